@@ -1,0 +1,1 @@
+"""The service around the evaluators: receives, assembles, scores, publishes."""

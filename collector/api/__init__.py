@@ -1,0 +1,1 @@
+"""The page and /api/v1 over a bounded index."""

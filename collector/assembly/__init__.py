@@ -1,0 +1,1 @@
+"""Spans become traces: the buffer, its closing rules, late spans."""

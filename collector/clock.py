@@ -1,0 +1,15 @@
+"""Time as an argument: whoever needs it is given a `Clock`, so that tests own it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TypeAlias
+
+Clock: TypeAlias = Callable[[], float]
+"""Unix seconds. May jump; the log makes log time of it, which never goes back."""
+
+
+def wall() -> float:
+    """The machine's clock: the only place that reads it."""
+    return time.time()

@@ -1,0 +1,48 @@
+"""Every error that Spanwise raises itself.
+
+    SpanwiseError
+    +-- ConfigError          a human must act; the message ends with what to do. One line on stderr, exit 1 or 2
+    |   +-- DataFolderInUse  another process holds the data folder
+    +-- Retryable            may pass; the caller tries again later
+    |   +-- LogFull          a topic's share of the disk is used up
+    |   +-- LogUnavailable   the log cannot be reached or written to now
+    +-- Permanent            never passes; count it, name it, go on
+        +-- RecordTooLarge   a record above what the log takes
+        +-- Undecodable      bytes that are not what they should be
+"""
+
+
+class SpanwiseError(Exception):
+    """The root of the tree above."""
+
+
+class ConfigError(SpanwiseError):
+    """Something that only a human can mend."""
+
+
+class DataFolderInUse(ConfigError):
+    """Another process holds the data folder."""
+
+
+class Retryable(SpanwiseError):
+    """May pass by itself."""
+
+
+class LogFull(Retryable):
+    """The topic's share of the log is used up."""
+
+
+class LogUnavailable(Retryable):
+    """The log cannot be written to now."""
+
+
+class Permanent(SpanwiseError):
+    """Will never pass."""
+
+
+class RecordTooLarge(Permanent):
+    """A record above what the log takes."""
+
+
+class Undecodable(Permanent):
+    """Bytes that are not what they should be."""

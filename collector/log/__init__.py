@@ -1,0 +1,41 @@
+"""The Log port and its adapters."""
+
+from collector.log.port import (
+    CLOSINGS,
+    COMPACTED,
+    SESSIONS,
+    SIGNALS,
+    SPANS,
+    TOPICS,
+    TRACES,
+    WINDOWS,
+    Assigned,
+    Batch,
+    Commit,
+    Headers,
+    Log,
+    New,
+    Position,
+    Reader,
+    Record,
+)
+
+__all__ = [
+    "CLOSINGS",
+    "COMPACTED",
+    "SESSIONS",
+    "SIGNALS",
+    "SPANS",
+    "TOPICS",
+    "TRACES",
+    "WINDOWS",
+    "Assigned",
+    "Batch",
+    "Commit",
+    "Headers",
+    "Log",
+    "New",
+    "Position",
+    "Reader",
+    "Record",
+]

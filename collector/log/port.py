@@ -1,0 +1,148 @@
+"""The Log: ordered, partitioned, keyed, committed per group. Kafka is one, LMDB the embedded one, a list the test's.
+
+Contract (held for every adapter by `tests/conformance/log_contract.py`):
+
+- `write` appends the records in order, then stores the commits; atomic where the adapter can (disk: one
+  transaction), else in exactly this order. It returns when everything is durable.
+- A record's `time` is its append time by the log's clock and never decreases within a partition.
+- Offsets grow within a partition; gaps mean nothing.
+- A reader sees the records of its partitions in order, from its group's commit, or from the oldest record.
+- Compacted topics keep the newest record per key; a tombstone (value None) removes the key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol, TypeAlias
+
+SPANS, CLOSINGS, TRACES, SESSIONS, SIGNALS, WINDOWS = TOPICS = (
+    "spans",
+    "closings",
+    "traces",
+    "sessions",
+    "signals",
+    "windows",
+)
+COMPACTED = frozenset({SESSIONS, WINDOWS})
+
+Headers: TypeAlias = tuple[tuple[str, bytes], ...]
+
+
+class Position(NamedTuple):
+    """Where a record stands."""
+
+    topic: str
+    partition: int
+    offset: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class New:
+    """A record to be written. `partition` None: chosen by the hash of the key."""
+
+    topic: str
+    key: bytes
+    value: bytes | Callable[[Sequence[Position]], bytes] | None
+    """A function receives the positions of the records before it in the same call. None is a tombstone (compacted
+    topics only)."""
+    partition: int | None = None
+    headers: Headers = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """A record that was read. `time` is the log's append time, unix seconds."""
+
+    position: Position
+    key: bytes
+    value: bytes
+    time: float
+    headers: Headers = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Commit:
+    """Everything below `offset` of the partition is done with, as far as `group` is concerned."""
+
+    group: str
+    topic: str
+    partition: int
+    offset: int
+    marks: int | None = None
+    """On `spans`: the offset in the same partition of `closings` from which marks still matter (DESIGN section 4, 2)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assigned:
+    """A partition that this reader now owns and the commit it goes on from (None: no commit, from the oldest record)."""
+
+    partition: int
+    offset: int | None
+    marks: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Batch:
+    """One poll: first what was revoked, then what was assigned, then records in order, then the ends.
+
+    Records of a partition assigned in this batch are delivered from the next poll on, so that the owner can read its
+    state back first.
+    """
+
+    revoked: tuple[int, ...] = ()
+    assigned: tuple[Assigned, ...] = ()
+    records: Sequence[Record] = ()
+    ends: Mapping[int, float] = field(default_factory=dict[int, float])
+    """Partitions at whose end the reader stands after these records, and the log time until which no older record can
+    still come (disk: now; Kafka: now - 2 s). Only such a partition may be ticked by the clock."""
+
+
+class Reader(Protocol):
+    """One group's view of a topic. Owned by one task."""
+
+    async def poll(self, *, max_records: int = 256, timeout: float = 1.0) -> Batch:
+        """Wait up to `timeout` seconds for something; may return an empty batch with its `ends`."""
+        ...
+
+    async def close(self) -> None:
+        """Give the partitions back. Commits nothing."""
+        ...
+
+
+class Log(Protocol):
+    """See the module's contract."""
+
+    async def write(self, records: Sequence[New], commits: Sequence[Commit] = ()) -> Sequence[Position]:
+        """Append in order, then commit.
+
+        Raises:
+            LogFull: the topic's share is used up; nothing was written; try again later.
+            LogUnavailable: the log cannot be written to now; nothing is promised about the records.
+            RecordTooLarge: a record can never be written.
+        """
+        ...
+
+    def read(self, group: str, topic: str) -> Reader:
+        """A reader for `group`. One reader per (group, topic) and process."""
+        ...
+
+    def replay(self, topic: str, partition: int, since: int | None = None) -> AsyncIterator[Record]:
+        """Every record from offset `since` (None: the oldest) to the end as it stood when the call was made."""
+        ...
+
+    async def get(self, position: Position) -> Record | None:
+        """One record; None when it has expired."""
+        ...
+
+    def release(self, positions: Iterable[Position]) -> None:
+        """Hint: these records are no longer needed, though the commit has not passed them."""
+        ...
+
+    def partitions(self, topic: str) -> int:
+        """How many partitions the topic has."""
+        ...
+
+    async def close(self) -> None:
+        """Flush and let go. Readers end."""
+        ...

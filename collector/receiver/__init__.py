@@ -1,0 +1,1 @@
+"""OTLP over gRPC and HTTP: spans in, acknowledged once they are in the log."""

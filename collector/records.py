@@ -1,0 +1,153 @@
+"""What each topic holds.
+
+    topic     key                      value
+    spans     trace id, 16 bytes       an ExportTraceServiceRequest holding spans of that one trace
+    closings  trace id, 16 bytes       Mark
+    traces    session key              TraceRecord | VerdictRecord | SessionRecord
+    sessions  session key (+ trace)    SessionHead | SessionTurn           (compacted)
+    signals   session id               the signal's JSON (collector/signal.py), CloudEvents headers
+    windows   service/agent/evaluator  owned by collector/signals          (compacted)
+
+Values are msgpack, told apart by a tag. Fields are only ever added, each with a default.
+"""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+import msgspec
+
+from collector.errors import Undecodable
+from evaluators.model import Closed, Outcome, Trace, Turn
+
+
+class Mark(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A trace was closed: what arrives for it at or below `reach` is a re-read, above it is late."""
+
+    trace_id: bytes
+    reach: int
+    """The last offset of the `spans` partition that the closing had seen."""
+    revision: int
+    session_key: bytes
+    traces_partition: int
+    traces_offset: int
+    closed_at: float
+    """Log time."""
+    local_root: bool = False
+
+
+class TraceRecord(msgspec.Struct, frozen=True, kw_only=True, tag="trace", omit_defaults=True):
+    """A closed trace: normalised for scoring, raw for revision, replay and inspection."""
+
+    trace: Trace
+    spans: tuple[bytes, ...]
+    """The raw pieces, each an ExportTraceServiceRequest, in arrival order."""
+    revision: int
+    seen: float
+    """Log time at which the newest span was first seen: the signal's `time`."""
+    session_changed: bool = False
+
+
+class VerdictRecord(msgspec.Struct, frozen=True, kw_only=True, tag="verdict", omit_defaults=True):
+    """What the judge said of a subject; the first one in the log wins."""
+
+    scope: str
+    service: str
+    session_id: str
+    subject: str
+    digest: str
+    outcomes: tuple[Outcome, ...]
+
+
+class SessionRecord(msgspec.Struct, frozen=True, kw_only=True, tag="session", omit_defaults=True):
+    """A session closed; `traces` are the offsets of its newest trace records in this partition."""
+
+    service: str
+    session_id: str
+    closed: Closed
+    traces: tuple[int, ...]
+
+
+TracesTopic = TraceRecord | VerdictRecord | SessionRecord
+
+
+class SessionHead(msgspec.Struct, frozen=True, kw_only=True, tag="head", omit_defaults=True):
+    """The session itself. Key: `session_key`."""
+
+    service: str
+    session_id: str
+    session_source: str
+    agent: str
+    agent_version: str | None
+    opened: float
+    last: float
+    """Log time of its newest trace record."""
+
+
+class SessionTurn(msgspec.Struct, frozen=True, kw_only=True, tag="turn", omit_defaults=True):
+    """One trace in the session's window. Key: `session_key` + the trace id."""
+
+    service: str
+    session_id: str
+    turn: Turn
+    revision: int
+    offset: int
+    """Of its newest trace record."""
+    seen: float
+    outcomes: tuple[Outcome, ...] = ()
+    """Without explanations and metadata: what formulas and repeats need."""
+    signal_ids: dict[str, str] = {}
+    """Final signal ids by evaluator."""
+
+
+SessionsTopic = SessionHead | SessionTurn
+
+_T = TypeVar("_T")
+_encoder = msgspec.msgpack.Encoder()
+_traces = msgspec.msgpack.Decoder(TracesTopic)
+_sessions = msgspec.msgpack.Decoder(SessionsTopic)
+_mark = msgspec.msgpack.Decoder(Mark)
+
+
+def session_key(service: str, session_id: str) -> bytes:
+    """The key that keeps a session's records in one partition."""
+    return f"{service}\0{session_id}".encode()
+
+
+def encode(record: msgspec.Struct) -> bytes:
+    """The bytes of any record above."""
+    return _encoder.encode(record)
+
+
+def decode_traces(value: bytes) -> TracesTopic:
+    """A record of `traces`.
+
+    Raises:
+        Undecodable: not one.
+    """
+    return _decode(_traces, value)
+
+
+def decode_sessions(value: bytes) -> SessionsTopic:
+    """A record of `sessions`.
+
+    Raises:
+        Undecodable: not one.
+    """
+    return _decode(_sessions, value)
+
+
+def decode_mark(value: bytes) -> Mark:
+    """A record of `closings`.
+
+    Raises:
+        Undecodable: not one.
+    """
+    return _decode(_mark, value)
+
+
+def _decode(decoder: msgspec.msgpack.Decoder[_T], value: bytes) -> _T:
+    try:
+        return decoder.decode(value)
+    except (msgspec.DecodeError, msgspec.ValidationError) as error:
+        raise Undecodable(str(error)) from error

@@ -1,0 +1,1 @@
+"""Traces become outcomes: the desk, the session's sliding window."""

@@ -1,0 +1,119 @@
+"""The signal (CONTRACT section 5): its fields, its id, its bytes. A pure function of what was scored."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+import msgspec
+
+from evaluators.digest import canonical
+from evaluators.model import Closed, Method, Outcome, Scope, State
+
+SCHEMA_VERSION = 1
+MAX_BYTES = 64 * 1024
+_MODULUS = 1 << 256
+
+
+class JudgeCost(msgspec.Struct, frozen=True, kw_only=True):
+    """What a verdict cost."""
+
+    model: str
+    calls: int
+    input_tokens: int
+    output_tokens: int
+    cost_usd: float | None
+    cached: bool
+
+
+class SignalError(msgspec.Struct, frozen=True, kw_only=True):
+    """Why there is no score."""
+
+    type: str
+    message: str
+
+
+class Coverage(msgspec.Struct, frozen=True, kw_only=True):
+    """Of the scores that a session formula could have read: how many were due, how many are there."""
+
+    expected: int
+    present: int
+
+
+class Signal(msgspec.Struct, frozen=True, kw_only=True):
+    """One score, or why there is none. Field order is the order of the published JSON."""
+
+    id: str
+    schema_version: int = SCHEMA_VERSION
+    time: str
+    scope: Scope
+    service: str
+    agent: str
+    agent_version: str | None = None
+    trace_id: str | None = None
+    span_id: str | None = None
+    session_id: str
+    session_source: str
+    evaluator: str
+    evaluator_version: str
+    method: Method
+    outcome: State
+    reason: str | None = None
+    score: float | None = None
+    threshold: float | None = None
+    success: bool | None = None
+    assumed: float | None = None
+    final: bool = True
+    revision: int = 0
+    explanation: str | None = None
+    metadata: Mapping[str, Any] = {}
+    evidence: tuple[str, ...] = ()
+    contradiction: bool = False
+    truncated: str | None = None
+    coverage: Coverage | None = None
+    closed: Closed | None = None
+    sample: Literal["random"] = "random"
+    sample_probability: float = 1.0
+    judge: JudgeCost | None = None
+    error: SignalError | None = None
+
+
+def trace_input_digest(digest: str, compared: Iterable[str] = (), expectation: Any = None) -> str:
+    """What one trace evaluator read: the trace, the traces it was compared with, the expectation used."""
+    return hashlib.sha256(canonical([digest, list(compared), expectation])).hexdigest()
+
+
+def turn_term(trace_id: str, digest: str, signal_ids: Iterable[str]) -> int:
+    """A trace's summand in its session's input digest."""
+    text = ",".join([trace_id, digest, *sorted(signal_ids)])
+    return int.from_bytes(hashlib.sha256(text.encode()).digest(), "big")
+
+
+def session_input_digest(terms: Iterable[int]) -> str:
+    """What a session evaluator read: order-free, so it can be kept incrementally as the running sum."""
+    return f"{sum(terms) % _MODULUS:064x}"
+
+
+def signal_id(
+    *, scope: Scope, service: str, subject: str, outcome: Outcome, input_digest: str
+) -> str:
+    """The first 32 hex of SHA-256 over what was scored, by what, from what."""
+    parts = [
+        scope,
+        service,
+        subject,
+        outcome.evaluator,
+        outcome.version,
+        outcome.options_digest,
+        outcome.method,
+        outcome.final,
+        input_digest,
+    ]
+    return hashlib.sha256(canonical(parts)).hexdigest()[:32]
+
+
+def rfc3339(time: float) -> str:
+    """A log time as the signal prints it, microseconds, UTC."""
+    return datetime.fromtimestamp(time, UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")

@@ -1,0 +1,1 @@
+"""Signals go out: one file per sink, and the Prometheus families about agents."""

@@ -1,0 +1,105 @@
+"""Every metric family that a process exports about itself (specs/alerting.md, section 3). Families about agents live
+in collector/signals/prometheus.py, exported by role `publish` alone.
+
+The registry is an object, never prometheus-client's global one. Label values come from closed sets; `service` alone is
+open and is bounded: the first 64 keep their name, later ones become `_other` and are counted.
+"""
+
+from __future__ import annotations
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Info
+
+MAX_SERVICES = 64
+OTHER = "_other"
+
+
+class Telemetry:
+    """The process families, made once per process and handed to every room."""
+
+    def __init__(self, registry: CollectorRegistry | None = None) -> None:
+        self.registry = CollectorRegistry(auto_describe=True) if registry is None else registry
+        self._services: set[str] = set()
+
+        self.spans_received = self._counter(
+            "spans_received", "Spans that arrived, by what became of them.", "transport", "result"
+        )
+        self.requests = self._counter(
+            "requests", "Export requests, by how they were answered.", "transport", "code"
+        )
+        self.in_flight_bytes = self._gauge("in_flight_bytes", "Bytes of requests being taken in.")
+        self.traces_closed = self._counter(
+            "traces_closed", "Traces closed, by why.", "service", "reason"
+        )
+        self.sessions_closed = self._counter(
+            "sessions_closed", "Sessions closed, by why.", "service", "reason"
+        )
+        self.late_spans = self._counter(
+            "late_spans",
+            "Spans of a trace that was closed already, by what was done.",
+            "service",
+            "action",
+        )
+        self.trace_gaps = self._counter(
+            "trace_gaps", "Traces that lack something, by what.", "service", "gap"
+        )
+        self.traces_active = self._gauge("traces_active", "Traces open now.")
+        self.sessions_active = self._gauge("sessions_active", "Sessions open now.")
+        self.buffer_bytes = self._gauge("buffer_bytes", "Wire bytes of all open traces.")
+        self.buffer_limit_bytes = self._gauge(
+            "buffer_limit_bytes", "The limit of buffer_bytes (windows.memory)."
+        )
+        self.poison_records = self._counter(
+            "poison_records",
+            "Records that can never be processed, named in the log and passed over.",
+            "topic",
+        )
+        self.worker_restarts = self._counter(
+            "worker_restarts", "Evaluator workers replaced, by why.", "reason"
+        )
+        self.log_bytes = self._gauge("log_bytes", "Bytes held by the log, by topic.", "topic")
+        self.log_limit_bytes = self._gauge(
+            "log_limit_bytes", "The share of the log that a topic may use.", "topic"
+        )
+        self.log_dropped_records = self._counter(
+            "log_dropped_records",
+            "Records that the log dropped to stay within its share.",
+            "topic",
+            "reason",
+        )
+        self.log_gap_records = self._counter(
+            "log_gap_records", "Records that expired before a group had read them.", "topic"
+        )
+        self.signals = self._counter(
+            "signals", "Signals handed to a sink, by what became of them.", "sink", "result"
+        )
+        self.outbox_records = self._gauge(
+            "outbox_records", "Signals that a sink has not delivered yet.", "sink"
+        )
+        self.outbox_oldest = self._gauge(
+            "outbox_oldest_timestamp_seconds",
+            "Log time of the oldest signal that a sink has not delivered; 0 when there is none.",
+            "sink",
+        )
+        self.label_overflow = self._counter(
+            "label_overflow", "Label values folded into _other or dropped.", "label"
+        )
+        self.event_loop_lag = self._gauge(
+            "event_loop_lag_seconds", "How late the event loop ran its last heartbeat."
+        )
+        self.build = Info("spanwise_build", "The running version.", registry=self.registry)
+
+    def service(self, name: str) -> str:
+        """The label value for a service: its name, or `_other` above the cap."""
+        if name in self._services:
+            return name
+        if len(self._services) >= MAX_SERVICES:
+            self.label_overflow.labels("service").inc()
+            return OTHER
+        self._services.add(name)
+        return name
+
+    def _counter(self, name: str, help_text: str, *labels: str) -> Counter:
+        return Counter(f"spanwise_{name}", help_text, labels, registry=self.registry)
+
+    def _gauge(self, name: str, help_text: str, *labels: str) -> Gauge:
+        return Gauge(f"spanwise_{name}", help_text, labels, registry=self.registry)

@@ -1,0 +1,1 @@
+"""Attributes of each instrumentation become the normalised trace; one file per dialect."""

@@ -1,0 +1,1 @@
+"""Pure numbers: tail risk, rms, percentiles, pass@k, bounds."""

@@ -1,0 +1,267 @@
+"""What is scored and what a score is: the vocabulary shared by dialects, evaluators and the service.
+
+Names follow OTLP and the OTel GenAI conventions. Everything is frozen; times are unix nanoseconds only where the
+name says so, seconds (float) elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+JSON: TypeAlias = Any
+"""A JSON value: None, bool, int, float, str, list or dict of the same."""
+
+Scope = Literal["trace", "session"]
+Method = Literal["deterministic", "embedding", "llm_judge", "formula", "custom"]
+Status = Literal["unset", "ok", "error"]
+Root = Literal["parentless", "local", "missing"]
+Gap = Literal["no_root", "no_session", "no_content", "no_tool_definitions", "truncated"]
+Closed = Literal["root_ended", "idle", "max_age", "max_spans", "max_bytes", "memory", "shutdown"]
+State = Literal["scored", "measured", "not_applicable", "failed", "skipped"]
+
+
+# --- what arrives ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """A span event (OTLP `Span.Event`)."""
+
+    name: str
+    time_unix_nano: int
+    attributes: Mapping[str, JSON]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Span:
+    """One decoded OTLP span. Ids are lower-case hex; `parent_span_id` is "" for a span without parent."""
+
+    trace_id: str
+    span_id: str
+    parent_span_id: str
+    name: str
+    kind: int
+    flags: int
+    start_time_unix_nano: int
+    end_time_unix_nano: int
+    attributes: Mapping[str, JSON]
+    events: tuple[Event, ...]
+    status: Status
+    status_message: str
+    scope: str
+    """Name of the instrumentation scope."""
+    resource: Mapping[str, JSON]
+    dropped_attributes_count: int = 0
+
+
+# --- the normalised trace (CONTRACT section 4) -----------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tokens:
+    """Token sums over the trace's own model calls; None = not exported."""
+
+    input: int | None = None
+    output: int | None = None
+    cached: int | None = None
+    reasoning: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolDefinition:
+    """A tool that the model was offered. `parameters` is its JSON schema, None when not exported."""
+
+    name: str
+    description: str | None = None
+    parameters: JSON = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolCall:
+    """One call of a tool: from its span, or, with `span_id` None, only seen in messages."""
+
+    name: str
+    id: str | None = None
+    arguments: JSON = None
+    result: JSON = None
+    error: str | None = None
+    agent: str | None = None
+    span_id: str | None = None
+    start_time_unix_nano: int = 0
+    end_time_unix_nano: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelCall:
+    """One call of a model, duplicates of instrumentation layers merged."""
+
+    span_id: str
+    model: str | None = None
+    agent: str | None = None
+    output: str | None = None
+    """Text of the answer; None when it had none or was not exported."""
+    error: str | None = None
+    tokens: Tokens = Tokens()
+    start_time_unix_nano: int = 0
+    end_time_unix_nano: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trace:
+    """A completed trace as every evaluator sees it. What the recording does not carry is None or empty, and named in
+    `gaps`; nothing is guessed."""
+
+    trace_id: str
+    service: str
+    agent: str
+    agent_version: str | None = None
+    agents: tuple[str, ...] = ()
+    session_id: str
+    """The trace id when the trace names no session (`session_source` "trace")."""
+    session_source: str
+    user_id: str | None = None
+    task_id: str | None = None
+    task_success: bool | None = None
+    system: str | None = None
+    """The first system prompt."""
+    input: str | None = None
+    output: str | None = None
+    tokens: Tokens = Tokens()
+    cost_usd: float | None = None
+    models: tuple[str, ...] = ()
+    tools_offered: tuple[ToolDefinition, ...] = ()
+    tool_calls: tuple[ToolCall, ...] = ()
+    """In order of start time."""
+    model_calls: tuple[ModelCall, ...] = ()
+    """In order of start time."""
+    status: Status = "unset"
+    error: str | None = None
+    root: Root = "missing"
+    root_span_id: str | None = None
+    closed: Closed = "root_ended"
+    dialects: tuple[str, ...] = ()
+    spans: int = 0
+    truncated: bool = False
+    gaps: tuple[Gap, ...] = ()
+    start_time_unix_nano: int = 0
+    end_time_unix_nano: int = 0
+    digest: str = ""
+    """SHA-256 (hex) over the sorted span ids: what the trace was made of (CONTRACT section 5, input digest)."""
+
+    @property
+    def duration(self) -> float:
+        """Seconds from the first start to the last end; 0 when clocks ran backwards."""
+        return max(0, self.end_time_unix_nano - self.start_time_unix_nano) / 1e9
+
+    @property
+    def is_turn(self) -> bool:
+        """Whether an agent did anything: a trace without model call and tool call is no turn of its session."""
+        return bool(self.model_calls or self.tool_calls)
+
+
+# --- the session -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    """What a session keeps of one of its traces."""
+
+    trace_id: str
+    start_time_unix_nano: int
+    duration: float
+    digest: str
+    output: str | None
+    """The first 8 KiB (UTF-8, cut at a character), kept for the newest traces only."""
+    tokens: Tokens = Tokens()
+    cost_usd: float | None = None
+    model_calls: int = 0
+    tool_calls: int = 0
+    repeated_calls: int = 0
+    """Calls whose name and arguments an earlier call of the same trace already had."""
+    scores: Mapping[str, float] = field(default_factory=dict[str, float])
+    """Final scores by evaluator; an assumed 1.0 of loop_detection and coherence counts (CONTRACT section 5)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Session:
+    """The sliding window of one session, turns in the order of (start, trace id)."""
+
+    service: str
+    session_id: str
+    agent: str
+    turns: Sequence[Turn] = ()
+    closed: str | None = None
+    """Why it closed; None while it is open."""
+
+
+# --- the score -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Score:
+    """What an evaluator returns: a value in [0, 1], or why there is none. Use the constructors for the latter."""
+
+    value: float | None = None
+    explanation: str | None = None
+    metadata: Mapping[str, JSON] = field(default_factory=dict[str, JSON])
+    """Exactly the fields that the seed document lists, threshold and success apart (the runner adds those two)."""
+    evidence: tuple[str, ...] = ()
+    """Span ids."""
+    assumed: float | None = None
+    state: Literal["scored", "measured", "not_applicable"] = "scored"
+
+    @classmethod
+    def assume(
+        cls, value: float, explanation: str, metadata: Mapping[str, JSON] | None = None
+    ) -> Score:
+        """Nothing to judge, where the document gives `value`: not_applicable, `assumed` = value."""
+        return cls(
+            state="not_applicable", assumed=value, explanation=explanation, metadata=metadata or {}
+        )
+
+    @classmethod
+    def not_applicable(cls, explanation: str) -> Score:
+        """Nothing to judge, and no document that gives a number for it."""
+        return cls(state="not_applicable", explanation=explanation)
+
+    @classmethod
+    def measured(cls, metadata: Mapping[str, JSON]) -> Score:
+        """A measurement (latency, cost, tokens): its aggregate stands in `metadata`, there is no score."""
+        return cls(state="measured", metadata=metadata)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """Why an evaluator that was due gave no score."""
+
+    type: str
+    """timeout, invalid_score, exception, worker_died, ..."""
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What became of one due (subject, evaluator): a value or an error, never both."""
+
+    evaluator: str
+    version: str
+    method: Method
+    state: State
+    score: float | None = None
+    threshold: float | None = None
+    success: bool | None = None
+    assumed: float | None = None
+    final: bool = True
+    explanation: str | None = None
+    metadata: Mapping[str, JSON] = field(default_factory=dict[str, JSON])
+    evidence: tuple[str, ...] = ()
+    reason: str | None = None
+    """Why it was skipped or not applicable: one of a closed list (CONTRACT section 5), else None."""
+    error: Failure | None = None
+    truncated: str | None = None
+    contradiction: bool = False
+    compared: tuple[str, ...] = ()
+    """Digests of the traces this one was compared with (part of the signal's id)."""
+    options_digest: str = ""

@@ -1,0 +1,1 @@
+"""The only places that import embedding and model libraries, lazily."""

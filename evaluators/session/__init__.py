@@ -1,0 +1,1 @@
+"""Evaluators of a session, one file each."""

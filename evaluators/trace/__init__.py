@@ -1,0 +1,1 @@
+"""Evaluators of one trace, one file each."""
