@@ -1,14 +1,14 @@
 """Every error that Spanwise raises itself.
 
-    SpanwiseError
-    +-- ConfigError          a human must act; the message ends with what to do. One line on stderr, exit 1 or 2
-    |   +-- DataFolderInUse  another process holds the data folder
-    +-- Retryable            may pass; the caller tries again later
-    |   +-- LogFull          a topic's share of the disk is used up
-    |   +-- LogUnavailable   the log cannot be reached or written to now
-    +-- Permanent            never passes; count it, name it, go on
-        +-- RecordTooLarge   a record above what the log takes
-        +-- Undecodable      bytes that are not what they should be
+SpanwiseError
++-- ConfigError          a human must act; the message ends with what to do. One line on stderr, exit 1 or 2
+|   +-- DataFolderInUse  another process holds the data folder
++-- Retryable            may pass; the caller tries again later
+|   +-- LogFull          a topic's share of the disk is used up
+|   +-- LogUnavailable   the log cannot be reached or written to now
++-- Permanent            never passes; count it, name it, go on
++-- RecordTooLarge   a record above what the log takes
++-- Undecodable      bytes that are not what they should be
 """
 
 

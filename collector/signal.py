@@ -116,4 +116,6 @@ def signal_id(
 
 def rfc3339(time: float) -> str:
     """A log time as the signal prints it, microseconds, UTC."""
-    return datetime.fromtimestamp(time, UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+    return (
+        datetime.fromtimestamp(time, UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+    )

@@ -111,7 +111,8 @@ class ModelCall:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trace:
     """A completed trace as every evaluator sees it. What the recording does not carry is None or empty, and named in
-    `gaps`; nothing is guessed."""
+    `gaps`; nothing is guessed.
+    """
 
     trace_id: str
     service: str

@@ -113,7 +113,9 @@ class Reader(Protocol):
 class Log(Protocol):
     """See the module's contract."""
 
-    async def write(self, records: Sequence[New], commits: Sequence[Commit] = ()) -> Sequence[Position]:
+    async def write(
+        self, records: Sequence[New], commits: Sequence[Commit] = ()
+    ) -> Sequence[Position]:
         """Append in order, then commit.
 
         Raises:
