@@ -11,7 +11,7 @@ from typing import Protocol
 
 import msgspec
 
-from evaluators.model import Closed, Outcome, Trace
+from evaluators.model import Closed, Outcome, Previous, Trace
 
 
 class ReadJob(msgspec.Struct, frozen=True, kw_only=True, tag="read"):
@@ -20,14 +20,6 @@ class ReadJob(msgspec.Struct, frozen=True, kw_only=True, tag="read"):
     trace_id: bytes
     pieces: tuple[bytes, ...]
     closed: Closed
-
-
-class Previous(msgspec.Struct, frozen=True, kw_only=True):
-    """An earlier trace of the same session, as evaluators that take `History` see it."""
-
-    trace_id: str
-    digest: str
-    output: str | None
 
 
 class ScoreJob(msgspec.Struct, frozen=True, kw_only=True, tag="score"):

@@ -110,8 +110,9 @@ class ModelCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trace:
-    """A completed trace as every evaluator sees it. What the recording does not carry is None or empty, and named in
-    `gaps`; nothing is guessed.
+    """A completed trace as every evaluator sees it.
+
+    What the recording does not carry is None or empty, and named in `gaps`; nothing is guessed.
     """
 
     trace_id: str
@@ -183,6 +184,17 @@ class Turn:
     """Calls whose name and arguments an earlier call of the same trace already had."""
     scores: Mapping[str, float] = field(default_factory=dict[str, float])
     """Final scores by evaluator; an assumed 1.0 of loop_detection and coherence counts (CONTRACT section 5)."""
+    unscored: tuple[str, ...] = ()
+    """Evaluators that were due and applicable, but failed or were skipped: what coverage counts as missing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Previous:
+    """An earlier trace of the same session, as evaluators that take `History` see it."""
+
+    trace_id: str
+    digest: str
+    output: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -266,3 +278,5 @@ class Outcome:
     compared: tuple[str, ...] = ()
     """Digests of the traces this one was compared with (part of the signal's id)."""
     options_digest: str = ""
+    coverage: tuple[int, int] | None = None
+    """Sessions: (expected, present) scores that the formula could have read."""

@@ -70,12 +70,12 @@ class Commit:
     partition: int
     offset: int
     marks: int | None = None
-    """On `spans`: the offset in the same partition of `closings` from which marks still matter (DESIGN section 4, 2)."""
+    """On `spans`: the offset in the same partition of `closings` from which marks still matter (DESIGN 4, rule 2)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assigned:
-    """A partition that this reader now owns and the commit it goes on from (None: no commit, from the oldest record)."""
+    """A partition that this reader now owns and the commit it goes on from (None: none yet, from the oldest record)."""
 
     partition: int
     offset: int | None
