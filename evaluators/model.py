@@ -151,6 +151,8 @@ class Trace:
     end_time_unix_nano: int = 0
     digest: str = ""
     """SHA-256 (hex) over the sorted span ids: what the trace was made of (CONTRACT section 5, input digest)."""
+    unread: str | None = None
+    """Why its spans could not be read (undecodable, worker_died): every due evaluator then fails with this type."""
 
     @property
     def duration(self) -> float:

@@ -1,0 +1,57 @@
+# Every command sets itself up from the lock files. They need Python 3.11 or later with venv, and nothing installed before.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check -q install
+UV_COMPILE := $(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url --extra install
+RUNTIME := $(VENV)/.runtime
+DEV := $(VENV)/.dev
+
+.PHONY: help install run demo test check bench soak lock clean
+
+help: ## what there is
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+install: $(RUNTIME) ## .venv from the lock file; the command is then .venv/bin/spanwise
+
+run: $(RUNTIME) ## the service, data in ./spanwise-data
+	$(BIN)/spanwise run
+
+demo: $(RUNTIME) ## the service and a scripted agent that gets worse after a while
+	$(BIN)/spanwise demo
+
+test: $(DEV) ## all tests but the long forms and the benches' tables
+	$(BIN)/python -m pytest -m "not slow"
+
+check: $(DEV) ## ruff, pyright (strict), import-linter
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/pyright --pythonpath $(BIN)/python
+	$(BIN)/lint-imports
+
+bench: $(DEV) ## the table of ratios, interleaved with a transport-only server
+	$(BIN)/python -m tests.bench
+
+soak: $(DEV) ## the long forms: 200 kills, long outages
+	$(BIN)/python -m pytest -m slow -s
+
+lock: $(DEV) ## new lock files
+	$(PIP) uv
+	$(UV_COMPILE) pyproject.toml -o requirements.lock
+	$(UV_COMPILE) --extra dev -c requirements.lock pyproject.toml -o requirements-dev.lock
+
+clean: ## what the commands above made, your data apart
+	rm -rf $(VENV) .cache build *.egg-info .pytest_cache .ruff_cache .hypothesis
+
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Spanwise needs Python 3.11 or later, $(PYTHON) is " + sys.version.split()[0])'
+	$(PYTHON) -m venv $(VENV)
+
+$(RUNTIME): requirements.lock pyproject.toml | $(VENV)/bin/python
+	$(PIP) --require-hashes -r requirements.lock
+	$(PIP) --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(DEV): requirements-dev.lock $(RUNTIME)
+	$(PIP) --require-hashes -r requirements-dev.lock
+	@touch $@

@@ -1,0 +1,91 @@
+"""A child process of ours and the socket we talk to it over: frames of 4-byte big-endian length and payload."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+import struct
+import sys
+from types import TracebackType
+from typing import Self
+
+_LENGTH = struct.Struct(">I")
+_END_TIMEOUT = 3.0
+
+
+class Child:
+    """`python -m MODULE FD`, told its configuration in the first frame; entered once it has said that it is ready.
+
+    Raises:
+        EOFError: the child ended (asyncio.IncompleteReadError is one).
+        TimeoutError: it did not become ready in time.
+    """
+
+    def __init__(self, module: str, config: bytes, start_timeout: float) -> None:
+        self._module = module
+        self._config = config
+        self._start_timeout = start_timeout
+
+    async def __aenter__(self) -> Self:
+        """Start it and wait until it is ready."""
+        ours, theirs = socket.socketpair()
+        with theirs:
+            self._process = await asyncio.create_subprocess_exec(
+                sys.executable,
+                "-m",
+                self._module,
+                str(theirs.fileno()),
+                stdin=asyncio.subprocess.DEVNULL,
+                pass_fds=(theirs.fileno(),),
+            )
+        self._reader, self._writer = await asyncio.open_connection(sock=ours)
+        self.pid = self._process.pid
+        try:
+            self.send(self._config)
+            async with asyncio.timeout(self._start_timeout):
+                await self.receive()
+        except BaseException:
+            await self._end()
+            raise
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close the socket, which ends a healthy child; kill one that hangs."""
+        if kind is not None and not issubclass(kind, asyncio.CancelledError):
+            self._kill()
+        await self._end()
+
+    @property
+    def gone(self) -> bool:
+        """Whether its end of the socket is known to be closed."""
+        return self._reader.at_eof()
+
+    def send(self, payload: bytes) -> None:
+        """One frame, buffered: the caller bounds what is unanswered."""
+        self._writer.write(_LENGTH.pack(len(payload)) + payload)
+
+    async def receive(self) -> bytes:
+        """The next frame."""
+        (length,) = _LENGTH.unpack(await self._reader.readexactly(4))
+        return await self._reader.readexactly(length)
+
+    def _kill(self) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            self._process.kill()
+
+    async def _end(self) -> None:
+        self._writer.close()
+        with contextlib.suppress(OSError):
+            await self._writer.wait_closed()
+        try:
+            async with asyncio.timeout(_END_TIMEOUT):
+                await self._process.wait()
+        except TimeoutError:
+            self._kill()
+            await self._process.wait()

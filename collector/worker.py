@@ -1,0 +1,63 @@
+"""One evaluator worker: jobs in, answers out, over one socket; ends at its end.
+
+    python -m collector.worker FD
+
+The first frame is the configuration (JSON), every later one a job; each is answered in order. A frame is a 4-byte
+big-endian length and msgpack. Only here and offline are numpy and the embedder's model imported.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import struct
+import sys
+from collections.abc import Iterator
+
+import msgspec
+
+from collector.config import Config
+from collector.jobs import Bench, decode_job
+from collector.pool import ReadJob
+
+_LENGTH = struct.Struct(">I")
+NICENESS = 10
+
+
+def main() -> None:
+    """Work until the other side closes the socket."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; we end at EOF
+    os.nice(NICENESS)  # ingest comes first on a busy machine
+    with socket.socket(fileno=int(sys.argv[1])) as link:
+        frames = read_frames(link)
+        first = next(frames, None)
+        if first is None:
+            return
+        bench = Bench.of(Config.model_validate_json(first))
+        encode = msgspec.msgpack.Encoder().encode
+        send_frame(link, b"ready")
+        for frame in frames:
+            job = decode_job(frame)
+            answer = bench.read(job) if isinstance(job, ReadJob) else bench.score(job)
+            send_frame(link, encode(answer))
+
+
+def read_frames(link: socket.socket) -> Iterator[bytes]:
+    """Frames until the end of the stream."""
+    with link.makefile("rb", buffering=1 << 16) as stream:
+        while len(head := stream.read(4)) == 4:  # noqa: PLR2004
+            (length,) = _LENGTH.unpack(head)
+            frame = stream.read(length)
+            if len(frame) < length:
+                return
+            yield frame
+
+
+def send_frame(link: socket.socket, payload: bytes) -> None:
+    """One frame, whole."""
+    link.sendall(_LENGTH.pack(len(payload)) + payload)
+
+
+if __name__ == "__main__":
+    main()
