@@ -1,0 +1,1 @@
+"""The commands, one file each; collector/cli.py puts them together."""

@@ -1,0 +1,84 @@
+"""Recorded export requests, read back one by one (CONTRACT section 2, PATH).
+
+    .otlp            4-byte big-endian length + ExportTraceServiceRequest, repeated
+    .otlp.gz         the same, gzipped
+    .json  .jsonl    OTLP/JSON, one request per line (the Collector's file exporter)
+"""
+
+from __future__ import annotations
+
+import gzip
+import struct
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from collector.errors import ConfigError, Undecodable
+
+_LENGTH = struct.Struct(">I")
+BINARY = (".otlp", ".otlp.gz")
+LOGS = (".logs.otlp", ".logs.otlp.gz")
+TEXT = (".json", ".jsonl")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """What a list of paths leads to."""
+
+    files: tuple[Path, ...]
+    left_out: tuple[Path, ...]
+    """Recordings of the logs signal, which is not read."""
+
+
+def find(paths: Sequence[Path]) -> Found:
+    """Files as they are; folders with their subfolders' `.otlp` and `.otlp.gz`.
+
+    Raises:
+        ConfigError: a path does not exist, or is of no known kind.
+    """
+    files: list[Path] = []
+    left_out: list[Path] = []
+    for path in paths:
+        if not path.exists():
+            raise ConfigError(f"{path}: no such file or folder")
+        for each in _below(path) if path.is_dir() else [path]:
+            (left_out if each.name.endswith(LOGS) else files).append(each)
+    for each in files:
+        if not each.name.endswith((*BINARY, *TEXT)):
+            raise ConfigError(f"{each}: not a recording; expected one of {', '.join((*BINARY, *TEXT))}")
+    return Found(files=tuple(files), left_out=tuple(left_out))
+
+
+def requests(path: Path, from_json: Callable[[bytes], bytes]) -> Iterator[bytes]:
+    """Every export request of a file, as protobuf bytes; `from_json` turns OTLP/JSON into those.
+
+    Raises:
+        ConfigError: the file cannot be read, or ends in the middle of a request.
+    """
+    try:
+        with _open(path) as stream:
+            if path.name.endswith(TEXT):
+                yield from (from_json(line) for line in stream if line.strip())
+            else:
+                yield from _framed(stream, path)
+    except (OSError, EOFError) as error:
+        raise ConfigError(f"{path}: {error}") from error
+    except Undecodable as error:
+        raise ConfigError(f"{path}: not OTLP/JSON lines: {error}") from error
+
+
+def _below(folder: Path) -> Iterator[Path]:
+    return iter(sorted(each for each in folder.rglob("*") if each.name.endswith(BINARY)))
+
+
+def _open(path: Path) -> IO[bytes]:
+    return gzip.open(path, "rb") if path.name.endswith(".gz") else path.open("rb")
+
+
+def _framed(stream: IO[bytes], path: Path) -> Iterator[bytes]:
+    while head := stream.read(4):
+        body = stream.read(_LENGTH.unpack(head)[0]) if len(head) == _LENGTH.size else b""
+        if len(head) < _LENGTH.size or len(body) < _LENGTH.unpack(head)[0]:
+            raise ConfigError(f"{path}: ends in the middle of a request")
+        yield body

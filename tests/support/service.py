@@ -1,0 +1,158 @@
+"""The real process, started and ended the way a user or a crash does it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+ROOT = Path(__file__).parents[2]
+READY = re.compile(r"^(gRPC|HTTP|page)\s+(\S+)", re.MULTILINE)
+
+
+class Service:
+    """`spanwise run` on free ports over a data folder that outlives it. Bounded in every wait."""
+
+    def __init__(self, data: Path, *settings: str, workers: int = 1) -> None:
+        self.data = data
+        self._settings = [
+            f"data_dir={data}",
+            "receiver.grpc.port=0",
+            "receiver.http.port=0",
+            "admin.port=0",
+            f"workers={workers}",
+            *settings,
+        ]
+        self._process: subprocess.Popen[bytes] | None = None
+        self.output = data.parent / f"{data.name}.log"
+        self.grpc = self.http = self.admin = ""
+
+    def start(self, timeout: float = 60.0) -> Self:
+        """Return when it says that it is ready."""
+        self.data.parent.mkdir(parents=True, exist_ok=True)
+        offset = self.output.stat().st_size if self.output.exists() else 0
+        arguments = [part for each in self._settings for part in ("--set", each)]
+        with self.output.open("ab") as output:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "collector.cli", "run", *arguments],
+                cwd=ROOT,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+                env={**os.environ, "PYTHONUNBUFFERED": "1"},
+            )
+        deadline = time.monotonic() + timeout
+        while time.monotonic() < deadline:
+            with self.output.open("rb") as output:
+                output.seek(offset)
+                text = output.read().decode(errors="replace")
+            found = dict(READY.findall(text))
+            if {"gRPC", "HTTP", "page"} <= found.keys():
+                self.grpc, self.http, self.admin = (
+                    found["gRPC"],
+                    found["HTTP"],
+                    found["page"].rstrip("/"),
+                )
+                return self
+            if self._process.poll() is not None:
+                break
+            time.sleep(0.05)
+        raise AssertionError(f"not ready: {self.output.read_text(errors='replace')[-4000:]}")
+
+    @property
+    def pid(self) -> int:
+        """The main process."""
+        assert self._process is not None
+        return self._process.pid
+
+    def kill(self) -> None:
+        """kill -9, workers included: as when the machine loses power."""
+        assert self._process is not None
+        os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait(10)
+
+    def stop(self, timeout: float = 30.0) -> int:
+        """SIGTERM; the exit code."""
+        assert self._process is not None
+        if self._process.poll() is None:
+            self._process.send_signal(signal.SIGTERM)
+        try:
+            return self._process.wait(timeout)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise
+
+    def __enter__(self) -> Self:
+        """Started."""
+        return self.start()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Ended, one way or the other."""
+        if self._process is not None and self._process.poll() is None:
+            self.stop() if kind is None else self.kill()
+
+    # -- what a user looks at -----------------------------------------------------------------------------------------
+
+    def get(self, path: str, timeout: float = 10.0) -> Any:
+        """JSON from the admin port."""
+        with urllib.request.urlopen(self.admin + path, timeout=timeout) as answer:
+            return json.load(answer)
+
+    def metrics(self) -> dict[str, float]:
+        """Every sample of /metrics by its series."""
+        with urllib.request.urlopen(f"{self.admin}/metrics", timeout=10) as answer:
+            lines = answer.read().decode().splitlines()
+        return {
+            line.rsplit(" ", 1)[0]: float(line.rsplit(" ", 1)[1])
+            for line in lines
+            if line and not line.startswith("#")
+        }
+
+    def signal_lines(self) -> list[str]:
+        """Every line of the JSONL sink, rotated files included, oldest first."""
+        files = sorted(self.data.glob("signals.jsonl*"), key=lambda each: each.stat().st_mtime)
+        return [line for each in files for line in each.read_text().splitlines() if line]
+
+    def signals(self) -> list[dict[str, Any]]:
+        """The same, decoded."""
+        return [json.loads(line) for line in self.signal_lines()]
+
+    def wait_for(self, what: str, holds: Any, timeout: float = 60.0) -> Any:
+        """Poll until `holds()` is truthy; its value."""
+        deadline = time.monotonic() + timeout
+        while time.monotonic() < deadline:
+            try:
+                value = holds()
+            except (urllib.error.URLError, ConnectionError, OSError):
+                value = None
+            if value:
+                return value
+            time.sleep(0.1)
+        tail = self.output.read_text(errors="replace")[-3000:]
+        raise AssertionError(f"{what}: not within {timeout:g} s\n{tail}")
+
+
+def children(pid: int) -> Sequence[int]:
+    """Process ids of the direct children."""
+    return list(_children(pid))
+
+
+def _children(pid: int) -> Iterator[int]:
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        yield from (int(each) for each in (task / "children").read_text().split())
