@@ -146,7 +146,7 @@ def check(tmp_path: Path, *, kills: int, sessions: int, length: int, seed: int) 
         for key, value in whole["scores"].items()
         if broken["scores"].get(key) != value
     }
-    repeats = len(broken["lines"]) - len({line for line in broken["lines"]})
+    repeats = len(broken["lines"]) - len(set(broken["lines"]))
     print(
         f"kills={kills} requests={len(sent)} traces={len(expected)} signals={len(broken['lines'])} "
         f"repeats={repeats} differing={differing(broken['lines'])} lost={len(lost)}"

@@ -1,4 +1,4 @@
-"""A scripted agent, as OTLP requests that are the same in every run: turns of model and tool calls (OTel GenAI keys)."""
+"""A scripted agent as OTLP requests, the same in every run: turns of model and tool calls (OTel GenAI keys)."""
 
 from __future__ import annotations
 
