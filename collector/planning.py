@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from collector.config import Config
-from collector.errors import ConfigError
 from evaluators.dialects.read import Keys
-from evaluators.model import Failure, Outcome
 from evaluators.providers.port import Embedder
 from evaluators.registry import Registry
 from evaluators.run import Configured, Plan, Settings, make_plan
+
+from collector.config import Config
+from collector.errors import ConfigError
+from evaluators.model import Failure, Outcome
 
 
 def read_keys(config: Config) -> Keys:

@@ -1,8 +1,8 @@
 """Recorded export requests, read back one by one (CONTRACT section 2, PATH).
 
-    .otlp            4-byte big-endian length + ExportTraceServiceRequest, repeated
-    .otlp.gz         the same, gzipped
-    .json  .jsonl    OTLP/JSON, one request per line (the Collector's file exporter)
+.otlp            4-byte big-endian length + ExportTraceServiceRequest, repeated
+.otlp.gz         the same, gzipped
+.json  .jsonl    OTLP/JSON, one request per line (the Collector's file exporter)
 """
 
 from __future__ import annotations
@@ -46,7 +46,9 @@ def find(paths: Sequence[Path]) -> Found:
             (left_out if each.name.endswith(LOGS) else files).append(each)
     for each in files:
         if not each.name.endswith((*BINARY, *TEXT)):
-            raise ConfigError(f"{each}: not a recording; expected one of {', '.join((*BINARY, *TEXT))}")
+            raise ConfigError(
+                f"{each}: not a recording; expected one of {', '.join((*BINARY, *TEXT))}"
+            )
     return Found(files=tuple(files), left_out=tuple(left_out))
 
 

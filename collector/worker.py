@@ -46,7 +46,7 @@ def main() -> None:
 def read_frames(link: socket.socket) -> Iterator[bytes]:
     """Frames until the end of the stream."""
     with link.makefile("rb", buffering=1 << 16) as stream:
-        while len(head := stream.read(4)) == 4:  # noqa: PLR2004
+        while len(head := stream.read(4)) == 4:
             (length,) = _LENGTH.unpack(head)
             frame = stream.read(length)
             if len(frame) < length:
