@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -86,7 +86,7 @@ def send(target: str, file: Path, *options: str, passes: int = 1, base: int = 1)
 
 
 @contextlib.contextmanager
-def transport() -> Iterator[tuple[int, str]]:
+def transport() -> Generator[tuple[int, str]]:
     """The transport-only server: its pid and address."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
