@@ -74,11 +74,11 @@ def _below(folder: Path) -> Iterator[Path]:
     return iter(sorted(each for each in folder.rglob("*") if each.name.endswith(BINARY)))
 
 
-def _open(path: Path) -> IO[bytes]:
+def _open(path: Path) -> IO[bytes] | gzip.GzipFile:
     return gzip.open(path, "rb") if path.name.endswith(".gz") else path.open("rb")
 
 
-def _framed(stream: IO[bytes], path: Path) -> Iterator[bytes]:
+def _framed(stream: IO[bytes] | gzip.GzipFile, path: Path) -> Iterator[bytes]:
     while head := stream.read(4):
         body = stream.read(_LENGTH.unpack(head)[0]) if len(head) == _LENGTH.size else b""
         if len(head) < _LENGTH.size or len(body) < _LENGTH.unpack(head)[0]:

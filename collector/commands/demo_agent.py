@@ -2,8 +2,8 @@
 
     python -m collector.commands.demo_agent ENDPOINT [GOOD_SECONDS]
 
-Its model and tool are scripted; its spans are not: they go through the OpenTelemetry SDK and its OTLP exporter, with the
-OTel GenAI conventions, as any agent's do. Runs until its standard input closes.
+Its model and tool are scripted; its spans are not: they go through the OpenTelemetry SDK and its OTLP exporter, with
+the OTel GenAI conventions, as any agent's do. Runs until its standard input closes.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ async def send(arguments: argparse.Namespace, requests: list[Request]) -> dict[s
     count = refused = started = 0
     begin = time.perf_counter()
     async with grpc.aio.insecure_channel(arguments.target, compression=compression) as channel:
-        call = channel.unary_unary(EXPORT, request_serializer=None, response_deserializer=None)
+        call: grpc.aio.UnaryUnaryMultiCallable[bytes, bytes] = channel.unary_unary(EXPORT)
 
         async def worker() -> None:
             nonlocal count, refused, started

@@ -33,7 +33,7 @@ class _Text:
 
     def __init__(self, seed: int) -> None:
         self._random = random.Random(seed)
-        syllables = ["ta", "re", "mi", "on", "qua", "der", "lo", "ship", "ing", "or", "pri", "ce", "ser", "vi", "con", "fir", "men"]
+        syllables = ("ta", "re", "mi", "on", "qua", "der", "lo", "ship", "ing", "or", "pri", "ce")
         self._words = [
             "".join(self._random.choices(syllables, k=self._random.randint(1, 4)))
             for _ in range(4000)
