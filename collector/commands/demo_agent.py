@@ -12,6 +12,7 @@ import json
 import sys
 import threading
 import time
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
@@ -135,7 +136,7 @@ class _Agent:
                 span.set_status(StatusCode.ERROR, "TimeoutError: order service did not answer")
 
     def _span(
-        self, operation: str, name: str, session: str, attributes: dict[str, str | int]
+        self, operation: str, name: str, session: str, attributes: Mapping[str, str | int]
     ) -> AbstractContextManager[Span]:
         return self._tracer.start_as_current_span(
             f"{operation} {name}",
