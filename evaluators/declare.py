@@ -106,7 +106,7 @@ def evaluator(
         if not _NAME.fullmatch(label):
             raise TypeError(f"evaluator `{label}`: a name is lower_snake_case")
         resources, options, annotations, scope = _signature(label, function)
-        needs = tuple(sorted({_need(label, *pair) for pair in resources.items()}))
+        needs = tuple(dict.fromkeys(_need(label, *pair) for pair in resources.items()))
         _check_scope(label, scope, needs)
         spec = Spec(
             name=label,

@@ -68,7 +68,7 @@ class Expectations:
     def __len__(self) -> int:
         return len(self._entries)
 
-    def find(  # noqa: PLR0913 - the five things a match can name
+    def find(
         self,
         *,
         trace_id: str,

@@ -87,13 +87,14 @@ def _scored(configured: Configured, score: Score, value: float, **more: Any) -> 
 
 def _outcome(configured: Configured, **fields: Any) -> Outcome:
     spec = configured.spec
+    fields.setdefault("final", configured.final)
     return Outcome(
         evaluator=spec.name,
         version=spec.version,
         method=spec.method,
         threshold=configured.threshold,
         options_digest=configured.options_digest,
-        **{"final": configured.final, **fields},
+        **fields,
     )
 
 

@@ -52,7 +52,7 @@ class Plan:
     """Of either scope: those that wait for a judge."""
 
 
-def make_plan(  # noqa: PLR0913 - what decides about a plan, each by name
+def make_plan(
     registry: Registry,
     settings: Mapping[str, Settings],
     *,

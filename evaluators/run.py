@@ -24,7 +24,7 @@ __all__ = [
 ]
 
 
-def score_trace(  # noqa: PLR0913 - the resources, each by name
+def score_trace(
     plan: Plan,
     trace: Trace,
     *,

@@ -13,9 +13,11 @@ LIMIT = 8192
 
 _WORD = re.compile(r"\w+")
 _STOP_WORDS = frozenset(
-    """a an the is are was were be been being have has had do does did will would shall should may might can could
-    of in to for on with at by from as into through during before after above below and but or nor not so yet both
-    either neither each every all any few more most other some such no only own same than too very it its""".split()
+    _WORD.findall(
+        "a an the is are was were be been being have has had do does did will would shall should may might can could "
+        "of in to for on with at by from as into through during before after above below and but or nor not so yet "
+        "both either neither each every all any few more most other some such no only own same than too very it its"
+    )
 )
 
 

@@ -6,7 +6,7 @@ import importlib.util
 import logging
 import warnings
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -52,10 +52,9 @@ class WordLlamaEmbedder:
 
 
 def _average(inference: WordLlamaInference, text: str) -> Vector:
-    # Not inference.embed(): it pads a batch to its longest text, so a short text pays for its neighbour.
-    import numpy
+    import numpy  # noqa: PLC0415 - only processes that embed pay for it
 
-    # A lone surrogate is no UTF-8, and the tokenizer panics on it.
+    # Not inference.embed(): it pads a batch to its longest text, so a short text pays for its neighbour.
     ids = inference.tokenizer.encode(_utf8(text), add_special_tokens=False).ids
     if not ids:
         return numpy.zeros(inference.embedding.shape[1])
@@ -63,6 +62,7 @@ def _average(inference: WordLlamaInference, text: str) -> Vector:
 
 
 def _utf8(text: str) -> str:
+    # A lone surrogate is no UTF-8, and the tokenizer refuses it.
     return text.encode("utf-8", "replace").decode()
 
 
@@ -72,7 +72,7 @@ def _load() -> WordLlamaInference:
         raise ModuleNotFoundError("wordllama is not installed")
     with _untouched_logging(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        from wordllama import WordLlama
+        from wordllama import WordLlama  # noqa: PLC0415 - 0.6 s and 100 MB to import
 
         # Plain load() would look for the model on the network; the wheel carries it.
         folder = Path(spec.origin).parent
@@ -80,7 +80,7 @@ def _load() -> WordLlamaInference:
 
 
 @contextmanager
-def _untouched_logging() -> Iterator[None]:
+def _untouched_logging() -> Generator[None, None, None]:
     """The library configures the root logger when imported; put that back."""
     root = logging.getLogger()
     handlers, level = root.handlers[:], root.level

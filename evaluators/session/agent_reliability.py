@@ -19,7 +19,7 @@ def agent_reliability(
     session: Session,
     *,
     state: TailRisk,
-    signal_weights: Mapping[str, Weight] = {},  # noqa: B006 - an option's default, never changed
+    signal_weights: Mapping[str, Weight] = {},
     signals: tuple[Signal, ...] | None = None,
 ) -> Score:
     """Worst-case risk of a session: nine tenths its worst 15 % of turns, one tenth its worst turn."""

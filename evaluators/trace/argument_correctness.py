@@ -12,7 +12,7 @@ from evaluators.model import JSON, Score, ToolCall, Trace
 def argument_correctness(trace: Trace) -> Score:
     """Share of tool calls whose arguments satisfy the tool's JSON schema, of those that have both."""
     if not trace.tool_calls:
-        nothing = {"user_input": brief(trace.input), "verdicts": []}
+        nothing: dict[str, JSON] = {"user_input": brief(trace.input), "verdicts": []}
         return Score.assume(1.0, "the trace called no tools", nothing)
     judged = _judged(trace)
     if not judged:

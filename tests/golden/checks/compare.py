@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -11,13 +11,14 @@ def close(actual: Any, expected: Any, *, tolerance: float, relative: float = 0.0
     """Assert equal structure; numbers within the tolerance, everything else exactly."""
     if isinstance(expected, dict):
         assert isinstance(actual, dict)
-        assert set(actual) == set(expected)
-        for key, value in expected.items():
-            close(actual[key], value, tolerance=tolerance, relative=relative)
+        mapping, wanted = cast("dict[str, Any]", actual), cast("dict[str, Any]", expected)
+        assert set(mapping) == set(wanted)
+        for key, value in wanted.items():
+            close(mapping[key], value, tolerance=tolerance, relative=relative)
     elif isinstance(expected, list):
         assert isinstance(actual, list | tuple)
-        assert len(actual) == len(expected)
-        for mine, theirs in zip(actual, expected, strict=True):
+        both = zip(cast("list[Any]", actual), cast("list[Any]", expected), strict=True)
+        for mine, theirs in both:
             close(mine, theirs, tolerance=tolerance, relative=relative)
     elif isinstance(expected, bool) or not isinstance(expected, int | float):
         assert actual == expected

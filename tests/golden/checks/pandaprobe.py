@@ -30,7 +30,7 @@ def coherence(given: Any, expected: Any, _quirk: str | None) -> None:
 
 
 def loop_detection(given: Any, expected: Any, quirk: str | None) -> None:
-    outputs = given["previous_outputs"] or []
+    outputs: list[Any] = given["previous_outputs"] or []
     history = tuple(
         Previous(trace_id=f"{n}", digest=f"{n}", output=text_of(output))
         for n, output in enumerate(outputs)
@@ -66,7 +66,7 @@ def session_metrics(given: Any, expected: Any, quirk: str | None) -> None:
         for n, trace_id in enumerate(given["trace_ids"])
     ]
     names = ["agent_reliability", "agent_consistency"]
-    options = {
+    options: dict[str, Any] = {
         "signal_weights": given["signal_weights"] or {},
         "signals": ["confidence", "loop_detection", "tool_correctness", "coherence"],
     }
