@@ -20,6 +20,8 @@ Root = Literal["parentless", "local", "missing"]
 Gap = Literal["no_root", "no_session", "no_content", "no_tool_definitions", "truncated"]
 Closed = Literal["root_ended", "idle", "max_age", "max_spans", "max_bytes", "memory", "shutdown"]
 State = Literal["scored", "measured", "not_applicable", "failed", "skipped"]
+Reason = Literal["not_a_turn", "nothing_to_judge", "no_expectation"]
+"""Why an outcome of this library is not_applicable; the service adds its own for `skipped`."""
 
 
 # --- what arrives ----------------------------------------------------------------------------------------------------
@@ -226,6 +228,8 @@ class Score:
     """Span ids."""
     assumed: float | None = None
     state: Literal["scored", "measured", "not_applicable"] = "scored"
+    truncated: str | None = None
+    """What was left out of the metadata for size; None = nothing."""
 
     @classmethod
     def assume(
@@ -280,5 +284,7 @@ class Outcome:
     compared: tuple[str, ...] = ()
     """Digests of the traces this one was compared with (part of the signal's id)."""
     options_digest: str = ""
+    expectation: str | None = None
+    """Digest of the expectation used (part of the signal's id)."""
     coverage: tuple[int, int] | None = None
     """Sessions: (expected, present) scores that the formula could have read."""

@@ -1,0 +1,198 @@
+"""How an evaluator is declared: its signature says what it scores, what it needs and what can be set.
+
+first parameter (Trace or Session)   -> scope
+keyword-only without default         -> a resource by type (evaluators/resources.py)
+keyword-only with default            -> an option, settable in YAML, checked against its annotation
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, TypeVar, get_type_hints
+
+import msgspec
+
+from evaluators.errors import SettingsError
+from evaluators.expectations import Expectation
+from evaluators.model import JSON, Method, Scope, Score, Session, Trace
+from evaluators.resources import Block, Embedder, History, Judge, Running
+
+Function = Callable[..., Score | Awaitable[Score]]
+Need = Literal["embedder", "history", "expectations", "judge", "running"]
+F = TypeVar("F", bound=Function)
+
+_SCOPES: Mapping[Any, Scope] = {Trace: "trace", Session: "session"}
+_EXACT: Mapping[Any, Need] = {
+    Embedder: "embedder",
+    History: "history",
+    Expectation: "expectations",
+    Judge: "judge",
+}
+_MARK = "__spanwise_evaluator__"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spec:
+    """One evaluator as declared."""
+
+    name: str
+    scope: Scope
+    version: str
+    method: Method
+    resources: Mapping[str, Any]
+    """Parameter name to resource type."""
+    needs: tuple[Need, ...]
+    """What those resources come from; what `spanwise evaluators` lists."""
+    options: Mapping[str, JSON]
+    """Defaults by name."""
+    annotations: Mapping[str, Any]
+    """Types of the options."""
+    threshold: float | None
+    on: bool
+    """Whether it runs without being named, once its needs are met."""
+    verdict_in_metadata: bool
+    doc: str
+    function: Function
+
+    @property
+    def running(self) -> type[Running] | None:
+        """The state class that a session evaluator keeps, if it keeps one."""
+        return next((kind for kind in self.resources.values() if _is_a(kind, Running)), None)
+
+    def option(self, name: str, value: JSON) -> JSON:
+        """`value` as the option's type.
+
+        Raises:
+            SettingsError: It does not fit; the message starts with the setting's path.
+        """
+        where = f"evaluators.{self.name}.{name}"
+        if name not in self.options:
+            known = ", ".join(sorted(self.options)) or "none"
+            raise SettingsError(f"{where}: no such option (it has: {known})")
+        try:
+            return msgspec.convert(value, self.annotations[name])
+        except msgspec.ValidationError as error:
+            raise SettingsError(f"{where}: {error}") from error
+
+
+def evaluator(
+    *,
+    version: str,
+    threshold: float | None = 0.5,
+    name: str | None = None,
+    method: Method | None = None,
+    on: bool = True,
+    verdict_in_metadata: bool = False,
+) -> Callable[[F], F]:
+    """Declare a function as an evaluator; the decorator returns the function itself.
+
+    Args:
+        version: Bump it when old and new scores must not be mixed.
+        threshold: Success is score >= threshold; None = it has no pass or fail.
+        name: Default: the function's name.
+        method: Default: what the signature implies.
+        on: False = runs only when named in the configuration.
+        verdict_in_metadata: Its document lists threshold and success in the metadata.
+
+    Raises:
+        TypeError: The signature says nothing the runner could serve; the message names evaluator and parameter.
+    """
+
+    def declare(function: F) -> F:
+        label = name or function.__name__
+        if not _NAME.fullmatch(label):
+            raise TypeError(f"evaluator `{label}`: a name is lower_snake_case")
+        resources, options, annotations, scope = _signature(label, function)
+        needs = tuple(dict.fromkeys(_need(label, *pair) for pair in resources.items()))
+        _check_scope(label, scope, needs)
+        spec = Spec(
+            name=label,
+            scope=scope,
+            version=version,
+            method=method or _method(scope, needs),
+            resources=resources,
+            needs=needs,
+            options=options,
+            annotations=annotations,
+            threshold=threshold,
+            on=on,
+            verdict_in_metadata=verdict_in_metadata,
+            doc=inspect.getdoc(function) or "",
+            function=function,
+        )
+        for option, default in options.items():
+            _check_default(spec, option, default)
+        setattr(function, _MARK, spec)
+        return function
+
+    return declare
+
+
+def declared(function: object) -> Spec | None:
+    """What `@evaluator` read from a function; None for anything else."""
+    return getattr(function, _MARK, None) if inspect.isfunction(function) else None
+
+
+_NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
+
+
+def _signature(
+    name: str, function: Function
+) -> tuple[dict[str, Any], dict[str, JSON], dict[str, Any], Scope]:
+    hints = get_type_hints(function, include_extras=True)
+    first, *rest = inspect.signature(function).parameters.values()
+    scope = _SCOPES.get(hints.get(first.name))
+    if scope is None:
+        raise TypeError(f"evaluator `{name}`: `{first.name}` must be a Trace or a Session")
+    resources: dict[str, Any] = {}
+    options: dict[str, JSON] = {}
+    for parameter in rest:
+        if parameter.kind is not parameter.KEYWORD_ONLY or parameter.name not in hints:
+            raise TypeError(
+                f"evaluator `{name}`: `{parameter.name}` must be keyword-only and annotated"
+            )
+        if parameter.default is parameter.empty:
+            resources[parameter.name] = hints[parameter.name]
+        else:
+            options[parameter.name] = parameter.default
+    return resources, options, {key: hints[key] for key in options}, scope
+
+
+def _need(name: str, parameter: str, kind: Any) -> Need:
+    for resource, need in _EXACT.items():
+        if kind is resource:
+            return need
+    if _is_a(kind, Block):
+        return "judge"
+    if _is_a(kind, Running):
+        return "running"
+    raise TypeError(f"evaluator `{name}`: nothing provides `{parameter}: {kind}`")
+
+
+def _check_scope(name: str, scope: Scope, needs: tuple[Need, ...]) -> None:
+    if scope == "trace" and "running" in needs:
+        raise TypeError(f"evaluator `{name}`: only a session has a running state")
+    if scope == "session" and "judge" not in needs and set(needs) - {"running"}:
+        raise TypeError(f"evaluator `{name}`: a session has its turns and a running state only")
+
+
+def _is_a(kind: Any, base: type) -> bool:
+    return inspect.isclass(kind) and issubclass(kind, base)
+
+
+def _method(scope: Scope, needs: tuple[Need, ...]) -> Method:
+    if "judge" in needs:
+        return "llm_judge"
+    if "embedder" in needs:
+        return "embedding"
+    return "deterministic" if scope == "trace" else "formula"
+
+
+def _check_default(spec: Spec, option: str, default: JSON) -> None:
+    try:
+        spec.option(option, default)
+    except (SettingsError, TypeError) as error:
+        raise TypeError(f"evaluator `{spec.name}`: default of `{option}`: {error}") from error

@@ -1,0 +1,30 @@
+"""What can be wrong with evaluators before the first trace.
+
+EvaluatorError (ValueError)
+├── DuplicateEvaluatorError    two evaluators declare the same name and method
+├── PluginError                a third party's entry point cannot be loaded
+├── SettingsError              a setting names no evaluator, no option, or a value that does not fit
+└── ExpectationError           an entry of the expectations file is not what CONTRACT section 7 describes
+"""
+
+from __future__ import annotations
+
+
+class EvaluatorError(ValueError):
+    """A human must change code or configuration; the message says where."""
+
+
+class DuplicateEvaluatorError(EvaluatorError):
+    """Two evaluators declare the same name and method."""
+
+
+class PluginError(EvaluatorError):
+    """A third party's entry point cannot be loaded."""
+
+
+class SettingsError(EvaluatorError):
+    """A setting is wrong; the message begins with its path, e.g. `evaluators.agent_reliability.signals`."""
+
+
+class ExpectationError(EvaluatorError):
+    """An entry of the expectations file is wrong; the message begins with its place."""

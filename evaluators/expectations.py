@@ -1,0 +1,114 @@
+"""Expected answers and tools per trace: the entries of the expectations file (CONTRACT section 7)."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import Annotated
+
+import msgspec
+
+from evaluators.digest import canonical
+from evaluators.errors import ExpectationError
+from evaluators.model import JSON
+
+
+class ExpectedTool(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One tool call that should have happened; `arguments` None = whatever it was called with."""
+
+    name: str
+    arguments: dict[str, JSON] | None = None
+
+
+class Expectation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What is expected of one trace. A field that is None expects nothing."""
+
+    output: str | None = None
+    regex: str | None = None
+    json_schema: dict[str, JSON] | bool | None = None
+    tools: tuple[ExpectedTool, ...] | None = None
+    """In the order of the expected steps."""
+    tool_order_matters: bool = True
+    answer_uses_tools: bool | None = None
+    """None: derived from the answer."""
+    outcomes: tuple[str, ...] = ()
+    emphasis: str | None = None
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of its canonical JSON: part of the id of a signal that used it."""
+        return hashlib.sha256(canonical(msgspec.to_builtins(self))).hexdigest()
+
+
+class Match(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Which traces an entry is for: every field given must fit."""
+
+    task: str | None = None
+    trace_id: str | None = None
+    session_id: str | None = None
+    turn: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    input: str | None = None
+    """Equal after trimming both."""
+
+
+class _Entry(msgspec.Struct, frozen=True, kw_only=True):
+    match: Match
+
+
+class Expectations:
+    """The file's entries; the first whose `match` fits wins.
+
+    Raises:
+        ExpectationError: An entry is malformed or matches every trace; the message names it (1-based).
+    """
+
+    def __init__(self, entries: Sequence[JSON]) -> None:
+        self._entries = tuple(_read(number, entry) for number, entry in enumerate(entries, 1))
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def find(
+        self,
+        *,
+        trace_id: str,
+        session_id: str,
+        task: str | None = None,
+        turn: int | None = None,
+        text: str | None = None,
+    ) -> Expectation | None:
+        """What is expected of this trace; None when nothing is.
+
+        Args:
+            trace_id: Of the trace.
+            session_id: Of its session.
+            task: Its task id.
+            turn: Its place in the session, 1-based; None when not known.
+            text: Its input.
+        """
+        have = {
+            "task": task,
+            "trace_id": trace_id,
+            "session_id": session_id,
+            "turn": turn,
+            "input": None if text is None else text.strip(),
+        }
+        for wanted, expectation in self._entries:
+            if all(have[key] == value for key, value in wanted.items()):
+                return expectation
+        return None
+
+
+def _read(number: int, entry: JSON) -> tuple[Mapping[str, JSON], Expectation]:
+    try:
+        match = msgspec.convert(entry, _Entry).match
+        fields = {key: value for key, value in entry.items() if key != "match"}
+        expectation = msgspec.convert(fields, Expectation)
+    except (msgspec.ValidationError, TypeError) as error:
+        raise ExpectationError(f"expectations, entry {number}: {error}") from error
+    wanted = {key: value for key, value in msgspec.to_builtins(match).items() if value is not None}
+    if not wanted:
+        raise ExpectationError(f"expectations, entry {number}: `match` is empty")
+    if match.input is not None:
+        wanted["input"] = match.input.strip()
+    return wanted, expectation

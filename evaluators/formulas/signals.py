@@ -1,0 +1,135 @@
+"""What the session formulas read of each turn, and the exact sums they keep of it (PandaProbe)."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from evaluators.model import JSON, Turn
+from evaluators.resources import Running
+
+Signal = Literal["confidence", "loop_detection", "tool_correctness", "coherence"]
+
+RISK_NAMES: Mapping[str, str] = {
+    "confidence": "confidence_risk",
+    "loop_detection": "loop_risk",
+    "tool_correctness": "tool_risk",
+    "coherence": "coherence_risk",
+}
+"""The four signals, in the documents' order, and what their risks are called in metadata."""
+
+DEFAULT_WEIGHTS: Mapping[str, float] = {
+    "confidence": 1.0,
+    "loop_detection": 1.0,
+    "tool_correctness": 0.8,
+    "coherence": 1.0,
+}
+
+_UNCALIBRATED = ("wordllama",)
+
+
+def default_signals(embedder: str | None) -> tuple[str, ...]:
+    """All four, but not coherence from an embedder whose scale is not calibrated (specs/evidence.md)."""
+    calibrated = embedder is not None and not embedder.startswith(_UNCALIBRATED)
+    return tuple(name for name in RISK_NAMES if name != "coherence" or calibrated)
+
+
+def merged(weights: Mapping[str, float]) -> dict[str, float]:
+    """The default weights overlaid with a user's; unknown names are kept, as the documents show them, and not used."""
+    return {**DEFAULT_WEIGHTS, **weights}
+
+
+def risks(scores: Mapping[str, float], signals: tuple[str, ...]) -> dict[str, float]:
+    """1 - score of every signal present, by signal; a score that is no finite number is not present."""
+    return {
+        name: 1.0 - scores[name]
+        for name in RISK_NAMES
+        if name in signals and name in scores and math.isfinite(scores[name])
+    }
+
+
+UNIT = 1 << 60
+
+
+def exact(value: float) -> int:
+    """In steps of 2^-60: sums of integers do not depend on their order."""
+    return round(math.ldexp(value, 60))
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    value: int | None
+    expected: int
+    present: int
+    scored: bool
+
+
+class SignalState(Running):
+    """One number per turn made of its signals, and how many of them were expected and present."""
+
+    def __init__(self, options: Mapping[str, JSON]) -> None:
+        self.weights = merged(options["signal_weights"])
+        self.signals: tuple[str, ...] = tuple(options["signals"] or default_signals(None))
+        self._parts: dict[str, _Part] = {}
+        self._expected = self._present = self._scored = 0
+
+    @abstractmethod
+    def value(self, risk: Mapping[str, float]) -> float | None:
+        """The turn's number; None when its signals do not suffice."""
+
+    @abstractmethod
+    def add(self, value: int) -> None:
+        """Count a turn's number in."""
+
+    @abstractmethod
+    def remove(self, value: int) -> None:
+        """Take a turn's number out."""
+
+    def put(self, turn: Turn) -> None:
+        """Take in a turn; one of the same trace id is replaced."""
+        self.drop(turn.trace_id)
+        risk = risks(turn.scores, self.signals)
+        value = self.value(risk)
+        missing = sum(1 for name in turn.unscored if name in self.signals and name not in risk)
+        part = _Part(
+            None if value is None else exact(value),
+            len(risk) + missing,
+            len(risk),
+            bool(turn.scores),
+        )
+        self._count(part, 1)
+        self._parts[turn.trace_id] = part
+        if part.value is not None:
+            self.add(part.value)
+
+    def drop(self, trace_id: str) -> None:
+        """Forget a turn; an unknown one is no error."""
+        part = self._parts.pop(trace_id, None)
+        if part is None:
+            return
+        self._count(part, -1)
+        if part.value is not None:
+            self.remove(part.value)
+
+    def _count(self, part: _Part, sign: int) -> None:
+        self._expected += sign * part.expected
+        self._present += sign * part.present
+        self._scored += sign * part.scored
+
+    @property
+    def coverage(self) -> tuple[int, int]:
+        """(expected, present) signals over all turns."""
+        return self._expected, self._present
+
+    @property
+    def turns(self) -> int:
+        """How many turns it holds."""
+        return len(self._parts)
+
+    @property
+    def is_empty(self) -> bool:
+        """No turn, or none with any score at all."""
+        return self._scored == 0

@@ -1,0 +1,79 @@
+"""Tail risk of a session, kept up to date (PandaProbe agent_reliability)."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Mapping
+
+from evaluators.formulas.signals import UNIT, SignalState
+from evaluators.model import JSON
+
+TOP_SHARE = 0.15
+MAX_WEIGHT = 0.1
+
+
+def top_count(n: int) -> int:
+    """How many of n turns form the tail: ceil(0.15 n), at least one, computed without float error."""
+    return max(1, -(-n * 15 // 100))
+
+
+class TailRisk(SignalState):
+    """The mean of the worst 15 % of turns, and the worst one.
+
+    A turn's risk is the greatest weighted risk of its signals. The tail's sum is kept as an integer, so a session
+    rebuilt in any order gives the same bits.
+    """
+
+    def __init__(self, options: Mapping[str, JSON]) -> None:
+        super().__init__(options)
+        self._risks: list[int] = []  # ascending: the tail is its end
+        self._tail = 0
+
+    def value(self, risk: Mapping[str, float]) -> float | None:
+        """The greatest weighted risk; None without a signal."""
+        return max((self.weights[name] * risk[name] for name in risk), default=None)
+
+    def add(self, value: int) -> None:
+        """Count a turn's risk in: O(log n) comparisons."""
+        risks, k = self._risks, self._k
+        if k and value > risks[-k]:
+            self._tail += value - risks[-k]
+        insort(risks, value)
+        if self._k > k:
+            self._tail += risks[-self._k]
+
+    def remove(self, value: int) -> None:
+        """Take a turn's risk out: O(log n) comparisons."""
+        risks, k = self._risks, self._k
+        in_tail = value >= risks[-k]
+        del risks[bisect_left(risks, value)]
+        if in_tail:
+            self._tail -= value
+            if self._k == k:
+                self._tail += risks[-k]
+        elif self._k < k:
+            self._tail -= risks[-k]
+
+    @property
+    def _k(self) -> int:
+        return top_count(len(self._risks)) if self._risks else 0
+
+    @property
+    def evaluated(self) -> int:
+        """How many turns had a signal."""
+        return len(self._risks)
+
+    @property
+    def mean_top_k(self) -> float:
+        """Mean risk of the tail."""
+        return self._tail / (self._k * UNIT) if self._risks else 0.0
+
+    @property
+    def max_risk(self) -> float:
+        """Risk of the worst turn."""
+        return self._risks[-1] / UNIT if self._risks else 0.0
+
+    @property
+    def raw_risk(self) -> float:
+        """The session's risk: nine tenths of the tail, one tenth of the worst turn."""
+        return (1 - MAX_WEIGHT) * self.mean_top_k + MAX_WEIGHT * self.max_risk

@@ -1,0 +1,183 @@
+"""Which evaluators run, with which options: the registry and the configuration made into a plan, or an error."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from evaluators.declare import Need, Spec
+from evaluators.digest import options_digest
+from evaluators.errors import SettingsError
+from evaluators.formulas.signals import default_signals
+from evaluators.model import JSON
+from evaluators.registry import Registry
+from evaluators.resources import WINDOW
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What the configuration says of one evaluator."""
+
+    enabled: bool | None = None
+    """None: on by default if its needs are met. True: on, or an error. False: off."""
+    threshold: float | None = None
+    options: Mapping[str, JSON] = field(default_factory=dict[str, JSON])
+    model: str | None = None
+    """A judge model for this evaluator alone."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Configured:
+    """One evaluator that runs."""
+
+    spec: Spec
+    options: Mapping[str, JSON]
+    threshold: float | None
+    options_digest: str
+    model: str | None = None
+    """A judge model for this evaluator alone."""
+    final: bool = True
+    """False: a stand-in, whose judged sibling gives the verdict."""
+    emit: bool = True
+    """False: computed only because another evaluator reads it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """Everything that runs, in order of name."""
+
+    trace: tuple[Configured, ...] = ()
+    session: tuple[Configured, ...] = ()
+    judged: tuple[Configured, ...] = ()
+    """Of either scope: those that wait for a judge."""
+
+
+def make_plan(
+    registry: Registry,
+    settings: Mapping[str, Settings],
+    *,
+    embedder: str | None,
+    judge: bool = False,
+    expectations: bool = False,
+    only: Collection[str] | None = None,
+) -> Plan:
+    """Decide what runs.
+
+    Args:
+        registry: Every evaluator there is.
+        settings: By evaluator name.
+        embedder: Name of the embedder's model; None = there is none.
+        judge: Whether a judge is configured.
+        expectations: Whether there is an expectations file.
+        only: Emit just these; what they need is computed and not emitted.
+
+    Raises:
+        SettingsError: A name, option or threshold does not fit, or an evaluator enabled by name lacks what it needs;
+            the message starts with the path of the setting.
+    """
+    have: set[Need] = {"history", "running"}
+    have |= {"embedder"} if embedder is not None else set()
+    have |= {"judge"} if judge else set()
+    have |= {"expectations"} if expectations else set()
+    _check_names(registry, [*settings, *(only or ())])
+    for name, chosen in settings.items():
+        _check_settings(name, registry.named(name), chosen)
+    on = {
+        name: specs
+        for name in sorted({spec.name for spec in registry})
+        if (specs := _running_siblings(name, registry, settings, have, only))
+    }
+    named = set(on) if only is None else set(only)
+    configured = [
+        _configure(spec, settings.get(name), specs, embedder, emit=name in named)
+        for name, specs in on.items()
+        for spec in specs
+    ]
+    needed = named | {signal for each in configured if each.emit for signal in signals_of(each)}
+    return _arranged(each for each in configured if each.spec.name in needed)
+
+
+def signals_of(configured: Configured) -> tuple[str, ...]:
+    """The evaluators whose scores this one reads; empty for most."""
+    return tuple(configured.options.get("signals") or ())
+
+
+def needs_history(plan: Plan) -> int:
+    """How many earlier traces of a session the plan's evaluators want to see."""
+    return WINDOW if any("history" in each.spec.needs for each in plan.trace) else 0
+
+
+def _arranged(configured: Iterable[Configured]) -> Plan:
+    every = tuple(configured)
+    judged = tuple(each for each in every if "judge" in each.spec.needs)
+    local = [each for each in every if "judge" not in each.spec.needs]
+    return Plan(
+        trace=tuple(each for each in local if each.spec.scope == "trace"),
+        session=tuple(each for each in local if each.spec.scope == "session"),
+        judged=judged,
+    )
+
+
+def _check_names(registry: Registry, names: Iterable[str]) -> None:
+    known = {spec.name for spec in registry}
+    for name in names:
+        if name not in known:
+            raise SettingsError(f"evaluators.{name}: no evaluator of that name")
+
+
+def _check_settings(name: str, siblings: tuple[Spec, ...], chosen: Settings) -> None:
+    for option, value in chosen.options.items():
+        owners = [spec for spec in siblings if option in spec.options] or siblings[:1]
+        for spec in owners:
+            spec.option(option, value)
+    if chosen.threshold is not None and not 0 <= chosen.threshold <= 1:
+        raise SettingsError(f"evaluators.{name}.threshold: expected a number from 0 to 1")
+    if chosen.model is not None and not any("judge" in spec.needs for spec in siblings):
+        raise SettingsError(f"evaluators.{name}.model: `{name}` asks no model")
+
+
+def _running_siblings(
+    name: str,
+    registry: Registry,
+    settings: Mapping[str, Settings],
+    have: Collection[Need],
+    only: Collection[str] | None,
+) -> tuple[Spec, ...]:
+    """Those of one name that run: the judged one and its stand-in, or one of them, or none."""
+    chosen = settings.get(name, Settings())
+    siblings = registry.named(name)
+    by_name = chosen.enabled is True or (only is not None and name in only)
+    if not by_name and (chosen.enabled is False or not any(spec.on for spec in siblings)):
+        return ()
+    able = tuple(spec for spec in siblings if set(spec.needs) <= set(have))
+    if by_name and not able:
+        missing = sorted({need for spec in siblings for need in spec.needs} - set(have))
+        raise SettingsError(f"evaluators.{name}: needs {', '.join(missing)}, which is not set")
+    return able
+
+
+def _configure(
+    spec: Spec,
+    chosen: Settings | None,
+    siblings: tuple[Spec, ...],
+    embedder: str | None,
+    *,
+    emit: bool,
+) -> Configured:
+    chosen = chosen or Settings()
+    given = {key: value for key, value in chosen.options.items() if key in spec.options}
+    options = {**spec.options, **{key: spec.option(key, given[key]) for key in given}}
+    if options.get("signals", ()) is None:
+        options["signals"] = default_signals(embedder)
+    threshold = spec.threshold if chosen.threshold is None else chosen.threshold
+    model = embedder if "embedder" in spec.needs else chosen.model
+    is_judged = "judge" in spec.needs
+    return Configured(
+        spec=spec,
+        options=options,
+        threshold=threshold,
+        options_digest=options_digest(options, threshold, model),
+        model=chosen.model if is_judged else None,
+        final=is_judged or not any("judge" in other.needs for other in siblings),
+        emit=emit,
+    )

@@ -1,0 +1,65 @@
+"""Agent reliability (PandaProbe): the tail of a session's risk."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from evaluators.declare import evaluator
+from evaluators.formulas.bounds import clamp, rounded
+from evaluators.formulas.signals import RISK_NAMES, Signal, risks
+from evaluators.formulas.tail_risk import MAX_WEIGHT, TOP_SHARE, TailRisk
+from evaluators.model import JSON, Score, Session
+from evaluators.resources import Weight
+
+FLAGGED_ABOVE = 0.5
+
+
+@evaluator(version="1")
+def agent_reliability(
+    session: Session,
+    *,
+    state: TailRisk,
+    signal_weights: Mapping[str, Weight] = {},
+    signals: tuple[Signal, ...] | None = None,
+) -> Score:
+    """Worst-case risk of a session: nine tenths its worst 15 % of turns, one tenth its worst turn."""
+    if state.is_empty:
+        return Score.assume(1.0, "No traces or signals to evaluate.", {"note": "empty_session"})
+    if not state.evaluated:
+        return Score.assume(1.0, "No evaluable traces.")
+    metadata: dict[str, JSON] = {
+        "total_traces_in_session": state.turns,
+        "traces_evaluated": state.evaluated,
+        "raw_risk": rounded(state.raw_risk),
+        "signal_weights": state.weights,
+    }
+    if session.closed is not None:
+        metadata |= _per_trace(session, state)
+    metadata["aggregation"] = {
+        "method": "max_compose_top_k",
+        "top_k_percentile": TOP_SHARE,
+        "ensemble_weight": MAX_WEIGHT,
+        "mean_top_k_risk": rounded(state.mean_top_k),
+        "max_risk": rounded(state.max_risk),
+    }
+    return Score(
+        value=rounded(clamp(1 - state.raw_risk)),
+        explanation=f"worst turn's risk {state.max_risk:.2f}, tail {state.mean_top_k:.2f}"
+        f" over {state.evaluated} turns",
+        metadata=metadata,
+    )
+
+
+def _per_trace(session: Session, state: TailRisk) -> dict[str, JSON]:
+    per_trace: dict[str, JSON] = {}
+    flagged: list[str] = []
+    for turn in session.turns:
+        risk = risks(turn.scores, state.signals)
+        step = state.value(risk)
+        if step is None:
+            continue
+        parts = {RISK_NAMES[name]: rounded(value) for name, value in risk.items()}
+        per_trace[turn.trace_id] = {**parts, "step_risk": rounded(step)}
+        if step > FLAGGED_ABOVE:
+            flagged.append(turn.trace_id)
+    return {"per_trace_signals": per_trace, "flagged_traces": flagged}

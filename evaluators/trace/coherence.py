@@ -1,0 +1,25 @@
+"""Coherence (PandaProbe): how close the output's embedding is to the input's."""
+
+from __future__ import annotations
+
+from evaluators.declare import evaluator
+from evaluators.formulas.bounds import rounded
+from evaluators.formulas.text import clip
+from evaluators.formulas.vectors import cosine_distance
+from evaluators.model import Score, Trace
+from evaluators.resources import Embedder
+
+
+@evaluator(version="1", verdict_in_metadata=True)
+def coherence(trace: Trace, *, embedder: Embedder) -> Score:
+    """1 - cosine distance between input and output, of which the first 8 KiB each are read."""
+    before, after = clip(trace.input or ""), clip(trace.output or "")
+    if not before or not after:
+        note = {"coherence_gap": 0.0, "note": "empty_input_or_output"}
+        return Score.assume(1.0, "the trace has no input or no output text", note)
+    gap = cosine_distance(*embedder.embed([before, after]))
+    return Score(
+        value=1 - gap,
+        explanation=f"cosine distance {gap:.4f} between input and output",
+        metadata={"coherence_gap": rounded(gap)},
+    )

@@ -1,0 +1,79 @@
+"""Confidence from facts: the deterministic sibling of PandaProbe's judge, and a signal of session formulas."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from evaluators.declare import evaluator
+from evaluators.formulas.calls import failures, named, repeats, span_ids
+from evaluators.formulas.text import clip
+from evaluators.model import Score, Trace
+
+_HEDGE = re.compile(
+    r"\b(?:i(?:'m| am|’m) (?:not (?:entirely |quite |completely )?sure|afraid|sorry|unable)"  # noqa: RUF001
+    r"|i (?:could ?n[o']t|could not|cannot|can't|was unable to|was not able to) (?:\w+ )?"
+    r"(?:find|determine|complete|access|verify|retrieve|answer|help)"
+    r"|(?:please )?try again later|something went wrong|unable to (?:find|determine|complete|process|retrieve))",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Doubt:
+    """One kind of sign that the agent was not decisive, and what it costs."""
+
+    cost: float
+    told: str
+    spans: tuple[str, ...] = ()
+
+
+@evaluator(version="1", verdict_in_metadata=True)
+def confidence(trace: Trace) -> Score:
+    """1 minus bounded penalties for errors nobody made good, repeats, a missing answer and hedging.
+
+    Cost each and at most: unrecovered tool error 0.3, 0.6; recovered 0.1, 0.2; identical repeat 0.2, 0.6; model error
+    0.4 when the last model call failed, else 0.1; trace ended in error without either 0.3; no final answer although
+    content was exported 0.5; an answer that hedges or gives up 0.25.
+    """
+    doubts = [*_tool_doubts(trace), *_model_doubts(trace), *_answer_doubts(trace)]
+    spans = dict.fromkeys(span for doubt in doubts for span in doubt.spans)
+    return Score(
+        value=max(0.0, 1 - sum(doubt.cost for doubt in doubts)),
+        explanation="; ".join(doubt.told for doubt in doubts) or "no sign of hesitation",
+        evidence=tuple(spans),
+    )
+
+
+def _tool_doubts(trace: Trace) -> Iterator[_Doubt]:
+    lost, recovered = failures(trace.tool_calls)
+    again = repeats(trace.tool_calls)
+    for calls, each, most, what in (
+        (lost, 0.3, 0.6, "tool errors not recovered"),
+        (recovered, 0.1, 0.2, "tool errors recovered"),
+        (again, 0.2, 0.6, "identical calls repeated"),
+    ):
+        if calls:
+            told = f"{len(calls)} {what} ({named(calls)})"
+            yield _Doubt(cost=min(most, each * len(calls)), told=told, spans=span_ids(calls))
+
+
+def _model_doubts(trace: Trace) -> Iterator[_Doubt]:
+    failed = [call.span_id for call in trace.model_calls if call.error is not None]
+    if failed:
+        last = trace.model_calls[-1].error is not None
+        told = f"{len(failed)} model calls failed{', the last one too' if last else ''}"
+        yield _Doubt(cost=0.4 if last else 0.1, told=told, spans=tuple(failed))
+    elif trace.status == "error" and not any(call.error for call in trace.tool_calls):
+        root = () if trace.root_span_id is None else (trace.root_span_id,)
+        yield _Doubt(cost=0.3, told="the trace ended in error", spans=root)
+
+
+def _answer_doubts(trace: Trace) -> Iterator[_Doubt]:
+    if trace.output is None or not trace.output.strip():
+        # Without content or root the answer may exist and just not be recorded.
+        if not {"no_content", "no_root"} & set(trace.gaps):
+            yield _Doubt(cost=0.5, told="no final answer")
+    elif found := _HEDGE.search(clip(trace.output)):
+        yield _Doubt(cost=0.25, told=f"the answer hedges or gives up: `{found.group()}`")

@@ -1,0 +1,72 @@
+"""Tool correctness from facts: the deterministic sibling of PandaProbe's judge."""
+
+from __future__ import annotations
+
+from evaluators.declare import evaluator
+from evaluators.formulas.calls import bounded, brief, left_out, named, repeats, span_ids, unknown
+from evaluators.formulas.schemas import Unjudgeable, argument_error
+from evaluators.model import JSON, Score, ToolCall, Trace
+
+
+@evaluator(version="1", verdict_in_metadata=True)
+def tool_correctness(trace: Trace) -> Score:
+    """Share of tool calls that call a known tool, fit its schema, end without error and are no identical repeat."""
+    calls = trace.tool_calls
+    if not calls:
+        return Score.not_applicable("the trace called no tools")
+    faults = {
+        "failed": tuple(call for call in calls if call.error is not None),
+        "repeated": repeats(calls),
+        "not offered": unknown(trace),
+        "against the schema": misfits(trace),
+    }
+    wrong = {id(call) for found in faults.values() for call in found}
+    told = [f"{len(found)} {kind} ({named(found)})" for kind, found in faults.items() if found]
+    metadata, truncated = _metadata(trace)
+    return Score(
+        value=1 - len(wrong) / len(calls),
+        explanation=f"{len(wrong)} of {len(calls)} tool calls at fault"
+        + (f": {'; '.join(told)}" if told else ""),
+        metadata=metadata,
+        evidence=span_ids([call for call in calls if id(call) in wrong]),
+        truncated=truncated,
+    )
+
+
+def misfits(trace: Trace) -> tuple[ToolCall, ...]:
+    """Calls whose arguments contradict the schema of their tool."""
+    schemas = {tool.name: tool.parameters for tool in trace.tools_offered}
+    return tuple(
+        call for call in trace.tool_calls if _contradicts(schemas.get(call.name), call.arguments)
+    )
+
+
+def _contradicts(schema: JSON, arguments: JSON) -> bool:
+    if schema is None or arguments is None:
+        return False
+    try:
+        return argument_error(schema, arguments) is not None
+    except Unjudgeable:
+        return False
+
+
+def _metadata(trace: Trace) -> tuple[dict[str, JSON], str | None]:
+    called = bounded(
+        [{"name": call.name, "parameters": brief(call.arguments)} for call in trace.tool_calls]
+    )
+    available = bounded(
+        [
+            {"name": tool.name, "description": brief(tool.description)}
+            for tool in trace.tools_offered
+        ]
+    )
+    missing = [
+        left_out("tools_called", called, trace.tool_calls),
+        left_out("available_tools", available, trace.tools_offered),
+    ]
+    metadata = {
+        "user_input": brief(trace.input),
+        "tools_called": called,
+        "available_tools": available,
+    }
+    return metadata, "; ".join(filter(None, missing)) or None

@@ -1,0 +1,103 @@
+"""PandaProbe's trace and session metrics."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from evaluators.formulas.text import text_of
+from evaluators.model import Outcome, Previous, Session
+from evaluators.providers.scripted import ScriptedEmbedder
+from evaluators.run import SessionScorer, Settings, make_plan, score_trace
+from tests.golden.checks.compare import close
+from tests.support.evaluating import OURS, a_trace, a_turn
+
+
+def coherence(given: Any, expected: Any, _quirk: str | None) -> None:
+    texts = text_of(given["input"]), text_of(given["output"])
+    vectors = dict(zip(texts, (given["input_vector"], given["output_vector"]), strict=True))
+    if texts[0] == texts[1] and given["input_vector"] != given["output_vector"]:
+        # One text cannot have two vectors: only the pair's own distance is meant.
+        texts = texts[0], texts[1] + " "
+        vectors = dict(zip(texts, (given["input_vector"], given["output_vector"]), strict=True))
+    embedder = ScriptedEmbedder(vectors)
+
+    outcome = _run("coherence", given, texts, embedder=embedder)
+
+    _same(outcome, expected, tolerance=1e-4)
+    assert sum(embedder.asked, ()) == tuple(
+        dict.fromkeys(texts if expected["embedded_texts"] else [])
+    )
+
+
+def loop_detection(given: Any, expected: Any, quirk: str | None) -> None:
+    outputs: list[Any] = given["previous_outputs"] or []
+    history = tuple(
+        Previous(trace_id=f"{n}", digest=f"{n}", output=text_of(output))
+        for n, output in enumerate(outputs)
+    )
+    embedder = ScriptedEmbedder({each["text"]: each["vector"] for each in given["embeddings"]})
+    texts = None, text_of(given["current_output"])
+
+    outcome = _run("loop_detection", given, texts, embedder=embedder, history=history)
+
+    asked = [text for batch in embedder.asked for text in batch]
+    assert asked == list(dict.fromkeys(expected["embedded_texts"]))
+    if quirk == "threshold_zero_replaced_by_default":
+        metadata = {**expected["metadata"], "threshold": 0.0, "success": True}
+        expected = {**expected, "metadata": metadata}
+    # trace_index of the window; the reference counts from the session's first output.
+    offset = max(0, len(outputs) - 3)
+    mine = outcome.metadata.get("comparisons", [])
+    for ours, theirs in zip(mine, expected["metadata"].get("comparisons", []), strict=True):
+        true_index = ours["trace_index"] + offset
+        if quirk == "trace_index_wrong_when_empty_outputs_skipped":
+            assert text_of(outputs[true_index]) != ""
+            theirs["trace_index"] = ours["trace_index"]
+        else:
+            theirs["trace_index"] -= offset
+    _same(outcome, expected, tolerance=1.1e-4)
+
+
+def session_metrics(given: Any, expected: Any, quirk: str | None) -> None:
+    # A present but empty set of signals is a trace that something else scored.
+    other = {"something_else": 1.0} if given["signals"] else {}
+    turns = [
+        a_turn(trace_id, n, {**other, **given["signals"].get(trace_id, {})})
+        for n, trace_id in enumerate(given["trace_ids"])
+    ]
+    names = ["agent_reliability", "agent_consistency"]
+    options: dict[str, Any] = {
+        "signal_weights": given["signal_weights"] or {},
+        "signals": ["confidence", "loop_detection", "tool_correctness", "coherence"],
+    }
+    settings = {name: Settings(options=options) for name in names}
+    scorer = SessionScorer(make_plan(OURS, settings, embedder=None, only=names))
+    for turn in turns:
+        scorer.put(turn)
+    session = Session(service="s", session_id="s", agent="a", turns=turns, closed="idle")
+
+    outcomes = {each.evaluator: each for each in scorer.outcomes(session, closed=True)}
+
+    if quirk == "duplicate_trace_id_counted_twice":
+        counted = outcomes["agent_reliability"].metadata["traces_evaluated"]
+        assert counted == len(set(given["trace_ids"]))
+        return
+    for name in names:
+        _same(outcomes[name], expected[name], tolerance=1.1e-4)
+        if "reason" in expected[name]:
+            assert outcomes[name].explanation == expected[name]["reason"]
+
+
+def _run(name: str, given: Any, texts: tuple[str | None, str | None], **resources: Any) -> Outcome:
+    settings = {name: Settings(threshold=given["threshold"])}
+    plan = make_plan(OURS, settings, embedder="scripted", only=[name])
+    trace = a_trace(input=texts[0], output=texts[1])
+    (outcome,) = score_trace(plan, trace, **resources)
+    return outcome
+
+
+def _same(outcome: Outcome, expected: Any, *, tolerance: float) -> None:
+    """Same number and metadata; an early exit's number stands in `assumed`."""
+    number = outcome.assumed if outcome.state == "not_applicable" else outcome.score
+    close(number, expected["score"], tolerance=tolerance)
+    close(dict(outcome.metadata), expected["metadata"], tolerance=tolerance)

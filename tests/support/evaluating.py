@@ -1,0 +1,52 @@
+"""Traces, turns and the registry, for tests of evaluators."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from evaluators.model import JSON, ModelCall, ToolCall, ToolDefinition, Trace, Turn
+from evaluators.registry import Registry
+
+OURS = Registry.discover(plugins=())
+
+
+def a_trace(**fields: Any) -> Trace:
+    """A trace with one model call, an input and an output; `fields` replace any of it."""
+    defaults: dict[str, Any] = {
+        "trace_id": "t" * 32,
+        "service": "bot",
+        "agent": "planner",
+        "session_id": "s-1",
+        "session_source": "session.id",
+        "input": "What is the weather in Paris?",
+        "output": "It is sunny in Paris.",
+        "model_calls": (ModelCall(span_id="m1"),),
+        "root_span_id": "r1",
+        "root": "parentless",
+    }
+    return Trace(**{**defaults, **fields})
+
+
+def a_call(
+    name: str = "search",
+    arguments: JSON = None,
+    *,
+    span_id: str | None = None,
+    error: str | None = None,
+) -> ToolCall:
+    """A tool call."""
+    return ToolCall(name=name, arguments=arguments, span_id=span_id, error=error)
+
+
+def a_tool(name: str = "search", parameters: JSON = None) -> ToolDefinition:
+    """A tool that was offered."""
+    return ToolDefinition(name=name, parameters=parameters)
+
+
+def a_turn(trace_id: str, start: int, scores: Mapping[str, float], **fields: Any) -> Turn:
+    """A turn of one second."""
+    defaults: dict[str, Any] = {"duration": 1.0, "digest": "", "output": None}
+    return Turn(
+        trace_id=trace_id, start_time_unix_nano=start, scores=scores, **{**defaults, **fields}
+    )
