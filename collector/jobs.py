@@ -6,13 +6,13 @@ import logging
 
 import msgspec
 from evaluators.dialects.read import Keys, read_trace
-from evaluators.providers.port import Embedder
-from evaluators.run import Plan, score_trace
 
 from collector import planning
 from collector.config import Config
 from collector.pool import ReadJob, ScoreJob
 from evaluators.model import Closed, Outcome, Trace
+from evaluators.resources import Embedder
+from evaluators.run import Plan, score_trace
 
 log = logging.getLogger(__name__)
 

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from evaluators.dialects.read import Keys
-from evaluators.providers.port import Embedder
-from evaluators.registry import Registry
-from evaluators.run import Configured, Plan, Settings, make_plan
 
-from collector.config import Config
+from collector.config import Config, EvaluatorConfig
 from collector.errors import ConfigError
+from evaluators import outcome
+from evaluators.errors import SettingsError
 from evaluators.model import Failure, Outcome
+from evaluators.providers.wordllama import MODEL, WordLlamaEmbedder
+from evaluators.registry import Registry
+from evaluators.resources import Embedder
+from evaluators.run import Plan, Settings, make_plan
 
 
 def read_keys(config: Config) -> Keys:
@@ -28,35 +31,25 @@ def plan(
     Raises:
         ConfigError: an evaluator, an option or a resource that is not there, named by its key.
     """
-    settings = {
-        name: Settings(enabled=each.enabled, threshold=each.threshold, options=each.options)
-        for name, each in config.evaluators.items()
-    }
     try:
         return make_plan(
             registry or Registry.discover(),
-            settings,
+            {name: _settings(each) for name, each in config.evaluators.items()},
             embedder=embedder_model(config),
             only=only,
         )
-    except ValueError as error:
+    except SettingsError as error:
         raise ConfigError(str(error)) from error
 
 
 def embedder_model(config: Config) -> str | None:
-    """The name that goes into the options digest of embedding evaluators; None without an embedder."""
-    if config.embedder.kind == "none":
-        return None
-    return config.embedder.model or config.embedder.kind
+    """The name that goes into the options digest of embedding evaluators; None without a local embedder."""
+    return MODEL if config.embedder.kind == "wordllama" else None
 
 
 def embedder(config: Config) -> Embedder | None:
-    """The local embedder, loaded. Only workers call this: it imports numpy and the model."""
-    if config.embedder.kind != "wordllama":
-        return None
-    from evaluators.providers.wordllama import WordLlamaEmbedder  # noqa: PLC0415 - workers only
-
-    return WordLlamaEmbedder()
+    """The local embedder. It imports numpy and its model at the first text: only workers may use it."""
+    return WordLlamaEmbedder() if config.embedder.kind == "wordllama" else None
 
 
 def failed(
@@ -64,17 +57,12 @@ def failed(
 ) -> tuple[Outcome, ...]:
     """Every due trace evaluator's outcome when none of them could be run."""
     due = [each for each in plan.trace if only is None or each.spec.name in only]
-    return tuple(_failed(each, Failure(type=kind, message=message)) for each in due)
+    return tuple(outcome.failed(each, Failure(type=kind, message=message)) for each in due)
 
 
-def _failed(configured: Configured, failure: Failure) -> Outcome:
-    return Outcome(
-        evaluator=configured.spec.name,
-        version=configured.spec.version,
-        method=configured.spec.method,
-        state="failed",
-        threshold=configured.threshold,
-        final=configured.final,
-        error=failure,
-        options_digest=configured.options_digest,
+def _settings(chosen: EvaluatorConfig) -> Settings:
+    options = chosen.options
+    model = options.pop("model", None)
+    return Settings(
+        enabled=chosen.enabled, threshold=chosen.threshold, options=options, model=model
     )
