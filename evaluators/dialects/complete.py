@@ -1,0 +1,49 @@
+"""Fill what a dialect left open from the GenAI attributes of the same span."""
+
+from __future__ import annotations
+
+from evaluators.dialects import genai
+from evaluators.dialects.content import Content
+from evaluators.dialects.facts import NO_TOKENS, Facts
+
+
+def complete(facts: Facts) -> Facts:
+    """The same facts, completed; what the dialect itself said is never changed."""
+    span = facts.span
+    if not genai.speaks(span):
+        return facts
+    other = genai.read(span)
+    if facts.kind == "other" and other.kind == "tool":
+        other.dialect = facts.dialect
+        return other
+    facts.agent = facts.agent or other.agent
+    if facts.kind == "tool":
+        _complete_tool(facts, other)
+        return facts
+    if facts.kind == "llm":
+        facts.tokens = other.tokens if facts.tokens == NO_TOKENS else facts.tokens
+        facts.model = facts.model or other.model
+        facts.response_id = other.response_id or facts.response_id
+        facts.cost = facts.cost if facts.cost is not None else other.cost
+    facts.system = facts.system or other.system
+    facts.input = _better(facts.input, other.input)
+    facts.output = _better(facts.output, other.output)
+    facts.definitions = other.definitions or facts.definitions
+    return facts
+
+
+def _complete_tool(facts: Facts, other: Facts) -> None:
+    facts.tool_id = facts.tool_id or other.tool_id
+    if other.kind != "tool":
+        return
+    facts.tool_name = other.tool_name or facts.tool_name
+    if facts.arguments is None:
+        facts.arguments = other.arguments
+    if facts.result is None:
+        facts.result = other.result
+    facts.tool_error = facts.tool_error or other.tool_error
+
+
+def _better(own: Content | None, other: Content | None) -> Content | None:
+    """The conventions' messages, where there are any: what the dialect has beside them is the same, flattened."""
+    return own if other is None else other

@@ -1,0 +1,85 @@
+"""What went into a span or came out of it, read only when somebody asks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from evaluators.dialects.messages import Side, read_messages
+from evaluators.dialects.parts import Message
+from evaluators.dialects.plain import plain_text
+from evaluators.dialects.values import string, unwrap_cut
+from evaluators.model import JSON
+
+
+class Content:
+    """One side of a span. `source` gives the recorded value; parsing waits until the first question and happens once."""
+
+    __slots__ = ("_cut", "_messages", "_source", "_text", "_value", "side")
+
+    def __init__(self, source: Callable[[], JSON] | JSON, side: Side) -> None:
+        self._source = source
+        self.side: Side = side
+        self._messages: tuple[Message, ...] | None = None
+        self._cut: bool | None = None
+        self._value: JSON = None
+
+    def _read(self) -> None:
+        if self._cut is None:
+            raw = self._source() if callable(self._source) else self._source
+            self._value, self._cut = unwrap_cut(raw)
+
+    @property
+    def raw(self) -> JSON:
+        """The value as it was recorded; None while it would have to be built."""
+        return None if callable(self._source) else self._source
+
+    @property
+    def value(self) -> JSON:
+        """The value without its wrapping."""
+        self._read()
+        return self._value
+
+    @property
+    def cut(self) -> bool:
+        """Whether only the beginning is there."""
+        if self._cut is None and isinstance(self._source, str) and _looks_whole(self._source):
+            return False
+        self._read()
+        return self._cut or False
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """Its messages; empty when it is no conversation."""
+        if self._messages is None:
+            self._messages = read_messages(self.value, self.side)
+        return self._messages
+
+    @property
+    def text(self) -> str | None:
+        """What a person would read in it: the last words said by this side; None when it has none or was cut."""
+        if self.messages:
+            return last_text(self.messages, self.side)
+        if isinstance(self.value, str):
+            return string(self.value)
+        return None if self.cut else plain_text(self.value, self.side)
+
+
+def _looks_whole(text: str) -> bool:
+    """Cheap: a container ends as it began, anything else cannot be seen to be cut."""
+    head, tail = text[:1], text[-1:]
+    return head not in ("{", "[") or tail == ("}" if head == "{" else "]")
+
+
+def last_text(messages: tuple[Message, ...], side: Side) -> str | None:
+    """The user's last words, or the assistant's, when nothing but its own words follows them."""
+    if side == "input":
+        for message in reversed(messages):
+            if message.role == "user" and message.text:
+                return message.text
+        return None
+    for message in reversed(messages):
+        if message.role == "assistant" and message.text:
+            return message.text
+        if message.role in ("user", "tool") or message.calls:
+            return None
+    return None

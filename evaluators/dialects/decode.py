@@ -1,0 +1,143 @@
+"""OTLP bytes -> spans. Nothing here knows what an attribute means."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from google.protobuf.message import DecodeError
+
+from evaluators.dialects import wire
+from evaluators.model import JSON, Event, Span, Status
+
+_STATUS: dict[int, Status] = {1: "ok", 2: "error"}
+_DEPTH = 32
+"""Arrays and key-value lists nested deeper than this are cut to None; protobuf itself refuses 100."""
+
+
+class Attributes(Mapping[str, JSON]):
+    """Attributes of a span, turned into Python values one by one, when asked for."""
+
+    __slots__ = ("_raw", "names")
+
+    def __init__(self, raw: Any) -> None:
+        self._raw = raw
+        self.names: frozenset[str] = frozenset(raw)
+
+    def get(self, key: str, default: Any = None) -> JSON:
+        """The value of `key`, else `default`."""
+        if key not in self.names:
+            return default
+        value = self._raw[key]
+        return value.string_value or _python(value, 0)
+
+    def __getitem__(self, key: str) -> JSON:
+        if key not in self.names:
+            raise KeyError(key)
+        return self.get(key)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(sorted(self.names))
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self.names
+
+
+def _python(value: Any, depth: int) -> JSON:
+    kind = value.WhichOneof("value")
+    if kind is None or depth > _DEPTH:
+        return None
+    inner = getattr(value, kind)
+    if kind == "array_value":
+        return [_python(item, depth + 1) for item in inner.values]
+    if kind == "kvlist_value":
+        return {key: _python(inner.values[key], depth + 1) for key in sorted(inner.values)}
+    if kind == "bytes_value":
+        return inner.hex()
+    return inner
+
+
+@dataclass(slots=True)
+class Decoded:
+    """The spans of one trace, in order of start, and how many could not be read."""
+
+    spans: list[Span] = field(default_factory=list[Span])
+    unreadable: int = 0
+
+
+def decode(pieces: Sequence[bytes], trace_id: str) -> Decoded:
+    """The spans of `trace_id` in `pieces`; of a span id the first copy. Never raises on any bytes."""
+    decoded = Decoded()
+    found: dict[str, Span] = {}
+    for piece in pieces:
+        _decode_piece(piece, trace_id, found, decoded)
+    decoded.spans = sorted(found.values(), key=lambda s: (s.start_time_unix_nano, s.span_id))
+    return decoded
+
+
+def _parse(message: Any, raw: bytes) -> Any | None:
+    try:
+        return message.FromString(raw)
+    except DecodeError:
+        return None
+
+
+def _decode_piece(piece: bytes, trace_id: str, found: dict[str, Span], decoded: Decoded) -> None:
+    request = _parse(wire.Request, piece)
+    if request is None:
+        decoded.unreadable += 1
+        return
+    for resource_spans in request.resource_spans:
+        resource = _parse(wire.Resource, resource_spans.resource)
+        attributes = Attributes(resource.attributes if resource is not None else {})
+        for scope_spans in resource_spans.scope_spans:
+            scope = _parse(wire.Scope, scope_spans.scope)
+            name = scope.name if scope is not None else ""
+            for raw in scope_spans.spans:
+                _decode_span(raw, trace_id, found, decoded, (name, attributes))
+
+
+def _decode_span(
+    raw: bytes,
+    trace_id: str,
+    found: dict[str, Span],
+    decoded: Decoded,
+    origin: tuple[str, Attributes],
+) -> None:
+    span = _parse(wire.Span, raw)
+    if span is None:
+        decoded.unreadable += 1
+        return
+    span_id = span.span_id.hex()
+    if span.trace_id.hex() != trace_id or span_id in found or not span_id:
+        return
+    status = span.status
+    found[span_id] = Span(
+        trace_id=trace_id,
+        span_id=span_id,
+        parent_span_id=span.parent_span_id.hex(),
+        name=span.name,
+        kind=span.kind,
+        flags=span.flags,
+        start_time_unix_nano=span.start_time_unix_nano,
+        end_time_unix_nano=span.end_time_unix_nano,
+        attributes=Attributes(span.attributes),
+        events=tuple(_event(event) for event in span.events) if span.events else (),
+        status=_STATUS.get(status.code, "unset"),
+        status_message=status.message,
+        scope=origin[0],
+        resource=origin[1],
+        dropped_attributes_count=span.dropped_attributes_count,
+    )
+
+
+def _event(event: Any) -> Event:
+    return Event(
+        name=event.name,
+        time_unix_nano=event.time_unix_nano,
+        attributes=Attributes(event.attributes),
+    )

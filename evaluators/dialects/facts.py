@@ -1,0 +1,66 @@
+"""What one span says, in the words all dialects share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from evaluators.dialects.content import Content
+from evaluators.dialects.parts import Message
+from evaluators.model import JSON, Span, Tokens, ToolDefinition
+
+Kind = Literal["agent", "llm", "tool", "handoff", "other"]
+
+
+@dataclass(slots=True, kw_only=True)
+class Facts:
+    """The facts of one span. None or empty: the span does not say. Built by one dialect, completed by another."""
+
+    span: Span
+    dialect: str
+    kind: Kind = "other"
+    agent: str | None = None
+    """The agent this span is, or works for."""
+    names_agent: bool = False
+    """Whether an agent span says its agent's name itself, rather than only having a span name."""
+    input: Content | None = None
+    output: Content | None = None
+    system: str | None = None
+    tool_name: str | None = None
+    tool_id: str | None = None
+    arguments: JSON = None
+    result: JSON = None
+    tool_error: str | None = None
+    """An error that the attributes state; status and events are read for every dialect alike."""
+    definitions: Content | None = None
+    """Its value holds the tools offered; read by `definitions.read_definitions`."""
+    request_tools: bool = False
+    """Whether `input` is a whole request, in which tools stand beside the messages."""
+    tokens: Tokens = field(default_factory=Tokens)
+    aggregate: Tokens = field(default_factory=Tokens)
+    """Sums over the span's descendants."""
+    cost: float | None = None
+    model: str | None = None
+    response_id: str | None = None
+    cut: bool = False
+
+    @property
+    def messages_in(self) -> tuple[Message, ...]:
+        """Messages that went in."""
+        return self.input.messages if self.input is not None else ()
+
+    @property
+    def messages_out(self) -> tuple[Message, ...]:
+        """Messages that came out."""
+        return self.output.messages if self.output is not None else ()
+
+
+NO_TOKENS = Tokens()
+
+
+def has_tokens(tokens: Tokens) -> bool:
+    """Whether any count was exported."""
+    return tokens != NO_TOKENS
+
+
+Definitions = tuple[ToolDefinition, ...]

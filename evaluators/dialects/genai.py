@@ -1,0 +1,266 @@
+"""The OTel GenAI conventions: messages, tools and usage as span attributes, in all their versions.
+
+Every other dialect is completed from here, since most of them carry some `gen_ai.*` attributes beside their own.
+"""
+
+from __future__ import annotations
+
+
+from collections.abc import Mapping
+
+from evaluators.dialects import genai_events, usage
+from evaluators.dialects.content import Content
+from evaluators.dialects.decode import Attributes
+from evaluators.dialects.facts import NO_TOKENS, Facts, Kind
+from evaluators.dialects.indexed import unflatten
+from evaluators.dialects.tool_values import arguments_of, outcome_of
+from evaluators.dialects.values import as_dict, as_list, string, unwrap
+from evaluators.dialects.blocks import read_content
+from evaluators.model import JSON, Span
+
+_KINDS: dict[str, Kind] = {
+    "chat": "llm",
+    "generate_content": "llm",
+    "text_completion": "llm",
+    "completion": "llm",
+    "completions": "llm",
+    "chat.completions": "llm",
+    "chat_completion": "llm",
+    "chat_completions": "llm",
+    "chat.completion": "llm",
+    "streaming_chat": "llm",
+    "message": "llm",
+    "messages": "llm",
+    "responses": "llm",
+    "response": "llm",
+    "generate": "llm",
+    "model_generation": "llm",
+    "invoke_model": "llm",
+    "converse": "llm",
+    "converse_stream": "llm",
+    "execute_tool": "tool",
+    "tool": "tool",
+    "tool_call": "tool",
+    "call_tool": "tool",
+    "invoke_agent": "agent",
+    "agent": "agent",
+    "agent_run": "agent",
+    "run_agent": "agent",
+    "invoke_swarm": "agent",
+    "invoke_multiagent": "agent",
+    "handoff": "handoff",
+    "goto": "handoff",
+    "transfer": "handoff",
+}
+_INPUT = ("gen_ai.input.messages", "gen_ai.input_messages", "gen_ai.prompt", "gen_ai.input", "input.messages")
+_OUTPUT = (
+    "gen_ai.output.messages",
+    "gen_ai.output_messages",
+    "gen_ai.completion",
+    "gen_ai.output",
+    "output.messages",
+)
+_ARGUMENTS = (
+    "gen_ai.tool.call.arguments",
+    "gen_ai.tool.arguments",
+    "gen_ai.tool.input",
+    "gen_ai.tool.call.input",
+    "tool.arguments",
+    "tool.input",
+)
+_RESULT = (
+    "gen_ai.tool.call.result",
+    "gen_ai.tool.result",
+    "gen_ai.tool.output",
+    "gen_ai.tool.message",
+    "gen_ai.tool.call.output",
+    "tool.result",
+    "tool.output",
+)
+_DEFINITIONS = (
+    "gen_ai.tool.definitions",
+    "gen_ai.request.tools",
+    "gen_ai.request.available_tools",
+    "gen_ai.tools",
+    "gen_ai.agent.tools",
+)
+_MARKS = frozenset(
+    {
+        "gen_ai.operation.name",
+        "gen_ai.input.messages",
+        "gen_ai.output.messages",
+        "gen_ai.tool.name",
+        "gen_ai.agent.name",
+        "gen_ai.request.model",
+        "gen_ai.response.model",
+        "gen_ai.prompt",
+        "gen_ai.completion",
+        "gen_ai.system",
+        "gen_ai.provider.name",
+    }
+)
+
+
+def speaks(span: Span) -> bool:
+    """Whether the span carries attributes of the conventions at all."""
+    return not _MARKS.isdisjoint(span.attributes)
+
+
+def read(span: Span, dialect: str = "genai") -> Facts:
+    """The facts of a span that follows the conventions."""
+    attributes = span.attributes
+    kind = kind_of(span)
+    facts = Facts(span=span, dialect=dialect, kind=kind)
+    facts.agent = string(attributes.get("gen_ai.agent.name"))
+    if kind == "tool" or kind == "handoff":
+        _read_tool(span, facts)
+        return facts
+    if kind == "agent":
+        facts.agent, facts.names_agent = _agent_name(span)
+        facts.aggregate = usage.read_tokens(attributes, usage.AGGREGATE)
+    own = usage.read_tokens(attributes, usage.GENAI)
+    if kind == "llm":
+        facts.tokens = own
+        facts.cost = usage.read_cost(attributes)
+        facts.model = string(attributes.get("gen_ai.response.model")) or string(
+            attributes.get("gen_ai.request.model")
+        )
+        facts.response_id = string(attributes.get("gen_ai.response.id"))
+    elif facts.aggregate == NO_TOKENS:
+        facts.aggregate = own
+    _read_content(span, facts)
+    return facts
+
+
+def kind_of(span: Span) -> Kind:
+    """What a span is by `gen_ai.operation.name`, else by what only one kind of span carries."""
+    attributes = span.attributes
+    operation = string(attributes.get("gen_ai.operation.name"))
+    if operation is not None:
+        return _KINDS.get(operation.lower(), "other")
+    if "gen_ai.tool.name" in attributes:
+        return "tool"
+    if attributes.get("llm.request.type") in ("chat", "completion"):
+        return "llm"
+    if "gen_ai.request.model" in attributes and not attributes_are_empty(attributes):
+        return "llm"
+    return "other"
+
+
+_OF_A_CALL = frozenset(
+    {
+        "gen_ai.response.model",
+        "gen_ai.response.id",
+        "gen_ai.output.messages",
+        "gen_ai.completion",
+        "gen_ai.completion.0.content",
+        "gen_ai.completion.0.role",
+        "gen_ai.usage.output_tokens",
+        "gen_ai.usage.completion_tokens",
+        "gen_ai.prompt.0.content",
+    }
+)
+
+
+def attributes_are_empty(attributes: Mapping[str, JSON]) -> bool:
+    """Whether nothing says that the model was really called."""
+    return _OF_A_CALL.isdisjoint(attributes)
+
+
+def _agent_name(span: Span) -> tuple[str | None, bool]:
+    name = string(span.attributes.get("gen_ai.agent.name"))
+    if name is not None:
+        return name, True
+    for prefix in ("invoke_agent ", "agent_run ", "agent "):
+        if span.name.startswith(prefix):
+            return span.name.removeprefix(prefix).strip(" []"), False
+    return span.name or None, False
+
+
+def _read_tool(span: Span, facts: Facts) -> None:
+    attributes = span.attributes
+    facts.tool_name = string(attributes.get("gen_ai.tool.name")) or tool_in_name(span.name)
+    facts.tool_id = string(attributes.get("gen_ai.tool.call.id")) or string(
+        attributes.get("tool_call.id")
+    )
+    facts.arguments = arguments_of(_first(attributes, _ARGUMENTS))
+    outcome = outcome_of(_first(attributes, _RESULT))
+    facts.result = outcome.result
+    facts.tool_id = facts.tool_id or outcome.id
+    if outcome.is_error or attributes.get("gen_ai.tool.status") == "error":
+        facts.tool_error = "error"
+    definition = {
+        "name": facts.tool_name,
+        "description": attributes.get("gen_ai.tool.description"),
+        "parameters": unwrap(attributes.get("gen_ai.tool.json_schema")),
+    }
+    if facts.tool_name and definition["description"] and definition["parameters"]:
+        facts.definitions = Content([definition], "input")
+    genai_events.read_tool(span, facts)
+
+
+def tool_in_name(name: str) -> str | None:
+    """The tool named in a span name like `execute_tool get_weather`."""
+    head, _, tail = name.partition(" ")
+    return tail.strip("[]") or None if head in ("execute_tool", "tool_call", "tool", "running") else None
+
+
+def _read_content(span: Span, facts: Facts) -> None:
+    attributes = span.attributes
+    names = attributes.names if isinstance(attributes, Attributes) else frozenset(attributes)
+    facts.input = _content(span, names, _INPUT, "gen_ai.prompt.")
+    facts.output = _content(span, names, _OUTPUT, "gen_ai.completion.")
+    facts.system = system_text(attributes.get("gen_ai.system_instructions"))
+    for key in _DEFINITIONS:
+        if key in names:
+            facts.definitions = Content(attributes.get(key), "input")
+            break
+    else:
+        if "llm.request.functions.0.name" in names:
+            facts.definitions = Content(
+                lambda: unflatten(names, attributes.get, "llm.request.functions."), "input"
+            )
+    if span.events:
+        genai_events.read_conversation(span, facts)
+
+
+def _content(
+    span: Span, names: frozenset[str], keys: tuple[str, ...], flat: str
+) -> Content | None:
+    side = "input" if keys is _INPUT else "output"
+    attributes = span.attributes
+    for key in keys:
+        if key in names:
+            return Content(attributes.get(key), side)
+    if any(name.startswith(flat) for name in names):
+        return Content(lambda: _flat(names, span, flat), side)
+    return None
+
+
+def _flat(names: frozenset[str], span: Span, prefix: str) -> JSON:
+    """OpenLLMetry's flat messages; an empty answer is written as the literal `""`."""
+    items = unflatten(names, span.attributes.get, prefix)
+    for item in items:
+        message = as_dict(item)
+        if message.get("content") == '""':
+            message["content"] = None
+        if message and "role" not in message and prefix == "gen_ai.completion.":
+            message["role"] = "assistant"
+    return items
+
+
+def system_text(value: JSON) -> str | None:
+    """A system prompt given as a text or as a list of parts."""
+    if value is None:
+        return None
+    inner = unwrap(value)
+    if isinstance(inner, str):
+        return string(inner)
+    return read_content(inner).text
+
+
+def _first(attributes: Mapping[str, JSON], keys: tuple[str, ...]) -> JSON:
+    for key in keys:
+        if key in attributes:
+            return attributes.get(key)
+    return None

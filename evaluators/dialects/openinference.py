@@ -1,0 +1,175 @@
+"""OpenInference: every `openinference.instrumentation.*` and `@arizeai/openinference-*` package."""
+
+from __future__ import annotations
+
+from evaluators.dialects import usage
+from evaluators.dialects.content import Content
+from evaluators.dialects.decode import Attributes
+from evaluators.dialects.definitions import tools_in_request
+from evaluators.dialects.facts import Facts, Kind
+from evaluators.dialects.indexed import unflatten
+from evaluators.dialects.tool_values import arguments_of, outcome_of
+from evaluators.dialects.values import as_dict, as_list, string, unwrap
+from evaluators.model import JSON, Span
+
+MARK = "openinference.span.kind"
+_KINDS: dict[str, Kind] = {"AGENT": "agent", "LLM": "llm", "TOOL": "tool"}
+_SUFFIXES = ("._execute_core", ".execute_task", ".run", ".arun", ".invoke", ".kickoff", ".__call__", ".forward")
+
+
+def read(span: Span) -> Facts:
+    """The facts of an OpenInference span."""
+    attributes = span.attributes
+    kind = _KINDS.get(str(attributes.get(MARK)).upper(), "other")
+    if kind == "tool" and span.name.startswith("handoff to "):
+        kind = "handoff"
+    facts = Facts(span=span, dialect="openinference", kind=kind)
+    if kind == "tool":
+        _read_tool(span, facts)
+        return facts
+    if kind == "agent":
+        facts.agent, facts.names_agent = _agent_name(span)
+        facts.aggregate = usage.read_tokens(attributes, usage.OPENINFERENCE)
+    if kind == "llm":
+        facts.tokens = usage.read_tokens(attributes, usage.OPENINFERENCE)
+        facts.cost = usage.read_cost(attributes)
+        facts.model = string(attributes.get("llm.model_name"))
+        facts.response_id = _response_id(attributes.get("output.value"))
+    _read_content(span, facts)
+    return facts
+
+
+def _agent_name(span: Span) -> tuple[str | None, bool]:
+    attributes = span.attributes
+    for key in ("agent.name", "graph.node.id"):
+        if name := string(attributes.get(key)):
+            return name, True
+    if span.scope.endswith("langchain"):
+        name = string(as_dict(unwrap(attributes.get("metadata"))).get("lc_agent_name"))
+        if name is not None and name == span.name:
+            return name, True
+    return plain_name(span.name), False
+
+
+def plain_name(name: str) -> str | None:
+    """A span name without the method that was called."""
+    for suffix in _SUFFIXES:
+        name = name.removesuffix(suffix)
+    return name or None
+
+
+def _response_id(value: JSON) -> str | None:
+    """The id a provider gave its answer, when it stands first in the exported answer."""
+    if not isinstance(value, str) or not value.startswith('{"id"'):
+        return None
+    return string(value[5:200].lstrip(": ").partition('"')[2].partition('"')[0])
+
+
+def _read_content(span: Span, facts: Facts) -> None:
+    attributes = span.attributes
+    names = attributes.names if isinstance(attributes, Attributes) else frozenset(attributes)
+    if facts.kind == "llm":
+        facts.input = Content(lambda: _messages(span, names, "input"), "input")
+        facts.output = Content(lambda: _messages(span, names, "output"), "output")
+        facts.definitions = Content(lambda: _tools(span, names), "input")
+        return
+    if "input.value" in names:
+        facts.input = Content(attributes.get("input.value"), "input")
+    if "output.value" in names:
+        facts.output = Content(attributes.get("output.value"), "output")
+
+
+def _messages(span: Span, names: frozenset[str], side: str) -> JSON:
+    """The flattened messages; where they are missing, the whole request or answer in `<side>.value`."""
+    get = span.attributes.get
+    items = unflatten(names, get, f"llm.{side}_messages.")
+    messages = [_message(as_dict(as_dict(item).get("message"))) for item in items]
+    if any("content" in message or "tool_calls" in message for message in messages):
+        return messages
+    prompts = unflatten(names, get, "llm.prompts." if side == "input" else "llm.choices.")
+    if prompts:
+        role = "user" if side == "input" else "assistant"
+        return [{"role": role, "content": _prompt_text(as_dict(item))} for item in prompts]
+    return get(f"{side}.value")
+
+
+def _prompt_text(item: dict[str, JSON]) -> JSON:
+    for inner in (item, as_dict(item.get("prompt")), as_dict(item.get("completion"))):
+        if isinstance(inner.get("text"), str):
+            return inner["text"]
+    return None
+
+
+def _message(message: dict[str, JSON]) -> dict[str, JSON]:
+    """One flattened message as an object: contents' texts, tool calls without their nesting."""
+    item = dict(message)
+    contents = [as_dict(as_dict(entry).get("message_content")) for entry in as_list(item.pop("contents", None))]
+    if not item.get("content") and contents:
+        item["content"] = [entry for entry in contents if isinstance(entry.get("text"), str)]
+    calls = [as_dict(as_dict(entry).get("tool_call")) for entry in as_list(item.get("tool_calls"))]
+    if calls:
+        item["tool_calls"] = calls
+    elif "function_call_name" in item:
+        item["tool_calls"] = [
+            {"name": item["function_call_name"], "arguments": item.get("function_call_arguments_json")}
+        ]
+    return item
+
+
+def _tools(span: Span, names: frozenset[str]) -> JSON:
+    """Offered tools; where they were evicted or never flattened, those in the request itself."""
+    get = span.attributes.get
+    items = unflatten(names, get, "llm.tools.")
+    schemas = [as_dict(as_dict(item).get("tool")).get("json_schema") for item in items]
+    if schemas:
+        return [unwrap(schema) for schema in schemas]
+    for key in ("llm.invocation_parameters", "input.value"):
+        found = tools_in_request(get(key)) if key in names else ()
+        if found:
+            return [
+                {"name": d.name, "description": d.description, "parameters": d.parameters}
+                for d in found
+            ]
+    return None
+
+
+def _read_tool(span: Span, facts: Facts) -> None:
+    attributes = span.attributes
+    facts.tool_name = string(attributes.get("tool.name")) or string(
+        attributes.get("tool_call.function.name")
+    )
+    facts.tool_name = facts.tool_name or plain_name(span.name)
+    facts.tool_id = string(attributes.get("tool_call.id")) or string(attributes.get("tool.id"))
+    arguments = attributes.get("tool_call.function.arguments")
+    if arguments is None:
+        arguments = attributes.get("input.value")
+    if arguments is None and not _is_schema(attributes.get("tool.parameters")):
+        arguments = attributes.get("tool.parameters")
+    facts.arguments = arguments_of(arguments)
+    outcome = outcome_of(attributes.get("output.value"))
+    facts.result, facts.tool_id = outcome.result, facts.tool_id or outcome.id
+    if outcome.is_error:
+        facts.tool_error = "error"
+    if "tool.description" in attributes or "tool.parameters" in attributes:
+        facts.definitions = Content(lambda: _own_definition(span, facts), "input")
+
+
+def _own_definition(span: Span, facts: Facts) -> JSON:
+    parameters = unwrap(span.attributes.get("tool.parameters"))
+    if not _is_schema(parameters):
+        return None
+    return [
+        {
+            "name": facts.tool_name,
+            "description": span.attributes.get("tool.description"),
+            "parameters": parameters,
+        }
+    ]
+
+
+def _is_schema(value: JSON) -> bool:
+    """Whether `tool.parameters` describes the parameters; some put the arguments there."""
+    item = as_dict(unwrap(value))
+    if "properties" in item or item.get("type") == "object":
+        return True
+    return bool(item) and all(isinstance(entry, dict) and "type" in entry for entry in item.values())

@@ -1,0 +1,40 @@
+"""What a message is made of, once its shape no longer matters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from evaluators.model import JSON
+
+Role = Literal["system", "user", "assistant", "tool"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """A tool call that a model asked for. `arguments` is an object where it was one."""
+
+    name: str
+    id: str | None = None
+    arguments: JSON = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """What a tool gave back, as a later message says it."""
+
+    id: str | None = None
+    name: str | None = None
+    content: JSON = None
+    is_error: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Message:
+    """One message. A tool's answer has `results`, its text stands there."""
+
+    role: Role
+    text: str | None = None
+    calls: tuple[Call, ...] = ()
+    results: tuple[Result, ...] = ()
+    name: str | None = None

@@ -1,0 +1,36 @@
+"""Raw OTLP pieces -> the normalised trace, for every dialect."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from evaluators.dialects.assemble import assemble
+from evaluators.dialects.decode import decode
+from evaluators.dialects.detect import read_facts
+from evaluators.dialects.sessions import Keys
+from evaluators.model import Closed, Trace
+
+__all__ = ["Keys", "read_trace"]
+
+
+def read_trace(
+    pieces: Sequence[bytes], *, trace_id: str, closed: Closed, keys: Keys | None = None
+) -> Trace:
+    """The trace `trace_id` as evaluators see it. The order of `pieces` decides only which copy of a span id counts.
+
+    Spans of other traces are passed over. A span that cannot be read is left out and the trace marked truncated.
+
+    Args:
+        pieces: ExportTraceServiceRequest messages.
+        trace_id: 32 hex digits.
+        closed: Why the trace closed.
+        keys: Attribute keys of the user's own.
+
+    Raises:
+        ValueError: No span of the trace could be read at all.
+    """
+    decoded = decode(pieces, trace_id.lower())
+    if not decoded.spans:
+        raise ValueError(f"no span of trace `{trace_id}` could be read")
+    facts = [read_facts(span) for span in decoded.spans]
+    return assemble(facts, closed=closed, keys=keys or Keys(), broken=decoded.unreadable > 0)

@@ -1,0 +1,67 @@
+"""The normalised trace as `spanwise inspect` and the API print it (CONTRACT section 4)."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+from evaluators.model import JSON, ToolCall, Trace
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def show(trace: Trace) -> dict[str, JSON]:
+    """Exactly the contract's names, in its order, then start and end."""
+    tokens = trace.tokens
+    return {
+        "trace_id": trace.trace_id,
+        "service": trace.service,
+        "agent": trace.agent,
+        "agents": list(trace.agents),
+        "session_id": trace.session_id,
+        "session_source": trace.session_source,
+        "user_id": trace.user_id,
+        "task_id": trace.task_id,
+        "input": trace.input,
+        "output": trace.output,
+        "tokens": {
+            "input": tokens.input,
+            "output": tokens.output,
+            "cached": tokens.cached,
+            "reasoning": tokens.reasoning,
+        },
+        "cost_usd": trace.cost_usd,
+        "models": list(trace.models),
+        "tools_offered": [tool.name for tool in trace.tools_offered],
+        "tool_calls": [_show_call(call) for call in trace.tool_calls],
+        "status": trace.status,
+        "error": trace.error,
+        "root": trace.root,
+        "closed": trace.closed,
+        "dialects": list(trace.dialects),
+        "spans": trace.spans,
+        "truncated": trace.truncated,
+        "gaps": list(trace.gaps),
+        "start": rfc3339(trace.start_time_unix_nano),
+        "end": rfc3339(trace.end_time_unix_nano),
+    }
+
+
+def _show_call(call: ToolCall) -> dict[str, JSON]:
+    return {
+        "id": call.id,
+        "name": call.name,
+        "arguments": call.arguments,
+        "result": call.result,
+        "error": call.error,
+        "agent": call.agent,
+        "span_id": call.span_id,
+    }
+
+
+def rfc3339(unix_nano: int) -> str | None:
+    """A time as RFC 3339 in UTC with microseconds; None where it is outside the calendar."""
+    try:
+        time = _EPOCH + timedelta(microseconds=unix_nano // 1000)
+    except OverflowError:
+        return None
+    return time.isoformat(timespec="microseconds").replace("+00:00", "Z")

@@ -1,0 +1,64 @@
+"""The question and the answer of a trace, and the system prompt."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from evaluators.dialects.content import Content
+from evaluators.dialects.model_calls import Exchange
+from evaluators.dialects.tree import Tree
+from evaluators.dialects.values import text_of
+
+
+def find_input(tree: Tree, exchanges: Sequence[Exchange]) -> str | None:
+    """The user's last words: where the root has them, else in the first model call that does."""
+    contents = [f.input for f in tree.spine() if f.input is not None]
+    return (
+        _first_text(contents, cut=False)
+        or _first_text((f.input for e in exchanges for f in e.layers if f.input), cut=None)
+        or _first_text(contents, cut=True)
+        or _raw(contents)
+    )
+
+
+def find_output(tree: Tree, exchanges: Sequence[Exchange]) -> str | None:
+    """The answer: where the root has it, else the text of the last model call, best of one without tool calls."""
+    contents = [f.output for f in tree.spine() if f.output is not None]
+    return _first_text(contents, cut=False) or _last_answer(exchanges) or _raw(contents)
+
+
+def _first_text(contents: Iterable[Content], *, cut: bool | None) -> str | None:
+    """The first text; `cut` chooses between contents that are whole, cut, or either."""
+    for content in contents:
+        if (cut is None or content.cut is cut) and (text := content.text):
+            return text
+    return None
+
+
+def _raw(contents: Iterable[Content]) -> str | None:
+    """A structured question or answer, as it was recorded."""
+    for content in contents:
+        if not content.messages and not content.cut and content.value:
+            return text_of(content.value)
+    return None
+
+
+def _last_answer(exchanges: Sequence[Exchange]) -> str | None:
+    ordered = sorted(exchanges, key=lambda e: (e.end, e.start), reverse=True)
+    texts = [(e, text) for e in ordered if (text := e.text)]
+    for exchange, text in texts:
+        if not any(message.calls for message in exchange.messages_out):
+            return text
+    return texts[0][1] if texts else None
+
+
+def find_system(tree: Tree, exchanges: Sequence[Exchange]) -> str | None:
+    """The first system prompt, of the first model call that has one, else the root's."""
+    for exchange in exchanges:
+        for facts in exchange.layers:
+            if facts.system:
+                return facts.system
+        for message in exchange.messages_in:
+            if message.role == "system" and message.text:
+                return message.text
+    return next((f.system for f in tree.order if f.system), None)

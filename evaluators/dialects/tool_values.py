@@ -1,0 +1,81 @@
+"""Arguments and results of tool spans, out of the wrapping that decorators and LangChain put around them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from evaluators.dialects.messages import read_messages
+from evaluators.dialects.values import as_dict, as_list, python_literal, unwrap
+from evaluators.model import JSON
+
+_DECORATOR = frozenset({"args", "kwargs", "sanitize_inputs_outputs"})
+_WRAPPED = ("tool_call_id", '"lc"', '"output"', '"outputs"', "ToolMessage", '"toolResult"')
+_HEAD = 2_048
+"""Where a wrapping shows itself: a result is only parsed when its first characters hint at one."""
+
+
+def arguments_of(value: JSON) -> JSON:
+    """The arguments a tool was called with: an object where they were one; None when none were recorded."""
+    value = unwrap(value)
+    if not isinstance(value, dict):
+        return None if value == "" else value
+    item = as_dict(value)
+    if "input_str" in item:
+        return _langchain(item)
+    if item.keys() <= _DECORATOR and "kwargs" in item:
+        return _decorated(item)
+    if item.get("type") == "tool_call" and "args" in item:
+        return arguments_of(item["args"])
+    if item.keys() == {"inputs"} and isinstance(item["inputs"], dict):
+        return item["inputs"]
+    return item
+
+
+def _langchain(item: dict[str, JSON]) -> JSON:
+    if isinstance(item.get("inputs"), dict):
+        return item["inputs"]
+    text = item["input_str"]
+    inner = unwrap(text)
+    return inner if isinstance(inner, dict) else python_literal(text) or text
+
+
+def _decorated(item: dict[str, JSON]) -> JSON:
+    kwargs, args = as_dict(item["kwargs"]), as_list(item.get("args"))
+    if kwargs or not args:
+        return kwargs
+    return args[0] if len(args) == 1 else args
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """A tool's result, and what its wrapping said about it."""
+
+    result: JSON = None
+    id: str | None = None
+    is_error: bool = False
+
+
+def outcome_of(value: JSON) -> Outcome:
+    """The result in a tool span's output. A plain text is never parsed, however long it is."""
+    if not isinstance(value, str):
+        return _from_object(value)
+    if value[:1] == '"':
+        inner = unwrap(value)
+        return Outcome(result=inner) if isinstance(inner, str) else outcome_of(inner)
+    head = value[:_HEAD]
+    if head[:1] in ("{", "[") and any(mark in head or mark in value[-_HEAD:] for mark in _WRAPPED):
+        return _from_object(unwrap(value), raw=value)
+    return Outcome(result=value or None)
+
+
+def _from_object(value: JSON, raw: str | None = None) -> Outcome:
+    item = as_dict(value)
+    results = [r for m in read_messages(value, "output") for r in m.results] if value else []
+    if results:
+        last = results[-1]
+        return Outcome(result=last.content, id=last.id, is_error=last.is_error)
+    for key in ("output", "outputs"):
+        if item.keys() <= {key, "kwargs", "tags", "metadata"} and key in item:
+            inner = item[key]
+            return outcome_of(inner) if isinstance(inner, str | dict) else Outcome(result=inner)
+    return Outcome(result=raw if raw is not None else value)

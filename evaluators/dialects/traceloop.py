@@ -1,0 +1,70 @@
+"""OpenLLMetry (traceloop): flat `gen_ai.prompt.N.*` keys, and `traceloop.entity.*` around workflows, agents and tools."""
+
+from __future__ import annotations
+
+from evaluators.dialects import genai
+from evaluators.dialects.content import Content
+from evaluators.dialects.facts import Facts, Kind
+from evaluators.dialects.tool_values import arguments_of, outcome_of
+from evaluators.dialects.values import as_dict, string, unwrap
+from evaluators.model import JSON, Span
+
+_KINDS: dict[str, Kind] = {"workflow": "agent", "agent": "agent", "tool": "tool", "task": "other"}
+_SUFFIXES = (".workflow", ".task", ".agent", ".tool")
+
+
+def speaks(span: Span) -> bool:
+    """Whether the span is one of OpenLLMetry's own entities."""
+    attributes = span.attributes
+    return "traceloop.span.kind" in attributes or "traceloop.entity.name" in attributes
+
+
+def read(span: Span) -> Facts:
+    """The facts of an OpenLLMetry entity span, over what the conventions say in it."""
+    attributes = span.attributes
+    facts = genai.read(span, "traceloop")
+    kind = _KINDS.get(str(attributes.get("traceloop.span.kind")))
+    if kind is not None and facts.kind not in ("llm", "handoff"):
+        facts.kind = kind
+    if facts.kind == "tool":
+        _read_tool(span, facts)
+        return facts
+    if facts.kind == "agent":
+        named = string(attributes.get("gen_ai.agent.name"))
+        facts.agent = named or string(attributes.get("traceloop.entity.name")) or _plain(span.name)
+        facts.names_agent = named is not None or attributes.get("traceloop.span.kind") == "agent"
+    if facts.input is None and "traceloop.entity.input" in attributes:
+        facts.input = Content(attributes.get("traceloop.entity.input"), "input")
+    if facts.output is None and "traceloop.entity.output" in attributes:
+        facts.output = Content(attributes.get("traceloop.entity.output"), "output")
+    return facts
+
+
+def _plain(name: str) -> str:
+    for suffix in _SUFFIXES:
+        name = name.removesuffix(suffix)
+    return name
+
+
+def _read_tool(span: Span, facts: Facts) -> None:
+    attributes = span.attributes
+    name = string(attributes.get("gen_ai.tool.name"))
+    facts.tool_name = name or string(attributes.get("traceloop.entity.name")) or _plain(span.name)
+    entity = attributes.get("traceloop.entity.input")
+    if facts.arguments is None and entity is not None:
+        facts.arguments = arguments_of(entity)
+    if facts.tool_id is None and isinstance(entity, str):
+        facts.tool_id = _call_id(entity)
+    if facts.result is None:
+        outcome = outcome_of(attributes.get("traceloop.entity.output"))
+        facts.result, facts.tool_id = outcome.result, facts.tool_id or outcome.id
+        if outcome.is_error:
+            facts.tool_error = "error"
+
+
+def _call_id(entity: str) -> str | None:
+    """LangChain passes the call's id among the keyword arguments of its callback."""
+    if "tool_call_id" not in entity:
+        return None
+    kwargs: dict[str, JSON] = as_dict(as_dict(unwrap(entity)).get("kwargs"))
+    return string(kwargs.get("tool_call_id"))

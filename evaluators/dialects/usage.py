@@ -1,0 +1,119 @@
+"""Token counts and costs: every spelling of one span's own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from evaluators.dialects.facts import NO_TOKENS
+from evaluators.dialects.values import as_dict, integer, number
+from evaluators.model import JSON, Tokens
+
+GENAI = {
+    "input": ("gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens", "llm.usage.prompt_tokens"),
+    "output": (
+        "gen_ai.usage.output_tokens",
+        "gen_ai.usage.completion_tokens",
+        "llm.usage.completion_tokens",
+    ),
+    "cached": (
+        "gen_ai.usage.cache_read.input_tokens",
+        "gen_ai.usage.cache_read_input_tokens",
+        "gen_ai.usage.input_tokens.cached",
+        "gen_ai.usage.details.cache_read_tokens",
+        "gen_ai.usage.details.cached_tokens",
+        "gen_ai.usage.cached_tokens",
+        "llm.usage.cache_read_input_tokens",
+        "gen_ai.usage.cached_input_tokens",
+        "gen_ai.usage.prompt_tokens_details.cached_tokens",
+    ),
+    "reasoning": (
+        "gen_ai.usage.reasoning_tokens",
+        "gen_ai.usage.reasoning.output_tokens",
+        "gen_ai.usage.details.reasoning_tokens",
+        "gen_ai.usage.output_tokens.reasoning",
+        "llm.usage.reasoning_tokens",
+        "gen_ai.usage.experimental.reasoning_tokens",
+        "gen_ai.usage.completion_tokens_details.reasoning_tokens",
+    ),
+}
+AGGREGATE = {
+    "input": ("gen_ai.aggregated_usage.input_tokens",),
+    "output": ("gen_ai.aggregated_usage.output_tokens",),
+    "cached": ("gen_ai.aggregated_usage.cache_read.input_tokens",),
+    "reasoning": (
+        "gen_ai.aggregated_usage.details.reasoning_tokens",
+        "gen_ai.aggregated_usage.reasoning.output_tokens",
+    ),
+}
+OPENINFERENCE = {
+    "input": ("llm.token_count.prompt",),
+    "output": ("llm.token_count.completion",),
+    "cached": (
+        "llm.token_count.prompt_details.cache_read",
+        "llm.token_count.prompt_details.cache_input",
+    ),
+    "reasoning": ("llm.token_count.completion_details.reasoning",),
+}
+VERCEL = {
+    "input": ("ai.usage.inputTokens", "ai.usage.promptTokens"),
+    "output": ("ai.usage.outputTokens", "ai.usage.completionTokens"),
+    "cached": ("ai.usage.cachedInputTokens", "ai.usage.inputTokenDetails.cacheReadTokens"),
+    "reasoning": ("ai.usage.reasoningTokens", "ai.usage.outputTokenDetails.reasoningTokens"),
+}
+COSTS = (
+    "operation.cost",
+    "gen_ai.usage.cost",
+    "llm.cost.total",
+    "gen_ai.cost.total_cost",
+    "gen_ai.usage.total_cost",
+    "gen_ai.usage.cost_usd",
+    "llm.usage.cost",
+)
+"""Keys under which a span states the exact cost of its own call in USD."""
+
+_OBJECT = {
+    "input": ("input_tokens", "prompt_tokens", "input", "promptTokens", "inputTokens")
+    + ("prompt_token_count", "promptTokenCount"),
+    "output": ("output_tokens", "completion_tokens", "output", "completionTokens", "outputTokens")
+    + ("candidates_token_count", "candidatesTokenCount"),
+    "cached": ("cache_read_input_tokens", "cached_tokens", "input_cache_read", "cachedInputTokens")
+    + ("cached_content_token_count", "cachedContentTokenCount", "input_cached_tokens"),
+    "reasoning": ("reasoning_tokens", "output_reasoning", "reasoningTokens")
+    + ("thoughts_token_count", "thoughtsTokenCount", "output_reasoning_tokens"),
+}
+
+
+def read_tokens(
+    attributes: Mapping[str, JSON], keys: Mapping[str, tuple[str, ...]]
+) -> Tokens:
+    """The counts under the first key of each that holds one."""
+    found = {name: _first(attributes, spellings) for name, spellings in keys.items()}
+    return Tokens(**found) if any(count is not None for count in found.values()) else NO_TOKENS
+
+
+def _first(attributes: Mapping[str, JSON], keys: tuple[str, ...]) -> int | None:
+    for key in keys:
+        if key in attributes and (count := integer(attributes.get(key))) is not None:
+            return count
+    return None
+
+
+def read_usage_object(value: JSON) -> Tokens:
+    """The counts in a provider's usage object (OpenAI, Anthropic, Gemini, LangChain, Langfuse)."""
+    usage = as_dict(value)
+    flat = dict(usage)
+    for part in ("prompt_tokens_details", "input_tokens_details", "input_token_details"):
+        details = as_dict(usage.get(part))
+        flat.setdefault("cached_tokens", details.get("cached_tokens", details.get("cache_read")))
+    for part in ("completion_tokens_details", "output_tokens_details", "output_token_details"):
+        details = as_dict(usage.get(part))
+        flat.setdefault("reasoning_tokens", details.get("reasoning_tokens", details.get("reasoning")))
+    return read_tokens(flat, _OBJECT)
+
+
+def read_cost(attributes: Mapping[str, JSON]) -> float | None:
+    """The exact cost in USD that a span states of itself, else None."""
+    for key in COSTS:
+        if key in attributes and (cost := number(attributes.get(key))) is not None:
+            return cost
+    return None

@@ -1,0 +1,46 @@
+"""What a model call cost, from a table of public prices that is part of the package."""
+
+from __future__ import annotations
+
+import json
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from evaluators.model import Tokens
+
+_TABLE = Path(__file__).with_name("prices.json")
+
+
+@lru_cache(maxsize=1)
+def _prices() -> dict[str, list[float | None]]:
+    """Model -> USD per token: input, output, input read from cache (None: as input)."""
+    table: dict[str, Any] = json.loads(_TABLE.read_text(encoding="utf-8"))
+    return table["models"]
+
+
+def cost(model: str | None, tokens: Tokens) -> float | None:
+    """USD for `tokens` of `model`; None when the model has no known price or nothing was counted.
+
+    `tokens.cached` is taken as part of `tokens.input`, as the conventions define it. Names are also looked up without
+    their provider prefix (`openai/gpt-4o`), never by similarity.
+    """
+    if tokens.input is None and tokens.output is None:
+        return None
+    price = _price(model)
+    if price is None:
+        return None
+    into, out, read = price
+    given = tokens.input or 0
+    cached = min(tokens.cached or 0, given)
+    rate = into if read is None else read
+    return (given - cached) * (into or 0) + cached * (rate or 0) + (tokens.output or 0) * (out or 0)
+
+
+@lru_cache(maxsize=1024)
+def _price(model: str | None) -> list[float | None] | None:
+    if not model:
+        return None
+    table = _prices()
+    name = model.removeprefix("models/")
+    return table.get(name) or table.get(name.lower()) or table.get(name.rpartition("/")[2])

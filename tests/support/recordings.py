@@ -1,0 +1,59 @@
+"""Recordings on disk (`.otlp`, `.otlp.gz`) without the collector: framed requests, and the traces in them."""
+
+from __future__ import annotations
+
+import gzip
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+
+from evaluators.dialects.read import read_trace
+from evaluators.model import Trace
+
+
+def recordings(path: Path) -> list[Path]:
+    """The recordings in a file or folder (with subfolders), `*.logs.otlp` left out."""
+    if path.is_file():
+        return [path]
+    found = [*path.rglob("*.otlp"), *path.rglob("*.otlp.gz")]
+    return sorted(p for p in found if ".logs.otlp" not in p.name)
+
+
+def requests(path: Path) -> Iterator[bytes]:
+    """The requests of one recording: 4-byte big-endian length, then the message, repeated."""
+    with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+        while head := file.read(4):
+            (size,) = struct.unpack(">I", head)
+            yield file.read(size)
+
+
+def trace_ids(request: bytes) -> set[str]:
+    """The ids of all traces that have spans in a request."""
+    message = ExportTraceServiceRequest.FromString(request)
+    return {
+        span.trace_id.hex()
+        for resource_spans in message.resource_spans
+        for scope_spans in resource_spans.scope_spans
+        for span in scope_spans.spans
+    }
+
+
+def pieces(path: Path) -> dict[str, list[bytes]]:
+    """Trace id -> the requests that hold its spans, in order of arrival."""
+    found: dict[str, list[bytes]] = {}
+    for request in requests(path):
+        for trace_id in sorted(trace_ids(request)):
+            found.setdefault(trace_id, []).append(request)
+    return found
+
+
+def traces(path: Path) -> Iterator[Trace]:
+    """Every trace of a recording or of a folder of them, read as `spanwise inspect` would."""
+    for recording in recordings(path):
+        for trace_id, parts in pieces(recording).items():
+            trace = read_trace(parts, trace_id=trace_id, closed="root_ended")
+            if trace.root == "missing":
+                trace = read_trace(parts, trace_id=trace_id, closed="idle")
+            yield trace
