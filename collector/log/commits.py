@@ -1,0 +1,86 @@
+"""What every group has committed, and what follows for the records: which are done with, and by whom not."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from collector.log.port import SPANS, Commit
+
+
+class Committed(NamedTuple):
+    """A group's place in one partition; None: none yet."""
+
+    offset: int | None = None
+    marks: int | None = None
+
+
+class CommitKey(NamedTuple):
+    """Whose commit, on what."""
+
+    group: str
+    topic: str
+    partition: int
+
+
+class Commits:
+    """The commits of all groups. `groups` names, by topic, those that hold records.
+
+    A topic that `groups` does not name is held by groups unknown: nothing of it counts as passed. A group that is not
+    named may read and commit, but holds nothing.
+    """
+
+    def __init__(
+        self,
+        groups: Mapping[str, frozenset[str]],
+        table: Mapping[CommitKey, Committed] | None = None,
+    ) -> None:
+        self._groups = dict(groups)
+        self._table = dict(table or {})
+
+    def copy(self) -> Commits:
+        """One that can be advanced and thrown away."""
+        return Commits(self._groups, self._table)
+
+    def join(self, group: str, topic: str) -> None:
+        """From now on `group` holds records of `topic`."""
+        self._groups[topic] = self._groups.get(topic, frozenset()) | {group}
+
+    def of(self, group: str, topic: str, partition: int) -> Committed:
+        """Where the group goes on."""
+        return self._table.get(CommitKey(group, topic, partition), Committed())
+
+    def advance(self, commit: Commit) -> tuple[CommitKey, Committed] | None:
+        """Take a commit in; None when it would go backwards or says nothing new."""
+        key = CommitKey(commit.group, commit.topic, commit.partition)
+        old = self._table.get(key, Committed())
+        if old.offset is not None and commit.offset < old.offset:
+            return None
+        marks = old.marks if commit.marks is None else max(commit.marks, old.marks or 0)
+        new = Committed(commit.offset, marks)
+        if new == old:
+            return None
+        self._table[key] = new
+        return key, new
+
+    def passed(self, topic: str, partition: int) -> int:
+        """Below this offset every group that holds the topic's records is done with them."""
+        groups = self._groups.get(topic)
+        if groups is None:
+            return 0
+        offsets = (self.of(group, topic, partition).offset or 0 for group in groups)
+        return min(offsets, default=sys.maxsize)
+
+    def marked(self, partition: int) -> int:
+        """Below this offset of `closings` no mark matters any more (DESIGN section 4, rule 2)."""
+        groups = self._groups.get(SPANS)
+        if groups is None:
+            return 0
+        marks = (self.of(group, SPANS, partition).marks or 0 for group in groups)
+        return min(marks, default=sys.maxsize)
+
+    def behind(self, topic: str, partition: int, offset: int) -> tuple[str, ...]:
+        """The holding groups that have not committed past this record."""
+        groups = self._groups.get(topic, frozenset())
+        return tuple(g for g in groups if (self.of(g, topic, partition).offset or 0) <= offset)

@@ -1,0 +1,219 @@
+"""The one thread that writes: all calls that wait at a moment go into one transaction, synced before any is answered.
+
+call 1 -+                       +- records, commits of every call   -+
+call 2 -+-> queue -> thread ->  |  released and passed records go    |-> fdatasync -> one wake-up of the loop
+call 3 -+                       +- oldest over a share go           -+
+
+No other thread ever writes, so nothing waits for LMDB's lock.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import queue
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import lmdb
+
+from collector.errors import LogFull, LogUnavailable
+from collector.log.disk_store import DiskStore, Heads
+from collector.log.disk_txn import DiskTxn
+from collector.log.log_time import LogTime
+from collector.log.port import TOPICS, Commit, New, Position
+from collector.log.retention import Retention
+from collector.telemetry import Telemetry
+
+_GROUP_BYTES = 32 << 20
+"""A transaction takes no further call above this."""
+_TRIM = 1000
+"""Records trimmed at most in one transaction."""
+_RELEASED = 100_000
+"""Released positions that may wait; of more the oldest are forgotten, and go with the commit."""
+
+_MEASURE = 1.0
+"""Seconds between two measurements of the topics' sizes."""
+
+_logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Call:
+    """One `write`, waiting for its answer."""
+
+    records: Sequence[New]
+    commits: Sequence[Commit]
+    done: asyncio.Future[Sequence[Position]]
+
+    @property
+    def size(self) -> int:
+        """Bytes of the values that are known already."""
+        return sum(len(r.value) for r in self.records if isinstance(r.value, bytes))
+
+
+Answer: TypeAlias = Sequence[Position] | Exception
+Deliver: TypeAlias = Callable[[Sequence[Call], Sequence[Answer], frozenset[str]], None]
+"""Takes the calls, their answers and the topics that grew. Called in the writer's thread."""
+
+
+class DiskWriter:
+    """Owns every write transaction. Whatever the disk says, the thread goes on.
+
+    The queue is as long as there are callers waiting: each waits for its own answer.
+    """
+
+    def __init__(
+        self,
+        store: DiskStore,
+        *,
+        load: Callable[[], Heads],
+        retention: Retention,
+        log_time: LogTime,
+        telemetry: Telemetry,
+        deliver: Deliver,
+    ) -> None:
+        self.heads = load()
+        self._store = store
+        self._load = load
+        self._retention = retention
+        self._log_time = log_time
+        self._telemetry = telemetry
+        self._deliver = deliver
+        self._queue: queue.SimpleQueue[Call | None] = queue.SimpleQueue()
+        self._released: deque[Position] = deque(maxlen=_RELEASED)
+        self._more = True
+        self._failing = False
+        self._measured = 0.0
+        self._unmeasured = True
+        self._thread = threading.Thread(target=self._run, name="log-writer", daemon=True)
+        self._thread.start()
+
+    def submit(self, call: Call) -> None:
+        """Have the call answered; from the event loop's thread."""
+        self._queue.put(call)
+
+    def release(self, positions: Iterable[Position]) -> None:
+        """Have the records deleted in the next transaction."""
+        self._released.extend(positions)
+
+    def close(self) -> None:
+        """Answer what waits, then end. Blocks."""
+        self._queue.put(None)
+        self._thread.join()
+
+    def _run(self) -> None:
+        ending = False
+        while not ending:
+            calls, ending = self._take()
+            answers, topics = self._answer(calls)
+            if calls:
+                self._deliver(calls, answers, topics)
+
+    def _take(self) -> tuple[list[Call], bool]:
+        """The calls that wait now, or none when there is trimming or measuring left to do. True: the log closes."""
+        calls: list[Call] = []
+        size = 0
+        while size < _GROUP_BYTES:
+            try:
+                call = self._queue.get(block=not calls and not self._more, timeout=self._patience())
+            except queue.Empty:
+                break
+            if call is None:
+                return calls, True
+            calls.append(call)
+            size += call.size
+        return calls, False
+
+    def _patience(self) -> float | None:
+        return _MEASURE if self._unmeasured else None
+
+    def _answer(self, calls: Sequence[Call]) -> tuple[list[Answer], frozenset[str]]:
+        try:
+            return self._transact(calls)
+        except (lmdb.MapFullError, lmdb.TxnFullError) as error:
+            if len(calls) <= 1:
+                return [_full(error) for _ in calls], frozenset()
+        except Exception as error:  # noqa: BLE001 - a writer that dies would take every room with it
+            return self._refuse(calls, error), frozenset()
+        return self._one_by_one(calls)
+
+    def _one_by_one(self, calls: Sequence[Call]) -> tuple[list[Answer], frozenset[str]]:
+        """After a full map: small calls may still fit."""
+        answered = [self._answer([call]) for call in calls]
+        topics = frozenset[str]().union(*(topics for _, topics in answered))
+        return [answer for answers, _ in answered for answer in answers], topics
+
+    def _transact(self, calls: Sequence[Call]) -> tuple[list[Answer], frozenset[str]]:
+        self._more = False
+        now = self._log_time.begin()
+        try:
+            with self._store.writing() as txn:
+                work = DiskTxn(self._store, txn, self.heads, retention=self._retention, time=now)
+                work.release(self._released.popleft() for _ in range(len(self._released)))
+                answers = [_attempt(work, call) for call in calls]
+                more = work.trim(_TRIM)
+                work.save()
+                self._measure(work)
+            self.heads = work.heads
+        finally:
+            self._log_time.settle()
+        self._more = more
+        work.drops.report(self._telemetry)
+        self._recovered()
+        return answers, frozenset(work.topics)
+
+    def _measure(self, work: DiskTxn) -> None:
+        now = time.monotonic()
+        self._unmeasured = now - self._measured < _MEASURE
+        if self._unmeasured:
+            return
+        self._measured = now
+        for topic, size in work.sizes(TOPICS).items():
+            self._telemetry.log_bytes.labels(topic).set(size)
+
+    def _refuse(self, calls: Sequence[Call], error: Exception) -> list[Answer]:
+        if not self._failing:
+            _logger.error("The log cannot be written to.", exc_info=error)
+        self._failing = True
+        if not isinstance(error, lmdb.Error) or error.code <= 0:
+            self._reopen()
+        return [_unavailable(error) for _ in calls]
+
+    def _reopen(self) -> None:
+        """Errors of LMDB's own (not the disk's errno) end an environment for good."""
+        try:
+            self._store.reopen()
+            self.heads = self._load()
+        except (lmdb.Error, OSError) as error:
+            _logger.debug("The log could not be opened again.", exc_info=error)
+
+    def _recovered(self) -> None:
+        if self._failing:
+            self._failing = False
+            _logger.info("The log can be written to again.")
+
+
+def _attempt(work: DiskTxn, call: Call) -> Answer:
+    try:
+        return work.apply(call.records, call.commits)
+    except lmdb.Error:
+        raise
+    except Exception as error:  # noqa: BLE001 - the caller's own functions run here; it gets what they raise
+        return error
+
+
+def _full(error: lmdb.Error) -> LogFull:
+    full = LogFull(f"the log's map has no page left: {error}")
+    full.__cause__ = error
+    return full
+
+
+def _unavailable(error: Exception) -> LogUnavailable:
+    unavailable = LogUnavailable(f"the log cannot be written to: {error}")
+    unavailable.__cause__ = error
+    return unavailable

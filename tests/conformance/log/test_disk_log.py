@@ -1,0 +1,45 @@
+"""The disk log keeps the contract, and what it holds outlives it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from collector.log.disk import DiskLog
+from collector.log.port import Log
+from collector.telemetry import Telemetry
+from tests.support.log_contract import GROUPS, PARTITIONS, OwnedLogContract
+from tests.support.ticking import SetClock
+
+
+class TestDiskLog(OwnedLogContract):
+    @pytest.fixture
+    async def log(
+        self, clock: SetClock, telemetry: Telemetry, tmp_path: Path
+    ) -> AsyncIterator[Log]:
+        log = await DiskLog.open(
+            tmp_path / "log",
+            max_size=256 << 20,
+            clock=clock,
+            telemetry=telemetry,
+            groups=GROUPS,
+            partitions=PARTITIONS,
+        )
+        yield log
+        await log.close()
+
+    @pytest.fixture
+    async def small(
+        self, clock: SetClock, telemetry: Telemetry, tmp_path: Path
+    ) -> AsyncIterator[Log]:
+        log = await DiskLog.open(
+            tmp_path / "small",
+            max_size=8 << 20,
+            clock=clock,
+            telemetry=telemetry,
+            groups=GROUPS,
+        )
+        yield log
+        await log.close()

@@ -1,0 +1,40 @@
+"""The memory log keeps the contract."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from collector.log.memory import MemoryLog
+from collector.log.port import SPANS, Commit, Log
+from collector.telemetry import Telemetry
+from tests.support.log_contract import GROUPS, PARTITIONS, OwnedLogContract, all_of, new
+from tests.support.ticking import SetClock
+
+
+class TestMemoryLog(OwnedLogContract):
+    @pytest.fixture
+    async def log(self, clock: SetClock, telemetry: Telemetry) -> AsyncIterator[Log]:
+        log = MemoryLog(clock=clock, telemetry=telemetry, partitions=PARTITIONS, groups=GROUPS)
+        yield log
+        await log.close()
+
+    @pytest.fixture
+    async def small(self, clock: SetClock, telemetry: Telemetry) -> AsyncIterator[Log]:
+        log = MemoryLog(clock=clock, telemetry=telemetry, max_size=8 << 20, groups=GROUPS)
+        yield log
+        await log.close()
+
+    async def test_without_groups_those_hold_that_were_seen(self, clock: SetClock) -> None:
+        log = MemoryLog(clock=clock)
+        log.read("assembly", SPANS)
+        (position,) = await log.write([new(SPANS, b"span")])
+        before = await all_of(log, SPANS)
+
+        commit = Commit(group="assembly", topic=SPANS, partition=0, offset=position.offset + 1)
+        await log.write([], [commit])
+
+        assert before == [b"span"]
+        assert await all_of(log, SPANS) == []
+        await log.close()
