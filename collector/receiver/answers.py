@@ -1,0 +1,175 @@
+"""What a sender is told, and how each transport says it (OTLP specification; specs/otlp.md, section 1).
+
+`partial_success` is for spans that can never be accepted; whatever may pass is UNAVAILABLE with a delay; UNKNOWN and
+INTERNAL, which senders do not retry, are never given.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import IntEnum
+
+from google.protobuf.any_pb2 import Any as AnyMessage
+from google.protobuf.duration_pb2 import Duration
+from google.rpc.error_details_pb2 import BadRequest, RetryInfo
+from google.rpc.status_pb2 import Status
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
+
+from collector.receiver.cut import Cut
+
+MAX_MESSAGE = 1024
+MAX_DELAY = 4.0
+
+
+class Code(IntEnum):
+    """google.rpc.Code."""
+
+    OK = 0
+    CANCELLED = 1
+    UNKNOWN = 2
+    INVALID_ARGUMENT = 3
+    DEADLINE_EXCEEDED = 4
+    NOT_FOUND = 5
+    ALREADY_EXISTS = 6
+    PERMISSION_DENIED = 7
+    RESOURCE_EXHAUSTED = 8
+    FAILED_PRECONDITION = 9
+    ABORTED = 10
+    OUT_OF_RANGE = 11
+    UNIMPLEMENTED = 12
+    INTERNAL = 13
+    UNAVAILABLE = 14
+    DATA_LOSS = 15
+    UNAUTHENTICATED = 16
+
+
+_RETRYABLE = frozenset(
+    {
+        Code.CANCELLED,
+        Code.DEADLINE_EXCEEDED,
+        Code.ABORTED,
+        Code.OUT_OF_RANGE,
+        Code.UNAVAILABLE,
+        Code.DATA_LOSS,
+    }
+)
+_HTTP = {
+    Code.OK: 200,
+    Code.RESOURCE_EXHAUSTED: 429,
+    Code.INVALID_ARGUMENT: 400,
+    Code.UNAUTHENTICATED: 401,
+    Code.PERMISSION_DENIED: 403,
+    Code.UNIMPLEMENTED: 404,
+}
+
+
+def http_status(code: Code) -> int:
+    """The HTTP status of a gRPC code (the Collector's map)."""
+    return 503 if code in _RETRYABLE else _HTTP.get(code, 500)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """One answer, for either transport."""
+
+    code: Code = Code.OK
+    message: str = ""
+    delay: float | None = None
+    """Seconds after which the sender may try again; None: it must not, or nothing is wrong."""
+    bad_request: bool = False
+    """Carry `message` as a BadRequest violation too."""
+    rejected: int = 0
+    """Spans rejected for good; only with OK."""
+    http: int | None = None
+    """The HTTP status where it is not the code's own."""
+
+    @property
+    def http_status(self) -> int:
+        """What HTTP says."""
+        return self.http or http_status(self.code)
+
+    @property
+    def retry_after(self) -> int | None:
+        """`delay` in whole seconds, for the header."""
+        return None if self.delay is None else math.ceil(self.delay)
+
+
+OK = Answer()
+
+
+def taken(cut: Cut) -> Answer:
+    """The spans that could be accepted were; the others never can be."""
+    if not cut.rejected:
+        return OK
+    message = f"{cut.rejected} spans rejected: {'; '.join(cut.reasons)}"
+    if cut.rejected > len(cut.reasons):
+        message += "; ..."
+    return Answer(rejected=cut.rejected, message=message[:MAX_MESSAGE])
+
+
+def refused(message: str, *, jitter: Callable[[], float] = random.random) -> Answer:
+    """May pass: 1 to 3 s from now, so that senders with a 10 s limit get several tries and do not come at once."""
+    delay = min(MAX_DELAY, 1.0 + 2.0 * jitter())
+    return Answer(code=Code.UNAVAILABLE, message=_short(message), delay=delay)
+
+
+def undecodable(message: str) -> Answer:
+    """Not OTLP."""
+    return Answer(code=Code.INVALID_ARGUMENT, message=_short(message), bad_request=True)
+
+
+def too_large(message: str) -> Answer:
+    """Above a limit: without RetryInfo, which makes RESOURCE_EXHAUSTED final."""
+    return Answer(code=Code.RESOURCE_EXHAUSTED, message=_short(message), http=413)
+
+
+def unauthenticated() -> Answer:
+    """No token, or a wrong one."""
+    return Answer(code=Code.UNAUTHENTICATED, message="a valid bearer token is needed")
+
+
+def _short(message: str) -> str:
+    return message[:MAX_MESSAGE]
+
+
+def response(answer: Answer) -> ExportTraceServiceResponse:
+    """The body of an OK; `partial_success` is unset on full success."""
+    reply = ExportTraceServiceResponse()
+    if answer.rejected:
+        reply.partial_success.rejected_spans = answer.rejected
+        reply.partial_success.error_message = answer.message
+    return reply
+
+
+def status(answer: Answer) -> Status:
+    """The google.rpc.Status of an answer that is not OK."""
+    reply = Status(code=int(answer.code), message=answer.message)
+    if answer.bad_request:
+        violation = BadRequest.FieldViolation(field="body", description=answer.message)
+        _attach(reply, BadRequest(field_violations=[violation]))
+    if answer.delay is not None:
+        _attach(reply, retry_info(answer.delay))
+    return reply
+
+
+def retry_info(delay: float) -> RetryInfo:
+    """When to try again."""
+    seconds, fraction = divmod(delay, 1.0)
+    return RetryInfo(retry_delay=Duration(seconds=int(seconds), nanos=int(fraction * 1e9)))
+
+
+def trailers(answer: Answer) -> tuple[tuple[str, bytes], ...]:
+    """The gRPC trailers: Go reads the status details, Python's exporter only its own RetryInfo trailer."""
+    details = (("grpc-status-details-bin", status(answer).SerializeToString()),)
+    if answer.delay is None:
+        return details
+    return (*details, ("google.rpc.retryinfo-bin", retry_info(answer.delay).SerializeToString()))
+
+
+def _attach(reply: Status, detail: BadRequest | RetryInfo) -> None:
+    packed = AnyMessage()
+    packed.Pack(detail)
+    reply.details.append(packed)

@@ -1,0 +1,112 @@
+"""OTLP over HTTP/1.1: one path, two encodings, every answer in the encoding of the request."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+
+from google.protobuf.json_format import MessageToJson
+from google.protobuf.message import Message
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from collector.receiver.answers import Answer, Code, response, status
+from collector.receiver.auth import Bearer
+from collector.receiver.inflate import BY_NAME, Inflate
+from collector.receiver.intake import Decode, Intake
+from collector.receiver.otlp_json import to_protobuf
+
+PROTOBUF = "application/x-protobuf"
+JSON = "application/json"
+_UNSUPPORTED = Answer(
+    code=Code.INVALID_ARGUMENT,
+    message=f"send {PROTOBUF} or {JSON}, plain or with Content-Encoding gzip, deflate or zstd",
+    http=415,
+)
+
+
+class HttpApp:
+    """The ASGI application."""
+
+    def __init__(self, intake: Intake, bearer: Bearer, *, paths: Sequence[str]) -> None:
+        self._intake = intake
+        self._bearer = bearer
+        self._paths = frozenset(paths)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request; a sender that hangs up gets nothing and is owed nothing."""
+        if scope["type"] != "http":
+            return
+        request = Request(scope, receive)
+        try:
+            reply = await self._serve(request)
+        except ClientDisconnect:
+            return
+        await reply(scope, receive, send)
+
+    async def _serve(self, request: Request) -> Response:
+        media = _media(request)
+        refusal = self._refusal(request)
+        if refusal is not None:
+            return _reply(refusal, media)
+        if self._bearer.required and not self._bearer.allows(request.headers.get("authorization")):
+            return _reply(self._intake.deny("http"), media)
+        inflate = BY_NAME.get(request.headers.get("content-encoding", "").strip().lower())
+        if media is None or inflate is None:
+            return _reply(_UNSUPPORTED, media)
+        answer = await self._intake.take(
+            _chunks(request), transport="http", decode=_decoder(inflate, media)
+        )
+        return _reply(answer, media)
+
+    def _refusal(self, request: Request) -> Answer | None:
+        if request.url.path not in self._paths:
+            return Answer(code=Code.NOT_FOUND, message="no such path", http=404)
+        if request.method != "POST":
+            return Answer(code=Code.UNIMPLEMENTED, message="only POST is served here", http=405)
+        return None
+
+
+async def _chunks(request: Request) -> AsyncIterator[bytes]:
+    async for chunk in request.stream():
+        yield chunk
+
+
+def _decoder(inflate: Inflate, media: str) -> Decode:
+    if media == PROTOBUF:
+        return inflate
+    return lambda body, limit: to_protobuf(inflate(body, limit))
+
+
+def _media(request: Request) -> str | None:
+    """The encoding of the request; None: neither that we speak."""
+    media = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    return media if media in (PROTOBUF, JSON) else None
+
+
+def _reply(answer: Answer, media: str | None) -> Response:
+    message = response(answer) if answer.code is Code.OK else status(answer)
+    return Response(
+        _encoded(message, media),
+        status_code=answer.http_status,
+        headers=_headers(answer),
+        media_type=media or PROTOBUF,
+    )
+
+
+def _encoded(message: Message, media: str | None) -> bytes:
+    if media == JSON:
+        return MessageToJson(message, indent=None).encode()
+    return message.SerializeToString()
+
+
+def _headers(answer: Answer) -> dict[str, str]:
+    match answer.http_status:
+        case 405:
+            return {"allow": "POST"}
+        case 401:
+            return {"www-authenticate": "Bearer"}
+        case 503:
+            return {"retry-after": str(answer.retry_after or 1)}
+        case _:
+            return {}

@@ -1,0 +1,107 @@
+"""Decompression with a bound: a bomb costs at most `limit` bytes."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from typing import TypeAlias
+
+import zstandard
+from isal import isal_zlib
+
+from collector.errors import Undecodable
+from collector.receiver.errors import TooLarge
+
+Inflate: TypeAlias = Callable[[bytes, int], bytes]
+"""Body and limit to plain body. Raises TooLarge, Undecodable."""
+
+_GZIP_MAGIC = b"\x1f\x8b"
+_GZIP, _ZLIB, _RAW = 31, 15, -15  # zlib's wbits
+
+
+def identity(body: bytes, limit: int) -> bytes:
+    """The body itself, if it is within the limit."""
+    if len(body) > limit:
+        raise _too_large(limit)
+    return body
+
+
+def gunzip(body: bytes, limit: int) -> bytes:
+    """Gzip, also of several members."""
+    parts: list[bytes] = []
+    rest = body
+    while rest:
+        part, rest = _member(rest, limit - sum(map(len, parts)), _GZIP)
+        parts.append(part)
+    return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+def inflate(body: bytes, limit: int) -> bytes:
+    """Deflate: zlib's form as RFC 9110 says, else the bare form that some clients send."""
+    if not body:
+        return body
+    form = _ZLIB if _is_zlib(body) else _RAW
+    return _member(body, limit, form)[0]
+
+
+def unzstd(body: bytes, limit: int) -> bytes:
+    """Zstandard, also of several frames."""
+    if not body:
+        return body
+    decompressor = zstandard.ZstdDecompressor(max_window_size=1 << 27)
+    try:
+        with decompressor.stream_reader(io.BytesIO(body), read_across_frames=True) as reader:
+            plain = reader.read(limit + 1)
+    except (zstandard.ZstdError, MemoryError) as error:
+        raise Undecodable("the body is not valid zstd") from error
+    if len(plain) > limit:
+        raise _too_large(limit)
+    return plain
+
+
+BY_NAME: dict[str, Inflate] = {
+    "": identity,
+    "identity": identity,
+    "gzip": gunzip,
+    "x-gzip": gunzip,
+    "deflate": inflate,
+    "zstd": unzstd,
+}
+"""By the value of Content-Encoding."""
+
+
+def sniff(body: bytes, limit: int) -> bytes:
+    """A gRPC message as it came: gzip and deflate are told by their first bytes, which grpc does not name to handlers.
+
+    No protobuf message begins like gzip. One that begins like zlib (a varint in field 15) is taken as it is when it
+    does not inflate.
+    """
+    if body[:2] == _GZIP_MAGIC:
+        return gunzip(body, limit)
+    if _is_zlib(body):
+        try:
+            return inflate(body, limit)
+        except Undecodable:
+            return identity(body, limit)
+    return identity(body, limit)
+
+
+def _is_zlib(body: bytes) -> bool:
+    return len(body) > 1 and body[0] == 0x78 and int.from_bytes(body[:2], "big") % 31 == 0
+
+
+def _member(body: bytes, limit: int, form: int) -> tuple[bytes, bytes]:
+    stream = isal_zlib.decompressobj(wbits=form)
+    try:
+        plain = stream.decompress(body, limit + 1)
+    except isal_zlib.IsalError as error:
+        raise Undecodable("the body is not validly compressed") from error
+    if len(plain) > limit:
+        raise _too_large(limit)
+    if not stream.eof:
+        raise Undecodable("the compressed body ends too early")
+    return plain, stream.unused_data
+
+
+def _too_large(limit: int) -> TooLarge:
+    return TooLarge(f"the request is larger than {limit} bytes")

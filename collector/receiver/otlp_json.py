@@ -1,0 +1,220 @@
+"""OTLP/JSON to the bytes of an ExportTraceServiceRequest.
+
+Not protobuf's JSON: ids are hex, enums are numbers only, keys are lowerCamelCase only, unknown keys are ignored
+(OTLP specification, "JSON Protobuf Encoding"). `google.protobuf.json_format` differs in all four, silently.
+
+An id that is not hex becomes an id of a wrong length: the span is rejected by the cut, its siblings are not.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import math
+from collections.abc import Callable
+from typing import Any, NoReturn, TypeAlias, cast
+
+from google.protobuf.descriptor import FieldDescriptor
+from google.protobuf.message import EncodeError, Message
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+
+from collector.errors import Undecodable
+
+MAX_DEPTH = 100
+"""As deep as protobuf parsers go."""
+_IDS = frozenset({"trace_id", "span_id", "parent_span_id"})
+_NOT_HEX = {"parent_span_id": b"?"}  # keep the span, its parent unknown: empty would make it a root
+_BOUNDS = {
+    FieldDescriptor.CPPTYPE_INT32: (-(1 << 31), (1 << 31) - 1),
+    FieldDescriptor.CPPTYPE_ENUM: (-(1 << 31), (1 << 31) - 1),
+    FieldDescriptor.CPPTYPE_INT64: (-(1 << 63), (1 << 63) - 1),
+    FieldDescriptor.CPPTYPE_UINT32: (0, (1 << 32) - 1),
+    FieldDescriptor.CPPTYPE_UINT64: (0, (1 << 64) - 1),
+}
+_FLOATS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+_Object: TypeAlias = dict[str, Any]
+_fields: dict[str, dict[str, FieldDescriptor]] = {}
+
+
+def to_protobuf(body: bytes) -> bytes:
+    """The same request in protobuf.
+
+    Raises:
+        Undecodable: not OTLP/JSON; the message names the field.
+    """
+    request = ExportTraceServiceRequest()
+    try:
+        _fill(request, _object(_parse(body), "body"), "", 1)
+        return request.SerializeToString()
+    except (RecursionError, UnicodeError, EncodeError) as error:
+        raise Undecodable(
+            "the body is nested too deeply or holds text that is not Unicode"
+        ) from error
+
+
+def _parse(body: bytes) -> Any:
+    try:
+        return json.loads(
+            body.decode("utf-8"), object_pairs_hook=_unique, parse_constant=_no_constant
+        )
+    except ValueError as error:
+        raise Undecodable(f"the body is not JSON: {error}") from error
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> _Object:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise Undecodable("the body holds an object with a duplicate key")
+    return found
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise Undecodable(f'bare {name} is not JSON; write "{name}"')
+
+
+def _fill(message: Message, values: _Object, path: str, depth: int) -> None:
+    if depth > MAX_DEPTH:
+        raise Undecodable(f"the body is nested more than {MAX_DEPTH} deep")
+    known = _known(message)
+    chosen: str | None = None
+    for name, value in values.items():
+        field = known.get(name)
+        if field is None or value is None:
+            continue
+        where = f"{path}.{name}" if path else name
+        if field.containing_oneof is not None:
+            if chosen is not None:
+                raise Undecodable(f"{where}: {chosen} is set too, only one can be")
+            chosen = name
+        _set(message, field, value, where, depth)
+
+
+def _known(message: Message) -> dict[str, FieldDescriptor]:
+    descriptor = message.DESCRIPTOR
+    found = _fields.get(descriptor.full_name)
+    if found is None:
+        found = {field.json_name: field for field in descriptor.fields}
+        _fields[descriptor.full_name] = found
+    return found
+
+
+def _set(message: Message, field: FieldDescriptor, value: Any, path: str, depth: int) -> None:
+    if field.is_repeated:
+        _extend(getattr(message, field.name), field, _list(value, path), path, depth)
+    elif field.message_type is not None:
+        child: Message = getattr(message, field.name)
+        child.SetInParent()
+        _fill(child, _object(value, path), path, depth + 1)
+    else:
+        setattr(message, field.name, _scalar(field, value, path))
+
+
+def _extend(target: Any, field: FieldDescriptor, values: list[Any], path: str, depth: int) -> None:
+    for number, value in enumerate(values):
+        where = f"{path}[{number}]"
+        if field.message_type is None:
+            target.append(_scalar(field, value, where))
+        else:
+            _fill(target.add(), _object(value, where), where, depth + 1)
+
+
+def _scalar(field: FieldDescriptor, value: Any, path: str) -> Any:
+    return _SCALARS[field.cpp_type](field, value, path)
+
+
+def _integer(field: FieldDescriptor, value: Any, path: str) -> int:
+    number = _whole(value, path, text=field.cpp_type != FieldDescriptor.CPPTYPE_ENUM)
+    low, high = _BOUNDS[field.cpp_type]
+    if not low <= number <= high:
+        raise Undecodable(f"{path}: {number} is out of range")
+    return number
+
+
+def _whole(value: Any, path: str, *, text: bool) -> int:
+    if isinstance(value, str) and text and len(value) <= 20:
+        digits = value.removeprefix("-")
+        if digits.isascii() and digits.isdigit():
+            return int(value)
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    raise _expected("an integer", value, path)
+
+
+def _number(field: FieldDescriptor, value: Any, path: str) -> float:
+    del field
+    if isinstance(value, str):
+        try:
+            return _FLOATS[value] if value in _FLOATS else _finite(value)
+        except ValueError as error:
+            raise _expected("a number", value, path) from error
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise _expected("a number", value, path)
+    try:
+        return float(value)
+    except OverflowError as error:
+        raise Undecodable(f"{path}: the number is out of range") from error
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number) or text != text.strip() or "_" in text:
+        raise ValueError(text)
+    return number
+
+
+def _boolean(field: FieldDescriptor, value: Any, path: str) -> bool:
+    del field
+    if not isinstance(value, bool):
+        raise _expected("true or false", value, path)
+    return value
+
+
+def _text(field: FieldDescriptor, value: Any, path: str) -> str | bytes:
+    if not isinstance(value, str):
+        raise _expected("a string", value, path)
+    if field.type != FieldDescriptor.TYPE_BYTES:
+        return value
+    return _id(field.name, value) if field.name in _IDS else _base64(value, path)
+
+
+def _id(name: str, text: str) -> bytes:
+    try:
+        return binascii.unhexlify(text)
+    except ValueError:
+        return _NOT_HEX.get(name, b"")
+
+
+def _base64(text: str, path: str) -> bytes:
+    plain = text.translate(str.maketrans("-_", "+/"))
+    try:
+        return base64.b64decode(plain + "=" * (-len(plain) % 4), validate=True)
+    except ValueError as error:
+        raise _expected("base64", text, path) from error
+
+
+_SCALARS: dict[int, Callable[[FieldDescriptor, Any, str], Any]] = {
+    **dict.fromkeys(_BOUNDS, _integer),
+    FieldDescriptor.CPPTYPE_DOUBLE: _number,
+    FieldDescriptor.CPPTYPE_FLOAT: _number,
+    FieldDescriptor.CPPTYPE_BOOL: _boolean,
+    FieldDescriptor.CPPTYPE_STRING: _text,
+}
+
+
+def _object(value: Any, path: str) -> _Object:
+    if not isinstance(value, dict):
+        raise _expected("an object", value, path)
+    return cast(_Object, value)  # json.loads makes only string keys
+
+
+def _list(value: Any, path: str) -> list[Any]:
+    if not isinstance(value, list):
+        raise _expected("a list", value, path)
+    return cast(list[Any], value)  # of whatever: its elements are checked one by one
+
+
+def _expected(what: str, value: Any, path: str) -> Undecodable:
+    return Undecodable(f"{path}: expected {what}, got {type(value).__name__}")
