@@ -31,9 +31,12 @@ class Mark(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     session_key: bytes
     traces_partition: int
     traces_offset: int
+    """Of the trace's newest record; -1: it could not be read, there is none."""
     closed_at: float
     """Log time."""
     local_root: bool = False
+    rootless: bool = False
+    """No root had come, not even a local one: late spans wait for `idle` again."""
 
 
 class TraceRecord(msgspec.Struct, frozen=True, kw_only=True, tag="trace", omit_defaults=True):

@@ -40,6 +40,13 @@ class Telemetry:
             "service",
             "action",
         )
+        self.spans_ignored = self._counter(
+            "spans_ignored", "Spans that assembly passed over, by why.", "reason"
+        )
+        self.marks_evicted = self._counter(
+            "marks_evicted",
+            "Closed traces forgotten for want of room: a later span opens them anew.",
+        )
         self.trace_gaps = self._counter(
             "trace_gaps", "Traces that lack something, by what.", "service", "gap"
         )

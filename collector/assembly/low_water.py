@@ -1,0 +1,50 @@
+"""The oldest offset of a partition that somebody still needs (DESIGN section 4, rule 1)."""
+
+from __future__ import annotations
+
+from collections import deque
+
+
+class Hold:
+    """One trace's claim on everything from its first offset on."""
+
+    __slots__ = ("done", "offset")
+
+    def __init__(self, offset: int) -> None:
+        self.offset = offset
+        self.done = False
+
+
+class LowWater:
+    """Holds in the order of their offsets: records are read in order, so claims are made in order."""
+
+    def __init__(self) -> None:
+        self._holds: deque[Hold] = deque()
+        self._live = 0
+
+    def __len__(self) -> int:
+        return self._live
+
+    def hold(self, offset: int) -> Hold:
+        """Claim everything from `offset` on, which is not below an earlier claim."""
+        hold = Hold(offset)
+        self._holds.append(hold)
+        self._live += 1
+        return hold
+
+    def release(self, hold: Hold) -> None:
+        """Give a claim back; doing it twice is the same as once."""
+        if hold.done:
+            return
+        hold.done = True
+        self._live -= 1
+        if (
+            len(self._holds) > 64 + 2 * self._live
+        ):  # one old trace must not keep the claims of all after it
+            self._holds = deque(hold for hold in self._holds if not hold.done)
+
+    def below(self, following: int) -> int:
+        """The offset to commit, when `following` is the next to be read."""
+        while self._holds and self._holds[0].done:
+            self._holds.popleft()
+        return self._holds[0].offset if self._holds else following

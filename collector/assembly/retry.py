@@ -1,0 +1,63 @@
+"""Try again what may pass by itself, more and more rarely."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from typing import TypeAlias, TypeVar
+
+from collector.errors import Retryable
+
+Sleep: TypeAlias = Callable[[float], Awaitable[None]]
+
+FIRST_WAIT = 0.1
+LONGEST_WAIT = 5.0
+LAST_ATTEMPTS = 5
+"""Attempts that are still made once the service is stopping: what is not written then waits in the log."""
+
+_T = TypeVar("_T")
+_log = logging.getLogger(__name__)
+
+
+class Retry:
+    """How a room waits for its log. `stopping` bounds the attempts."""
+
+    def __init__(self, sleep: Sleep) -> None:
+        self._sleep = sleep
+        self.stopping: asyncio.Event | None = None
+
+    async def log(self, what: str, attempt: Callable[[], Awaitable[_T]]) -> _T:
+        """Until it succeeds.
+
+        Raises:
+            Retryable: the service is stopping, and it still failed.
+        """
+        return await self._until(what, attempt, Retryable)
+
+    async def workers(self, what: str, attempt: Callable[[], Awaitable[_T]]) -> _T:
+        """Until it succeeds; workers that fail lose nothing, whatever it was that failed.
+
+        Raises:
+            Retryable: as `log`.
+        """
+        try:
+            return await self._until(what, attempt, Exception)
+        except Exception as error:
+            raise Retryable(f"the workers failed: {error!r}") from error
+
+    async def _until(
+        self, what: str, attempt: Callable[[], Awaitable[_T]], passing: type[Exception]
+    ) -> _T:
+        failures, last = 0, 0
+        while True:
+            try:
+                return await attempt()
+            except passing as error:
+                failures += 1
+                last += self.stopping is None or self.stopping.is_set()
+                if last >= LAST_ATTEMPTS:
+                    raise
+                if failures == 1:
+                    _log.warning("Assembly cannot %s now and tries again: %r", what, error)
+            await self._sleep(min(LONGEST_WAIT, FIRST_WAIT * 2 ** (failures - 1)))

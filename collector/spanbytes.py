@@ -1,0 +1,209 @@
+"""The few bytes of OTLP spans that the hot path needs, read without decoding attributes.
+
+A request is parsed with a cut-down schema whose spans are `repeated bytes`; everything the schema does not name
+(resource, scope, schema URL) stays as unknown fields and is written back untouched. Of a span, the ids sit at fixed
+offsets when the exporter writes its fields in number order, as all do; where the constant bytes differ, that one span
+is parsed with a second small schema. The two agree on every span whose fields are in number order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, MutableSequence
+from typing import NamedTuple, Protocol, TypeVar, cast
+
+from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+from google.protobuf.message import DecodeError
+
+from collector.errors import Undecodable
+
+REMOTE_PARENT = 0x300
+"""Span flags: it is known whether the parent is remote (0x100), and it is (0x200)."""
+
+_T = TypeVar("_T")
+_NO_TRACE = bytes(16)
+_NO_SPAN = bytes(8)
+
+
+class SpanHead(NamedTuple):
+    """What tells where a span belongs. `parent_span_id` is empty for a span without parent."""
+
+    trace_id: bytes
+    span_id: bytes
+    parent_span_id: bytes
+    remote_parent: bool
+
+    @property
+    def is_valid(self) -> bool:
+        """Whether both ids have their length and are not all zero."""
+        return (
+            len(self.trace_id) == 16
+            and len(self.span_id) == 8
+            and self.trace_id != _NO_TRACE
+            and self.span_id != _NO_SPAN
+        )
+
+
+class ScopeSpans(Protocol):
+    """`opentelemetry.proto.trace.v1.ScopeSpans`, its spans undecoded."""
+
+    spans: MutableSequence[bytes]
+
+
+class ResourceSpans(Protocol):
+    """`opentelemetry.proto.trace.v1.ResourceSpans`, its spans undecoded."""
+
+    scope_spans: MutableSequence[ScopeSpans]
+
+
+class Request(Protocol):
+    """`ExportTraceServiceRequest`, its spans undecoded."""
+
+    resource_spans: MutableSequence[ResourceSpans]
+
+    def SerializeToString(self, *, deterministic: bool) -> bytes:  # noqa: N802 - protobuf's name
+        """The request's bytes, unknown fields included."""
+        ...
+
+
+class _Span(Protocol):
+    trace_id: bytes
+    span_id: bytes
+    parent_span_id: bytes
+    start_time_unix_nano: int
+    flags: int
+
+
+def parse(value: bytes) -> Request:
+    """The request with its spans as raw bytes.
+
+    Raises:
+        Undecodable: not an ExportTraceServiceRequest.
+    """
+    try:
+        return _parse_request(value)
+    except DecodeError as error:
+        raise Undecodable("not an ExportTraceServiceRequest") from error
+
+
+def head(span: bytes) -> SpanHead:
+    """Where one raw span belongs; ids as they came, valid or not.
+
+    Raises:
+        Undecodable: not a span.
+    """
+    if span[:2] != b"\x0a\x10" or span[18:20] != b"\x12\x08":
+        return _parsed_head(span)
+    following = span[28:30]
+    if following == b"\x22\x08":
+        if _may_be_remote(span):
+            return _parsed_head(span)
+        return SpanHead(span[2:18], span[20:28], _real(span[30:38]), False)
+    if following[:1] < b"\x28" and following:  # a trace state, or fields out of order
+        return _parsed_head(span)
+    return SpanHead(span[2:18], span[20:28], b"", False)
+
+
+def start_time_unix_nano(span: bytes) -> int:
+    """When one raw span began.
+
+    Raises:
+        Undecodable: not a span.
+    """
+    return _parsed(span).start_time_unix_nano
+
+
+def cut(value: bytes, keep: Callable[[bytes], bool]) -> bytes:
+    """The request with only those raw spans for which `keep` holds, and no empty scope or resource left.
+
+    Raises:
+        Undecodable: not an ExportTraceServiceRequest.
+    """
+    request = parse(value)
+    for resource in request.resource_spans:
+        for scope in resource.scope_spans:
+            kept = [span for span in scope.spans if keep(span)]
+            if len(kept) != len(scope.spans):
+                del scope.spans[:]
+                scope.spans.extend(kept)
+        _drop_empty(resource.scope_spans, lambda scope: not scope.spans)
+    _drop_empty(request.resource_spans, lambda resource: not resource.scope_spans)
+    return request.SerializeToString(deterministic=True)
+
+
+def _drop_empty(items: MutableSequence[_T], is_empty: Callable[[_T], bool]) -> None:
+    for index in reversed(range(len(items))):
+        if is_empty(items[index]):
+            del items[index]
+
+
+def _may_be_remote(span: bytes) -> bool:
+    """Flags are a span's last field; message content can look like them, so a hit is parsed to be sure."""
+    return span[-6:-4] == b"\x85\x01" and span[-3] & 0x03 == 0x03
+
+
+def _parsed_head(span: bytes) -> SpanHead:
+    parsed = _parsed(span)
+    remote = parsed.flags & REMOTE_PARENT == REMOTE_PARENT
+    return SpanHead(parsed.trace_id, parsed.span_id, _real(parsed.parent_span_id), remote)
+
+
+def _parsed(span: bytes) -> _Span:
+    try:
+        return _parse_span(span)
+    except DecodeError as error:
+        raise Undecodable("not a span") from error
+
+
+def _real(parent_span_id: bytes) -> bytes:
+    return parent_span_id if any(parent_span_id) else b""
+
+
+_Field = descriptor_pb2.FieldDescriptorProto
+
+
+def _message(
+    name: str, *fields: tuple[str, int, _Field.Type.ValueType, str | None]
+) -> descriptor_pb2.DescriptorProto:
+    message = descriptor_pb2.DescriptorProto(name=name)
+    for field_name, number, kind, of in fields:
+        field = message.field.add(name=field_name, number=number, type=kind)
+        field.label = (
+            _Field.LABEL_REPEATED if field_name.endswith("spans") else _Field.LABEL_OPTIONAL
+        )
+        if of is not None:
+            field.type_name = f".spanwise.cut.{of}"
+    return message
+
+
+def _schema() -> descriptor_pb2.FileDescriptorProto:
+    nested, raw = _Field.TYPE_MESSAGE, _Field.TYPE_BYTES
+    messages = (
+        _message("Request", ("resource_spans", 1, nested, "ResourceSpans")),
+        _message("ResourceSpans", ("scope_spans", 2, nested, "ScopeSpans")),
+        _message("ScopeSpans", ("spans", 2, raw, None)),
+        _message(
+            "Span",
+            ("trace_id", 1, raw, None),
+            ("span_id", 2, raw, None),
+            ("parent_span_id", 4, raw, None),
+            ("start_time_unix_nano", 7, _Field.TYPE_FIXED64, None),
+            ("flags", 16, _Field.TYPE_FIXED32, None),
+        ),
+    )
+    return descriptor_pb2.FileDescriptorProto(
+        name="spanwise_cut.proto", package="spanwise.cut", syntax="proto3", message_type=messages
+    )
+
+
+_pool = descriptor_pool.DescriptorPool()  # our own: the default one knows the full schema
+_pool.Add(_schema())
+
+
+def _parser(name: str) -> object:
+    message = _pool.FindMessageTypeByName(f"spanwise.cut.{name}")
+    return message_factory.GetMessageClass(message).FromString
+
+
+# The classes are made at import, so their attributes are known only to the protocols above.
+_parse_request = cast("Callable[[bytes], Request]", _parser("Request"))
+_parse_span = cast("Callable[[bytes], _Span]", _parser("Span"))
