@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 SPANS, CLOSINGS, TRACES, SESSIONS, SIGNALS, WINDOWS = TOPICS = (
     "spans",
@@ -70,7 +70,8 @@ class Commit:
     partition: int
     offset: int
     marks: int | None = None
-    """On `spans`: the offset in the same partition of `closings` from which marks still matter (DESIGN 4, rule 2)."""
+    """On `spans`: the offset in the same partition of `closings` from which marks still matter (DESIGN 4, rule 2).
+    On `signals`, group `sink.prometheus`: what was counted. Any topic's commit gives it back in `Assigned`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,6 +97,8 @@ class Batch:
     ends: Mapping[int, float] = field(default_factory=dict[int, float])
     """Partitions at whose end the reader stands after these records, and the log time until which no older record can
     still come (disk: now; Kafka: now - 2 s). Only such a partition may be ticked by the clock."""
+    lost: Mapping[int, int] = field(default_factory=dict[int, int])
+    """By partition: records that expired since the last poll (or the commit) before this group had read them."""
 
 
 class Reader(Protocol):
@@ -147,4 +150,13 @@ class Log(Protocol):
 
     async def close(self) -> None:
         """Flush and let go. Readers end."""
+        ...
+
+
+@runtime_checkable
+class Backlog(Protocol):
+    """What a log may offer besides: how far a group is behind. Only gauges depend on it."""
+
+    async def backlog(self, group: str, topic: str) -> int:
+        """How many records stand above the group's commit, all partitions together."""
         ...

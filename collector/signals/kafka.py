@@ -1,0 +1,169 @@
+"""Signals to the user's own Kafka: idempotent, acknowledged by all replicas, each with its CloudEvents headers."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Sequence
+
+from aiokafka import AIOKafkaProducer
+from aiokafka.errors import KafkaError, MessageSizeTooLargeError, RecordListTooLargeError
+
+from collector import config
+from collector.errors import Retryable
+from collector.log.port import Position, Record
+from collector.signals.kafka_log import limit_aiokafka_log
+from collector.signals.kafka_producer import abandon, client_settings, stop_within
+from collector.signals.sink import INTERNAL, Refused
+
+logger = logging.getLogger(__name__)
+
+_TOO_LARGE = (MessageSizeTooLargeError, RecordListTooLargeError)
+
+
+class KafkaSink:
+    """Key, value and headers go out as they stand in the log, the internal headers apart.
+
+    aiokafka waits for ever while the broker is away, so every await here has a deadline of ours. What is in flight
+    when it passes stays in flight: the next try waits on, instead of sending a second time.
+    """
+
+    name = "kafka"
+
+    def __init__(
+        self, settings: config.KafkaSink, *, timeout: float = 15.0, stuck_after: float = 300.0
+    ) -> None:
+        """Deliver to `settings.topic`; a try ends after `timeout` seconds.
+
+        After `stuck_after` seconds without one acknowledgement the connection is made anew: the brokers may have
+        moved.
+        """
+        self._client = client_settings(settings.bootstrap_servers, settings.security)
+        self._topic = settings.topic
+        self._timeout = timeout
+        self._stuck_after = stuck_after
+        self._producer: AIOKafkaProducer | None = None
+        self._in_flight: dict[Position, asyncio.Future[object]] = {}
+        self._topic_seen = False
+        self._progress = 0.0
+        limit_aiokafka_log()
+
+    async def deliver(self, records: Sequence[Record]) -> None:
+        """See `Sink`. Only what is too large for the topic is refused: all else a human or time can mend."""
+        try:
+            async with asyncio.timeout(self._timeout):
+                producer = await self._connected()
+                await self._send(producer, records)
+                await asyncio.wait(self._in_flight.values())
+                refused = await self._settle(producer, records)
+        except TimeoutError as error:
+            await self._renew_if_stuck()
+            raise Retryable(f"Kafka acknowledged nothing in {self._timeout:g} s") from error
+        except (KafkaError, OSError) as error:
+            await self._abandon()
+            raise Retryable(f"Kafka: {error!r}") from error
+        self._in_flight.clear()
+        self._progress = _now()
+        if refused:
+            raise Refused(refused)
+
+    async def close(self, deadline: float) -> None:
+        """See `Sink`. What is still in flight is delivered again after the next start."""
+        producer, self._producer = self._producer, None
+        if producer is not None:
+            await stop_within(producer, deadline)
+        self._forget()
+
+    async def _connected(self) -> AIOKafkaProducer:
+        """The producer, started, and the topic seen at least once: aiokafka would wait 40 s for a missing one."""
+        if self._producer is None:
+            producer = AIOKafkaProducer(
+                **self._client,
+                acks="all",
+                enable_idempotence=True,
+                compression_type="zstd",
+                linger_ms=10,
+                max_batch_size=128 << 10,
+            )
+            self._producer = producer
+            self._progress = _now()
+            try:
+                await producer.start()
+            except BaseException:
+                # Its own stop is safe only after a complete start.
+                self._producer = None
+                await abandon(producer)
+                raise
+        if not self._topic_seen:
+            await self._see_topic(self._producer)
+        return self._producer
+
+    async def _see_topic(self, producer: AIOKafkaProducer) -> None:
+        metadata = await producer.client.fetch_all_metadata()
+        if self._topic not in metadata.topics():
+            raise Retryable(
+                f"topic `{self._topic}` does not exist or may not be read; create it: signals wait"
+            )
+        self._topic_seen = True
+
+    async def _send(self, producer: AIOKafkaProducer, records: Sequence[Record]) -> None:
+        """One send after the other from one task: only so does the order hold."""
+        for record in records:
+            if record.position not in self._in_flight:
+                try:
+                    future = await self._one(producer, record)
+                except _TOO_LARGE as error:
+                    future = asyncio.get_running_loop().create_future()
+                    future.set_exception(error)
+                self._in_flight[record.position] = future
+
+    async def _one(self, producer: AIOKafkaProducer, record: Record) -> asyncio.Future[object]:
+        headers = [each for each in record.headers if not each[0].startswith(INTERNAL)]
+        return await producer.send(self._topic, value=record.value, key=record.key, headers=headers)
+
+    async def _settle(
+        self, producer: AIOKafkaProducer, records: Sequence[Record]
+    ) -> dict[Position, str]:
+        """Look at every answer; the neighbours of a record that is too large are sent again one by one."""
+        refused: dict[Position, str] = {}
+        for record in records:
+            error = self._in_flight[record.position].exception()
+            if error is None:
+                continue
+            if not isinstance(error, _TOO_LARGE):
+                self._topic_seen = False
+                raise error
+            try:
+                future = await self._one(producer, record)
+                await asyncio.wait([future])
+                future.result()
+            except _TOO_LARGE as alone:
+                refused[record.position] = f"{len(record.value)} bytes: {alone}"
+            else:
+                self._in_flight[record.position] = future
+        return refused
+
+    async def _renew_if_stuck(self) -> None:
+        if any(future.done() for future in self._in_flight.values()):
+            self._progress = _now()
+        elif self._producer is not None and _now() - self._progress > self._stuck_after:
+            await self._abandon()
+
+    async def _abandon(self) -> None:
+        producer, self._producer = self._producer, None
+        if producer is not None:
+            await abandon(producer)
+        self._forget()
+
+    def _forget(self) -> None:
+        """Take note of the answers nobody will wait for, so that none is reported as never retrieved."""
+        for future in self._in_flight.values():
+            if future.done() and not future.cancelled():
+                future.exception()
+            future.cancel()
+        self._in_flight.clear()
+        self._topic_seen = False
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()

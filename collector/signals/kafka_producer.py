@@ -1,0 +1,90 @@
+"""aiokafka's producer in bounded time: its settings, its stop, and how to give it up."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from typing import TypedDict
+
+from aiokafka import AIOKafkaProducer
+from aiokafka.errors import ProducerClosed
+
+from collector.config import KafkaSecurity
+from collector.errors import ConfigError
+
+
+class ClientSettings(TypedDict):
+    """What every aiokafka client takes to reach a cluster."""
+
+    bootstrap_servers: str
+    security_protocol: str
+    ssl_context: ssl.SSLContext | None
+    sasl_mechanism: str
+    sasl_plain_username: str | None
+    sasl_plain_password: str | None
+
+
+def client_settings(bootstrap_servers: str, security: KafkaSecurity) -> ClientSettings:
+    """The settings of a client for these servers.
+
+    Raises:
+        ConfigError: a certificate cannot be read.
+    """
+    password = security.password
+    return ClientSettings(
+        bootstrap_servers=bootstrap_servers,
+        security_protocol=security.protocol,
+        ssl_context=_ssl_context(security),
+        sasl_mechanism=security.sasl_mechanism or "PLAIN",
+        sasl_plain_username=security.username,
+        sasl_plain_password=None if password is None else password.get_secret_value(),
+    )
+
+
+def _ssl_context(security: KafkaSecurity) -> ssl.SSLContext | None:
+    if "SSL" not in security.protocol.split("_"):
+        return None
+    try:
+        context = ssl.create_default_context(cafile=security.ca_file)
+        if security.cert_file is not None:
+            context.load_cert_chain(security.cert_file, security.key_file)
+    except OSError as error:
+        raise ConfigError(f"sinks.kafka.security: a certificate cannot be read: {error}") from error
+    return context
+
+
+async def stop_within(producer: AIOKafkaProducer, seconds: float) -> None:
+    """Flush and stop; give the producer up when that takes longer."""
+    stop = asyncio.create_task(producer.stop())
+    if not await _ended(stop, seconds / 2):
+        await _give_up(producer, stop, seconds / 2)
+
+
+async def abandon(producer: AIOKafkaProducer, *, seconds: float = 2.0) -> None:
+    """Stop without flushing: what is unsent fails, and will be sent by another producer."""
+    await _give_up(producer, asyncio.create_task(producer.stop()), seconds)
+
+
+async def _give_up(producer: AIOKafkaProducer, stop: asyncio.Task[None], seconds: float) -> None:
+    """End a stop that waits for a broker. aiokafka has no public way to say that its flush is off."""
+    await asyncio.sleep(0)  # let `stop` begin: it refuses new records first
+    producer._message_accumulator.fail_all(ProducerClosed())  # noqa: SLF001
+    sender = producer._sender.sender_task  # noqa: SLF001
+    if sender is not None:
+        sender.cancel()
+    # Requests in flight end when their connection does, and the stop with them.
+    await _ended(asyncio.create_task(producer.client.close()), seconds / 2)
+    if not await _ended(stop, seconds / 2):
+        stop.cancel()
+        await _ended(stop, 1.0)
+
+
+async def _ended(task: asyncio.Task[None], seconds: float) -> bool:
+    """Whether the task ended in time.
+
+    In a task of its own an aiokafka stop does no harm when it ends in a `CancelledError` that nobody asked for.
+    """
+    await asyncio.wait([task], timeout=seconds)
+    if task.done() and not task.cancelled():
+        task.exception()
+    return task.done()

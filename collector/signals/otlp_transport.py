@@ -1,0 +1,137 @@
+"""How an export request of logs reaches an OTLP endpoint: gRPC or HTTP. One try each; the caller repeats."""
+
+from __future__ import annotations
+
+import asyncio
+import http.client
+import ssl
+from collections.abc import Mapping
+from typing import Protocol
+from urllib.parse import urlsplit
+
+import grpc
+from google.protobuf.message import DecodeError
+from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceResponse
+
+from collector.errors import ConfigError, Permanent, Retryable
+
+METHOD = "/opentelemetry.proto.collector.logs.v1.LogsService/Export"
+PATH = "/v1/logs"
+
+_BAD_REQUEST = frozenset({400, 413, 422})
+_BAD_CODES = frozenset({grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.OUT_OF_RANGE})
+
+
+class Transport(Protocol):
+    """Sends one request."""
+
+    async def export(self, request: bytes) -> tuple[int, str]:
+        """How many records the other side rejected for ever, and its words on it.
+
+        Raises:
+            Retryable: not taken now. So is every refusal that a human can mend (no access, no such method): the log
+                keeps the signals meanwhile.
+            Permanent: this request can never be taken.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Let the connection go."""
+        ...
+
+
+class GrpcTransport:
+    """Over gRPC; TLS for `https://`, plain text for `http://` and for a bare host:port."""
+
+    def __init__(self, endpoint: str, headers: Mapping[str, str], *, timeout: float) -> None:
+        scheme, _, rest = endpoint.rpartition("://")
+        target = rest.rstrip("/")
+        if not target or scheme not in ("", "http", "https"):
+            raise ConfigError(f'sinks.otlp.endpoint: expected host:port, got "{endpoint}"')
+        self._target = target
+        self._tls = scheme == "https"
+        self._channel: grpc.aio.Channel | None = None
+        self._metadata = tuple((key.lower(), value) for key, value in headers.items())
+        self._timeout = timeout
+
+    async def export(self, request: bytes) -> tuple[int, str]:
+        """See `Transport`."""
+        try:
+            call = self._open().unary_unary(METHOD)
+            answer = await call(request, metadata=self._metadata, timeout=self._timeout)
+        except grpc.aio.AioRpcError as error:
+            text = f"{error.code().name}: {error.details()}"
+            raise (Permanent if error.code() in _BAD_CODES else Retryable)(text) from error
+        return _rejected(answer)
+
+    async def close(self) -> None:
+        """See `Transport`."""
+        channel, self._channel = self._channel, None
+        if channel is not None:
+            await channel.close()
+
+    def _open(self) -> grpc.aio.Channel:
+        """The channel, made at the first call: no gRPC object may exist before the worker pool."""
+        if self._channel is None:
+            self._channel = (
+                grpc.aio.secure_channel(self._target, grpc.ssl_channel_credentials())
+                if self._tls
+                else grpc.aio.insecure_channel(self._target)
+            )
+        return self._channel
+
+
+class HttpTransport:
+    """Over HTTP/1.1 with protobuf bodies, a connection per request; `/v1/logs` is added unless the path has it."""
+
+    def __init__(self, endpoint: str, headers: Mapping[str, str], *, timeout: float) -> None:
+        parts = urlsplit(endpoint)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ConfigError(
+                f'sinks.otlp.endpoint: expected http(s)://host:port, got "{endpoint}"'
+            )
+        self._host, self._port = parts.hostname, parts.port
+        self._tls = ssl.create_default_context() if parts.scheme == "https" else None
+        path = parts.path.rstrip("/")
+        self._path = path if path.endswith(PATH) else path + PATH
+        self._headers = {**headers, "content-type": "application/x-protobuf"}
+        self._timeout = timeout
+
+    async def export(self, request: bytes) -> tuple[int, str]:
+        """See `Transport`."""
+        try:
+            async with asyncio.timeout(2 * self._timeout):
+                status, body = await asyncio.to_thread(self._post, request)
+        except (OSError, http.client.HTTPException) as error:
+            raise Retryable(f"{type(error).__name__}: {error}") from error
+        if status // 100 == 2:
+            return _rejected(body)
+        text = f"HTTP {status}: {body[:200].decode(errors='replace')}"
+        raise (Permanent if status in _BAD_REQUEST else Retryable)(text)
+
+    async def close(self) -> None:
+        """See `Transport`."""
+
+    def _post(self, request: bytes) -> tuple[int, bytes]:
+        link = (
+            http.client.HTTPConnection(self._host, self._port, timeout=self._timeout)
+            if self._tls is None
+            else http.client.HTTPSConnection(
+                self._host, self._port, timeout=self._timeout, context=self._tls
+            )
+        )
+        try:
+            link.request("POST", self._path, body=request, headers=self._headers)
+            answer = link.getresponse()
+            return answer.status, answer.read(1 << 20)
+        finally:
+            link.close()
+
+
+def _rejected(answer: bytes) -> tuple[int, str]:
+    """An answer that cannot be read is still a yes: its status said so."""
+    try:
+        partial = ExportLogsServiceResponse.FromString(answer).partial_success
+    except DecodeError:
+        return 0, ""
+    return partial.rejected_log_records, partial.error_message

@@ -1,0 +1,46 @@
+"""The Sink port: where signals go. One conformance suite for all of them (tests/support/sink_contract.py)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from collector.errors import Permanent
+from collector.log.port import Position, Record
+
+INTERNAL = "spanwise_"
+"""Headers that begin so are between rooms: no sink sends them out."""
+
+FIRST = "spanwise_first"
+"""Header on the first final outcome of a (subject, evaluator), written by scoring: what counters count."""
+
+
+class Refused(Permanent):
+    """Some records can never be delivered by this sink; every other record of the call has been."""
+
+    def __init__(self, reasons: Mapping[Position, str]) -> None:
+        """Take the reason of each refused record."""
+        super().__init__(f"{len(reasons)} records can never be delivered")
+        self.reasons = dict(reasons)
+
+
+class Sink(Protocol):
+    """Delivers records of topic `signals`. Owned by one `Delivery`, which calls it from one task."""
+
+    name: str
+
+    async def deliver(self, records: Sequence[Record]) -> None:
+        """Hand the records over, in order; return when every one is safely there.
+
+        Called again with the same records after `Retryable`, until it returns or the process stops. A record may
+        be delivered more than once, always with the same bytes.
+
+        Raises:
+            Retryable: not all of them could be delivered now.
+            Refused: some can never be; all others are delivered.
+        """
+        ...
+
+    async def close(self, deadline: float) -> None:
+        """Let go within `deadline` seconds, whatever the other side does."""
+        ...

@@ -1,0 +1,162 @@
+"""Gauges depend on what was published, never on the order of arrival, the batches, or crashes."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from collector import config
+from collector.signal import Signal
+from collector.signals.window import Entry, Window
+from tests.support.publisher import Publisher
+from tests.support.signals import BASE, covered, signal
+from tests.support.signals_log import ListLog
+
+scores = st.integers(0, 20).map(lambda n: n / 20)
+entries = st.builds(
+    Entry,
+    session=st.integers(0, 8).map(str),
+    time=st.integers(0, 50).map(float),
+    revision=st.integers(0, 3),
+    final=st.booleans(),
+    id=st.integers(0, 3).map(str),
+    score=scores,
+    covered=st.booleans(),
+)
+
+
+@given(st.data(), st.lists(entries, max_size=30), st.integers(1, 6))
+@settings(deadline=None)
+def test_a_window_is_a_function_of_the_set_of_entries(
+    data: st.DataObject, found: list[Entry], limit: int
+) -> None:
+    distinct = list({(each.session, each.rank): each for each in found}.values())
+    shuffled = data.draw(st.permutations(distinct))
+
+    one = Window(sessions=limit, max_age=30.0, entries=distinct)
+    other = Window(sessions=limit, max_age=30.0, entries=shuffled)
+
+    assert one.entries == other.entries
+    assert one.stats(55.0) == other.stats(55.0)
+
+
+@dataclass(frozen=True)
+class Step:
+    signals: tuple[Signal, ...]
+    wait: float
+    then: str
+    """nothing, crash, or fail: the log fails at this very write, then the process is killed."""
+
+
+@st.composite
+def published(draw: st.DrawFn) -> Signal:
+    at = BASE + draw(st.integers(0, 40))
+    session = draw(st.sampled_from(["s-1", "s-2", "s-3", "s-4"]))
+    trace = draw(st.sampled_from([None, "t-1", "t-2"]))
+    return signal(
+        session,
+        trace,
+        at=at,
+        score=draw(scores),
+        agent=draw(st.sampled_from(["planner", "writer"])),
+        agent_version=draw(st.sampled_from([None, "1", "2"])),
+        revision=draw(st.integers(0, 5)),
+        final=draw(st.booleans()),
+        coverage=covered(4, draw(st.integers(0, 4))) if trace is None else None,
+    )
+
+
+steps = st.lists(
+    st.builds(
+        Step,
+        signals=st.lists(published(), max_size=6).map(tuple),
+        wait=st.sampled_from([0.0, 1.0, 10.0, 30.0]),
+        then=st.sampled_from(["nothing", "crash", "fail"]),
+    ),
+    max_size=12,
+)
+
+
+async def walk(script: list[Step], *, crashing: bool, partitions: int) -> Publisher:
+    limits = config.AgentWindow(sessions=3, max_age=60.0)
+    publisher = Publisher(log=ListLog(count=partitions), limits=limits)
+    for step in script:
+        await publisher.publish(*step.signals)
+        publisher.log.now += step.wait
+        if crashing and step.then == "crash":
+            publisher = publisher.successor()
+        if crashing and step.then == "fail":
+            publisher.log.fails = True
+            publisher.sink._backoff._first = publisher.sink._backoff._next = 0.0
+            await publisher.step()
+            publisher.log.fails = False
+            publisher = publisher.successor()
+        await publisher.step()
+    return publisher
+
+
+@given(steps)
+@settings(deadline=None, max_examples=60)
+def test_a_restart_at_any_point_changes_no_gauge_and_counts_nothing_twice(
+    script: list[Step],
+) -> None:
+    async def run() -> tuple[Publisher, Publisher]:
+        return (
+            await walk(script, crashing=False, partitions=1),
+            await walk(script, crashing=True, partitions=1),
+        )
+
+    steady, crashed = asyncio.run(run())
+
+    assert crashed.gauges() == steady.gauges()
+
+
+@given(steps)
+@settings(deadline=None, max_examples=30)
+def test_the_headline_does_not_depend_on_partitions(script: list[Step]) -> None:
+    async def run() -> tuple[Publisher, Publisher]:
+        return (
+            await walk(script, crashing=False, partitions=1),
+            await walk(script, crashing=True, partitions=3),
+        )
+
+    one, three = asyncio.run(run())
+
+    def headline(publisher: Publisher) -> dict[object, float]:
+        return {k: v for k, v in publisher.gauges().items() if not k[0].startswith("spanwise_drift")}
+
+    assert headline(three) == headline(one)
+
+
+@given(st.lists(st.tuples(published(), st.booleans()), max_size=30), st.integers(1, 7))
+@settings(deadline=None, max_examples=60)
+def test_no_outcome_counts_twice_whatever_crashes(
+    found: list[tuple[Signal, bool]], every: int
+) -> None:
+    """The counts of all lives together are the counts of one life."""
+
+    async def count(*, crashing: bool) -> float:
+        publisher = Publisher()
+        total = 0.0
+        for number, (each, first) in enumerate(found):
+            await publisher.publish(each, first=first)
+            if crashing and number % every == 0:
+                total += evaluations(publisher)
+                publisher = publisher.successor()
+        return total + evaluations(publisher)
+
+    def evaluations(publisher: Publisher) -> float:
+        return sum(
+            sample.value
+            for metric in publisher.telemetry.registry.collect()
+            for sample in metric.samples
+            if sample.name in ("spanwise_evaluations_total", "spanwise_revisions_total")
+        )
+
+    # Without ids that come again: remembering those over a restart is not promised.
+    found = list({each.id: (each, first) for each, first in found}.values())
+
+    assert asyncio.run(count(crashing=True)) == asyncio.run(count(crashing=False))

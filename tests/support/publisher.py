@@ -1,0 +1,80 @@
+"""A PrometheusSink over a list log, driven step by step; dropping it is kill -9."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from prometheus_client import CollectorRegistry
+
+from collector import config
+from collector.log.port import Reader
+from collector.signal import Signal
+from collector.signals.prometheus import PrometheusSink
+from collector.telemetry import Telemetry
+from tests.support.signals import new
+from tests.support.signals_log import ListLog
+
+COUNTERS = ("_total", "_bucket", "_count", "_sum", "_created")
+
+
+def objective(_: str) -> float:
+    return 0.9
+
+
+@dataclass
+class Publisher:
+    log: ListLog = field(default_factory=ListLog)
+    limits: config.AgentWindow = field(default_factory=config.AgentWindow)
+    objectives: Callable[[str], float] = objective
+    reader: Reader | None = None
+
+    def __post_init__(self) -> None:
+        self.telemetry = Telemetry(CollectorRegistry())
+        self.sink = PrometheusSink(
+            log=self.log,
+            telemetry=self.telemetry,
+            windows=self.limits,
+            objectives=self.objectives,
+            clock=lambda: self.log.now,
+        )
+
+    def successor(self) -> Publisher:
+        """The process that starts after a kill: it has the log, nothing else."""
+        return Publisher(log=self.log, limits=self.limits, objectives=self.objectives)
+
+    async def step(self) -> None:
+        """One poll; the first also reads the windows back."""
+        if self.reader is None:
+            await self.sink._restore()
+            self.reader = self.log.read("sink.prometheus", "signals")
+            await self.sink._step(self.reader, asyncio.Event())
+        await self.sink._step(self.reader, asyncio.Event())
+
+    async def publish(self, *signals: Signal, first: bool = True) -> None:
+        """Append the signals and read them."""
+        await self.log.write([new(each, first=first) for each in signals])
+        await self.step()
+
+    def gauges(self) -> dict[tuple[str, tuple[str, ...]], float]:
+        """Every sample about agents that survives restarts."""
+        return {
+            (sample.name, tuple(sample.labels.values())): sample.value
+            for metric in self.telemetry.registry.collect()
+            for sample in metric.samples
+            if sample.name.startswith(
+                ("spanwise_agent_", "spanwise_window_", "spanwise_drift_", "spanwise_last_")
+            )
+        }
+
+    def value(self, name: str, **labels: str) -> float | None:
+        """One sample, by a part of its labels; None when there is none."""
+        found = [
+            sample.value
+            for metric in self.telemetry.registry.collect()
+            for sample in metric.samples
+            if sample.name == f"spanwise_{name}" and labels.items() <= sample.labels.items()
+        ]
+        assert len(found) <= 1, found
+        return found[0] if found else None

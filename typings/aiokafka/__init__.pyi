@@ -1,0 +1,61 @@
+import asyncio
+import ssl
+from collections.abc import Mapping, Sequence
+
+from aiokafka.client import AIOKafkaClient
+from aiokafka.structs import ConsumerRecord, TopicPartition
+
+class _Accumulator:
+    def fail_all(self, exception: Exception) -> None: ...
+
+class _Sender:
+    sender_task: asyncio.Task[None] | None
+
+class AIOKafkaProducer:
+    client: AIOKafkaClient
+    _message_accumulator: _Accumulator
+    _sender: _Sender
+    def __init__(
+        self,
+        *,
+        bootstrap_servers: str = ...,
+        security_protocol: str = ...,
+        ssl_context: ssl.SSLContext | None = ...,
+        sasl_mechanism: str = ...,
+        sasl_plain_username: str | None = ...,
+        sasl_plain_password: str | None = ...,
+        client_id: str | None = ...,
+        acks: str = ...,
+        enable_idempotence: bool = ...,
+        compression_type: str | None = ...,
+        linger_ms: int = ...,
+        max_batch_size: int = ...,
+        max_request_size: int = ...,
+        request_timeout_ms: int = ...,
+    ) -> None: ...
+    async def start(self) -> None: ...
+    async def stop(self) -> None: ...
+    async def send(
+        self,
+        topic: str,
+        value: bytes | None = ...,
+        key: bytes | None = ...,
+        partition: int | None = ...,
+        timestamp_ms: int | None = ...,
+        headers: Sequence[tuple[str, bytes]] | None = ...,
+    ) -> asyncio.Future[object]: ...
+
+class AIOKafkaConsumer:
+    def __init__(
+        self,
+        *topics: str,
+        bootstrap_servers: str = ...,
+        group_id: str | None = ...,
+        auto_offset_reset: str = ...,
+        enable_auto_commit: bool = ...,
+    ) -> None: ...
+    async def start(self) -> None: ...
+    async def stop(self) -> None: ...
+    async def getmany(
+        self, *partitions: TopicPartition, timeout_ms: int = ..., max_records: int | None = ...
+    ) -> Mapping[TopicPartition, Sequence[ConsumerRecord]]: ...
