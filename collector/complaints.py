@@ -1,4 +1,4 @@
-"""What is wrong with a configuration, one line per field: `windows.trace.idle: expected a duration ..., got "three"`."""
+"""What is wrong with a configuration, one line per field: `workers: expected a whole number or auto, got "many"`."""
 
 from __future__ import annotations
 
@@ -84,22 +84,24 @@ def unknown(key: str, section: Any) -> str:
 
 
 def _said(detail: Detail, path: Path) -> str:
-    kind, given = str(detail["type"]), _given(detail, path)
-    context = cast(Mapping[str, Any], detail.get("ctx") or {})
+    kind = str(detail["type"])
     if kind == "extra_forbidden":
         return unknown(str(path[-1]), _section(path[:-1]))
     if kind == "missing":
         return "required here, but missing"
     if kind == "value_error":
         return str(detail["msg"]).removeprefix("Value error, ")
+    return _expected(kind, detail) + _given(detail, path)
+
+
+def _expected(kind: str, detail: Detail) -> str:
+    context = cast(Mapping[str, Any], detail.get("ctx") or {})
     if kind == "literal_error":
-        return f"expected {str(context['expected']).replace(chr(39), '')}{given}"
+        return f"expected {str(context['expected']).replace(chr(39), '')}"
     if kind in _BOUND:
         words, name = _BOUND[kind]
-        return f"expected {words} {context[name]:g}{given}"
-    if kind in _EXPECTED:
-        return f"expected {_EXPECTED[kind]}{given}"
-    return f"{detail['msg']}{given}"
+        return f"expected {words} {context[name]:g}"
+    return f"expected {_EXPECTED[kind]}" if kind in _EXPECTED else str(detail["msg"])
 
 
 def _joined(said: Sequence[str]) -> str:

@@ -56,25 +56,28 @@ def from_file(path: Path) -> Tree | str:
     """The file's tree, or one line saying why there is none."""
     try:
         tree = _parsed(path.read_text(encoding="utf-8"))
-    except UnicodeDecodeError:
-        return f"{path}: not YAML: not UTF-8 text"
     except FileNotFoundError:
         return f"{path}: no such file"
     except OSError as error:
         return f"{path}: cannot be read ({error.strerror})"
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark
-        where = f":{mark.line + 1}:{mark.column + 1}" if mark else ""
-        return f"{path}{where}: not YAML: {error.problem}"
-    except RecursionError:
-        return f"{path}: an anchor refers to itself"
-    except yaml.YAMLError:
-        return f"{path}: not YAML: it holds characters that YAML does not allow"
+    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
+        return f"{path}{_not_yaml(error)}"
     if tree is None:
         return {}
     if not isinstance(tree, dict):
         return f"{path}: expected a mapping of settings such as `log:`, got a {_kind(tree)}"
     return cast(Tree, tree)
+
+
+def _not_yaml(error: Exception) -> str:
+    """Without the lines around the error: they may hold a secret."""
+    if isinstance(error, yaml.MarkedYAMLError):
+        mark = error.problem_mark
+        where = f":{mark.line + 1}:{mark.column + 1}" if mark else ""
+        return f"{where}: not YAML: {error.problem}"
+    if isinstance(error, RecursionError):
+        return ": not YAML: an anchor refers to itself"
+    return ": not YAML: it holds characters that YAML does not allow"
 
 
 def _parsed(text: str) -> Any:
