@@ -10,7 +10,15 @@ import re
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, SecretStr
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    SecretStr,
+    WithJsonSchema,
+)
 
 _DURATION = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _SIZE = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
@@ -45,7 +53,7 @@ def show_duration(seconds: float) -> str:
     for unit in ("h", "m", "s"):
         if seconds >= _DURATION[unit] and seconds % _DURATION[unit] == 0:
             return f"{int(seconds / _DURATION[unit])}{unit}"
-    return f"{seconds * 1000:g}ms"
+    return f"{seconds * 1000:.12g}ms"
 
 
 def show_size(size: int) -> str:
@@ -57,9 +65,28 @@ def show_size(size: int) -> str:
 
 
 Duration = Annotated[
-    float, BeforeValidator(parse_duration), PlainSerializer(show_duration), Field(gt=0)
+    float,
+    BeforeValidator(parse_duration),
+    PlainSerializer(show_duration),
+    Field(gt=0),
+    WithJsonSchema(
+        {"anyOf": [{"type": "string", "pattern": r"^\d+(\.\d+)?(ms|s|m|h|d)$"}, {"type": "number"}]}
+    ),
 ]
-Size = Annotated[int, BeforeValidator(parse_size), PlainSerializer(show_size), Field(ge=0)]
+Size = Annotated[
+    int,
+    BeforeValidator(parse_size),
+    PlainSerializer(show_size),
+    Field(ge=0),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "string", "pattern": r"^\d+(\.\d+)?\s*(B|KiB|MiB|GiB|TiB)?$"},
+                {"type": "integer", "minimum": 0},
+            ]
+        }
+    ),
+]
 Port = Annotated[int, Field(ge=0, le=65535)]
 Share = Annotated[float, Field(ge=0, le=1)]
 Role = Literal["receive", "assemble", "score", "judge", "publish"]
@@ -68,7 +95,9 @@ Role = Literal["receive", "assemble", "score", "judge", "publish"]
 class Section(BaseModel):
     """One level of the tree: unknown keys are errors, values never change after start."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, validate_default=True, allow_inf_nan=False
+    )
 
 
 class Grpc(Section):

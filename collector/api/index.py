@@ -1,0 +1,192 @@
+"""The index behind the page and `/api/v1`: agents, sessions, traces and signals, within `serve.index` bytes.
+
+It can be rebuilt from nothing but time, so it never stops the service: what finds no room is counted and passed over,
+what is oldest is forgotten first and counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import lmdb
+import msgspec
+
+from collector.api import entries, redact
+from collector.api.change import Change
+from collector.api.families import Families
+from collector.api.store import NAMES, Reading, Store
+from collector.errors import ConfigError, Undecodable
+from collector.log import Position, Record
+
+VERSION = b"1"
+SMALLEST = 1 << 20
+HIGH, LOW = 0.75, 0.70
+"""Shares of the map: LMDB needs free pages to write at all."""
+_AT_ONCE = 8
+
+
+@dataclass(slots=True)
+class Taken:
+    """What became of a batch."""
+
+    signals: list[bytes] = field(default_factory=list[bytes])
+    """The JSON of the signals that are new."""
+    poison: list[tuple[Position, str]] = field(default_factory=list[tuple[Position, str]])
+    """Records that are none, and why."""
+
+
+class Index:
+    """Owned by one writer at a time; reads may come from any thread.
+
+    Raises:
+        ConfigError: The folder cannot be used.
+    """
+
+    def __init__(
+        self, folder: Path, *, size: int, max_traces: int, content: bool, families: Families
+    ) -> None:
+        self._max_traces = max_traces
+        self._content = content
+        self._families = families
+        self._size = max(size, SMALLEST)
+        self._env = _open(folder, self._size)
+        self.store = Store(self._env)
+        self._forget_other_versions()
+        families.index_limit_bytes.set(self._size)
+
+    def take_traces(self, records: Sequence[Record]) -> Taken:
+        """Keep the records of topic `traces`."""
+        return self._take(records, self._take_trace)
+
+    def take_signals(self, records: Sequence[Record]) -> Taken:
+        """Keep the records of topic `signals`."""
+        return self._take(records, self._take_signal)
+
+    @contextmanager
+    def reading(self) -> Generator[Reading]:
+        """One consistent view; close it within the same call."""
+        with self._env.begin(buffers=False) as txn:
+            yield Reading(self.store, txn)
+
+    def close(self) -> None:
+        """Let the folder go."""
+        self._env.close()
+
+    # --- within ---
+
+    def _take(
+        self, records: Sequence[Record], take: Callable[[Change, Record, Taken], None]
+    ) -> Taken:
+        taken = Taken()
+        self._write(records, take, taken)
+        self._make_room()
+        return taken
+
+    def _write(
+        self, records: Sequence[Record], take: Callable[[Change, Record, Taken], None], taken: Taken
+    ) -> None:
+        """All of them in one transaction; where that does not fit, in halves."""
+        attempt = Taken()
+        try:
+            with self._env.begin(write=True) as txn:
+                change = Change(self.store, txn)
+                for record in records:
+                    try:
+                        take(change, record, attempt)
+                    except Undecodable as error:
+                        attempt.poison.append((record.position, str(error)))
+                gone = change.trim(self._max_traces)
+                change.finish()
+        except lmdb.MapFullError:
+            self._halve(records, take, taken)
+            return
+        taken.signals += attempt.signals
+        taken.poison += attempt.poison
+        self._count_gone(0, *gone, reason="session_full")
+
+    def _halve(
+        self, records: Sequence[Record], take: Callable[[Change, Record, Taken], None], taken: Taken
+    ) -> None:
+        if not self._evict() and len(records) == 1:
+            self._families.refused.labels(records[0].position.topic).inc()
+            return
+        middle = max(1, len(records) // 2)
+        for half in (records[:middle], records[middle:]):
+            if half:
+                self._write(half, take, taken)
+
+    def _take_trace(self, change: Change, record: Record, taken: Taken) -> None:
+        seen = entries.read_traces(record.value)
+        if isinstance(seen, entries.TraceSeen):
+            header = entries.excerpt(seen.trace, content=self._content)
+            change.take_trace(msgspec.structs.replace(seen, trace=header), record.position)
+        elif isinstance(seen, entries.SessionSeen):
+            change.close_session(seen, record.position)
+
+    def _take_signal(self, change: Change, record: Record, taken: Taken) -> None:
+        header = entries.read_signal(record.value)
+        json = record.value if self._content else redact.signal(record.value)
+        if change.take_signal(header, json, record.position):
+            taken.signals.append(json)
+
+    def _make_room(self) -> None:
+        used = self.store.used()
+        while used > HIGH * self._size and self._evict():
+            used = self.store.used()
+            if used <= LOW * self._size:
+                break
+        self._families.index_bytes.set(used)
+
+    def _evict(self) -> bool:
+        """Forget some of the oldest sessions; whether there were any."""
+        sessions = traces = signals = 0
+        try:
+            with self._env.begin(write=True) as txn:
+                change = Change(self.store, txn)
+                while sessions < _AT_ONCE and (gone := change.evict_oldest()) is not None:
+                    sessions, traces, signals = sessions + 1, traces + gone[0], signals + gone[1]
+        except lmdb.MapFullError:
+            self._forget_everything()
+            return True
+        self._count_gone(sessions, traces, signals, reason="index_full")
+        return sessions > 0
+
+    def _count_gone(self, sessions: int, traces: int, signals: int, *, reason: str) -> None:
+        for kind, count in (("session", sessions), ("trace", traces), ("signal", signals)):
+            if count:
+                self._families.evicted.labels(kind, reason).inc(count)
+
+    def _forget_everything(self) -> None:
+        """Not even forgetting has room: begin anew."""
+        with self._env.begin(write=True) as txn:
+            for name in NAMES:
+                if name != "about":
+                    txn.drop(getattr(self.store, name), delete=False)
+        self._families.evicted.labels("index", "index_full").inc()
+
+    def _forget_other_versions(self) -> None:
+        """Another layout, or texts that are no longer wanted: begin anew."""
+        wanted = VERSION + (b"+content" if self._content else b"")
+        with self._env.begin() as txn:
+            found = txn.get(b"version", db=self.store.about)
+        if found == wanted:
+            return
+        with self._env.begin(write=True) as txn:
+            for name in NAMES:
+                txn.drop(getattr(self.store, name), delete=False)
+            txn.put(b"version", wanted, db=self.store.about)
+
+
+def _open(folder: Path, size: int) -> lmdb.Environment:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        return lmdb.open(
+            str(folder), map_size=size, max_dbs=len(NAMES), metasync=False, readahead=False
+        )
+    except (lmdb.Error, OSError) as error:
+        raise ConfigError(
+            f"{folder}: the index cannot be opened ({error}); delete this folder, it fills again by itself"
+        ) from error

@@ -1,0 +1,73 @@
+"""`redaction.content: drop`: no message text leaves through the API, whatever the records hold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, cast
+
+import msgspec
+
+from evaluators.model import Trace
+
+_NAMING = (
+    "gen_ai.operation.name",
+    "gen_ai.provider.name",
+    "gen_ai.system",
+    "gen_ai.request.model",
+    "gen_ai.response.model",
+    "gen_ai.agent.name",
+    "gen_ai.agent.version",
+    "gen_ai.tool.name",
+    "gen_ai.tool.type",
+    "openinference.span.kind",
+    "traceloop.span.kind",
+    "service.name",
+    "service.version",
+    "telemetry.sdk.language",
+)
+"""Texts that name things; every other text may be content."""
+
+
+def signal(json: bytes) -> bytes:
+    """The signal without explanation, error text and the texts of its metadata."""
+    whole = cast(dict[str, Any], msgspec.json.decode(json))
+    whole["explanation"] = None
+    whole["metadata"] = _without_texts(whole.get("metadata") or {})
+    if whole.get("error"):
+        whole["error"] = {**whole["error"], "message": ""}
+    return msgspec.json.encode(whole)
+
+
+def trace(whole: Trace) -> Trace:
+    """The trace without what was said."""
+    return replace(
+        whole,
+        system=None,
+        input=None,
+        output=None,
+        error=None,
+        tool_calls=tuple(
+            replace(call, arguments=None, result=None, error=None) for call in whole.tool_calls
+        ),
+        model_calls=tuple(replace(call, output=None, error=None) for call in whole.model_calls),
+    )
+
+
+def attributes(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Numbers, truth values and names."""
+    return {
+        key: value
+        for key, value in given.items()
+        if isinstance(value, (bool, int, float)) or key in _NAMING
+    }
+
+
+def _without_texts(value: Any) -> Any:
+    if isinstance(value, str):
+        return None
+    if isinstance(value, dict):
+        return {key: _without_texts(child) for key, child in cast(dict[str, Any], value).items()}
+    if isinstance(value, list):
+        return [_without_texts(child) for child in cast(list[Any], value)]
+    return value
