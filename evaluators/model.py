@@ -278,5 +278,7 @@ class Outcome:
     compared: tuple[str, ...] = ()
     """Digests of the traces this one was compared with (part of the signal's id)."""
     options_digest: str = ""
+    expectation: str | None = None
+    """Digest of the expectation used (part of the signal's id)."""
     coverage: tuple[int, int] | None = None
     """Sessions: (expected, present) scores that the formula could have read."""
