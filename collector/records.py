@@ -85,6 +85,12 @@ class SessionHead(msgspec.Struct, frozen=True, kw_only=True, tag="head", omit_de
     opened: float
     last: float
     """Log time of its newest trace record."""
+    offset: int = 0
+    """Of its newest trace record, in the window or not."""
+    since: int = 0
+    """Trace records below this offset belong to an earlier life of the session, which closed."""
+    closed: bool = False
+    """Closed; the tombstone follows once the commit has passed `since`."""
 
 
 class SessionTurn(msgspec.Struct, frozen=True, kw_only=True, tag="turn", omit_defaults=True):
@@ -101,6 +107,11 @@ class SessionTurn(msgspec.Struct, frozen=True, kw_only=True, tag="turn", omit_de
     """Without explanations and metadata: what formulas and repeats need."""
     signal_ids: dict[str, str] = {}
     """Final signal ids by evaluator."""
+    agent: str = ""
+    agent_version: str | None = None
+    session_source: str = "trace"
+    kept: bool = True
+    """False: the output text was let go of; its trace record has it."""
 
 
 SessionsTopic = SessionHead | SessionTurn

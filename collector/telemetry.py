@@ -61,6 +61,11 @@ class Telemetry:
             "Records that can never be processed, named in the log and passed over.",
             "topic",
         )
+        self.trace_records_dropped = self._counter(
+            "trace_records_dropped",
+            "Trace records that scoring passed over, by why: repeated, outdated.",
+            "reason",
+        )
         self.worker_restarts = self._counter(
             "worker_restarts", "Evaluator workers replaced, by why.", "reason"
         )

@@ -1,0 +1,56 @@
+"""What a desk wants done: values, so that the shell alone writes and counts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from collector.log import New
+from collector.records import SessionTurn, TraceRecord
+from collector.scoring.session_window import Placed
+from evaluators.model import Outcome
+
+SessionClosed = Literal["idle", "max_age", "memory", "shutdown"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Effects:
+    """Records to write, all signals of a batch before all its state, state in the order of the effects (rule 4)."""
+
+    signals: tuple[New, ...] = ()
+    state: tuple[New, ...] = ()
+    closed: tuple[str, SessionClosed] | None = None
+    """(service, reason) of the session that closed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rerun:
+    """A turn whose predecessors changed: its history-taking evaluators are due again."""
+
+    entry: SessionTurn
+    history: tuple[SessionTurn, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """A trace record that was taken and waits for its outcomes; its session takes no other one meanwhile."""
+
+    key: bytes
+    record: TraceRecord
+    entry: SessionTurn
+    held: SessionTurn | None
+    """Its earlier revision."""
+    is_new: bool
+    """It opened the session."""
+    placed: Placed
+    history: tuple[SessionTurn, ...]
+    reruns: tuple[Rerun, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scored:
+    """The answers to a `Rerun`."""
+
+    record: TraceRecord
+    """The turn's own, read back from the log."""
+    outcomes: tuple[Outcome, ...]

@@ -1,0 +1,125 @@
+"""Outcome -> Signal -> record of topic `signals`. Pure: the same outcome of the same subject is the same bytes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from collector.log import SIGNALS, New
+from collector.records import TraceRecord
+from collector.signal import (
+    Coverage,
+    Signal,
+    SignalError,
+    rfc3339,
+    signal_id,
+    trace_input_digest,
+)
+from collector.signal_bytes import encode_signal, redacted, signal_headers
+from evaluators.model import Closed, Outcome, Scope, Trace
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subject:
+    """What was scored: a trace, or a session as its window stood."""
+
+    scope: Scope
+    service: str
+    session_id: str
+    session_source: str
+    agent: str
+    agent_version: str | None
+    seen: float
+    revision: int
+    closed: Closed | None
+    trace_id: str | None = None
+    span_id: str | None = None
+
+    @property
+    def id(self) -> str:
+        """The subject of the signal's id."""
+        return self.trace_id if self.trace_id is not None else self.session_id
+
+
+def trace_subject(record: TraceRecord, *, service: str, session_id: str) -> Subject:
+    """The trace of a record, in the session that holds it."""
+    trace = record.trace
+    return Subject(
+        scope="trace",
+        service=service,
+        session_id=session_id,
+        session_source=trace.session_source,
+        agent=trace.agent,
+        agent_version=trace.agent_version,
+        seen=record.seen,
+        revision=record.revision,
+        closed=trace.closed,
+        trace_id=trace.trace_id,
+        span_id=trace.root_span_id,
+    )
+
+
+def trace_signal_id(service: str, trace: Trace, outcome: Outcome) -> str:
+    """The id of one outcome of a trace."""
+    read = trace_input_digest(trace.digest, outcome.compared, outcome.expectation)
+    return signal_id(
+        scope="trace", service=service, subject=trace.trace_id, outcome=outcome, input_digest=read
+    )
+
+
+def session_signal_id(subject: Subject, outcome: Outcome, input_digest: str) -> str:
+    """The id of one outcome of a session."""
+    return signal_id(
+        scope="session",
+        service=subject.service,
+        subject=subject.id,
+        outcome=outcome,
+        input_digest=input_digest,
+    )
+
+
+def signal_of(subject: Subject, outcome: Outcome, id_: str) -> Signal:
+    """The outcome as it is published."""
+    error = outcome.error
+    coverage = outcome.coverage
+    return Signal(
+        id=id_,
+        time=rfc3339(subject.seen),
+        scope=subject.scope,
+        service=subject.service,
+        agent=subject.agent,
+        agent_version=subject.agent_version,
+        trace_id=subject.trace_id,
+        span_id=subject.span_id,
+        session_id=subject.session_id,
+        session_source=subject.session_source,
+        evaluator=outcome.evaluator,
+        evaluator_version=outcome.version,
+        method=outcome.method,
+        outcome=outcome.state,
+        reason=outcome.reason,
+        score=outcome.score,
+        threshold=outcome.threshold,
+        success=outcome.success,
+        assumed=outcome.assumed,
+        final=outcome.final,
+        revision=subject.revision,
+        explanation=outcome.explanation,
+        metadata=outcome.metadata,
+        evidence=outcome.evidence,
+        contradiction=outcome.contradiction,
+        truncated=outcome.truncated,
+        coverage=coverage and Coverage(expected=coverage[0], present=coverage[1]),
+        closed=subject.closed,
+        error=error and SignalError(type=error.type, message=error.message),
+    )
+
+
+def new_signal(signal: Signal, *, first: bool, redact: bool) -> New:
+    """The record that publishes it, keyed by session id."""
+    shown = redacted(signal) if redact else signal
+    return New(
+        topic=SIGNALS,
+        key=signal.session_id.encode(),
+        value=encode_signal(shown),
+        headers=signal_headers(shown, first=first),
+    )

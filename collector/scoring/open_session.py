@@ -1,0 +1,298 @@
+"""One open session: its head, its window, its running scores. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Protocol
+
+from msgspec.structs import replace as amended
+
+from collector.log import SESSIONS, TRACES, New
+from collector.records import SessionHead, SessionRecord, SessionTurn, TraceRecord, encode
+from collector.scoring.effects import Effects, Rerun, Scored, SessionClosed, Task
+from collector.scoring.emit import (
+    Subject,
+    new_signal,
+    session_signal_id,
+    signal_of,
+    trace_signal_id,
+    trace_subject,
+)
+from collector.scoring.ports import Rules, SessionScorer
+from collector.scoring.session_window import SessionWindow
+from collector.scoring.turn import bare, is_turn, unscored_turn, with_outcomes
+from evaluators.model import Outcome, Session
+
+
+class Bounds(Protocol):
+    """Of one session's window (`windows.session`)."""
+
+    @property
+    def max_traces(self) -> int:
+        """How many traces it holds."""
+        ...
+
+    @property
+    def max_age(self) -> float:
+        """Seconds from the newest start back to the oldest that it holds."""
+        ...
+
+
+class OpenSession:
+    """Takes one trace record at a time: `take`, then `finish` with its outcomes."""
+
+    __slots__ = ("_partition", "_redact", "_rules", "_scorer", "_window", "head", "key", "waiting")
+
+    def __init__(
+        self,
+        key: bytes,
+        head: SessionHead,
+        *,
+        rules: Rules,
+        bounds: Bounds,
+        partition: int,
+        redact: bool,
+    ) -> None:
+        self.key = key
+        self.head = head
+        self.waiting: set[str] = set()
+        """Traces with an outcome that is not final yet; the session closes after them."""
+        self._rules = rules
+        self._partition = partition
+        self._redact = redact
+        self._scorer: SessionScorer = rules.new_scorer()
+        self._window = SessionWindow(
+            max_traces=bounds.max_traces,
+            max_age=bounds.max_age,
+            history=rules.history if rules.history_takers else 0,
+            used=set(rules.used.values()),
+        )
+
+    def put_back(self, entry: SessionTurn) -> None:
+        """A turn read back from the log after a restart."""
+        self._window.put_back(entry)
+        self._keep(entry)
+
+    def holds(self, record: TraceRecord) -> bool:
+        """Whether the record is a repeat: a trace counts once (rule 7)."""
+        held = self._window.get(record.trace.trace_id)
+        return held is not None and held.turn.digest == record.trace.digest
+
+    def outdated(self, record: TraceRecord) -> bool:
+        """Whether a later revision of the trace is here already."""
+        held = self._window.get(record.trace.trace_id)
+        return held is not None and record.revision < held.revision
+
+    def take(self, record: TraceRecord, *, offset: int, now: float, is_new: bool) -> Task:
+        """Place the trace; says what must be scored."""
+        head = self.head
+        entry = unscored_turn(
+            record, service=head.service, session_id=head.session_id, offset=offset
+        )
+        held = self._window.get(entry.turn.trace_id)
+        placed = self._window.place(entry)
+        self.head = amended(head, last=now, offset=offset)
+        return Task(
+            key=self.key,
+            record=record,
+            entry=entry,
+            held=held,
+            is_new=is_new,
+            placed=placed,
+            history=self._window.before(entry),
+            reruns=tuple(self._reruns(placed.affected)),
+        )
+
+    def finish(self, task: Task, outcomes: Sequence[Outcome], reruns: Sequence[Scored]) -> Effects:
+        """Its outcomes, and those of its neighbours, are known: what to publish and to persist.
+
+        The trace's own turn is the last record of the state: a crash before it repeats the whole, after it nothing.
+        """
+        signals: list[New] = []
+        state: list[New] = []
+        changed = task.is_new or (task.placed.inside and is_turn(task.entry))
+        for left in task.placed.left:
+            changed = self._forget(left) or changed
+        entry = self._score(task, outcomes, signals)
+        touched = dict.fromkeys(task.placed.let_go)
+        for scored in reruns:
+            if self._rescore(scored, signals):
+                touched[scored.record.trace.trace_id] = None
+                changed = True
+        if changed:
+            signals += self._session_signals(None)
+        own = entry.turn.trace_id
+        stored = (self._window.get(each) for each in touched if each != own)
+        state += [self._new_turn(each) for each in stored if each is not None]
+        state += [self._new_state(left.turn.trace_id, None) for left in task.placed.left]
+        state.append(self._new_head())
+        if (mine := self._window.get(own)) is not None:
+            state.append(self._new_turn(mine))
+        return Effects(signals=tuple(signals), state=tuple(state))
+
+    def close(self, reason: SessionClosed, *, since: int) -> Effects:
+        """The final signals, the session's record, and the end of its state.
+
+        Records of its traces below offset `since` are repeats from now on. The closed head goes first: turns that a crash leaves behind it are of no session (DESIGN 4, rule 5).
+        """
+        offsets = tuple(entry.offset for entry in self._window)
+        record = SessionRecord(
+            service=self.head.service,
+            session_id=self.head.session_id,
+            closed=reason,
+            traces=offsets,
+        )
+        signals = tuple(self._session_signals(reason))
+        self.head = amended(self.head, closed=True, since=since)
+        turns = (self._new_state(entry.turn.trace_id, None) for entry in self._window)
+        return Effects(
+            signals=signals,
+            state=(
+                New(topic=TRACES, key=self.key, value=encode(record), partition=self._partition),
+                self._new_head(),
+                *turns,
+            ),
+            closed=(self.head.service, reason),
+        )
+
+    def _score(self, task: Task, outcomes: Sequence[Outcome], signals: list[New]) -> SessionTurn:
+        known = task.held.signal_ids if task.held is not None else None
+        if known is None and task.record.revision == 0:
+            known = {}
+        ids = self._publish(task.record, outcomes, known, signals)
+        placed = self._window.get(task.entry.turn.trace_id)
+        entry = with_outcomes(placed or task.entry, outcomes, ids)
+        if placed is not None:
+            self._window.settle(entry)
+            self._keep(entry)
+        if task.held is not None and not is_turn(entry):
+            self._scorer.drop(entry.turn.trace_id)
+        return entry
+
+    def _rescore(self, scored: Scored, signals: list[New]) -> bool:
+        """Whether anything changed; the same id says that nothing did."""
+        entry = self._window.get(scored.record.trace.trace_id)
+        if entry is None or entry.turn.digest != scored.record.trace.digest:
+            return False
+        service = self.head.service
+        ids = {
+            each.evaluator: trace_signal_id(service, scored.record.trace, each)
+            for each in scored.outcomes
+        }
+        changed = tuple(
+            each
+            for each in scored.outcomes
+            if entry.signal_ids.get(each.evaluator) != ids[each.evaluator]
+        )
+        if not changed:
+            return False
+        settled = with_outcomes(
+            entry, changed, self._publish(scored.record, changed, entry.signal_ids, signals)
+        )
+        self._window.settle(settled)
+        self._keep(settled)
+        return True
+
+    def _publish(
+        self,
+        record: TraceRecord,
+        outcomes: Sequence[Outcome],
+        known: dict[str, str] | None,
+        signals: list[New],
+    ) -> dict[str, str]:
+        """Ids by evaluator. First final outcomes are those whose evaluator is not `known`; None: all are."""
+        head = self.head
+        subject = trace_subject(record, service=head.service, session_id=head.session_id)
+        ids: dict[str, str] = {}
+        for each in outcomes:
+            id_ = ids[each.evaluator] = trace_signal_id(head.service, record.trace, each)
+            if each.evaluator in self._rules.emitted:
+                first = each.final and known is not None and each.evaluator not in known
+                signal = signal_of(subject, each, id_)
+                signals.append(new_signal(signal, first=first, redact=self._redact))
+        return ids
+
+    def _session_signals(self, closed: SessionClosed | None) -> Iterator[New]:
+        head, newest = self.head, self._window.newest
+        agent = newest.agent if newest is not None else head.agent
+        session = Session(
+            service=head.service,
+            session_id=head.session_id,
+            agent=agent,
+            turns=self._window.turns,
+            closed=closed,
+        )
+        subject = Subject(
+            scope="session",
+            service=head.service,
+            session_id=head.session_id,
+            session_source=newest.session_source if newest is not None else head.session_source,
+            agent=agent,
+            agent_version=newest.agent_version if newest is not None else head.agent_version,
+            seen=self._window.seen or head.last,
+            # The last word comes after the newest record's own.
+            revision=head.offset + 1 if closed else head.offset,
+            closed=closed,
+        )
+        scorer = self._scorer if closed is None else self._fresh_scorer()
+        is_final = closed is not None
+        for outcome in scorer.outcomes(session, closed=is_final):
+            if outcome.evaluator not in self._rules.emitted:
+                continue
+            each = outcome if is_final else replace(outcome, final=False)
+            read = self._window.input_digest(self._rules.used.get(each.evaluator, ()))
+            signal = signal_of(subject, each, session_signal_id(subject, each, read))
+            yield new_signal(signal, first=each.final, redact=self._redact)
+
+    def _fresh_scorer(self) -> SessionScorer:
+        """The last word is computed from the turns in order, so that no way there can leave a trace in it."""
+        scorer = self._rules.new_scorer()
+        for turn in self._window.turns:
+            scorer.put(bare(turn))
+        return scorer
+
+    def _reruns(self, affected: Sequence[str]) -> Iterator[Rerun]:
+        for trace_id in affected:
+            entry = self._window.get(trace_id)
+            if entry is not None:
+                yield Rerun(entry=entry, history=self._window.before(entry))
+
+    def _keep(self, entry: SessionTurn) -> None:
+        trace_id = entry.turn.trace_id
+        if is_turn(entry):
+            self._scorer.put(bare(entry.turn))
+        if entry.outcomes:
+            self.waiting.add(trace_id)
+        else:
+            self.waiting.discard(trace_id)
+
+    def _forget(self, entry: SessionTurn) -> bool:
+        """Whether a turn left."""
+        self.waiting.discard(entry.turn.trace_id)
+        if is_turn(entry):
+            self._scorer.drop(entry.turn.trace_id)
+        return is_turn(entry)
+
+    def _new_head(self) -> New:
+        newest = self._window.newest
+        if newest is not None:
+            self.head = amended(
+                self.head,
+                agent=newest.agent,
+                agent_version=newest.agent_version,
+                session_source=newest.session_source,
+            )
+        return self._new_state(None, encode(self.head))
+
+    def _new_turn(self, entry: SessionTurn) -> New:
+        return self._new_state(entry.turn.trace_id, encode(entry))
+
+    def _new_state(self, trace_id: str | None, value: bytes | None) -> New:
+        key = self.key if trace_id is None else turn_key(self.key, trace_id)
+        return New(topic=SESSIONS, key=key, value=value, partition=self._partition)
+
+
+def turn_key(session: bytes, trace_id: str) -> bytes:
+    """The key of one trace's state in topic `sessions`."""
+    return session + b"\0" + trace_id.encode()

@@ -1,0 +1,295 @@
+"""The shell around the desks: poll, score in waves, write once per batch.
+
+    batch -> [wave: at most one record per session] -> workers -> desks -> one write: signals, state, commit
+
+It waits and decides nothing; what a record means is the desk's, in the order of the records.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from collector.config import Windows
+from collector.errors import RecordTooLarge, Retryable, Undecodable
+from collector.log import SESSIONS, TRACES, Batch, Log, New, Reader, Record
+from collector.pool import ScoreJob, Workers
+from collector.records import (
+    SessionsTopic,
+    TraceRecord,
+    VerdictRecord,
+    decode_sessions,
+    decode_traces,
+)
+from collector.scoring.desk import Desk
+from collector.scoring.effects import Effects, Scored, SessionClosed, Task
+from collector.scoring.outbox import Outbox
+from collector.scoring.ports import Rules
+from collector.scoring.recall import Recall
+from collector.telemetry import Telemetry
+from evaluators.model import Outcome
+
+BATCH = 64
+_POLL = 0.5
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Dispatched:
+    """A task and the records its reruns are about."""
+
+    desk: Desk
+    task: Task
+    neighbours: tuple[TraceRecord, ...]
+    jobs: tuple[ScoreJob, ...]
+
+
+class Scorer:
+    """The room: reads `traces`, keeps the sessions of its partitions, publishes signals."""
+
+    def __init__(
+        self,
+        *,
+        log: Log,
+        workers: Workers,
+        rules: Rules,
+        windows: Windows,
+        telemetry: Telemetry,
+        redact: bool = False,
+        group: str = "scoring",
+        pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self._trace_log = log
+        self._workers = workers
+        self._rules = rules
+        self._limits = windows.session
+        self._telemetry = telemetry
+        self._redact = redact
+        self._group = group
+        self._pause = pause
+        self._desks: dict[int, Desk] = {}
+        self._outbox = Outbox(group)
+        self._committed: dict[int, int] = {}
+        self._stopping = asyncio.Event()
+
+    async def run(self, stopping: asyncio.Event) -> None:
+        """Score until told to stop; sessions stay open, they wait in the log."""
+        async with self._reading() as reader:
+            self._stopping = stopping
+            while not stopping.is_set():
+                batch = await reader.poll(max_records=BATCH, timeout=_POLL)
+                await self._take(batch, tick=True)
+            await self._flush()
+
+    async def drain(self, reason: SessionClosed = "idle") -> None:
+        """Read `traces` to the end, then close every session for that reason. Call it when `run` has ended."""
+        async with self._reading() as reader:
+            self._stopping = asyncio.Event()
+            while not await self._reached_end(reader):
+                pass
+            for desk in self._desks.values():
+                await self._settle(desk.close_all(reason))
+            await self._flush()
+            await self._flush()
+
+    async def _reached_end(self, reader: Reader) -> bool:
+        batch = await reader.poll(max_records=BATCH, timeout=_POLL)
+        await self._take(batch, tick=False)
+        at_end = self._desks.keys() & batch.ends.keys()
+        return bool(self._desks) and at_end == self._desks.keys() and not batch.assigned
+
+    @asynccontextmanager
+    async def _reading(self) -> AsyncGenerator[Reader]:
+        self._desks.clear()
+        self._outbox.clear()
+        reader = self._trace_log.read(self._group, TRACES)
+        try:
+            yield reader
+        finally:
+            await reader.close()
+
+    async def _take(self, batch: Batch, *, tick: bool) -> None:
+        for partition in batch.revoked:
+            self._desks.pop(partition, None)
+            self._outbox.forget(partition)
+        for assigned in batch.assigned:
+            self._committed[assigned.partition] = assigned.offset or 0
+            self._desks[assigned.partition] = await self._restored(assigned.partition)
+        pending = deque(batch.records)
+        while pending:
+            await self._score(await self._wave(pending))
+        if tick:
+            for partition, now in batch.ends.items():
+                if partition in self._desks:
+                    await self._settle(self._desks[partition].close_due(now))
+        self._telemetry.sessions_active.set(sum(len(desk) for desk in self._desks.values()))
+        await self._flush()
+
+    async def _restored(self, partition: int) -> Desk:
+        share = max(1, self._limits.max_open // max(1, self._trace_log.partitions(TRACES)))
+        desk = Desk(
+            partition=partition,
+            rules=self._rules,
+            limits=self._limits,
+            max_open=share,
+            redact=self._redact,
+        )
+        state: dict[bytes, SessionsTopic] = {}
+        async for record in self._trace_log.replay(SESSIONS, partition):
+            state.pop(record.key, None)
+            if not record.value:
+                continue
+            try:
+                state[record.key] = decode_sessions(record.value)
+            except Undecodable as error:
+                self._poison(record, str(error))
+        self._outbox.add_state(desk.restore(state.values()))
+        return desk
+
+    async def _wave(self, pending: deque[Record]) -> list[tuple[Desk, Record, Task | None]]:
+        """The records from the left that may be under way together."""
+        wave: list[tuple[Desk, Record, Task | None]] = []
+        while pending:
+            record = pending[0]
+            desk = self._desks.get(record.position.partition)
+            if desk is None:
+                pending.popleft()
+                continue
+            if not desk.accepts(record.key, record.position.offset, record.time):
+                break
+            pending.popleft()
+            wave.append((desk, record, await self._meet(desk, record)))
+        return wave
+
+    async def _meet(self, desk: Desk, record: Record) -> Task | None:
+        offset = record.position.offset
+        try:
+            found = decode_traces(record.value)
+            if isinstance(found, VerdictRecord):
+                await self._settle(desk.close_due(record.time))
+                await self._settle(desk.on_verdict(found))
+                return None
+            if not isinstance(found, TraceRecord):
+                return None
+            await self._settle(desk.clear_the_way(record.key, offset, record.time))
+            task = desk.take(found, key=record.key, offset=offset, now=record.time)
+        except Undecodable as error:
+            self._poison(record, str(error))
+            return None
+        if isinstance(task, str):
+            self._telemetry.trace_records_dropped.labels(task).inc()
+            return None
+        return task
+
+    async def _score(self, wave: Sequence[tuple[Desk, Record, Task | None]]) -> None:
+        """Run what the wave needs, then apply it in the order of the records."""
+        recalls: dict[int, Recall] = {}
+        dispatched: dict[int, _Dispatched] = {}
+        for place, (desk, _record, task) in enumerate(wave):
+            if task is not None:
+                recall = recalls.setdefault(desk.partition, Recall(self._trace_log, desk.partition))
+                dispatched[place] = await self._dispatch(desk, task, recall)
+        jobs = [job for each in dispatched.values() for job in each.jobs]
+        answers = iter(await self._workers.score(jobs) if jobs else ())
+        for place, (_desk, record, _task) in enumerate(wave):
+            if (each := dispatched.get(place)) is not None:
+                await self._settle([_finished(each, [next(answers) for _ in each.jobs])])
+            self._outbox.done(record.position.partition, record.position.offset)
+
+    async def _dispatch(self, desk: Desk, task: Task, recall: Recall) -> _Dispatched:
+        jobs = [ScoreJob(trace=task.record.trace, history=await recall.history(task.history))]
+        neighbours: list[TraceRecord] = []
+        for rerun in task.reruns:
+            record = await recall.trace(rerun.entry)
+            if record is None:
+                continue
+            neighbours.append(record)
+            history = await recall.history(rerun.history)
+            jobs.append(
+                ScoreJob(trace=record.trace, history=history, only=self._rules.history_takers)
+            )
+        return _Dispatched(desk=desk, task=task, neighbours=tuple(neighbours), jobs=tuple(jobs))
+
+    async def _settle(self, effects: Iterable[Effects]) -> None:
+        for each in effects:
+            self._outbox.add(each)
+            if each.closed is not None:
+                service, reason = each.closed
+                self._telemetry.sessions_closed.labels(
+                    self._telemetry.service(service), reason
+                ).inc()
+            if self._outbox.is_large:
+                await self._flush()
+
+    async def _flush(self) -> None:
+        """Write everything decided so far, however long the log takes; state in memory is applied once.
+
+        When the room is stopping it tries once: what is not written is read and decided again after the start.
+        """
+        if not self._outbox:
+            return
+        pause = _FIRST_PAUSE
+        while not await self._written():
+            if self._stopping.is_set():
+                return
+            await self._pause(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE)
+        self._committed |= {each.partition: each.offset for each in self._outbox.commits}
+        self._outbox.clear()
+        for partition, desk in self._desks.items():
+            self._outbox.add_state(desk.committed(self._committed[partition]))
+
+    async def _written(self) -> bool:
+        try:
+            await self._trace_log.write(self._outbox.records, self._outbox.commits)
+        except Retryable as error:
+            _log.warning("The log takes no signals now; trying again.", extra={"error": str(error)})
+            return False
+        except RecordTooLarge:
+            return await self._written_singly()
+        return True
+
+    async def _written_singly(self) -> bool:
+        """One record among many can never be written: find it, name it, pass it over."""
+        try:
+            for record in self._outbox.records:
+                await self._write_one(record)
+            await self._trace_log.write((), self._outbox.commits)
+        except Retryable:
+            return False
+        return True
+
+    async def _write_one(self, record: New) -> None:
+        try:
+            await self._trace_log.write((record,))
+        except RecordTooLarge as error:
+            self._telemetry.poison_records.labels(record.topic).inc()
+            _log.error(
+                "A record is too large for the log and was dropped.",
+                extra={"topic": record.topic, "key": record.key, "error": str(error)},
+            )
+
+    def _poison(self, record: Record, why: str) -> None:
+        topic, partition, offset = record.position
+        self._telemetry.poison_records.labels(topic).inc()
+        _log.error(
+            "A record can never be processed and was passed over: `%s` partition %d offset %d: %s.",
+            topic,
+            partition,
+            offset,
+            why,
+        )
+
+
+def _finished(each: _Dispatched, answers: Sequence[tuple[Outcome, ...]]) -> Effects:
+    own, *others = answers
+    reruns = [
+        Scored(record=record, outcomes=outcomes)
+        for record, outcomes in zip(each.neighbours, others, strict=True)
+    ]
+    return each.desk.finish(each.task, own, reruns)
