@@ -2,18 +2,50 @@
 
     receiver --spans--> assembly --traces--> scoring --signals--> sinks, prometheus, api
 
-Started from the end to the beginning and stopped from the beginning to the end, so that each room can hand over what
-it holds to the next.
+Started from the end of the walk and stopped from its beginning, so that each room hands over what it holds.
 """
 
 from __future__ import annotations
 
+import asyncio
+import gc
 import logging
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from typing import Any
+
+from collector import planning, roles
+from collector.api.api import Api
+from collector.api.app import build_app
+from collector.api.server import AdminServer
+from collector.clock import Clock, wall
+from collector.config import Config
+from collector.errors import ConfigError
+from collector.health import Health
+from collector.jobs import Bench
+from collector.log import Log
+from collector.log.disk import DiskLog
+from collector.log.memory import MemoryLog
+from collector.pool import Workers
+from collector.pool_inline import InlineWorkers
+from collector.pool_processes import ProcessWorkers
+from collector.receiver.room import Receiver
+from collector.rooms import assembler, scorer
+from collector.signals.delivery import Delivery
+from collector.signals.exposition import exposition
+from collector.signals.prometheus import PrometheusSink
+from collector.sinks import sinks
+from collector.stages import Stages
+from collector.telemetry import Telemetry
+from collector.version import VERSION
+from evaluators.dialects.show import show
+from evaluators.registry import Registry
 
 log = logging.getLogger(__name__)
 
-STOP_GRACE = 10.0
+RECEIVER_GRACE = 5.0
+MEMORY_LOG = 512 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,3 +55,195 @@ class Endpoints:
     grpc: str | None
     http: str | None
     admin: str
+
+
+class App:
+    """A process with the roles of its configuration.
+
+    Raises:
+        ConfigError: anything that only the user can mend, before a single span was taken.
+    """
+
+    def __init__(self, config: Config, *, clock: Clock = wall) -> None:
+        self._config = config
+        self._clock = clock
+        self._registry = Registry.discover()
+        self._plan = planning.plan(config, registry=self._registry)
+        self._telemetry = Telemetry()
+        self._telemetry.build.info({"version": VERSION})
+        self._health = Health(self._telemetry.event_loop_lag)
+
+    async def run(self, stopping: asyncio.Event, ready: Callable[[Endpoints], None]) -> None:
+        """Serve until `stopping` is set; `ready` is called once everything is bound."""
+        async with AsyncExitStack() as owned:
+            trace_log = await open_log(self._config, self._clock, self._telemetry)
+            owned.push_async_callback(trace_log.close)
+            api = self._api(trace_log)
+            if api is not None:
+                owned.callback(api.close)
+            admin = self._admin(api)
+            receiver = self._receiver(trace_log)
+            workers = self._workers()
+            owned.push_async_callback(workers.close)
+            async with Stages() as stages:
+                await self._start(stages, trace_log, workers, api, admin, receiver, ready)
+                await stages.until(stopping)
+                await self._stop(stages, trace_log, workers, receiver)
+
+    # --- start and stop ----------------------------------------------------------------------------------------------
+
+    async def _start(
+        self,
+        stages: Stages,
+        trace_log: Log,
+        workers: Workers,
+        api: Api | None,
+        admin: AdminServer,
+        receiver: Receiver | None,
+        ready: Callable[[Endpoints], None],
+    ) -> None:
+        if isinstance(workers, ProcessWorkers):
+            workers.start()
+        stages.start("health", self._health.run)
+        stages.start("admin", admin.run)
+        if api is not None:
+            stages.start("publish", api.run)
+            self._start_publishing(stages, trace_log)
+        if "score" in self._config.roles:
+            stages.start(
+                "score", scorer(self._config, self._plan, trace_log, workers, self._telemetry).run
+            )
+        if "assemble" in self._config.roles:
+            stages.start(
+                "assemble", assembler(self._config, trace_log, workers, self._telemetry).run
+            )
+        if receiver is not None:
+            await receiver.start()
+        gc.freeze()  # what lives as long as the process need not be looked at again
+        self._health.started = True
+        ready(self._endpoints(admin, receiver))
+
+    def _start_publishing(self, stages: Stages, trace_log: Log) -> None:
+        config = self._config
+        prometheus = PrometheusSink(
+            log=trace_log,
+            telemetry=self._telemetry,
+            windows=config.windows.agent,
+            objectives=self._objective,
+            clock=self._clock,
+        )
+        stages.start("publish", prometheus.run)
+        for sink in sinks(config):
+            delivery = Delivery(
+                log=trace_log, sink=sink, telemetry=self._telemetry, clock=self._clock
+            )
+            stages.start("publish", delivery.run)
+
+    async def _stop(
+        self, stages: Stages, trace_log: Log, workers: Workers, receiver: Receiver | None
+    ) -> None:
+        """From the beginning of the walk; a durable log keeps what is open, a memory log must hand it over."""
+        log.info("stopping")
+        self._health.stopping = True
+        drains = self._config.drain_on_stop or self._config.log.kind == "memory"
+        if receiver is not None:
+            await receiver.stop(RECEIVER_GRACE)
+        await stages.stop("assemble")
+        if drains and "assemble" in self._config.roles:
+            await assembler(self._config, trace_log, workers, self._telemetry).drain("shutdown")
+        await stages.stop("score")
+        if drains and "score" in self._config.roles:
+            await scorer(self._config, self._plan, trace_log, workers, self._telemetry).drain(
+                "shutdown"
+            )
+        await stages.stop("publish")
+        await stages.stop("admin", "health")
+
+    # --- the rooms ---------------------------------------------------------------------------------------------------
+
+    def _receiver(self, trace_log: Log) -> Receiver | None:
+        if "receive" not in self._config.roles:
+            return None
+        return Receiver(
+            log=trace_log,
+            config=self._config.receiver,
+            max_span=self._config.windows.trace.max_bytes,
+            telemetry=self._telemetry,
+            clock=self._clock,
+        )
+
+    def _workers(self) -> Workers:
+        config = self._config
+        if not {"assemble", "score"} & set(config.roles):
+            return InlineWorkers(Bench.of(config, self._plan))  # never asked
+        if config.worker_count == 0:
+            return InlineWorkers(Bench.of(config, self._plan))
+        return ProcessWorkers(
+            config, self._plan, count=config.worker_count, telemetry=self._telemetry
+        )
+
+    def _api(self, trace_log: Log) -> Api | None:
+        if "publish" not in self._config.roles:
+            return None
+        return Api(
+            log=trace_log,
+            folder=self._config.data_dir / "index",
+            config=self._config,
+            telemetry=self._telemetry,
+            exposition=self._exposition,
+            show=show,
+            evaluators=self._evaluators,
+            health=self._health,
+            clock=self._clock,
+        )
+
+    def _admin(self, api: Api | None) -> AdminServer:
+        app = (
+            build_app(config=self._config, exposition=self._exposition, health=self._health)
+            if api is None
+            else api.app
+        )
+        server = AdminServer(app, self._config.admin)
+        server.bind()
+        return server
+
+    # --- small answers -----------------------------------------------------------------------------------------------
+
+    def _exposition(self, accept: str) -> tuple[bytes, str]:
+        return exposition(self._telemetry.registry, accept)
+
+    def _evaluators(self) -> Sequence[Mapping[str, Any]]:
+        return self._registry.listing()
+
+    def _objective(self, evaluator: str) -> float:
+        chosen = self._config.evaluators.get(evaluator)
+        objective = None if chosen is None else chosen.objective
+        return self._config.slo.objective if objective is None else objective
+
+    def _endpoints(self, admin: AdminServer, receiver: Receiver | None) -> Endpoints:
+        config = self._config
+        return Endpoints(
+            grpc=receiver and f"{config.receiver.grpc.host}:{receiver.grpc_port}",
+            http=receiver and f"{config.receiver.http.host}:{receiver.http_port}",
+            admin=f"{config.admin.host}:{admin.port}",
+        )
+
+
+async def open_log(config: Config, clock: Clock, telemetry: Telemetry) -> Log:
+    """The log that the configuration names.
+
+    Raises:
+        ConfigError: it cannot be opened.
+    """
+    groups = roles.groups(config)
+    if config.log.kind == "memory":
+        return MemoryLog(clock=clock, max_size=MEMORY_LOG, telemetry=telemetry, groups=groups)
+    if config.log.kind == "kafka":
+        raise ConfigError("log.kind: kafka is not available in this version; use disk")
+    return await DiskLog.open(
+        config.data_dir / "log",
+        max_size=config.log.disk.max_size,
+        clock=clock,
+        telemetry=telemetry,
+        groups=groups,
+    )

@@ -6,6 +6,7 @@ Durations are seconds (float) and sizes are bytes (int) once parsed; a file says
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -317,3 +318,8 @@ class Config(Section):
     forward: OtlpTarget | None = None
     redaction: Redaction = Redaction()
     slo: Slo = Slo()
+
+    @property
+    def worker_count(self) -> int:
+        """Evaluator processes: auto leaves one core to the main process."""
+        return max(1, (os.cpu_count() or 2) - 1) if self.workers == "auto" else self.workers

@@ -5,11 +5,11 @@ from __future__ import annotations
 import logging
 
 import msgspec
-from evaluators.dialects.read import Keys, read_trace
 
 from collector import planning
 from collector.config import Config
 from collector.pool import ReadJob, ScoreJob
+from evaluators.dialects.read import Keys, read_trace
 from evaluators.model import Closed, Outcome, Trace
 from evaluators.resources import Embedder
 from evaluators.run import Plan, score_trace

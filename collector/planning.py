@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from evaluators.dialects.read import Keys
-
 from collector.config import Config, EvaluatorConfig
 from collector.errors import ConfigError
 from evaluators import outcome
+from evaluators.dialects.read import Keys
 from evaluators.errors import SettingsError
 from evaluators.model import Failure, Outcome
 from evaluators.providers.wordllama import MODEL, WordLlamaEmbedder

@@ -1,0 +1,117 @@
+"""`spanwise evaluate`: recordings to signals, without a service."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, TextIO
+
+import msgspec
+
+from collector import offline, planning, recordings
+from collector.commands.output import note, opened, progress_over
+from collector.commands.tables import signal_table, summary_table
+from collector.config import Config
+from collector.errors import ConfigError
+from evaluators.formulas import distribution
+from evaluators.model import Trace
+
+BELOW = 1
+"""Exit status when --fail-under is not met."""
+
+
+def evaluate(
+    config: Config,
+    paths: Sequence[Path],
+    *,
+    as_jsonl: bool,
+    output: Path | None,
+    summary: Path | None,
+    only: Sequence[str] | None,
+    fail_under: Mapping[str, float],
+) -> int:
+    """Score the recordings and print; the exit status.
+
+    Raises:
+        ConfigError: a path, an evaluator or an option that is not there.
+    """
+    plan = planning.plan(config, only=only)
+    unknown = fail_under.keys() - {each.spec.name for each in (*plan.trace, *plan.session)}
+    if unknown:
+        raise ConfigError(f"--fail-under: no evaluator `{sorted(unknown)[0]}` runs here")
+    found = recordings.find(paths)
+    for left_out in found.left_out:
+        note(f"{left_out}: left out, it holds the logs signal")
+    with progress_over(found.files) as progress:
+        scored = asyncio.run(offline.evaluate(config, plan, found.files, progress))
+    if scored.rejected:
+        note(f"{scored.rejected} spans rejected: {'; '.join(scored.reasons)}")
+    signals = [msgspec.json.decode(each) for each in scored.signals]
+    summed = summarise(signals, scored.traces)
+    with opened(output) as stream:
+        _print(stream, scored.signals, signals, summed, as_jsonl=as_jsonl)
+    if summary is not None:
+        summary.write_text(json.dumps(summed, indent=2) + "\n")
+    return _judged(summed, fail_under)
+
+
+def summarise(signals: Sequence[Mapping[str, Any]], traces: Sequence[Trace]) -> dict[str, Any]:
+    """Cogitator's aggregates over the final scores of each evaluator, and over all traces."""
+    scores: dict[str, list[float]] = defaultdict(list)
+    counts: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
+    for signal in signals:
+        if signal["final"]:
+            counts[signal["evaluator"]][signal["outcome"]] += 1
+            if signal["score"] is not None:
+                scores[signal["evaluator"]].append(signal["score"])
+    return {
+        "traces": len(traces),
+        "evaluators": {
+            name: {
+                "outcomes": dict(counts[name]),
+                "scores": distribution.aggregate(scores[name]) if scores[name] else None,
+            }
+            for name in sorted(counts)
+        },
+        "latency": distribution.latency([each.duration * 1000 for each in traces]),
+        "cost": distribution.cost([e.cost_usd for e in traces if e.cost_usd is not None]),
+        "token_usage": distribution.token_usage(
+            [
+                (each.tokens.input or 0, each.tokens.output or 0)
+                for each in traces
+                if each.tokens.input is not None or each.tokens.output is not None
+            ]
+        ),
+    }
+
+
+def _print(
+    stream: TextIO,
+    lines: Sequence[bytes],
+    signals: Sequence[Mapping[str, Any]],
+    summed: Mapping[str, Any],
+    *,
+    as_jsonl: bool,
+) -> None:
+    if as_jsonl:
+        stream.writelines(line.decode() + "\n" for line in lines)
+        return
+    signal_table(stream, [each for each in signals if each["final"]])
+    summary_table(stream, summed)
+
+
+def _judged(summed: Mapping[str, Any], fail_under: Mapping[str, float]) -> int:
+    """The mean of final scores against each limit; none scored counts as below."""
+    status = 0
+    for name, limit in fail_under.items():
+        scores = summed["evaluators"].get(name, {}).get("scores")
+        if scores is None:
+            note(f"{name}: nothing was scored, so it is below {limit:g}")
+            status = BELOW
+        elif scores["mean"] < limit:
+            note(f"{name}: mean {scores['mean']:.4f} is below {limit:g}")
+            status = BELOW
+    return status

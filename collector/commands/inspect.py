@@ -1,0 +1,35 @@
+"""`spanwise inspect`: what was understood of recorded traces, before any score."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from collector import offline, recordings
+from collector.commands.output import note, opened, progress_over
+from collector.commands.tables import trace_table
+from collector.config import Config
+from evaluators.dialects.show import show
+
+
+def inspect(config: Config, paths: Sequence[Path], *, as_jsonl: bool) -> None:
+    """Print one normalised trace per line, or a table.
+
+    Raises:
+        ConfigError: a path that is not there or no recording.
+    """
+    found = recordings.find(paths)
+    for left_out in found.left_out:
+        note(f"{left_out}: left out, it holds the logs signal")
+    with progress_over(found.files) as progress:
+        read = asyncio.run(offline.assemble(config, found.files, progress))
+    if read.rejected:
+        note(f"{read.rejected} spans rejected: {'; '.join(read.reasons)}")
+    with opened(None) as stream:
+        if as_jsonl:
+            for trace in read.traces:
+                stream.write(json.dumps(show(trace), ensure_ascii=False) + "\n")
+        else:
+            trace_table(stream, read.traces)

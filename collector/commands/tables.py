@@ -1,0 +1,86 @@
+"""Tables for people; every value that came from a trace is plain text in them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TextIO
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from evaluators.model import Trace
+
+WIDTH = 140
+
+
+def signal_table(stream: TextIO, signals: Sequence[Mapping[str, Any]]) -> None:
+    """One row per (subject, evaluator)."""
+    table = Table("service", "session", "trace", "evaluator", "score", "outcome", "why")
+    for signal in signals:
+        table.add_row(
+            *map(
+                Text,
+                (
+                    signal["service"],
+                    signal["session_id"][:24],
+                    (signal["trace_id"] or "")[:8],
+                    signal["evaluator"],
+                    _number(signal["score"]),
+                    signal["outcome"],
+                    _short(signal["explanation"] or signal["reason"], 48),
+                ),
+            )
+        )
+    _console(stream).print(table)
+
+
+def summary_table(stream: TextIO, summed: Mapping[str, Any]) -> None:
+    """Aggregates per evaluator, then latency, cost and tokens of all traces."""
+    columns = ("mean", "median", "p50", "p95", "p99", "min", "max", "stdDev")
+    table = Table("evaluator", "scored", *columns)
+    for name, each in summed["evaluators"].items():
+        scores = each["scores"] or {}
+        cells = [_number(scores.get(column)) for column in columns]
+        table.add_row(name, str(each["outcomes"].get("scored", 0)), *cells)
+    console = _console(stream)
+    console.print(table)
+    console.print(f"{summed['traces']} traces", highlight=False)
+    for name in ("latency", "cost", "token_usage"):
+        values = "  ".join(f"{key} {value:.6g}" for key, value in summed[name].items())
+        console.print(f"{name}: {values}", highlight=False)
+
+
+def trace_table(stream: TextIO, traces: Sequence[Trace]) -> None:
+    """One row per trace."""
+    table = Table("trace", "service", "agent", "session", "input", "output", "tools", "gaps")
+    for trace in traces:
+        table.add_row(
+            *map(
+                Text,
+                (
+                    trace.trace_id[:8],
+                    trace.service,
+                    trace.agent,
+                    trace.session_id[:24],
+                    _short(trace.input, 32),
+                    _short(trace.output, 32),
+                    " ".join(call.name + ("!" if call.error else "") for call in trace.tool_calls),
+                    " ".join(trace.gaps),
+                ),
+            )
+        )
+    _console(stream).print(table)
+
+
+def _console(stream: TextIO) -> Console:
+    return Console(file=stream, width=None if stream.isatty() else WIDTH)
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.4f}"
+
+
+def _short(text: str | None, length: int) -> str:
+    flat = " ".join((text or "").split())
+    return flat if len(flat) <= length else flat[: length - 1] + "…"

@@ -1,0 +1,65 @@
+"""The rooms of a process as stages: started from the end of the walk, stopped from its beginning."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from types import TracebackType
+from typing import Self, TypeAlias
+
+log = logging.getLogger(__name__)
+
+Run: TypeAlias = Callable[[asyncio.Event], Awaitable[None]]
+
+
+class Stages:
+    """Tasks that each run until their own stop; one that fails ends the process, which may be started again.
+
+    Used as a context: leaving it by an error cancels what still runs.
+    """
+
+    def __init__(self) -> None:
+        self._group = asyncio.TaskGroup()
+        self._running: list[tuple[str, asyncio.Event, asyncio.Task[None]]] = []
+
+    async def __aenter__(self) -> Self:
+        """Ready to start stages."""
+        await self._group.__aenter__()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Wait for what was told to stop."""
+        await self._group.__aexit__(kind, error, trace)
+
+    def start(self, name: str, run: Run) -> None:
+        """Run a stage until `stop(name)`."""
+        stopping = asyncio.Event()
+        task = self._group.create_task(_run(name, run, stopping), name=name)
+        self._running.append((name, stopping, task))
+
+    async def until(self, stopping: asyncio.Event) -> None:
+        """Wait for `stopping`. A stage that fails meanwhile cancels this wait and ends the context."""
+        await stopping.wait()
+
+    async def stop(self, *names: str) -> None:
+        """Stop the stages of these names, together, and wait until they have."""
+        chosen = [each for each in self._running if each[0] in names]
+        self._running = [each for each in self._running if each[0] not in names]
+        for _, stopping, _ in chosen:
+            stopping.set()
+        if chosen:
+            await asyncio.wait([task for _, _, task in chosen])
+
+
+async def _run(name: str, run: Run, stopping: asyncio.Event) -> None:
+    try:
+        await run(stopping)
+    except Exception:
+        log.exception("stage `%s` failed; the process ends and can be started again", name)
+        raise
