@@ -20,6 +20,7 @@ from collector.api.api import Api
 from collector.api.app import build_app
 from collector.api.server import AdminServer
 from collector.clock import Clock, wall
+from collector.commands.evaluators import listed
 from collector.config import Config
 from collector.errors import ConfigError
 from collector.health import Health
@@ -38,7 +39,7 @@ from collector.signals.prometheus import PrometheusSink
 from collector.sinks import sinks
 from collector.stages import Stages
 from collector.telemetry import Telemetry
-from collector.version import VERSION
+from collector.version import version
 from evaluators.dialects.show import show
 from evaluators.registry import Registry
 
@@ -70,7 +71,7 @@ class App:
         self._registry = Registry.discover()
         self._plan = planning.plan(config, registry=self._registry)
         self._telemetry = Telemetry()
-        self._telemetry.build.info({"version": VERSION})
+        self._telemetry.build.info({"version": version()})
         self._health = Health(self._telemetry.event_loop_lag)
 
     async def run(self, stopping: asyncio.Event, ready: Callable[[Endpoints], None]) -> None:
@@ -213,7 +214,7 @@ class App:
         return exposition(self._telemetry.registry, accept)
 
     def _evaluators(self) -> Sequence[Mapping[str, Any]]:
-        return self._registry.listing()
+        return listed(self._registry)
 
     def _objective(self, evaluator: str) -> float:
         chosen = self._config.evaluators.get(evaluator)

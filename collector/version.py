@@ -1,10 +1,15 @@
-"""The running version, from the installed distribution."""
+"""The running version."""
 
 from __future__ import annotations
 
 from importlib import metadata
 
-try:
-    VERSION = metadata.version("spanwise")
-except metadata.PackageNotFoundError:
-    VERSION = "0+unknown"
+UNKNOWN = "0+unknown"
+
+
+def version() -> str:
+    """Of the installed distribution; `0+unknown` when Spanwise runs from a folder that was never installed."""
+    try:
+        return metadata.version("spanwise")
+    except metadata.PackageNotFoundError:
+        return UNKNOWN

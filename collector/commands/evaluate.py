@@ -7,11 +7,13 @@ import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Annotated, Any, Literal, TextIO
 
 import msgspec
+import typer
 
 from collector import offline, planning, recordings
+from collector.commands.options import Files, Overrides, Paths, loaded
 from collector.commands.output import note, opened, progress_over
 from collector.commands.tables import signal_table, summary_table
 from collector.config import Config
@@ -21,6 +23,61 @@ from evaluators.model import Trace
 
 BELOW = 1
 """Exit status when --fail-under is not met."""
+
+
+HELP = "Score recordings offline."
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("evaluate", help=HELP)(command)
+
+
+def command(
+    paths: Paths,
+    config: Files = None,
+    overrides: Overrides = None,
+    *,
+    shape: Annotated[
+        Literal["table", "jsonl"], typer.Option("--format", help="table or jsonl.")
+    ] = "table",
+    output: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write there, not to stdout.")
+    ] = None,
+    summary: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The aggregates as JSON.")
+    ] = None,
+    evaluators: Annotated[
+        str | None, typer.Option(metavar="A,B", help="Emit only these evaluators.")
+    ] = None,
+    fail_under: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=VALUE", help="Exit 1 when the mean is below; repeatable."),
+    ] = None,
+) -> None:
+    """Parse and run."""
+    status = evaluate(
+        loaded(config, overrides),
+        paths,
+        as_jsonl=shape == "jsonl",
+        output=output,
+        summary=summary,
+        only=_names(evaluators),
+        fail_under=dict(_limit(each) for each in fail_under or ()),
+    )
+    raise typer.Exit(status)
+
+
+def _names(text: str | None) -> list[str] | None:
+    return None if text is None else [each.strip() for each in text.split(",") if each.strip()]
+
+
+def _limit(text: str) -> tuple[str, float]:
+    name, _, value = text.partition("=")
+    try:
+        return name.strip(), float(value)
+    except ValueError as error:
+        raise ConfigError(f"--fail-under: expected NAME=VALUE, got `{text}`") from error
 
 
 def evaluate(
@@ -41,7 +98,7 @@ def evaluate(
     plan = planning.plan(config, only=only)
     unknown = fail_under.keys() - {each.spec.name for each in (*plan.trace, *plan.session)}
     if unknown:
-        raise ConfigError(f"--fail-under: no evaluator `{sorted(unknown)[0]}` runs here")
+        raise ConfigError(f"--fail-under: no evaluator `{min(unknown)}` runs here")
     found = recordings.find(paths)
     for left_out in found.left_out:
         note(f"{left_out}: left out, it holds the logs signal")

@@ -6,12 +6,35 @@ import asyncio
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
 
 from collector import offline, recordings
+from collector.commands.options import Files, Overrides, Paths, loaded
 from collector.commands.output import note, opened, progress_over
 from collector.commands.tables import trace_table
 from collector.config import Config
 from evaluators.dialects.show import show
+
+HELP = "What Spanwise understood of recorded traces, before any score."
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("inspect", help=HELP)(command)
+
+
+def command(
+    paths: Paths,
+    config: Files = None,
+    overrides: Overrides = None,
+    shape: Annotated[
+        Literal["table", "jsonl"], typer.Option("--format", help="table or jsonl.")
+    ] = "table",
+) -> None:
+    """Parse and run."""
+    inspect(loaded(config, overrides), paths, as_jsonl=shape == "jsonl")
 
 
 def inspect(config: Config, paths: Sequence[Path], *, as_jsonl: bool) -> None:

@@ -1,0 +1,91 @@
+"""`spanwise run`: the service, until SIGTERM or Ctrl-C."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+import sys
+from collections.abc import Callable
+
+import typer
+import uvloop
+
+from collector.app import App, Endpoints
+from collector.commands.options import Files, Overrides, loaded
+from collector.config import Config
+from collector.errors import SpanwiseError
+
+HELP = "The service. Without configuration: everything on loopback, data in ./spanwise-data."
+FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("run", help=HELP)(command)
+
+
+def command(config: Files = None, overrides: Overrides = None) -> None:
+    """Parse and run."""
+    run(loaded(config, overrides))
+
+
+def run(config: Config, *, beside: Callable[[Endpoints], None] | None = None) -> None:
+    """Serve until told to stop. `beside` is called once everything is bound (the demo starts its agent there).
+
+    Raises:
+        ConfigError: a port is taken, the data folder is in use, or anything else that only the user can mend.
+    """
+    logging.basicConfig(level=logging.INFO, format=FORMAT, stream=sys.stderr)
+
+    def ready(endpoints: Endpoints) -> None:
+        say(endpoints, config)
+        if beside is not None:
+            beside(endpoints)
+
+    try:
+        uvloop.run(_serve(config, ready))
+    except* SpanwiseError as group:
+        raise first(group) from None
+
+
+def say(endpoints: Endpoints, config: Config) -> None:
+    """One line per endpoint, and the command that sends it something."""
+    scheme = "http" if config.receiver.tls is None else "https"
+    lines: list[tuple[str, str]] = []
+    if endpoints.grpc is not None and endpoints.http is not None:
+        lines += [
+            ("gRPC", f"{endpoints.grpc}"),
+            ("HTTP", f"{scheme}://{endpoints.http}{config.receiver.http.paths[0]}"),
+        ]
+    lines += [
+        ("page", f"http://{endpoints.admin}/"),
+        ("metrics", f"http://{endpoints.admin}/metrics"),
+    ]
+    if "publish" in config.roles and config.sinks.jsonl is not None:
+        path = config.sinks.jsonl.path or config.data_dir / "signals.jsonl"
+        lines.append(("signals", str(path)))
+    text = "".join(f"{name:<8} {where}\n" for name, where in lines)
+    if endpoints.grpc is not None:
+        variable = f"OTEL_EXPORTER_OTLP_ENDPOINT={scheme}://{endpoints.grpc}"
+        text += f"send it something:  {variable} python my_agent.py\n"
+    sys.stdout.write(text)
+    sys.stdout.flush()
+
+
+def first(group: BaseExceptionGroup[SpanwiseError]) -> SpanwiseError:
+    """The one error of ours that the user is told about."""
+    found: BaseException = group
+    while isinstance(found, BaseExceptionGroup):
+        found = found.exceptions[0]
+    if not isinstance(found, SpanwiseError):
+        raise found
+    return found
+
+
+async def _serve(config: Config, ready: Callable[[Endpoints], None]) -> None:
+    stopping = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for each in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(each, stopping.set)
+    await App(config).run(stopping, ready)
