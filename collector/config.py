@@ -284,7 +284,7 @@ class Sinks(Section):
 
 
 class Serve(Section):
-    index: Size = Field(default=512 << 20, gt=0)
+    index: Size = Field(default=512 << 20, ge=4 << 20)
 
 
 class Redaction(Section):

@@ -6,7 +6,7 @@ what is oldest is forgotten first and counted.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,10 +22,12 @@ from collector.errors import ConfigError, Undecodable
 from collector.log import Position, Record
 
 VERSION = b"1"
-SMALLEST = 1 << 20
+SMALLEST = 4 << 20
 HIGH, LOW = 0.75, 0.70
 """Shares of the map: LMDB needs free pages to write at all."""
 _AT_ONCE = 8
+_CHUNK = 16
+"""One transaction takes at most this part of the map."""
 
 
 @dataclass(slots=True)
@@ -81,8 +83,9 @@ class Index:
         self, records: Sequence[Record], take: Callable[[Change, Record, Taken], None]
     ) -> Taken:
         taken = Taken()
-        self._write(records, take, taken)
-        self._make_room()
+        for chunk in _chunks(records, self._size // _CHUNK):
+            self._write(chunk, take, taken)
+            self._make_room()
         return taken
 
     def _write(
@@ -140,15 +143,17 @@ class Index:
                 break
         self._families.index_bytes.set(used)
 
-    def _evict(self) -> bool:
+    def _evict(self, at_most: int = _AT_ONCE) -> bool:
         """Forget some of the oldest sessions; whether there were any."""
         sessions = traces = signals = 0
         try:
             with self._env.begin(write=True) as txn:
                 change = Change(self.store, txn)
-                while sessions < _AT_ONCE and (gone := change.evict_oldest()) is not None:
+                while sessions < at_most and (gone := change.evict_oldest()) is not None:
                     sessions, traces, signals = sessions + 1, traces + gone[0], signals + gone[1]
         except lmdb.MapFullError:
+            if at_most > 1:
+                return self._evict(1)
             self._forget_everything()
             return True
         self._count_gone(sessions, traces, signals, reason="index_full")
@@ -178,6 +183,17 @@ class Index:
             for name in NAMES:
                 txn.drop(getattr(self.store, name), delete=False)
             txn.put(b"version", wanted, db=self.store.about)
+
+
+def _chunks(records: Sequence[Record], size: int) -> Iterator[Sequence[Record]]:
+    """The records in order, cut where the sum of their values passes `size`."""
+    first = total = 0
+    for at, record in enumerate(records):
+        total += len(record.value)
+        if total > size and at > first:
+            yield records[first:at]
+            first, total = at, len(record.value)
+    yield records[first:]
 
 
 def _open(folder: Path, size: int) -> lmdb.Environment:

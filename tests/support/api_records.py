@@ -36,7 +36,11 @@ def trace(number: int = 1, **changes: Any) -> Trace:
         "end_time_unix_nano": at + 1_500_000_000,
         "tool_calls": (
             ToolCall(
-                name="lookup", id="c1", arguments={"city": "Oslo"}, result="rain", span_id=f"{number:015x}2"
+                name="lookup",
+                id="c1",
+                arguments={"city": "Oslo"},
+                result="rain",
+                span_id=f"{number:015x}2",
             ),
         ),
     }
@@ -76,9 +80,7 @@ def trace_value(of: Trace, *, revision: int = 0, seen: float | None = None) -> b
 
 def closing_value(session_id: str = "s-1", service: str = "support-bot") -> bytes:
     """A record of `traces`, kind `session`."""
-    return encode(
-        SessionRecord(service=service, session_id=session_id, closed="idle", traces=(0,))
-    )
+    return encode(SessionRecord(service=service, session_id=session_id, closed="idle", traces=(0,)))
 
 
 def signal(of: Trace, evaluator: str = "step_efficiency", **changes: Any) -> Signal:

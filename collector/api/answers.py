@@ -1,0 +1,110 @@
+"""Every answer's shape: JSON, lists with a cursor, errors with a type; and the parameters of a request."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+
+from collector.api import keys
+
+DEFAULT_LIMIT = 50
+MAX_LIMIT = 500
+
+_TYPES = {
+    401: "unauthenticated",
+    403: "forbidden",
+    404: "not_found",
+    405: "method_not_allowed",
+    422: "invalid_request",
+    500: "internal",
+    503: "unavailable",
+}
+_NEVER = {"cache-control": "no-store", "x-content-type-options": "nosniff"}
+_encode = msgspec.json.Encoder().encode
+
+
+class Refused(Exception):
+    """A request that gets an error for an answer."""
+
+    def __init__(
+        self, status: int, message: str, *, headers: Mapping[str, str] | None = None
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.message = message
+        self.headers = headers
+
+
+def answer(
+    content: Any, *, status: int = 200, headers: Mapping[str, str] | None = None
+) -> Response:
+    """A JSON answer that no cache keeps."""
+    return Response(
+        _encode(content),
+        status_code=status,
+        media_type="application/json",
+        headers={**_NEVER, **(headers or {})},
+    )
+
+
+def listing(items: Sequence[Any], following: str | None) -> Response:
+    """One page of a list."""
+    return answer({"items": items, "next": following})
+
+
+def error(status: int, message: str, *, headers: Mapping[str, str] | None = None) -> Response:
+    """`{"error": {"type", "message"}}`."""
+    kind = _TYPES.get(status, "error")
+    return answer({"error": {"type": kind, "message": message}}, status=status, headers=headers)
+
+
+def limit_of(request: Request) -> int:
+    """The parameter `limit`.
+
+    Raises:
+        Refused: Not a whole number from 1 to 500.
+    """
+    text = request.query_params.get("limit")
+    if text is None:
+        return DEFAULT_LIMIT
+    if not (text.isascii() and text.isdigit() and 1 <= int(text[:9]) <= MAX_LIMIT):
+        raise Refused(
+            422, f'limit: expected a whole number from 1 to {MAX_LIMIT}, got "{text[:40]}"'
+        )
+    return int(text)
+
+
+def cursor_of(request: Request) -> bytes | None:
+    """The parameter `cursor`.
+
+    Raises:
+        Refused: Not one that an earlier answer gave as `next`.
+    """
+    text = request.query_params.get("cursor")
+    if not text:
+        return None
+    try:
+        return keys.read_cursor(text)
+    except ValueError as wrong:
+        raise Refused(422, "cursor: expected the `next` of an earlier answer") from wrong
+
+
+def text_of(request: Request, name: str) -> str | None:
+    """A parameter that filters; empty means not given."""
+    return request.query_params.get(name) or None
+
+
+def only(request: Request, *known: str) -> None:
+    """Refuse parameters that do not exist: a misspelt filter must not look like an unfiltered answer.
+
+    Raises:
+        Refused: There is one.
+    """
+    for name in request.query_params:
+        if name not in known:
+            names = ", ".join(known) or "none"
+            raise Refused(422, f"{name[:40]}: no such parameter; known here: {names}")

@@ -1,0 +1,92 @@
+"""The API of role `publish`: an index of what was scored, `/api/v1` and the page over it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from starlette.applications import Starlette
+
+from collector.api.app import Exposition, build_app
+from collector.api.families import Families
+from collector.api.feed import Feed
+from collector.api.index import Index
+from collector.api.page import Pages
+from collector.api.query import Query
+from collector.api.routes import Routes
+from collector.api.stream import Stream
+from collector.api.traces import Show, Traces
+from collector.clock import Clock
+from collector.config import Config
+from collector.health import Health
+from collector.log import Log
+from collector.telemetry import Telemetry
+
+
+class Api:
+    """Owns the index; made once per process.
+
+    Args:
+        log: Where topics `traces` and `signals` are read.
+        folder: Of the index; it may be deleted while Spanwise is stopped.
+        config: The whole tree; `serve`, `redaction`, `admin` and `receiver` are read.
+        telemetry: The process's families.
+        exposition: Accept header to (body, content type) of `/metrics`.
+        show: A trace as `spanwise inspect` prints it.
+        evaluators: What `/api/v1/evaluators` lists.
+        health: What `/readyz` says.
+        clock: Unix seconds.
+
+    Raises:
+        ConfigError: The folder cannot be used.
+    """
+
+    def __init__(  # noqa: PLR0913 - its collaborators, one by one
+        self,
+        *,
+        log: Log,
+        folder: Path,
+        config: Config,
+        telemetry: Telemetry,
+        exposition: Exposition,
+        show: Show,
+        evaluators: Callable[[], Sequence[Mapping[str, Any]]],
+        health: Health,
+        clock: Clock,
+    ) -> None:
+        content = config.redaction.content == "keep"
+        families = Families(telemetry)
+        self._index = Index(
+            folder,
+            size=config.serve.index,
+            max_traces=config.windows.session.max_traces,
+            content=content,
+            families=families,
+        )
+        self._stream = Stream(families)
+        self._feed = Feed(
+            log=log, index=self._index, stream=self._stream, telemetry=telemetry, clock=clock
+        )
+        query = Query(self._index)
+        traces = Traces(log=log, query=query, show=show, content=content)
+        api = Routes(query=query, traces=traces, stream=self._stream, evaluators=evaluators)
+        pages = Pages(query=query, traces=traces, config=config)
+        self.app: Starlette = build_app(
+            config=config,
+            exposition=exposition,
+            health=health,
+            routes=[*api.routes(), *pages.routes()],
+        )
+
+    async def run(self, stopping: asyncio.Event) -> None:
+        """Fill the index until `stopping` is set; live streams end then too, so that the listener can close."""
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._feed.run(stopping))
+            await stopping.wait()
+            self._stream.close()
+
+    def close(self) -> None:
+        """Let the index's folder go; after the listener has stopped."""
+        self._index.close()

@@ -1,0 +1,119 @@
+"""The page's three views: overview, one session, one trace."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from collector.api import query as shapes
+from collector.api.answers import Refused, cursor_of, text_of
+from collector.api.page import filters, views
+from collector.api.query import Query
+from collector.api.traces import Traces
+from collector.config import Config
+
+_HERE = Path(__file__).parent
+SESSIONS = 30
+AGENTS = 100
+
+
+class Pages:
+    """Every text is escaped; a page may load nothing but itself (Content-Security-Policy)."""
+
+    def __init__(self, *, query: Query, traces: Traces, config: Config) -> None:
+        self._query = query
+        self._traces = traces
+        self._command = views.first_command(config)
+        self._redacted = config.redaction.content == "drop"
+        self._style = (_HERE / "style.css").read_text(encoding="utf-8")
+        self._templates = Environment(
+            loader=FileSystemLoader(_HERE),
+            autoescape=True,
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
+        self._templates.filters.update(filters.FILTERS)
+
+    def routes(self) -> list[Route]:
+        """The page and its views."""
+        return [
+            Route("/", self.overview),
+            Route("/session", self.session),
+            Route("/trace", self.trace),
+        ]
+
+    async def overview(self, request: Request) -> Response:
+        """Agents and sessions."""
+        service, agent = text_of(request, "service"), text_of(request, "agent")
+        cursor = _asked(request)
+        agents = self._query.agents(limit=AGENTS)
+        sessions = self._query.sessions(limit=SESSIONS, cursor=cursor, service=service, agent=agent)
+        return self._rendered(
+            "overview.html",
+            agents=[shapes.agent_shown(row) for row in agents.items],
+            sessions=[shapes.session_summary(row) for row in sessions.items],
+            following=sessions.next,
+            cursor=cursor,
+            chosen={"service": service, "agent": agent},
+            command=self._command,
+        )
+
+    async def session(self, request: Request) -> Response:
+        """One session; the first one where several services have that id."""
+        session_id, service = text_of(request, "id") or "", text_of(request, "service")
+        found = await asyncio.to_thread(self._query.session, session_id, service)
+        if not found:
+            return self._nothing("session", session_id)
+        session = await asyncio.to_thread(views.session, found[0])
+        others = [shown.entry.service for shown in found[1:]]
+        return self._rendered("session.html", session=session, others=others)
+
+    async def trace(self, request: Request) -> Response:
+        """One trace: its spans as a tree, its tool calls, its scores."""
+        trace_id = (text_of(request, "id") or "").lower()
+        found = await self._traces.find(trace_id)
+        if found is None:
+            return self._nothing("trace", trace_id)
+        trace = await asyncio.to_thread(views.trace, found)
+        return self._rendered("trace.html", view=trace)
+
+    def _nothing(self, kind: str, subject: str) -> Response:
+        return self._rendered("missing.html", status=404, kind=kind, subject=subject[:200])
+
+    def _rendered(self, template: str, *, status: int = 200, **given: Any) -> Response:
+        nonce = secrets.token_urlsafe(16)
+        text = self._templates.get_template(template).render(
+            nonce=nonce, style=self._style, redacted=self._redacted, **given
+        )
+        return Response(text, status_code=status, media_type="text/html", headers=_headers(nonce))
+
+
+def _asked(request: Request) -> bytes | None:
+    """A cursor that is none starts at the top: people edit addresses."""
+    try:
+        return cursor_of(request)
+    except Refused:
+        return None
+
+
+def _headers(nonce: str) -> dict[str, str]:
+    policy = (
+        "default-src 'none'; "
+        f"style-src 'nonce-{nonce}'; script-src 'nonce-{nonce}'; "
+        "img-src data:; connect-src 'self'; form-action 'self'; "
+        "base-uri 'none'; frame-ancestors 'none'"
+    )
+    return {
+        "content-security-policy": policy,
+        "cache-control": "no-store",
+        "referrer-policy": "no-referrer",
+        "x-content-type-options": "nosniff",
+    }

@@ -1,0 +1,114 @@
+"""The endpoints that read the index (CONTRACT section 3)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, cast
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+from starlette.routing import Route
+
+from collector.api import query as shapes
+from collector.api.answers import Refused, answer, cursor_of, limit_of, listing, only, text_of
+from collector.api.query import Query
+from collector.api.stream import Full, Stream
+from collector.api.traces import Traces
+
+
+class Routes:
+    """`/api/v1`."""
+
+    def __init__(
+        self,
+        *,
+        query: Query,
+        traces: Traces,
+        stream: Stream,
+        evaluators: Callable[[], Sequence[Mapping[str, Any]]],
+    ) -> None:
+        self._query = query
+        self._traces = traces
+        self._stream = stream
+        self._evaluators = evaluators
+
+    def routes(self) -> list[Route]:
+        """Everything under `/api/v1`."""
+        return [
+            Route("/api/v1/evaluators", self.evaluators),
+            Route("/api/v1/agents", self.agents),
+            Route("/api/v1/sessions", self.sessions),
+            Route("/api/v1/sessions/{session_id:path}", self.session),
+            Route("/api/v1/traces/{trace_id}", self.trace),
+            Route("/api/v1/signals", self.signals),
+            Route("/api/v1/signals/stream", self.stream),
+        ]
+
+    async def evaluators(self, request: Request) -> Response:
+        """What can be scored."""
+        only(request)
+        return listing(list(self._evaluators()), None)
+
+    async def agents(self, request: Request) -> Response:
+        """Agents seen."""
+        only(request, "limit", "cursor")
+        page = self._query.agents(limit=limit_of(request), cursor=cursor_of(request))
+        return listing([shapes.agent_shown(agent) for agent in page.items], page.next)
+
+    async def sessions(self, request: Request) -> Response:
+        """Sessions, newest first."""
+        only(request, "service", "agent", "limit", "cursor")
+        page = self._query.sessions(
+            service=text_of(request, "service"),
+            agent=text_of(request, "agent"),
+            limit=limit_of(request),
+            cursor=cursor_of(request),
+        )
+        return listing([shapes.session_summary(session) for session in page.items], page.next)
+
+    async def session(self, request: Request) -> Response:
+        """One session; a list where several services have that id."""
+        only(request, "service")
+        session_id = cast(str, request.path_params["session_id"])
+        service = text_of(request, "service")
+        found = await asyncio.to_thread(self._query.session, session_id, service)
+        shown = [shapes.session_shown(session) for session in found]
+        if not shown:
+            raise Refused(404, f"no session `{session_id[:200]}` in the index")
+        return answer(shown[0]) if len(shown) == 1 else listing(shown, None)
+
+    async def trace(self, request: Request) -> Response:
+        """One trace with its spans and signals."""
+        only(request)
+        trace_id = cast(str, request.path_params["trace_id"]).lower()
+        found = await self._traces.find(trace_id)
+        if found is None:
+            raise Refused(404, f"no trace `{trace_id[:200]}` in the index")
+        return answer({"trace": found.trace, "spans": found.spans, "signals": found.signals})
+
+    async def signals(self, request: Request) -> Response:
+        """Signals, newest first."""
+        only(request, "session_id", "trace_id", "evaluator", "limit", "cursor")
+        page: shapes.Page[msgspec.Raw] = self._query.signals(
+            session_id=text_of(request, "session_id"),
+            trace_id=text_of(request, "trace_id"),
+            evaluator=text_of(request, "evaluator"),
+            limit=limit_of(request),
+            cursor=cursor_of(request),
+        )
+        return listing(page.items, page.next)
+
+    async def stream(self, request: Request) -> Response:
+        """Signals from now on, as server-sent events."""
+        only(request)
+        try:
+            events = self._stream.subscribe()
+        except Full as full:
+            raise Refused(503, "too many clients follow the stream; try again later") from full
+        return StreamingResponse(
+            events,
+            media_type="text/event-stream",
+            headers={"cache-control": "no-store", "x-accel-buffering": "no"},
+        )

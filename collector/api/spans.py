@@ -1,0 +1,92 @@
+"""A trace's raw pieces as OTLP/JSON-like spans: OTLP's JSON names, ids in hex, attributes as plain objects."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from google.protobuf.message import DecodeError
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
+from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
+
+from collector.api import redact
+
+_STATUS = {
+    Status.STATUS_CODE_UNSET: "unset",
+    Status.STATUS_CODE_OK: "ok",
+    Status.STATUS_CODE_ERROR: "error",
+}
+
+
+def decode(pieces: Sequence[bytes], *, content: bool) -> list[dict[str, Any]]:
+    """The spans in order of start; a span that came twice stands once, as it came last.
+
+    Without `content`, only numbers, truth values and names are left of the attributes. A piece that cannot be
+    decoded is left out.
+    """
+    spans: dict[str, dict[str, Any]] = {}
+    for piece in pieces:
+        for span in _spans(piece, content=content):
+            spans[span["spanId"]] = span
+    return sorted(spans.values(), key=lambda span: (int(span["startTimeUnixNano"]), span["spanId"]))
+
+
+def _spans(piece: bytes, *, content: bool) -> Iterator[dict[str, Any]]:
+    try:
+        request = ExportTraceServiceRequest.FromString(piece)
+    except DecodeError:
+        return
+    for resource_spans in request.resource_spans:
+        resource = _attributes(resource_spans.resource.attributes, content=content)
+        for scope_spans in resource_spans.scope_spans:
+            for span in scope_spans.spans:
+                yield {
+                    **_span(span, content=content),
+                    "scope": scope_spans.scope.name,
+                    "resource": resource,
+                }
+
+
+def _span(span: Span, *, content: bool) -> dict[str, Any]:
+    return {
+        "traceId": span.trace_id.hex(),
+        "spanId": span.span_id.hex(),
+        "parentSpanId": span.parent_span_id.hex(),
+        "name": span.name,
+        "kind": int(span.kind),
+        "startTimeUnixNano": str(span.start_time_unix_nano),
+        "endTimeUnixNano": str(span.end_time_unix_nano),
+        "status": {
+            "code": _STATUS.get(span.status.code, "unset"),
+            "message": span.status.message if content else "",
+        },
+        "attributes": _attributes(span.attributes, content=content),
+        "events": [
+            {
+                "name": event.name,
+                "timeUnixNano": str(event.time_unix_nano),
+                "attributes": _attributes(event.attributes, content=content),
+            }
+            for event in span.events
+        ],
+    }
+
+
+def _attributes(given: Iterable[KeyValue], *, content: bool) -> dict[str, Any]:
+    plain = {each.key: _value(each.value) for each in given}
+    return plain if content else redact.attributes(plain)
+
+
+def _value(value: AnyValue) -> Any:
+    kind = value.WhichOneof("value")
+    if kind is None:
+        return None
+    if kind == "array_value":
+        return [_value(each) for each in value.array_value.values]
+    if kind == "kvlist_value":
+        return {each.key: _value(each.value) for each in value.kvlist_value.values}
+    if kind == "bytes_value":
+        return base64.b64encode(value.bytes_value).decode()
+    return getattr(value, kind)

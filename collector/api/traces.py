@@ -1,0 +1,70 @@
+"""One trace in full: from the log while it is there, from the index after that."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import msgspec
+
+from collector.api import entries, redact, spans
+from collector.api.query import Query, TraceShown
+from collector.errors import Retryable, Undecodable
+from collector.log import TRACES, Log, Position
+from collector.records import TraceRecord, decode_traces
+from evaluators.model import Trace
+
+Show: TypeAlias = Callable[[Trace], dict[str, Any]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FullTrace:
+    """What `/api/v1/traces/{trace_id}` and the trace view show; `spans` are gone once the log let go of them."""
+
+    trace: dict[str, Any]
+    spans: Sequence[dict[str, Any]]
+    signals: Sequence[msgspec.Raw]
+    shown: TraceShown
+
+
+class Traces:
+    """Joins the index and the log."""
+
+    def __init__(self, *, log: Log, query: Query, show: Show, content: bool) -> None:
+        self._log = log
+        self._query = query
+        self._show = show
+        self._content = content
+
+    async def find(self, trace_id: str) -> FullTrace | None:
+        """The trace, or None when the index does not know it."""
+        shown = self._query.trace(trace_id)
+        if shown is None:
+            return None
+        record = await self._record(shown.entry)
+        # Thousands of spans take longer than the event loop may be held.
+        return await asyncio.to_thread(self._full, shown, record)
+
+    async def _record(self, entry: entries.TraceEntry) -> TraceRecord | None:
+        if entry.offset is None:
+            return None
+        try:
+            record = await self._log.get(Position(TRACES, entry.partition, entry.offset))
+            read = None if record is None else decode_traces(record.value)
+        except (Retryable, Undecodable):
+            return None
+        if isinstance(read, TraceRecord) and read.trace.trace_id == entry.header.trace_id:
+            return read
+        return None
+
+    def _full(self, shown: TraceShown, record: TraceRecord | None) -> FullTrace:
+        whole = entries.as_trace(shown.entry.header) if record is None else record.trace
+        pieces = () if record is None else record.spans
+        return FullTrace(
+            trace=self._show(whole if self._content else redact.trace(whole)),
+            spans=spans.decode(pieces, content=self._content),
+            signals=shown.signals,
+            shown=shown,
+        )

@@ -1,0 +1,88 @@
+"""A whole API over a list-backed log: records in, requests answered, no clock and no network."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from collector.api import Api
+from collector.api.index import Taken
+from collector.config import Config
+from collector.health import Health
+from collector.log import SIGNALS, TRACES
+from collector.settings import load
+from collector.signal import Signal
+from collector.telemetry import Telemetry
+from evaluators.model import Trace
+from tests.support import api_records as make
+from tests.support.api_log import ListLog
+
+EVALUATORS: list[dict[str, Any]] = [{"name": "step_efficiency", "scope": "trace"}]
+
+
+class Stand:
+    """`take` puts records into the log and, without a reader, straight into the index."""
+
+    def __init__(self, folder: Path, *overrides: str) -> None:
+        self.config: Config = load([], {}, overrides)
+        self.log = ListLog()
+        self.telemetry = Telemetry()
+        self.health = Health(self.telemetry.event_loop_lag)
+        self.time = make.START
+        self.api = Api(
+            log=self.log,
+            folder=folder,
+            config=self.config,
+            telemetry=self.telemetry,
+            exposition=lambda accept: (f"# {accept}\n".encode(), "text/plain; version=0.0.4"),
+            show=show,
+            evaluators=lambda: EVALUATORS,
+            health=self.health,
+            clock=lambda: self.time,
+        )
+
+    def take_traces(self, *values: bytes) -> Taken:
+        first = len(self.log.records[TRACES])
+        for value in values:
+            self.log.append(TRACES, b"", value)
+        return self.api._index.take_traces(self.log.records[TRACES][first:])
+
+    def take_signals(self, *signals: Signal) -> Taken:
+        first = len(self.log.records[SIGNALS])
+        for each in signals:
+            self.log.append(SIGNALS, b"", make.value(each))
+        return self.api._index.take_signals(self.log.records[SIGNALS][first:])
+
+    def client(self, base: str = "http://127.0.0.1:4390") -> httpx.AsyncClient:
+        transport = httpx.ASGITransport(self.api.app, raise_app_exceptions=False)
+        return httpx.AsyncClient(transport=transport, base_url=base)
+
+    async def get(self, path: str, **headers: str) -> httpx.Response:
+        async with self.client() as client:
+            return await client.get(path, headers=headers)
+
+    def counted(self, name: str, **labels: str) -> float:
+        return self.telemetry.registry.get_sample_value(name, labels) or 0.0
+
+    def close(self) -> None:
+        self.api.close()
+
+
+def show(of: Trace) -> dict[str, Any]:
+    """As `spanwise inspect` prints it, near enough."""
+    whole = asdict(of)
+    whole["tools_offered"] = [tool["name"] for tool in whole["tools_offered"]]
+    for name in ("model_calls", "system", "digest"):
+        whole.pop(name)
+    return whole
+
+
+def trace_signals(of: Trace, scores: Sequence[tuple[str, float]]) -> list[Signal]:
+    """One signal per (evaluator, score)."""
+    return [
+        make.signal(of, evaluator, score=score, success=score >= 0.5) for evaluator, score in scores
+    ]
