@@ -118,7 +118,7 @@ def read(span: Span, dialect: str = "genai") -> Facts:
     if kind == "agent":
         facts.agent, facts.names_agent = _agent_name(span)
         facts.aggregate = usage.read_tokens(attributes, usage.AGGREGATE)
-    own = usage.read_tokens(attributes, usage.GENAI)
+    own = usage.read_genai_tokens(attributes)
     if kind == "llm":
         facts.tokens = own
         facts.cost = usage.read_cost(attributes)

@@ -25,7 +25,7 @@ def read(span: Span) -> Facts:
         facts.result, facts.tool_id = outcome.result, facts.tool_id or outcome.id
         facts.tool_error = "error" if outcome.is_error else None
     elif facts.kind == "llm":
-        facts.tokens = usage.read_tokens(span.attributes, usage.GENAI)
+        facts.tokens = usage.read_genai_tokens(span.attributes)
         if facts.tokens == NO_TOKENS:
             answer = as_dict(unwrap(get("gen_ai.completion")))
             facts.tokens = usage.read_usage_object(answer.get("usage_metadata") or answer.get("usage"))

@@ -18,8 +18,8 @@ from evaluators.dialects.tree import Tree
 from evaluators.dialects.values import as_dict, text_of
 from evaluators.model import JSON, Span, ToolCall
 
-PSEUDO = frozenset({"final_answer", "finish", "final_result"})
-"""How smolagents, dspy and pydantic-ai let a model say its answer: no tools."""
+PSEUDO = frozenset({"final_answer", "finish", "final_result", "(merged tools)"})
+"""How smolagents, dspy and pydantic-ai let a model say its answer, and how ADK sums up parallel calls: no tools."""
 _HANDOFF = re.compile(r"(?:transfer|hand_?off|delegate)(?:_back|_work)?_to_?_?(.*)", re.IGNORECASE)
 
 
@@ -196,8 +196,8 @@ def _join(calls: list[_Found], wanted: Call, exchange: Exchange, matches: Callab
         if matches(call, wanted):
             call.requested = True
             call.id = call.id or wanted.id
-            if call.arguments is None:
-                call.arguments = wanted.arguments
+            if not isinstance(call.arguments, dict) and wanted.arguments is not None:
+                call.arguments = wanted.arguments  # LangChain shows a single argument as its bare text
             return True
     return False
 

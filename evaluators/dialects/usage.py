@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from evaluators.dialects.facts import NO_TOKENS
 from evaluators.dialects.values import as_dict, integer, number
@@ -71,6 +72,13 @@ COSTS = (
 )
 """Keys under which a span states the exact cost of its own call in USD."""
 
+_CACHE_WRITES = (
+    "gen_ai.usage.cache_creation.input_tokens",
+    "gen_ai.usage.cache_creation_input_tokens",
+    "gen_ai.usage.cache_write.input_tokens",
+    "gen_ai.usage.cache_write_input_tokens",
+)
+
 _OBJECT = {
     "input": ("input_tokens", "prompt_tokens", "input", "promptTokens", "inputTokens")
     + ("prompt_token_count", "promptTokenCount"),
@@ -89,6 +97,19 @@ def read_tokens(
     """The counts under the first key of each that holds one."""
     found = {name: _first(attributes, spellings) for name, spellings in keys.items()}
     return Tokens(**found) if any(count is not None for count in found.values()) else NO_TOKENS
+
+
+def read_genai_tokens(attributes: Mapping[str, JSON]) -> Tokens:
+    """The convention's counts. For Anthropic they include what came from the cache, which its API counts beside input.
+
+    A trace's input tokens are what the provider itself calls so: OpenAI's and Google's include cached ones.
+    """
+    tokens = read_tokens(attributes, GENAI)
+    beside = (tokens.cached or 0) + (_first(attributes, _CACHE_WRITES) or 0)
+    provider = attributes.get("gen_ai.provider.name") or attributes.get("gen_ai.system")
+    if provider not in ("anthropic", "Anthropic") or tokens.input is None or tokens.input < beside:
+        return tokens
+    return replace(tokens, input=tokens.input - beside)
 
 
 def _first(attributes: Mapping[str, JSON], keys: tuple[str, ...]) -> int | None:
