@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from evaluators.dialects import usage
 from evaluators.dialects.content import Content
-from evaluators.dialects.decode import Attributes
+from evaluators.dialects.decode import names_of
 from evaluators.dialects.definitions import tools_in_request
 from evaluators.dialects.facts import Facts, Kind
 from evaluators.dialects.indexed import unflatten
@@ -19,7 +19,21 @@ from evaluators.model import JSON, Span, Tokens
 MARK = "openinference.span.kind"
 _KINDS: dict[str, Kind] = {"AGENT": "agent", "LLM": "llm", "TOOL": "tool"}
 _ERROR_MARK = re.compile(r'"(?:is_error": ?true|status": ?"error")')
-_SUFFIXES = ("._execute_core", ".execute_task", ".run", ".arun", ".invoke", ".kickoff", ".__call__", ".forward")
+_SUFFIXES = (
+    "._execute_core",
+    ".execute_task",
+    ".run",
+    ".arun",
+    ".invoke",
+    ".kickoff",
+    ".__call__",
+    ".forward",
+)
+
+
+def speaks(span: Span) -> bool:
+    """Whether an OpenInference instrumentation made the span."""
+    return MARK in span.attributes
 
 
 def read(span: Span) -> Facts:
@@ -45,7 +59,7 @@ def read(span: Span) -> Facts:
 
 
 def _tokens(span: Span) -> Tokens:
-    """The flattened counts. Anthropic's own answer, where it is exported, says its input without what the cache gave."""
+    """The flattened counts. Anthropic's own answer, where exported, says its input without what the cache gave."""
     attributes = span.attributes
     tokens = usage.read_tokens(attributes, usage.OPENINFERENCE)
     provider = attributes.get("llm.system") or attributes.get("llm.provider")
@@ -83,7 +97,7 @@ def _response_id(value: JSON) -> str | None:
 
 def _read_content(span: Span, facts: Facts) -> None:
     attributes = span.attributes
-    names = attributes.names if isinstance(attributes, Attributes) else frozenset(attributes)
+    names = frozenset(names_of(attributes))
     if facts.kind == "llm":
         facts.input = Content(lambda: _messages(span, names, "input"), "input")
         facts.output = Content(lambda: _messages(span, names, "output"), "output")
@@ -114,9 +128,7 @@ def _with_errors(messages: list[dict[str, JSON]], raw: JSON) -> list[dict[str, J
     if not isinstance(raw, str) or not _ERROR_MARK.search(raw):
         return messages
     failed = {r.id for m in read_messages(raw, "input") for r in m.results if r.is_error and r.id}
-    return [
-        {**m, "is_error": True} if m.get("tool_call_id") in failed else m for m in messages
-    ]
+    return [{**m, "is_error": True} if m.get("tool_call_id") in failed else m for m in messages]
 
 
 def _prompt_text(item: dict[str, JSON]) -> JSON:
@@ -129,7 +141,10 @@ def _prompt_text(item: dict[str, JSON]) -> JSON:
 def _message(message: dict[str, JSON]) -> dict[str, JSON]:
     """One flattened message as an object: contents' texts, tool calls without their nesting."""
     item = dict(message)
-    contents = [as_dict(as_dict(entry).get("message_content")) for entry in as_list(item.pop("contents", None))]
+    contents = [
+        as_dict(as_dict(entry).get("message_content"))
+        for entry in as_list(item.pop("contents", None))
+    ]
     if not item.get("content") and contents:
         item["content"] = [entry for entry in contents if isinstance(entry.get("text"), str)]
     calls = [as_dict(as_dict(entry).get("tool_call")) for entry in as_list(item.get("tool_calls"))]
@@ -137,7 +152,10 @@ def _message(message: dict[str, JSON]) -> dict[str, JSON]:
         item["tool_calls"] = calls
     elif "function_call_name" in item:
         item["tool_calls"] = [
-            {"name": item["function_call_name"], "arguments": item.get("function_call_arguments_json")}
+            {
+                "name": item["function_call_name"],
+                "arguments": item.get("function_call_arguments_json"),
+            }
         ]
     return item
 
@@ -198,4 +216,6 @@ def _is_schema(value: JSON) -> bool:
     item = as_dict(unwrap(value))
     if "properties" in item or item.get("type") == "object":
         return True
-    return bool(item) and all(isinstance(entry, dict) and "type" in entry for entry in item.values())
+    return bool(item) and all(
+        isinstance(entry, dict) and "type" in entry for entry in item.values()
+    )
