@@ -40,7 +40,9 @@ def main() -> None:
         "unit": "USD per token: input, output, cache read",
     }
     lines = ",\n".join(f"{json.dumps(model)}:{json.dumps(price)}" for model, price in table.items())
-    TARGET.write_text(json.dumps(head)[:-1] + ', "models": {\n' + lines + "\n}}\n", encoding="utf-8")
+    TARGET.write_text(
+        json.dumps(head)[:-1] + ', "models": {\n' + lines + "\n}}\n", encoding="utf-8"
+    )
     print(f"{len(table)} models -> {TARGET}")  # noqa: T201
 
 

@@ -7,7 +7,9 @@ import re
 from evaluators.dialects.facts import Facts
 from evaluators.dialects.tree import Tree
 
-_UUID = re.compile(r"[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}", re.IGNORECASE)
+_UUID = re.compile(
+    r"[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}", re.IGNORECASE
+)
 _DIGITS = re.compile(r"\d{6,}")
 _LOOSE = re.compile(r"[\s_\-:./]+(?=[\s_\-:./]|$)|^[\s_\-:./]+")
 _METHODS = (".kickoff", "._execute_core", ".execute_core")
@@ -34,7 +36,9 @@ class Agents:
         spans = [f for f in tree.order if f.kind == "agent" and stable_name(f.agent)]
         said = [f for f in spans if f.names_agent] or spans
         self.names = tuple(dict.fromkeys(name for f in said if (name := stable_name(f.agent))))
-        self.outermost = stable_name(min(said, key=self._depth).agent) if said else self._mentioned()
+        self.outermost = (
+            stable_name(min(said, key=self._depth).agent) if said else self._mentioned()
+        )
         if not self.names and self.outermost:
             self.names = (self.outermost,)
 

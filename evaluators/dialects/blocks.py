@@ -8,7 +8,9 @@ from evaluators.dialects.parts import Call, Result, Role
 from evaluators.dialects.values import as_dict, as_list, string, unwrap
 from evaluators.model import JSON
 
-CONTENT = frozenset({"content", "parts", "tool_calls", "toolCalls", "blocks", "text", "function_call"})
+CONTENT = frozenset(
+    {"content", "parts", "tool_calls", "toolCalls", "blocks", "text", "function_call"}
+)
 """Keys of which a message has at least one."""
 
 _TEXT_TYPES = frozenset(
@@ -46,7 +48,9 @@ _RESULT_TYPES = frozenset(
         "mcp_tool_result",
     }
 )
-_SILENT_TYPES = frozenset({"reasoning", "thinking", "redacted_thinking", "reasoning_content", "thought"})
+_SILENT_TYPES = frozenset(
+    {"reasoning", "thinking", "redacted_thinking", "reasoning_content", "thought"}
+)
 _TYPES = _TEXT_TYPES | _CALL_TYPES | _RESULT_TYPES | _SILENT_TYPES
 _KEYED_CALLS = ("toolUse", "function_call", "functionCall", "tool_use", "tool_call")
 _KEYED_RESULTS = ("toolResult", "function_response", "functionResponse", "tool_result")
@@ -247,7 +251,9 @@ def _read_tool_message(item: dict[str, JSON], body: Body) -> None:
     inner = unwrap(content) if isinstance(content, str) and content[:1] == "[" else content
     if isinstance(inner, list | dict):
         found = read_content(inner)
-        if found.results or found.calls:  # a "tool" that is a call is a definition: Langfuse writes them so
+        if (
+            found.results or found.calls
+        ):  # a "tool" that is a call is a definition: Langfuse writes them so
             body.results += found.results
             return
     body.results.append(
@@ -262,8 +268,8 @@ def _read_tool_message(item: dict[str, JSON], body: Body) -> None:
 
 def _plain_result(content: JSON) -> JSON:
     """The text of a result that is a list of text blocks; anything else as it stands."""
-    if isinstance(content, list) and content:
-        blocks = [as_dict(block) for block in as_list(content)]
+    blocks = [as_dict(block) for block in as_list(content)]
+    if blocks:
         texts = [block.get("text") for block in blocks]
         if all(isinstance(text, str) for text in texts):
             return "\n".join(str(text) for text in texts)

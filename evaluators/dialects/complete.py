@@ -25,7 +25,7 @@ def complete(facts: Facts) -> Facts:
         facts.model = facts.model or other.model
         facts.response_id = other.response_id or facts.response_id
         facts.cost = facts.cost if facts.cost is not None else other.cost
-    facts.system = facts.system or other.system
+    facts.system = other.system if facts.system is None else facts.system
     facts.input = _better(facts.input, other.input)
     facts.output = _better(facts.output, other.output)
     facts.definitions = other.definitions or facts.definitions

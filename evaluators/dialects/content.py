@@ -1,8 +1,8 @@
-"""What went into a span or came out of it, read only when somebody asks."""
+"""What went into a span or came out of it, read when asked for."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from evaluators.dialects.messages import Side, read_messages
 from evaluators.dialects.parts import Message
@@ -12,7 +12,7 @@ from evaluators.model import JSON
 
 
 class Content:
-    """One side of a span. `source` gives the recorded value; parsing waits until the first question and happens once."""
+    """One side of a span. `source` gives the recorded value, parsed once, when first asked for."""
 
     __slots__ = ("_cut", "_messages", "_source", "_text", "_value", "side")
 
@@ -32,6 +32,11 @@ class Content:
     def raw(self) -> JSON:
         """The value as it was recorded; None while it would have to be built."""
         return None if callable(self._source) else self._source
+
+    def may_mention(self, texts: Iterable[str]) -> bool:
+        """Whether one of `texts` can occur in it, without parsing."""
+        raw = self._source
+        return not isinstance(raw, str) or any(text in raw for text in texts)
 
     @property
     def value(self) -> JSON:

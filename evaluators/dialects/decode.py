@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -59,6 +60,11 @@ def _python(value: Any, depth: int) -> JSON:
     if kind == "bytes_value":
         return inner.hex()
     return inner
+
+
+def names_of(attributes: Mapping[str, JSON]) -> AbstractSet[str]:
+    """All keys, as a set that answers in C."""
+    return attributes.names if isinstance(attributes, Attributes) else attributes.keys()
 
 
 @dataclass(slots=True)

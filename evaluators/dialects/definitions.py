@@ -57,8 +57,7 @@ def _schema(item: dict[str, JSON]) -> JSON:
     for key in _SCHEMAS:
         schema = unwrap(item.get(key))
         if isinstance(schema, dict) and schema:
-            inner = as_dict(schema).get("json")  # Bedrock: inputSchema.json
-            return inner if isinstance(inner, dict) else schema
+            return as_dict(as_dict(schema).get("json")) or as_dict(schema)  # Bedrock nests it
     return None
 
 
@@ -78,4 +77,8 @@ def tools_in_request(value: JSON) -> tuple[ToolDefinition, ...]:
 def _as_tool(entry: JSON) -> JSON:
     message = as_dict(entry)
     inner = as_dict(message.get("content"))
-    return inner if message.get("role") == "tool" and ("function" in inner or "name" in inner) else None
+    return (
+        inner
+        if message.get("role") == "tool" and ("function" in inner or "name" in inner)
+        else None
+    )

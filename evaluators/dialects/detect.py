@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from evaluators.dialects import (
     genai,
     genai_events,
@@ -30,25 +32,25 @@ _THIN = (
 """Scopes whose spans follow the conventions and only get a name of their own."""
 
 
+_READERS: tuple[tuple[Callable[[Span], bool], Callable[[Span], Facts]], ...] = (
+    (langfuse.speaks, langfuse.read),
+    (mlflow.speaks, mlflow.read),
+    (openinference.speaks, openinference.read),
+    (vercel_ai.speaks, vercel_ai.read),
+    (langsmith.speaks, langsmith.read),
+    (google_adk.speaks, google_adk.read),
+    (pydantic_ai.speaks, pydantic_ai.read),
+    (traceloop.speaks, traceloop.read),
+)
+"""First match wins; the first four have attributes of their own and are completed from the conventions."""
+_OWN = 4
+
+
 def read_facts(span: Span) -> Facts:
-    """The facts of one span, by the first dialect that fits; what it leaves open is completed from the conventions."""
-    attributes = span.attributes
-    if langfuse.speaks(span):
-        return complete(langfuse.read(span))
-    if mlflow.speaks(span):
-        return complete(mlflow.read(span))
-    if openinference.MARK in attributes:
-        return complete(openinference.read(span))
-    if vercel_ai.speaks(span):
-        return complete(vercel_ai.read(span))
-    if langsmith.MARK in attributes:
-        return langsmith.read(span)
-    if google_adk.speaks(span):
-        return google_adk.read(span)
-    if pydantic_ai.speaks(span):
-        return pydantic_ai.read(span)
-    if traceloop.speaks(span):
-        return traceloop.read(span)
+    """The facts of one span, by the first dialect that fits."""
+    for index, (speaks, read) in enumerate(_READERS):
+        if speaks(span):
+            return complete(read(span)) if index < _OWN else read(span)
     return _conventional(span)
 
 

@@ -25,7 +25,8 @@ class Facts:
     """Whether an agent span says its agent's name itself, rather than only having a span name."""
     input: Content | None = None
     output: Content | None = None
-    system: str | None = None
+    system: JSON = None
+    """The system prompt as recorded; read by `texts.find_system`."""
     tool_name: str | None = None
     tool_id: str | None = None
     arguments: JSON = None

@@ -5,17 +5,15 @@ Every other dialect is completed from here, since most of them carry some `gen_a
 
 from __future__ import annotations
 
-
 from collections.abc import Mapping
 
 from evaluators.dialects import genai_events, usage
 from evaluators.dialects.content import Content
-from evaluators.dialects.decode import Attributes
+from evaluators.dialects.decode import names_of
 from evaluators.dialects.facts import NO_TOKENS, Facts, Kind
 from evaluators.dialects.indexed import unflatten
 from evaluators.dialects.tool_values import arguments_of, outcome_of
-from evaluators.dialects.values import as_dict, as_list, string, unwrap
-from evaluators.dialects.blocks import read_content
+from evaluators.dialects.values import as_dict, string, unwrap
 from evaluators.model import JSON, Span
 
 _KINDS: dict[str, Kind] = {
@@ -52,7 +50,13 @@ _KINDS: dict[str, Kind] = {
     "goto": "handoff",
     "transfer": "handoff",
 }
-_INPUT = ("gen_ai.input.messages", "gen_ai.input_messages", "gen_ai.prompt", "gen_ai.input", "input.messages")
+_INPUT = (
+    "gen_ai.input.messages",
+    "gen_ai.input_messages",
+    "gen_ai.prompt",
+    "gen_ai.input",
+    "input.messages",
+)
 _OUTPUT = (
     "gen_ai.output.messages",
     "gen_ai.output_messages",
@@ -60,6 +64,7 @@ _OUTPUT = (
     "gen_ai.output",
     "output.messages",
 )
+_SIDES = frozenset({*_INPUT, *_OUTPUT})
 _ARGUMENTS = (
     "gen_ai.tool.call.arguments",
     "gen_ai.tool.arguments",
@@ -103,7 +108,7 @@ _MARKS = frozenset(
 
 def speaks(span: Span) -> bool:
     """Whether the span carries attributes of the conventions at all."""
-    return not _MARKS.isdisjoint(span.attributes)
+    return not _MARKS.isdisjoint(names_of(span.attributes))
 
 
 def read(span: Span, dialect: str = "genai") -> Facts:
@@ -112,13 +117,13 @@ def read(span: Span, dialect: str = "genai") -> Facts:
     kind = kind_of(span)
     facts = Facts(span=span, dialect=dialect, kind=kind)
     facts.agent = string(attributes.get("gen_ai.agent.name"))
-    if kind == "tool" or kind == "handoff":
+    if kind in {"tool", "handoff"}:
         _read_tool(span, facts)
         return facts
     if kind == "agent":
         facts.agent, facts.names_agent = _agent_name(span)
         facts.aggregate = usage.read_tokens(attributes, usage.AGGREGATE)
-    own = usage.read_tokens(attributes, usage.GENAI)
+    own = usage.read_genai_tokens(attributes)
     if kind == "llm":
         facts.tokens = own
         facts.cost = usage.read_cost(attributes)
@@ -164,7 +169,7 @@ _OF_A_CALL = frozenset(
 
 def attributes_are_empty(attributes: Mapping[str, JSON]) -> bool:
     """Whether nothing says that the model was really called."""
-    return _OF_A_CALL.isdisjoint(attributes)
+    return _OF_A_CALL.isdisjoint(names_of(attributes))
 
 
 def _agent_name(span: Span) -> tuple[str | None, bool]:
@@ -202,21 +207,26 @@ def _read_tool(span: Span, facts: Facts) -> None:
 def tool_in_name(name: str) -> str | None:
     """The tool named in a span name like `execute_tool get_weather`."""
     head, _, tail = name.partition(" ")
-    return tail.strip("[]") or None if head in ("execute_tool", "tool_call", "tool", "running") else None
+    return (
+        tail.strip("[]") or None
+        if head in ("execute_tool", "tool_call", "tool", "running")
+        else None
+    )
 
 
 def _read_content(span: Span, facts: Facts) -> None:
     attributes = span.attributes
-    names = attributes.names if isinstance(attributes, Attributes) else frozenset(attributes)
-    facts.input = _content(span, names, _INPUT, "gen_ai.prompt.")
-    facts.output = _content(span, names, _OUTPUT, "gen_ai.completion.")
-    facts.system = system_text(attributes.get("gen_ai.system_instructions"))
+    names = frozenset(names_of(attributes))
+    if facts.kind == "llm" or not names.isdisjoint(_SIDES):
+        facts.input = _content(span, names, _INPUT, "gen_ai.prompt.")
+        facts.output = _content(span, names, _OUTPUT, "gen_ai.completion.")
+    facts.system = attributes.get("gen_ai.system_instructions")
     for key in _DEFINITIONS:
         if key in names:
             facts.definitions = Content(attributes.get(key), "input")
             break
     else:
-        if "llm.request.functions.0.name" in names:
+        if facts.kind == "llm" and _has_prefix(names, "llm.request.functions."):
             facts.definitions = Content(
                 lambda: unflatten(names, attributes.get, "llm.request.functions."), "input"
             )
@@ -224,17 +234,22 @@ def _read_content(span: Span, facts: Facts) -> None:
         genai_events.read_conversation(span, facts)
 
 
-def _content(
-    span: Span, names: frozenset[str], keys: tuple[str, ...], flat: str
-) -> Content | None:
+def _content(span: Span, names: frozenset[str], keys: tuple[str, ...], flat: str) -> Content | None:
     side = "input" if keys is _INPUT else "output"
     attributes = span.attributes
     for key in keys:
         if key in names:
             return Content(attributes.get(key), side)
-    if any(name.startswith(flat) for name in names):
+    if _has_prefix(names, flat):
         return Content(lambda: _flat(names, span, flat), side)
     return None
+
+
+def _has_prefix(names: frozenset[str], prefix: str) -> bool:
+    """Whether a flattened list is there; its first items may have been evicted."""
+    if f"{prefix}0.role" in names or f"{prefix}0.content" in names or f"{prefix}0.name" in names:
+        return True
+    return any([name.startswith(prefix) for name in names])  # noqa: C419 -- a list is twice as fast
 
 
 def _flat(names: frozenset[str], span: Span, prefix: str) -> JSON:
@@ -247,16 +262,6 @@ def _flat(names: frozenset[str], span: Span, prefix: str) -> JSON:
         if message and "role" not in message and prefix == "gen_ai.completion.":
             message["role"] = "assistant"
     return items
-
-
-def system_text(value: JSON) -> str | None:
-    """A system prompt given as a text or as a list of parts."""
-    if value is None:
-        return None
-    inner = unwrap(value)
-    if isinstance(inner, str):
-        return string(inner)
-    return read_content(inner).text
 
 
 def _first(attributes: Mapping[str, JSON], keys: tuple[str, ...]) -> JSON:

@@ -1,12 +1,12 @@
-"""Content in span events: Strands, Azure AI inference, Semantic Kernel, older pydantic-ai and OpenAI instrumentations."""
+"""Content in span events: Strands, Azure AI inference, Semantic Kernel, older instrumentations."""
 
 from __future__ import annotations
 
+from evaluators.dialects.blocks import read_content
 from evaluators.dialects.content import Content
 from evaluators.dialects.facts import Facts
 from evaluators.dialects.tool_values import arguments_of
 from evaluators.dialects.values import as_dict, as_list, unwrap
-from evaluators.dialects.blocks import read_content
 from evaluators.model import JSON, Event, Span
 
 _PROMPTS = frozenset({"gen_ai.content.prompt", "gen_ai.prompt"})

@@ -27,10 +27,15 @@ def read(span: Span) -> Facts:
     if facts.kind == "tool":
         _read_tool(span, facts)
     elif facts.kind == "llm":
-        request, response = _given(get(f"{_PREFIX}llm_request")), _given(get(f"{_PREFIX}llm_response"))
+        request, response = (
+            _given(get(f"{_PREFIX}llm_request")),
+            _given(get(f"{_PREFIX}llm_response")),
+        )
         facts.request_tools = request is not None and facts.definitions is None
         facts.input = facts.input or (Content(request, "input") if request else None)
-        facts.output = facts.output or (Content(lambda: _answer(response), "output") if response else None)
+        facts.output = facts.output or (
+            Content(lambda: _answer(response), "output") if response else None
+        )
         facts.model = facts.model or string(get("gen_ai.request.model"))
         if facts.tokens == NO_TOKENS and response:
             facts.tokens = _tokens(response)

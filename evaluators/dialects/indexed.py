@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from evaluators.dialects.values import as_dict
+from evaluators.dialects.values import as_dict, as_list
 from evaluators.model import JSON
-
 
 
 def unflatten(names: Iterable[str], get: Callable[[str], JSON], prefix: str) -> list[JSON]:
@@ -21,8 +20,7 @@ def unflatten(names: Iterable[str], get: Callable[[str], JSON], prefix: str) -> 
     size = len(prefix)
     for name in sorted(name for name in names if name.startswith(prefix)):
         _put(tree, name[size:].split("."), get(name))
-    items = _collapse(tree)
-    return items if isinstance(items, list) else []
+    return as_list(_collapse(tree))
 
 
 def _put(tree: dict[str, JSON], path: list[str], value: JSON) -> None:

@@ -1,4 +1,4 @@
-"""LangSmith's OTel export: `langsmith.span.kind`, inputs and outputs as JSON in `gen_ai.prompt` and `gen_ai.completion`."""
+"""LangSmith's OTel export: inputs and outputs as JSON in `gen_ai.prompt` and `gen_ai.completion`."""
 
 from __future__ import annotations
 
@@ -10,6 +10,11 @@ from evaluators.model import Span
 
 MARK = "langsmith.span.kind"
 _KINDS: dict[str, Kind] = {"llm": "llm", "tool": "tool", "agent": "agent"}
+
+
+def speaks(span: Span) -> bool:
+    """Whether LangSmith made the span."""
+    return MARK in span.attributes
 
 
 def read(span: Span) -> Facts:
@@ -25,10 +30,12 @@ def read(span: Span) -> Facts:
         facts.result, facts.tool_id = outcome.result, facts.tool_id or outcome.id
         facts.tool_error = "error" if outcome.is_error else None
     elif facts.kind == "llm":
-        facts.tokens = usage.read_tokens(span.attributes, usage.GENAI)
+        facts.tokens = usage.read_genai_tokens(span.attributes)
         if facts.tokens == NO_TOKENS:
             answer = as_dict(unwrap(get("gen_ai.completion")))
-            facts.tokens = usage.read_usage_object(answer.get("usage_metadata") or answer.get("usage"))
+            facts.tokens = usage.read_usage_object(
+                answer.get("usage_metadata") or answer.get("usage")
+            )
         facts.aggregate = NO_TOKENS
         facts.request_tools = facts.definitions is None
         facts.model = facts.model or string(get("gen_ai.response.model"))

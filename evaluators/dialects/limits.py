@@ -16,9 +16,10 @@ def cap(text: str | None) -> str | None:
 
 def cap_json(value: JSON) -> JSON:
     """The value; when its text is too long, the beginning of that text."""
+    as_is = value
     if isinstance(value, str):
         return cap(value)
     if not isinstance(value, dict | list):
         return value
     text = text_of(value)
-    return value if text is not None and len(text) <= TEXT else cap(text)
+    return as_is if text is not None and len(text) <= TEXT else cap(text)

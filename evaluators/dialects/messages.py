@@ -100,8 +100,7 @@ def unwrap_container(item: JSON) -> JSON:
     """`item` decoded when it is a text that holds an object; other texts become None: they are no messages."""
     if not isinstance(item, str):
         return item
-    inner = unwrap(item)
-    return inner if isinstance(inner, dict) else None
+    return as_dict(unwrap(item)) or None
 
 
 def _loose_blocks(items: list[JSON], side: Side) -> list[Message]:
@@ -113,10 +112,8 @@ def _loose_blocks(items: list[JSON], side: Side) -> list[Message]:
 
 
 def _read_object(item: dict[str, JSON], side: Side, depth: int) -> list[Message]:
-    if "lc" in item and "kwargs" in item:
-        return _langchain_constructor(item)
-    if isinstance(item.get("data"), dict) and role_of(item.get("type")):
-        return _one({**as_dict(item["data"]), "type": item["type"]})
+    if ("lc" in item and "kwargs" in item) or isinstance(item.get("data"), dict):
+        return _langchain(item, side, depth)
     if isinstance(item.get("message"), dict | list) and "role" not in item:
         return _enclosed(item, side, depth)
     if item.get("kind") in ("request", "response") and "parts" in item:
@@ -130,7 +127,9 @@ def _read_object(item: dict[str, JSON], side: Side, depth: int) -> list[Message]
 
 def _role_in(item: dict[str, JSON]) -> Role | None:
     """The role an object states, by any of the keys that are used for it; "data" without content is no message."""
-    role = role_of(item.get("role")) or role_of(item.get("type"))
+    role = role_of(item.get("role"))
+    if role is None and item.get("type") != "function":  # that is a tool, not its answer
+        role = role_of(item.get("type"))
     if role is not None and not ("content" in item or len(item) > 1):
         return None
     if role is None:
@@ -153,7 +152,12 @@ def _enclosed(item: dict[str, JSON], side: Side, depth: int) -> list[Message]:
     return _one(message, "assistant" if side == "output" else "user")
 
 
-def _langchain_constructor(item: dict[str, JSON]) -> list[Message]:
+def _langchain(item: dict[str, JSON], side: Side, depth: int) -> list[Message]:
+    """LangChain's two serialisations: `{"type", "data"}` and constructors."""
+    if "kwargs" not in item:
+        if role_of(item.get("type")):
+            return _one({**as_dict(item["data"]), "type": item["type"]})
+        return _read_wrapper(item, side, depth)
     kwargs = as_dict(item["kwargs"])
     name = as_list(item.get("id"))[-1:]
     role = role_of(kwargs.get("type")) or role_of(name[0] if name else None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -33,6 +34,11 @@ class Exchange:
     def messages_in(self) -> tuple[Message, ...]:
         """What the model was sent, from the first layer that says it."""
         return next((f.messages_in for f in self.layers if f.messages_in), ())
+
+    def may_mention(self, ids: Iterable[str]) -> bool:
+        """Whether one of `ids` can stand in what the model was sent; cheaper than parsing it."""
+        contents = [f.input for f in self.layers if f.input is not None]
+        return any(content.may_mention(ids) for content in contents)
 
     @property
     def messages_out(self) -> tuple[Message, ...]:

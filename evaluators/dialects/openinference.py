@@ -2,19 +2,38 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
+
 from evaluators.dialects import usage
 from evaluators.dialects.content import Content
-from evaluators.dialects.decode import Attributes
+from evaluators.dialects.decode import names_of
 from evaluators.dialects.definitions import tools_in_request
 from evaluators.dialects.facts import Facts, Kind
 from evaluators.dialects.indexed import unflatten
+from evaluators.dialects.messages import read_messages
 from evaluators.dialects.tool_values import arguments_of, outcome_of
 from evaluators.dialects.values import as_dict, as_list, string, unwrap
-from evaluators.model import JSON, Span
+from evaluators.model import JSON, Span, Tokens
 
 MARK = "openinference.span.kind"
 _KINDS: dict[str, Kind] = {"AGENT": "agent", "LLM": "llm", "TOOL": "tool"}
-_SUFFIXES = ("._execute_core", ".execute_task", ".run", ".arun", ".invoke", ".kickoff", ".__call__", ".forward")
+_ERROR_MARK = re.compile(r'"(?:is_error": ?true|status": ?"error")')
+_SUFFIXES = (
+    "._execute_core",
+    ".execute_task",
+    ".run",
+    ".arun",
+    ".invoke",
+    ".kickoff",
+    ".__call__",
+    ".forward",
+)
+
+
+def speaks(span: Span) -> bool:
+    """Whether an OpenInference instrumentation made the span."""
+    return MARK in span.attributes
 
 
 def read(span: Span) -> Facts:
@@ -31,12 +50,23 @@ def read(span: Span) -> Facts:
         facts.agent, facts.names_agent = _agent_name(span)
         facts.aggregate = usage.read_tokens(attributes, usage.OPENINFERENCE)
     if kind == "llm":
-        facts.tokens = usage.read_tokens(attributes, usage.OPENINFERENCE)
+        facts.tokens = _tokens(span)
         facts.cost = usage.read_cost(attributes)
         facts.model = string(attributes.get("llm.model_name"))
         facts.response_id = _response_id(attributes.get("output.value"))
     _read_content(span, facts)
     return facts
+
+
+def _tokens(span: Span) -> Tokens:
+    """The flattened counts. Anthropic's own answer, where exported, says its input without what the cache gave."""
+    attributes = span.attributes
+    tokens = usage.read_tokens(attributes, usage.OPENINFERENCE)
+    provider = attributes.get("llm.system") or attributes.get("llm.provider")
+    if provider != "anthropic" or not tokens.cached:
+        return tokens
+    stated = usage.read_usage_object(as_dict(unwrap(attributes.get("output.value"))).get("usage"))
+    return tokens if stated.input is None else replace(tokens, input=stated.input)
 
 
 def _agent_name(span: Span) -> tuple[str | None, bool]:
@@ -67,7 +97,7 @@ def _response_id(value: JSON) -> str | None:
 
 def _read_content(span: Span, facts: Facts) -> None:
     attributes = span.attributes
-    names = attributes.names if isinstance(attributes, Attributes) else frozenset(attributes)
+    names = frozenset(names_of(attributes))
     if facts.kind == "llm":
         facts.input = Content(lambda: _messages(span, names, "input"), "input")
         facts.output = Content(lambda: _messages(span, names, "output"), "output")
@@ -85,12 +115,20 @@ def _messages(span: Span, names: frozenset[str], side: str) -> JSON:
     items = unflatten(names, get, f"llm.{side}_messages.")
     messages = [_message(as_dict(as_dict(item).get("message"))) for item in items]
     if any("content" in message or "tool_calls" in message for message in messages):
-        return messages
+        return _with_errors(messages, get(f"{side}.value"))
     prompts = unflatten(names, get, "llm.prompts." if side == "input" else "llm.choices.")
     if prompts:
         role = "user" if side == "input" else "assistant"
         return [{"role": role, "content": _prompt_text(as_dict(item))} for item in prompts]
     return get(f"{side}.value")
+
+
+def _with_errors(messages: list[dict[str, JSON]], raw: JSON) -> list[dict[str, JSON]]:
+    """Flattening loses the mark of a failed tool result; the request itself still has it."""
+    if not isinstance(raw, str) or not _ERROR_MARK.search(raw):
+        return messages
+    failed = {r.id for m in read_messages(raw, "input") for r in m.results if r.is_error and r.id}
+    return [{**m, "is_error": True} if m.get("tool_call_id") in failed else m for m in messages]
 
 
 def _prompt_text(item: dict[str, JSON]) -> JSON:
@@ -103,7 +141,10 @@ def _prompt_text(item: dict[str, JSON]) -> JSON:
 def _message(message: dict[str, JSON]) -> dict[str, JSON]:
     """One flattened message as an object: contents' texts, tool calls without their nesting."""
     item = dict(message)
-    contents = [as_dict(as_dict(entry).get("message_content")) for entry in as_list(item.pop("contents", None))]
+    contents = [
+        as_dict(as_dict(entry).get("message_content"))
+        for entry in as_list(item.pop("contents", None))
+    ]
     if not item.get("content") and contents:
         item["content"] = [entry for entry in contents if isinstance(entry.get("text"), str)]
     calls = [as_dict(as_dict(entry).get("tool_call")) for entry in as_list(item.get("tool_calls"))]
@@ -111,7 +152,10 @@ def _message(message: dict[str, JSON]) -> dict[str, JSON]:
         item["tool_calls"] = calls
     elif "function_call_name" in item:
         item["tool_calls"] = [
-            {"name": item["function_call_name"], "arguments": item.get("function_call_arguments_json")}
+            {
+                "name": item["function_call_name"],
+                "arguments": item.get("function_call_arguments_json"),
+            }
         ]
     return item
 
@@ -172,4 +216,6 @@ def _is_schema(value: JSON) -> bool:
     item = as_dict(unwrap(value))
     if "properties" in item or item.get("type") == "object":
         return True
-    return bool(item) and all(isinstance(entry, dict) and "type" in entry for entry in item.values())
+    return bool(item) and all(
+        isinstance(entry, dict) and "type" in entry for entry in item.values()
+    )

@@ -25,6 +25,7 @@ _KEYS = {
         "text",
         "topic",
         "kwargs",
+        "input_args",
         "args",
         "input_message",
         "input_content",

@@ -10,7 +10,9 @@ from evaluators.dialects.values import as_dict, as_list, string, unwrap
 from evaluators.model import JSON, Span
 
 _ALL = ("pydantic_ai.all_messages", "all_messages_events", "all_messages")
-_MARKS = frozenset({*_ALL, "final_result", "tool_arguments", "tool_response", "model_request_parameters"})
+_MARKS = frozenset(
+    {*_ALL, "final_result", "tool_arguments", "tool_response", "model_request_parameters"}
+)
 
 
 def speaks(span: Span) -> bool:
@@ -63,4 +65,3 @@ def _events(value: JSON, *, chosen: bool) -> JSON:
     """The events of one call: `gen_ai.choice` is the answer, everything else went in."""
     events = as_list(unwrap(value))
     return [e for e in events if (as_dict(e).get("event.name") == "gen_ai.choice") is chosen]
-

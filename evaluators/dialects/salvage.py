@@ -52,7 +52,6 @@ def _in_string(text: str, stack: list[str]) -> JSON:
 
 def _parse(text: str) -> JSON:
     try:
-        value = msgspec.json.decode(text)
+        return msgspec.json.decode(text)
     except (msgspec.DecodeError, ValueError, RecursionError):
         return None
-    return value if isinstance(value, dict | list) else None

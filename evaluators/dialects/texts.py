@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from evaluators.dialects.blocks import read_content
 from evaluators.dialects.content import Content
 from evaluators.dialects.model_calls import Exchange
 from evaluators.dialects.tree import Tree
-from evaluators.dialects.values import text_of
+from evaluators.dialects.values import string, text_of, unwrap
+from evaluators.model import JSON
 
 
 def find_input(tree: Tree, exchanges: Sequence[Exchange]) -> str | None:
@@ -53,12 +55,20 @@ def _last_answer(exchanges: Sequence[Exchange]) -> str | None:
 
 
 def find_system(tree: Tree, exchanges: Sequence[Exchange]) -> str | None:
-    """The first system prompt, of the first model call that has one, else the root's."""
-    for exchange in exchanges:
+    """The system prompt of the first model call, else the first that any span states."""
+    for exchange in exchanges[:1]:
         for facts in exchange.layers:
-            if facts.system:
-                return facts.system
+            if text := _system_text(facts.system):
+                return text
         for message in exchange.messages_in:
             if message.role == "system" and message.text:
                 return message.text
-    return next((f.system for f in tree.order if f.system), None)
+    return next((text for f in tree.order if (text := _system_text(f.system))), None)
+
+
+def _system_text(value: JSON) -> str | None:
+    """A system prompt given as a text or as a list of parts."""
+    if value is None:
+        return None
+    inner = unwrap(value)
+    return string(inner) if isinstance(inner, str) else read_content(inner).text

@@ -18,8 +18,8 @@ from evaluators.dialects.tree import Tree
 from evaluators.dialects.values import as_dict, text_of
 from evaluators.model import JSON, Span, ToolCall
 
-PSEUDO = frozenset({"final_answer", "finish", "final_result"})
-"""How smolagents, dspy and pydantic-ai let a model say its answer: no tools."""
+PSEUDO = frozenset({"final_answer", "finish", "final_result", "(merged tools)"})
+"""How smolagents, dspy and pydantic-ai let a model say its answer, and how ADK sums up parallel calls: no tools."""
 _HANDOFF = re.compile(r"(?:transfer|hand_?off|delegate)(?:_back|_work)?_to_?_?(.*)", re.IGNORECASE)
 
 
@@ -125,9 +125,7 @@ def _same_call_around(tree: Tree, facts: Facts, found: dict[str, _Found]) -> _Fo
 # --- messages --------------------------------------------------------------------------------------------------------
 
 
-def _add_requested(
-    calls: list[_Found], exchanges: Sequence[Exchange], agents: Agents
-) -> None:
+def _add_requested(calls: list[_Found], exchanges: Sequence[Exchange], agents: Agents) -> None:
     """Join the calls that models asked for: by id, then by name and arguments, then by name, each in order of time."""
     seen: set[str] = set()
     pending: list[tuple[Call, Exchange]] = []
@@ -189,15 +187,19 @@ def _by_name(call: _Found, wanted: Call) -> bool:
     return call.name == wanted.name and not (call.id and wanted.id and call.id != wanted.id)
 
 
-def _join(calls: list[_Found], wanted: Call, exchange: Exchange, matches: Callable[[_Found, Call], bool]) -> bool:
+def _join(
+    calls: list[_Found], wanted: Call, exchange: Exchange, matches: Callable[[_Found, Call], bool]
+) -> bool:
     for call in calls:
         if call.requested or (call.end and call.end < exchange.start):
             continue
         if matches(call, wanted):
             call.requested = True
             call.id = call.id or wanted.id
-            if call.arguments is None:
-                call.arguments = wanted.arguments
+            if not isinstance(call.arguments, dict) and wanted.arguments is not None:
+                call.arguments = (
+                    wanted.arguments
+                )  # LangChain shows a single argument as its bare text
             return True
     return False
 
@@ -214,23 +216,30 @@ def _only_requested(call: Call, exchange: Exchange, agents: Agents) -> _Found:
 
 
 def _add_results(calls: list[_Found], exchanges: Sequence[Exchange]) -> None:
-    """What later messages say a call gave, where its span does not."""
-    open_calls = [call for call in calls if call.result is None]
-    if not open_calls:
-        return
-    results: dict[str, Result] = {}
-    nameless: list[Result] = []
-    for exchange in exchanges:
+    """What later messages say a call gave, where its span does not. Histories repeat: the last is looked at first."""
+    wanted = {call.id: call for call in calls if call.result is None and call.id}
+    nameless = [call for call in calls if call.result is None and not call.id]
+    if nameless:
+        _add_nameless(nameless, exchanges)
+    for exchange in reversed(exchanges):
+        if not wanted:
+            return
+        if not exchange.may_mention(wanted):
+            continue
         for message in exchange.messages_in:
             for result in message.results:
-                if result.id is not None:
-                    results.setdefault(result.id, result)
-                elif result not in nameless:
-                    nameless.append(result)
-    for call in open_calls:
-        result = results.get(call.id) if call.id else None
-        if result is None and call.id is None:
-            result = _take(nameless, call.name)
+                if result.id in wanted:
+                    _apply(wanted.pop(result.id), result)
+
+
+def _add_nameless(calls: list[_Found], exchanges: Sequence[Exchange]) -> None:
+    """Calls without an id take the results without an id, by the tool's name, in order."""
+    results: list[Result] = []
+    for exchange in exchanges:
+        found = [r for m in exchange.messages_in for r in m.results if r.id is None]
+        results += [result for result in found if result not in results]
+    for call in calls:
+        result = _take(results, call.name)
         if result is not None:
             _apply(call, result)
 

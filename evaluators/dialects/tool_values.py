@@ -16,10 +16,10 @@ _HEAD = 2_048
 
 def arguments_of(value: JSON) -> JSON:
     """The arguments a tool was called with: an object where they were one; None when none were recorded."""
-    value = unwrap(value)
-    if not isinstance(value, dict):
-        return None if value == "" else value
-    item = as_dict(value)
+    inner = unwrap(value)
+    item = as_dict(inner)
+    if not item:
+        return None if inner == "" else inner
     if "input_str" in item:
         return _langchain(item)
     if item.keys() <= _DECORATOR and "kwargs" in item:
@@ -35,8 +35,9 @@ def _langchain(item: dict[str, JSON]) -> JSON:
     if isinstance(item.get("inputs"), dict):
         return item["inputs"]
     text = item["input_str"]
-    inner = unwrap(text)
-    return inner if isinstance(inner, dict) else python_literal(text) or text
+    if not isinstance(text, str):
+        return text
+    return as_dict(unwrap(text)) or python_literal(text) or text
 
 
 def _decorated(item: dict[str, JSON]) -> JSON:
@@ -55,8 +56,13 @@ class Outcome:
     is_error: bool = False
 
 
+_NOTHING = Outcome()
+
+
 def outcome_of(value: JSON) -> Outcome:
     """The result in a tool span's output. A plain text is never parsed, however long it is."""
+    if value is None:
+        return _NOTHING
     if not isinstance(value, str):
         return _from_object(value)
     if value[:1] == '"':

@@ -33,7 +33,7 @@ def _sum(counts: Iterable[int | None]) -> int | None:
 
 
 def sum_cost(exchanges: Sequence[Exchange]) -> float | None:
-    """USD over all calls; an exported cost wins over a computed one. None when a call with tokens has no known price."""
+    """USD over all calls; an exported cost wins over a computed one. None when a counted call has no known price."""
     total, known = 0.0, False
     for exchange in exchanges:
         price = exchange.cost

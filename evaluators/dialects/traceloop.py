@@ -1,4 +1,4 @@
-"""OpenLLMetry (traceloop): flat `gen_ai.prompt.N.*` keys, and `traceloop.entity.*` around workflows, agents and tools."""
+"""OpenLLMetry (traceloop): `traceloop.entity.*` around workflows, agents and tools."""
 
 from __future__ import annotations
 

@@ -22,6 +22,8 @@ class Tree:
         self._children: dict[str, list[Facts]] = {}
         for facts in order:
             self._children.setdefault(facts.span.parent_span_id, []).append(facts)
+        self.root: Facts | None
+        self.root_kind: Root
         self.root, self.root_kind = self._find_root()
 
     def _find_root(self) -> tuple[Facts | None, Root]:
@@ -52,7 +54,7 @@ class Tree:
             current = self.parent(current)
 
     def spine(self) -> Iterator[Facts]:
-        """The root, then its one inner span, and so on, as long as there is exactly one: what wraps the agent's work."""
+        """The root, then its one inner span, and so on, while there is exactly one: what wraps the work."""
         current = self.root
         seen: set[str] = set()
         while current is not None and current.span.span_id not in seen:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import replace
 
+from evaluators.dialects.decode import names_of
 from evaluators.dialects.facts import NO_TOKENS
 from evaluators.dialects.values import as_dict, integer, number
 from evaluators.model import JSON, Tokens
@@ -71,29 +74,87 @@ COSTS = (
 )
 """Keys under which a span states the exact cost of its own call in USD."""
 
+_COSTS = frozenset(COSTS)
+_CACHE_WRITES = (
+    "gen_ai.usage.cache_creation.input_tokens",
+    "gen_ai.usage.cache_creation_input_tokens",
+    "gen_ai.usage.cache_write.input_tokens",
+    "gen_ai.usage.cache_write_input_tokens",
+)
+
 _OBJECT = {
-    "input": ("input_tokens", "prompt_tokens", "input", "promptTokens", "inputTokens")
-    + ("prompt_token_count", "promptTokenCount"),
-    "output": ("output_tokens", "completion_tokens", "output", "completionTokens", "outputTokens")
-    + ("candidates_token_count", "candidatesTokenCount"),
-    "cached": ("cache_read_input_tokens", "cached_tokens", "input_cache_read", "cachedInputTokens")
-    + ("cached_content_token_count", "cachedContentTokenCount", "input_cached_tokens"),
-    "reasoning": ("reasoning_tokens", "output_reasoning", "reasoningTokens")
-    + ("thoughts_token_count", "thoughtsTokenCount", "output_reasoning_tokens"),
+    "input": (
+        "input_tokens",
+        "prompt_tokens",
+        "input",
+        "promptTokens",
+        "inputTokens",
+        "prompt_token_count",
+        "promptTokenCount",
+    ),
+    "output": (
+        "output_tokens",
+        "completion_tokens",
+        "output",
+        "completionTokens",
+        "outputTokens",
+        "candidates_token_count",
+        "candidatesTokenCount",
+    ),
+    "cached": (
+        "cache_read_input_tokens",
+        "cached_tokens",
+        "input_cache_read",
+        "cachedInputTokens",
+        "cached_content_token_count",
+        "cachedContentTokenCount",
+        "input_cached_tokens",
+    ),
+    "reasoning": (
+        "reasoning_tokens",
+        "output_reasoning",
+        "reasoningTokens",
+        "thoughts_token_count",
+        "thoughtsTokenCount",
+        "output_reasoning_tokens",
+    ),
 }
+_ALL = {
+    id(table): frozenset(key for keys in table.values() for key in keys)
+    for table in (GENAI, AGGREGATE, OPENINFERENCE, VERCEL, _OBJECT)
+}
+"""All keys of a table, to see at once that a span has none of them."""
 
 
-def read_tokens(
-    attributes: Mapping[str, JSON], keys: Mapping[str, tuple[str, ...]]
-) -> Tokens:
+def read_tokens(attributes: Mapping[str, JSON], keys: Mapping[str, tuple[str, ...]]) -> Tokens:
     """The counts under the first key of each that holds one."""
-    found = {name: _first(attributes, spellings) for name, spellings in keys.items()}
+    names = names_of(attributes)
+    if names.isdisjoint(_ALL[id(keys)]):
+        return NO_TOKENS
+    found = {name: _first(attributes, names, spellings) for name, spellings in keys.items()}
     return Tokens(**found) if any(count is not None for count in found.values()) else NO_TOKENS
 
 
-def _first(attributes: Mapping[str, JSON], keys: tuple[str, ...]) -> int | None:
+def read_genai_tokens(attributes: Mapping[str, JSON]) -> Tokens:
+    """The convention's counts. For Anthropic they include what came from the cache, which its API counts beside input.
+
+    A trace's input tokens are what the provider itself calls so: OpenAI's and Google's include cached ones.
+    """
+    tokens = read_tokens(attributes, GENAI)
+    if tokens == NO_TOKENS or tokens.input is None:
+        return tokens
+    provider = attributes.get("gen_ai.provider.name") or attributes.get("gen_ai.system")
+    if provider not in ("anthropic", "Anthropic"):
+        return tokens
+    beside = (tokens.cached or 0) + (_first(attributes, names_of(attributes), _CACHE_WRITES) or 0)
+    return replace(tokens, input=max(0, tokens.input - beside))
+
+
+def _first(
+    attributes: Mapping[str, JSON], names: AbstractSet[str], keys: tuple[str, ...]
+) -> int | None:
     for key in keys:
-        if key in attributes and (count := integer(attributes.get(key))) is not None:
+        if key in names and (count := integer(attributes.get(key))) is not None:
             return count
     return None
 
@@ -107,12 +168,16 @@ def read_usage_object(value: JSON) -> Tokens:
         flat.setdefault("cached_tokens", details.get("cached_tokens", details.get("cache_read")))
     for part in ("completion_tokens_details", "output_tokens_details", "output_token_details"):
         details = as_dict(usage.get(part))
-        flat.setdefault("reasoning_tokens", details.get("reasoning_tokens", details.get("reasoning")))
+        flat.setdefault(
+            "reasoning_tokens", details.get("reasoning_tokens", details.get("reasoning"))
+        )
     return read_tokens(flat, _OBJECT)
 
 
 def read_cost(attributes: Mapping[str, JSON]) -> float | None:
     """The exact cost in USD that a span states of itself, else None."""
+    if names_of(attributes).isdisjoint(_COSTS):
+        return None
     for key in COSTS:
         if key in attributes and (cost := number(attributes.get(key))) is not None:
             return cost

@@ -94,7 +94,11 @@ def _clean(value: JSON) -> JSON:
 def python_literal(text: str) -> JSON:
     """The container a Python repr shows; None when `text` is no such repr or too large to try."""
     text = text.strip()
-    if len(text) > _REPR_LIMIT or text[:1] not in ("{", "[", "(") or text[-1:] not in ("}", "]", ")"):
+    if (
+        len(text) > _REPR_LIMIT
+        or text[:1] not in ("{", "[", "(")
+        or text[-1:] not in ("}", "]", ")")
+    ):
         return None
     if _depth(text) > _REPR_DEPTH:
         return None

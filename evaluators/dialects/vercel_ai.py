@@ -6,7 +6,7 @@ from evaluators.dialects import usage
 from evaluators.dialects.content import Content
 from evaluators.dialects.facts import Facts, Kind
 from evaluators.dialects.tool_values import arguments_of, outcome_of
-from evaluators.dialects.values import as_list, string, unwrap
+from evaluators.dialects.values import as_dict, as_list, string, unwrap
 from evaluators.model import JSON, Span
 
 _OUTER = ("ai.generateText", "ai.streamText", "ai.generateObject", "ai.streamObject")
@@ -43,7 +43,11 @@ def _kind(operation: str) -> Kind:
         return "tool"
     if operation in _OUTER:
         return "agent"
-    return "llm" if operation.endswith((".doGenerate", ".doStream")) and "embed" not in operation else "other"
+    return (
+        "llm"
+        if operation.endswith((".doGenerate", ".doStream")) and "embed" not in operation
+        else "other"
+    )
 
 
 def _read_tool(span: Span, facts: Facts) -> None:
@@ -84,8 +88,8 @@ _ANSWERS = frozenset(
 
 def _prompt(value: JSON) -> JSON:
     """`{"system", "prompt"}` is a question in one text."""
-    inner = unwrap(value)
-    if isinstance(inner, dict) and isinstance(inner.get("prompt"), str):
+    inner = as_dict(unwrap(value))
+    if isinstance(inner.get("prompt"), str):
         messages: list[JSON] = [{"role": "user", "content": inner["prompt"]}]
         if isinstance(inner.get("system"), str):
             messages.insert(0, {"role": "system", "content": inner["system"]})
@@ -99,5 +103,11 @@ def _answer(span: Span) -> JSON:
         text = get(f"{stem}.text") or get(f"{stem}.object")
         calls = as_list(unwrap(get(f"{stem}.toolCalls")))
         if text or calls:
-            return [{"role": "assistant", "content": [{"type": "text", "text": text}], "tool_calls": calls}]
+            return [
+                {
+                    "role": "assistant",
+                    "content": [{"type": "text", "text": text}],
+                    "tool_calls": calls,
+                }
+            ]
     return None
