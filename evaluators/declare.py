@@ -106,7 +106,7 @@ def evaluator(
         if not _NAME.fullmatch(label):
             raise TypeError(f"evaluator `{label}`: a name is lower_snake_case")
         resources, options, annotations, scope = _signature(label, function)
-        needs = tuple(dict.fromkeys(_need(label, *pair) for pair in resources.items()))
+        needs = _needs(label, resources)
         _check_scope(label, scope, needs)
         spec = Spec(
             name=label,
@@ -159,6 +159,13 @@ def _signature(
         else:
             options[parameter.name] = parameter.default
     return resources, options, {key: hints[key] for key in options}, scope
+
+
+def _needs(name: str, resources: Mapping[str, Any]) -> tuple[Need, ...]:
+    found: dict[Need, None] = {}
+    for parameter, kind in resources.items():
+        found[_need(name, parameter, kind)] = None
+    return tuple(found)
 
 
 def _need(name: str, parameter: str, kind: Any) -> Need:

@@ -227,6 +227,8 @@ class Score:
     evidence: tuple[str, ...] = ()
     """Span ids."""
     assumed: float | None = None
+    success: bool | None = None
+    """None: score >= threshold. Set where a document defines success otherwise."""
     state: Literal["scored", "measured", "not_applicable"] = "scored"
     truncated: str | None = None
     """What was left out of the metadata for size; None = nothing."""

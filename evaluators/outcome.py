@@ -68,7 +68,9 @@ def _unscored(configured: Configured, score: Score, **more: Any) -> Outcome:
 
 def _scored(configured: Configured, score: Score, value: float, **more: Any) -> Outcome:
     threshold = configured.threshold
-    success = None if threshold is None else value >= threshold
+    success = score.success
+    if success is None and threshold is not None:
+        success = value >= threshold
     metadata = score.metadata
     if configured.spec.verdict_in_metadata:
         metadata = {**metadata, "threshold": threshold, "success": success}

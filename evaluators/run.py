@@ -11,7 +11,7 @@ from evaluators.formulas.text import clip
 from evaluators.model import Failure, Outcome, Previous, Session, Trace, Turn
 from evaluators.outcome import failed, failure_of, not_applicable, settle
 from evaluators.plan import Configured, Plan, Settings, make_plan, needs_history, signals_of
-from evaluators.resources import WINDOW, Embedder, History, Running, Vector
+from evaluators.resources import WINDOW, Block, Embedder, History, Running, Vector
 
 __all__ = [
     "Configured",
@@ -20,6 +20,7 @@ __all__ = [
     "Settings",
     "make_plan",
     "needs_history",
+    "score_judged",
     "score_trace",
 ]
 
@@ -72,6 +73,17 @@ def _score(configured: Configured, trace: Trace, resources: Mapping[str, object]
     except Exception as error:  # noqa: BLE001 - one evaluator's fault is its own outcome
         return failed(configured, failure_of(error), **more)
     return settle(configured, score, **more)
+
+
+def score_judged(
+    configured: Configured, subject: Trace | Session, answers: Mapping[str, Block]
+) -> Outcome:
+    """The outcome of a judged evaluator, given the judge's answer for each block it declares (by parameter name)."""
+    try:
+        score = configured.spec.function(subject, **answers, **configured.options)
+    except Exception as error:  # noqa: BLE001 - one evaluator's fault is its own outcome
+        return failed(configured, failure_of(error))
+    return settle(configured, score)
 
 
 _SOURCE: Mapping[object, str] = {

@@ -49,8 +49,11 @@ def first_error(text: str, instance: JSON, *, trusted: bool = False) -> str | No
 
 @lru_cache(maxsize=256)
 def _validator(text: str, *, trusted: bool) -> _Validator | None:
-    schema = json.loads(text)
-    if type(schema) not in (dict, bool):
+    schema: JSON = json.loads(text)
+    if type(schema) not in (
+        dict,
+        bool,
+    ):  # not isinstance: that would narrow Any to a half-known dict
         return None
     # jsonschema's own types do not say that a boolean is a schema.
     known = cast("Any", validators)

@@ -2,10 +2,26 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from evaluators.declare import evaluator
 from evaluators.formulas.calls import bounded, brief, left_out, span_ids
 from evaluators.formulas.schemas import Unjudgeable, argument_error
 from evaluators.model import JSON, Score, ToolCall, Trace
+from evaluators.resources import Block
+
+
+class CallVerdict(Block, frozen=True, kw_only=True):
+    """Whether one call's arguments address the task."""
+
+    verdict: Literal["yes", "no"]
+    reason: str | None = None
+
+
+class Arguments(Block, frozen=True, kw_only=True):
+    """Were the arguments of each tool call right for the user's task? One verdict per tool call, in call order."""
+
+    verdicts: tuple[CallVerdict, ...]
 
 
 @evaluator(version="1", verdict_in_metadata=True)
@@ -47,3 +63,37 @@ def _judged(trace: Trace) -> list[tuple[ToolCall, str | None]]:
 
 def _verdict(error: str | None) -> JSON:
     return {"verdict": "yes" if error is None else "no", "reason": error}
+
+
+NO_REASON = "No reason provided"
+
+
+@evaluator(version="1", name="argument_correctness", verdict_in_metadata=True)
+def judged_argument_correctness(trace: Trace, *, arguments: Arguments) -> Score:
+    """Share of tool calls whose arguments address the task, as a judge sees them.
+
+    Raises:
+        ValueError: The judge gave more or fewer verdicts than there are calls.
+    """
+    verdicts, calls = arguments.verdicts, trace.tool_calls
+    metadata: dict[str, JSON] = {"user_input": brief(trace.input), "verdicts": []}
+    if not calls:
+        return Score.assume(1.0, "the trace called no tools", metadata)
+    if len(verdicts) != len(calls):
+        raise ValueError(f"{len(verdicts)} verdicts for {len(calls)} tool calls")
+    wrong = [call for call, each in zip(calls, verdicts, strict=True) if each.verdict == "no"]
+    every = [{"verdict": each.verdict, "reason": each.reason} for each in verdicts]
+    kept = bounded(every)
+    return Score(
+        value=1 - len(wrong) / len(calls),
+        explanation=_why(verdicts),
+        metadata={**metadata, "verdicts": kept},
+        evidence=span_ids(wrong),
+        truncated=left_out("verdicts", kept, every),
+    )
+
+
+def _why(verdicts: tuple[CallVerdict, ...]) -> str:
+    reasons = [each.reason or NO_REASON for each in verdicts if each.verdict == "no"]
+    told = f"{len(reasons)} of {len(verdicts)} calls had wrong arguments"
+    return f"{told}: {'; '.join(reasons)}" if reasons else told

@@ -10,6 +10,7 @@ from evaluators.declare import evaluator
 from evaluators.formulas.calls import failures, named, repeats, span_ids
 from evaluators.formulas.text import clip
 from evaluators.model import Score, Trace
+from evaluators.resources import Block, UnitInterval
 
 _HEDGE = re.compile(
     r"\b(?:i(?:'m| am|’m) (?:not (?:entirely |quite |completely )?sure|afraid|sorry|unable)"  # noqa: RUF001
@@ -27,6 +28,18 @@ class _Doubt:
     cost: float
     told: str
     spans: tuple[str, ...] = ()
+
+
+class Decisiveness(Block, frozen=True, kw_only=True):
+    """Were the agent's actions decisive, appropriate, consistent and well-founded?
+
+    Signs against it: hedging, contradictions, needless retries, vague output, identical repeated calls, abandoned
+    strategies. 1 = fully confident; 0.75 = minor hesitation; 0.5 = noticeable indecision; 0.25 = significant
+    uncertainty; 0 = contradictory throughout.
+    """
+
+    confidence: UnitInterval
+    reason: str | None = None
 
 
 @evaluator(version="1", verdict_in_metadata=True)
@@ -77,3 +90,9 @@ def _answer_doubts(trace: Trace) -> Iterator[_Doubt]:
             yield _Doubt(cost=0.5, told="no final answer")
     elif found := _HEDGE.search(clip(trace.output)):
         yield _Doubt(cost=0.25, told=f"the answer hedges or gives up: `{found.group()}`")
+
+
+@evaluator(version="1", name="confidence", verdict_in_metadata=True)
+def judged_confidence(trace: Trace, *, decisiveness: Decisiveness) -> Score:
+    """How decisive and well-founded the agent's actions were, as a judge sees it."""
+    return Score(value=decisiveness.confidence, explanation=decisiveness.reason)

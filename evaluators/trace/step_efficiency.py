@@ -5,6 +5,17 @@ from __future__ import annotations
 from evaluators.declare import evaluator
 from evaluators.formulas.calls import brief, repeats, span_ids
 from evaluators.model import Score, Trace
+from evaluators.resources import Block, Extraction, UnitInterval
+
+
+class Efficiency(Block, frozen=True, kw_only=True):
+    """Was the task done with as few actions as it needs?
+
+    1 = minimal; 0.75 = one redundant step; 0.5 = several; 0.25 = mostly redundant or speculative; 0 = nothing useful.
+    """
+
+    score: UnitInterval
+    reason: str | None = None
 
 
 @evaluator(version="1", verdict_in_metadata=True)
@@ -21,4 +32,16 @@ def step_efficiency(trace: Trace) -> Score:
         f" {len(again)} repeated an earlier one",
         metadata={"task": brief(trace.input)},
         evidence=span_ids(wasted),
+    )
+
+
+@evaluator(version="1", name="step_efficiency", verdict_in_metadata=True)
+def judged_step_efficiency(
+    trace: Trace, *, extraction: Extraction, efficiency: Efficiency
+) -> Score:
+    """How minimal the agent's actions were, as a judge sees it."""
+    return Score(
+        value=efficiency.score,
+        explanation=efficiency.reason,
+        metadata={"task": extraction.task},
     )

@@ -6,6 +6,18 @@ from evaluators.declare import evaluator
 from evaluators.formulas.calls import bounded, brief, left_out, named, repeats, span_ids, unknown
 from evaluators.formulas.schemas import Unjudgeable, argument_error
 from evaluators.model import JSON, Score, ToolCall, Trace
+from evaluators.resources import Block, UnitInterval
+
+
+class Selection(Block, frozen=True, kw_only=True):
+    """Were the right tools chosen for the user's goal?
+
+    Lower the score for over-selection (unnecessary or redundant tools), under-selection (useful ones ignored) and
+    mis-selection (wrong ones). 1 = appropriate and sufficient; 0 = entirely wrong.
+    """
+
+    score: UnitInterval
+    reason: str | None = None
 
 
 @evaluator(version="1", verdict_in_metadata=True)
@@ -70,3 +82,15 @@ def _metadata(trace: Trace) -> tuple[dict[str, JSON], str | None]:
         "available_tools": available,
     }
     return metadata, "; ".join(filter(None, missing)) or None
+
+
+@evaluator(version="1", name="tool_correctness", verdict_in_metadata=True)
+def judged_tool_correctness(trace: Trace, *, selection: Selection) -> Score:
+    """Whether the agent chose the right tools, as a judge sees it."""
+    metadata, truncated = _metadata(trace)
+    return Score(
+        value=selection.score,
+        explanation=selection.reason,
+        metadata=metadata,
+        truncated=truncated,
+    )

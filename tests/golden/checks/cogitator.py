@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
-from evaluators.formulas import distribution
-from evaluators.model import Session, Tokens, Turn
-from evaluators.run import SessionScorer, make_plan
+from evaluators.declare import declared, evaluator
+from evaluators.formulas import distribution, strings
+from evaluators.formulas.bounds import clamp
+from evaluators.model import Score, Session, Tokens, Trace, Turn
+from evaluators.prompts.answers import AnswerError, read_rating
+from evaluators.registry import Registry
+from evaluators.run import SessionScorer, make_plan, score_trace
 from tests.golden.checks.compare import close
-from tests.support.evaluating import OURS
+from tests.support.evaluating import OURS, a_trace
 
 
 def aggregate(given: Any, expected: Any, _quirk: str | None) -> None:
@@ -56,3 +61,75 @@ def _turn(number: int, result: Any) -> Turn:
         if usage is None
         else Tokens(input=usage["inputTokens"], output=usage["outputTokens"]),
     )
+
+
+def custom_metric(given: Any, expected: Any, _quirk: str | None) -> None:
+    def returned(trace: Trace) -> Score:
+        """A user's function."""
+        if given["raises"]:
+            raise RuntimeError("a user's fault")
+        return Score(value=given["returned"])
+
+    spec = declared(evaluator(version="1", method="custom")(_typed(returned)))
+    assert spec is not None
+    plan = make_plan(Registry([spec]), {}, embedder=None)
+
+    (outcome,) = score_trace(plan, a_trace())
+
+    if expected["has_error"]:
+        # The reference gives 0; an exception is no score here.
+        assert (outcome.state, outcome.score) == ("failed", None)
+    else:
+        close(outcome.score, expected["score"], tolerance=0.00005)
+        close(clamp(given["returned"]), expected["score"], tolerance=0)
+
+
+def _typed(function: Any) -> Any:
+    # Annotations of a local function are strings; give the decorator the types themselves.
+    function.__annotations__ = {"trace": Trace, "return": Score}
+    return function
+
+
+def string_match(given: Any, expected: Any, _quirk: str | None) -> None:
+    compare = {"exactMatch": strings.exact_match, "contains": strings.contains}[given["metric"]]
+
+    fault = compare(
+        given["output"], given["expected"], case_sensitive=given["case_sensitive"] or False
+    )
+
+    assert (fault is None) == (expected["score"] == 1)
+    assert (fault is not None) == expected["has_details"]
+
+
+def regex(given: Any, expected: Any, quirk: str | None) -> None:
+    fault = strings.regex(given["output"], given["pattern"], given["flags"])
+
+    if given["pattern"] == "^.{1}$" and quirk:
+        assert fault is None  # a character is a character, also outside the basic plane
+        return
+    assert (fault is None) == (expected["score"] == 1)
+    assert (fault is not None) == expected["has_details"]
+
+
+def json_schema(given: Any, expected: Any, _quirk: str | None) -> None:
+    fault = strings.json_schema(given["output"], given["json_schema"])
+
+    assert (None if fault is None else fault[0]) == expected["failure"]
+    assert (fault is None) == (expected["score"] == 1)
+
+
+def judge_parsing(given: Any, expected: Any, quirk: str | None) -> None:
+    rating = None
+    if not given["judge_raises"]:
+        with suppress(AnswerError):
+            rating = read_rating(given["judge_output"])
+
+    if expected["kind"] != "parsed":
+        assert rating is None  # failed, where the reference records 0
+    elif quirk == "first_number_in_prose_is_taken":
+        assert rating is None or rating.score != expected["score"]
+    else:
+        assert rating is not None
+        assert rating.score == expected["score"]
+        if expected["reasoning"] is not None:
+            assert rating.reasoning == expected["reasoning"]

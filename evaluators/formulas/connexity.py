@@ -1,0 +1,164 @@
+"""A conversation's verdict from criteria, weights and a judge's scores (Connexity).
+
+A block that breaks its schema fails the verdict: it has no score then, where the reference reports 0.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from evaluators.formulas.criteria import BY_NAME, CRITERIA, LABELS, Criterion
+from evaluators.model import JSON
+
+PASS_THRESHOLD = 75.0
+
+
+class VerdictError(ValueError):
+    """The selection is not valid, or the judge's answer breaks its schema; the message names the criterion."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CriterionScore:
+    """What the judge gave for one criterion."""
+
+    metric: str
+    score: int
+    """0 to 5; a binary one is 5 or 0."""
+    label: str
+    weight: float
+    is_binary: bool
+    tier: str
+    justification: str
+    failure_code: str | None
+    turns: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """The document's outcome of a conversation."""
+
+    overall_score: float
+    """0 to 100, two decimals."""
+    passed: bool
+    metric_scores: tuple[CriterionScore, ...]
+
+
+def resolve_weights(
+    selection: Sequence[tuple[str, float | None]] | None,
+) -> tuple[tuple[Criterion, float], ...]:
+    """The selected criteria in order with weights that sum to 1; none selected = the eight defaults.
+
+    Raises:
+        VerdictError: An id is unknown or named twice, a weight is negative or missing where there is no default, or
+            they sum to nothing.
+    """
+    if not selection:
+        selection = [(each.name, None) for each in CRITERIA if each.include_in_defaults]
+    chosen: dict[str, float] = {}
+    for name, weight in selection:
+        if name not in BY_NAME:
+            raise VerdictError(f"unknown metric `{name}`")
+        if name in chosen:
+            raise VerdictError(f"metric `{name}` is selected twice")
+        chosen[name] = _weight(BY_NAME[name], weight)
+    total = math.fsum(chosen.values())
+    if total <= 0:
+        raise VerdictError("the weights must sum to a positive number")
+    return tuple((BY_NAME[name], weight / total) for name, weight in chosen.items())
+
+
+def _weight(criterion: Criterion, weight: float | None) -> float:
+    if weight is None:
+        if not criterion.include_in_defaults:
+            raise VerdictError(f"metric `{criterion.name}` needs an explicit weight")
+        return criterion.default_weight
+    if not 0 <= weight < math.inf:
+        raise VerdictError(f"metric `{criterion.name}`: the weight must not be negative")
+    return weight
+
+
+def verdict(
+    answer: JSON,
+    criteria: Sequence[tuple[Criterion, float]],
+    *,
+    pass_threshold: float = PASS_THRESHOLD,
+) -> Verdict:
+    """What a judge's answer, one block per criterion id, amounts to.
+
+    Raises:
+        VerdictError: A block is missing or breaks its schema.
+    """
+    if not isinstance(answer, dict):
+        raise VerdictError("the answer is no object")
+    blocks = cast("dict[str, JSON]", answer)
+    scores = tuple(_score(each, weight, blocks.get(each.name)) for each, weight in criteria)
+    overall = round(100 * math.fsum(each.weight * each.score / 5 for each in scores), 2)
+    return Verdict(overall_score=overall, passed=overall >= pass_threshold, metric_scores=scores)
+
+
+def outcomes(answer: JSON, statements: Sequence[str] | None) -> list[JSON] | None:
+    """The judge's word on expected outcomes: reported, never scored; None when none were expected."""
+    given = answer.get("expected_outcomes") if isinstance(answer, dict) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+    if not statements or not isinstance(given, list):
+        return None
+    every = [each for each in cast("list[JSON]", given) if isinstance(each, dict)]
+    return [
+        {key: each.get(key) for key in ("statement", "passed", "justification")} for each in every
+    ]
+
+
+def _score(criterion: Criterion, weight: float, block: JSON) -> CriterionScore:
+    if not isinstance(block, dict):
+        raise VerdictError(f"`{criterion.name}`: the answer lacks it")
+    fields = cast("Mapping[str, JSON]", block)
+    justification = fields.get("justification")
+    code = fields.get("failure_code")
+    if not isinstance(justification, str):
+        raise VerdictError(f"`{criterion.name}`: the justification is no text")
+    if code is not None and not isinstance(code, str):
+        raise VerdictError(f"`{criterion.name}`: the failure code is no text")
+    score, label = _binary(criterion, fields) if criterion.is_binary else _scored(criterion, fields)
+    return CriterionScore(
+        metric=criterion.name,
+        score=score,
+        label=label,
+        weight=weight,
+        is_binary=criterion.is_binary,
+        tier=criterion.tier,
+        justification=justification,
+        failure_code=code or None,
+        turns=_turns(criterion, fields.get("turns")),
+    )
+
+
+def _binary(criterion: Criterion, fields: Mapping[str, JSON]) -> tuple[int, str]:
+    passed = fields.get("passed")
+    if not isinstance(passed, bool):
+        raise VerdictError(f"`{criterion.name}`: `passed` must be true or false")
+    return (5, "pass") if passed else (0, "fail")
+
+
+def _scored(criterion: Criterion, fields: Mapping[str, JSON]) -> tuple[int, str]:
+    score = min(5, max(0, _integer(criterion, "score", fields.get("score"))))
+    return score, LABELS[score]
+
+
+def _turns(criterion: Criterion, turns: JSON) -> tuple[int, ...]:
+    if turns is None:
+        return ()
+    if not isinstance(turns, list):
+        raise VerdictError(f"`{criterion.name}`: `turns` is no list")
+    return tuple(_integer(criterion, "turns", turn) for turn in cast("list[JSON]", turns))
+
+
+def _integer(criterion: Criterion, field: str, value: JSON) -> int:
+    """Truncated toward zero; integer text is accepted, true and false are not numbers."""
+    if not isinstance(value, bool):
+        try:
+            return int(value)
+        except (TypeError, ValueError, OverflowError):
+            pass
+    raise VerdictError(f"`{criterion.name}`: `{field}` is no integer")

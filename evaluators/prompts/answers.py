@@ -1,0 +1,147 @@
+"""Reading a judge's answer: tolerant of what stands around it, strict about what it says."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TypeVar
+
+import msgspec
+
+from evaluators.formulas.bounds import clamp
+from evaluators.model import JSON
+from evaluators.resources import Block
+
+B = TypeVar("B", bound=Block)
+
+_THINKING = re.compile(r"<(think|thinking|reasoning)>.*?</\1>", re.DOTALL | re.IGNORECASE)
+_FENCE = re.compile(r"^```[^\n]*\n(.*)```\s*$", re.DOTALL)
+
+
+class AnswerError(ValueError):
+    """The judge's text holds no answer, or more than one, or one that breaks its schema."""
+
+
+def read_block(raw: str, kind: type[B]) -> B:
+    """The one JSON object of the text as a block; numbers may come as text, nothing else is coerced.
+
+    Raises:
+        AnswerError: There is none, or several, or a field is missing, of a wrong type or out of range.
+    """
+    try:
+        block = msgspec.convert(_object(raw), kind, strict=False)
+    except msgspec.ValidationError as error:
+        raise AnswerError(str(error)) from error
+    if any(isinstance(value, float) and not math.isfinite(value) for value in _values(block)):
+        raise AnswerError("a number is not finite")
+    return block
+
+
+def _values(block: Block) -> Iterator[object]:
+    return (getattr(block, name) for name in block.__struct_fields__)
+
+
+def _object(raw: str) -> JSON:
+    text = _bare(raw)
+    whole = _json(text)
+    if isinstance(whole, dict):
+        return whole  # pyright: ignore[reportUnknownVariableType] - JSON from a model
+    if whole is not _NOT_JSON:
+        raise AnswerError("the answer is JSON, but no object")
+    found = list(_objects(text))
+    if len(found) != 1:
+        raise AnswerError(f"the answer holds {len(found)} JSON objects")
+    return found[0]
+
+
+def _bare(raw: str) -> str:
+    text = _THINKING.sub("", raw).strip().lstrip("\ufeff").strip()
+    fenced = _FENCE.match(text)
+    return fenced.group(1).strip() if fenced else text
+
+
+_NOT_JSON = object()
+
+
+def _json(text: str) -> JSON:
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError):
+        return _NOT_JSON
+
+
+def _objects(text: str) -> Iterator[JSON]:
+    """Every outermost JSON object in a text."""
+    decoder = json.JSONDecoder()
+    start = text.find("{")
+    while start >= 0:
+        try:
+            value, end = decoder.raw_decode(text, start)
+        except (ValueError, RecursionError):
+            end = start + 1
+        else:
+            yield value
+        start = text.find("{", end)
+
+
+# --- Cogitator's judges: {score, reasoning}, or a score in prose -------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rating:
+    """A score in [0, 1] and why."""
+
+    score: float
+    reasoning: str | None = None
+
+
+_VALUE = r"(0(?:\.\d+)?|1(?:\.0+)?)(?![\w%/]|[.,]\d)"
+_LABELLED = re.compile(
+    rf"\b(?:score|overall|rating|verdict)\b[^\w\n-]*(?:(?:is|of|=)\s+)?{_VALUE}", re.I | re.A
+)
+_LEADING = re.compile(rf"^{_VALUE}", re.A)
+_NUMBER = re.compile(r"-?\d+(?:[.,]\d+)*%?(?:/\d+)?", re.A)
+_SCALE = re.compile(r"\bout of 1(?:\.0+)?\b", re.I | re.A)
+
+
+def read_rating(raw: str) -> Rating:
+    """Cogitator's reading of a judge: JSON first, then a labelled, leading or only number from 0 to 1 in prose.
+
+    A JSON object's score is clamped to [0, 1]. Its reference takes the first 0 or 1 of any prose; we do not.
+
+    Raises:
+        AnswerError: There is no such score, or more than one could be meant.
+    """
+    text = _bare(raw)
+    value = _json(text)
+    if value is not _NOT_JSON:
+        return _rating(value)
+    return Rating(score=_in_prose(text))
+
+
+def _rating(value: JSON) -> Rating:
+    score = value.get("score") if isinstance(value, dict) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+    if isinstance(score, bool) or not isinstance(score, int | float):
+        raise AnswerError("the answer is JSON without a numeric score")
+    reasoning = value.get("reasoning")
+    return Rating(
+        score=clamp(float(score)), reasoning=reasoning if isinstance(reasoning, str) else None
+    )
+
+
+def _in_prose(text: str) -> float:
+    labelled = _LABELLED.findall(text)
+    if labelled:
+        return float(labelled[-1])
+    leading = _LEADING.match(text)
+    if leading:
+        return float(leading.group(1))
+    numbers = _NUMBER.findall(_SCALE.sub("", text))
+    if len(numbers) == 1 and re.fullmatch(r"0(?:\.\d+)?|1(?:\.0+)?", numbers[0], re.A):
+        alone = re.search(rf"(?<![\w.]){re.escape(numbers[0])}(?!\w)", text, re.A)
+        if alone:
+            return float(numbers[0])
+    raise AnswerError("no labelled score from 0 to 1")

@@ -1,0 +1,27 @@
+"""Plan quality (PandaProbe): was the agent's plan a good one?"""
+
+from __future__ import annotations
+
+from evaluators.declare import evaluator
+from evaluators.model import JSON, Score, Trace
+from evaluators.resources import Block, Extraction, UnitInterval
+
+
+class Quality(Block, frozen=True, kw_only=True):
+    """How good is the plan itself, whether or not it was followed?
+
+    Judge completeness, coherence, optimality, level of detail and alignment with the task. 1 = excellent; 0.75 = minor
+    flaws; 0.5 = adequate with notable gaps; 0.25 = significant issues; 0 = does not address the task.
+    """
+
+    score: UnitInterval
+    reason: str | None = None
+
+
+@evaluator(version="1", verdict_in_metadata=True)
+def plan_quality(trace: Trace, *, extraction: Extraction, quality: Quality) -> Score:
+    """How good the agent's plan was, whether or not it was followed."""
+    metadata: dict[str, JSON] = {"task": extraction.task, "plan": list(extraction.plan)}
+    if not extraction.plan:
+        return Score.assume(1.0, "the trace shows no plan", metadata)
+    return Score(value=quality.score, explanation=quality.reason, metadata=metadata)

@@ -1,0 +1,81 @@
+"""Connexity's judge."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+import msgspec
+import pytest
+
+from evaluators.formulas import connexity, criteria
+from tests.golden.checks.compare import close
+
+
+def registry(_given: Any, expected: Any, _quirk: str | None) -> None:
+    listing = criteria.available_metrics()
+
+    mine = [
+        {
+            "name": each.name,
+            "tier": each.tier,
+            "default_weight": each.default_weight,
+            "score_type": each.score_type,
+            "include_in_defaults": each.include_in_defaults,
+            "has_rubric": bool(each.rubric),
+        }
+        for each in criteria.CRITERIA
+    ]
+    close({"metrics": mine, "count": listing["count"]}, expected, tolerance=0)
+
+
+def weights(given: Any, expected: Any, _quirk: str | None) -> None:
+    chosen = (given["config"] or {}).get("metrics")
+
+    if "error" in expected:
+        with pytest.raises(connexity.VerdictError):
+            connexity.resolve_weights(_selection(chosen))
+        return
+    resolved = connexity.resolve_weights(_selection(chosen))
+
+    mine = [{"metric": each.name, "weight": weight} for each, weight in resolved]
+    close(mine, expected["resolved"], tolerance=1e-12)
+
+
+def verdict(given: Any, expected: Any, quirk: str | None) -> None:
+    failing = expected.get("judge_failed", True) or quirk == "duplicate_selection_kept"
+    lenient = quirk == "lenient_coercion" and "true" in given["judge_output"]
+    if failing or lenient:
+        # No score, where the reference reports 0, crashes, counts twice or takes true for 1.
+        with pytest.raises((connexity.VerdictError, msgspec.DecodeError)):
+            _verdict(given)
+        return
+
+    mine = _verdict(given)
+
+    assert mine.passed == expected["passed"]
+    close(mine.overall_score, expected["overall_score"], tolerance=0.005)
+    scores = [asdict(each) for each in mine.metric_scores]
+    for score in scores:
+        score.pop("justification")
+    close(scores, expected["metric_scores"], tolerance=1e-12)
+    answer = msgspec.json.decode(given["judge_output"])
+    told = connexity.outcomes(answer, given["expected_outcomes"])
+    seen = told and [{"statement": each["statement"], "passed": each["passed"]} for each in told]
+    assert seen == expected["expected_outcomes"]
+
+
+def _verdict(given: Any) -> connexity.Verdict:
+    resolved = connexity.resolve_weights(_selection(given["metrics"]))
+    if given["judge_raises"]:
+        raise connexity.VerdictError("the call failed")
+    threshold = given["pass_threshold"]
+    return connexity.verdict(
+        msgspec.json.decode(given["judge_output"]),
+        resolved,
+        pass_threshold=connexity.PASS_THRESHOLD if threshold is None else threshold,
+    )
+
+
+def _selection(chosen: Any) -> list[tuple[str, float | None]] | None:
+    return chosen and [(each["metric"], each.get("weight")) for each in chosen]
