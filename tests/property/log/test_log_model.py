@@ -1,0 +1,273 @@
+"""Whatever is written, committed, released and reopened: a log holds what a dictionary says it holds."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from collector.log.disk import DiskLog
+from collector.log.memory import MemoryLog
+from collector.log.port import (
+    CLOSINGS,
+    COMPACTED,
+    SESSIONS,
+    SIGNALS,
+    SPANS,
+    TRACES,
+    Commit,
+    Log,
+    New,
+    Position,
+)
+from collector.telemetry import Telemetry
+from tests.support.log_contract import assigned
+from tests.support.ticking import SetClock
+
+PARTITIONS = 2
+TOPICS = (SPANS, CLOSINGS, TRACES, SESSIONS, SIGNALS)
+GROUPS = {
+    SPANS: frozenset({"assembly"}),
+    TRACES: frozenset({"scoring"}),
+    SIGNALS: frozenset({"sink.a", "sink.b"}),
+}
+HOLDERS = [(group, topic) for topic, groups in GROUPS.items() for group in sorted(groups)]
+
+Place = tuple[str, int]
+
+
+@dataclass(frozen=True)
+class Write:
+    topic: str
+    partition: int
+    key: int
+    size: int
+    """-1: a tombstone, on compacted topics."""
+
+
+@dataclass(frozen=True)
+class Put:
+    """One call: records and at most one commit."""
+
+    writes: tuple[Write, ...]
+    holder: tuple[str, str] | None
+    partition: int
+    offset: int
+    marks: int | None
+
+
+@dataclass(frozen=True)
+class Release:
+    offset: int
+    partition: int
+
+
+@dataclass(frozen=True)
+class Reopen:
+    jump: float
+    """By how much the clock has moved meanwhile."""
+
+
+Step = Put | Release | Reopen
+
+write_steps = st.builds(
+    Write,
+    st.sampled_from(TOPICS),
+    st.integers(0, PARTITIONS - 1),
+    st.integers(0, 4),
+    st.sampled_from([-1, 0, 10, 2030, 4060, 4070, 9000, 50_000]),
+)
+put_steps = st.builds(
+    Put,
+    st.lists(write_steps, max_size=6).map(tuple),
+    st.none() | st.sampled_from(HOLDERS),
+    st.integers(0, PARTITIONS - 1),
+    st.integers(0, 12),
+    st.none() | st.integers(0, 12),
+)
+steps = st.lists(
+    st.one_of(
+        put_steps,
+        put_steps,
+        st.builds(Release, st.integers(0, 12), st.integers(0, PARTITIONS - 1)),
+        st.builds(Reopen, st.sampled_from([-500.0, 0.0, 1.5])),
+    ),
+    max_size=25,
+)
+
+
+@dataclass
+class Model:
+    records: dict[Place, dict[int, tuple[bytes, bytes]]] = field(
+        default_factory=dict[Place, dict[int, tuple[bytes, bytes]]]
+    )
+    nexts: dict[Place, int] = field(default_factory=dict[Place, int])
+    commits: dict[tuple[str, str, int], tuple[int, int | None]] = field(
+        default_factory=dict[tuple[str, str, int], tuple[int, int | None]]
+    )
+
+    def put(self, records: Sequence[New], commit: Commit | None) -> list[Position]:
+        positions = [self._append(record) for record in records]
+        if commit is not None:
+            self._commit(commit)
+        self._trim()
+        return positions
+
+    def release(self, position: Position) -> None:
+        self.records.get(position[:2], {}).pop(position.offset, None)
+
+    def _append(self, new: New) -> Position:
+        assert new.partition is not None
+        place = (new.topic, new.partition)
+        held = self.records.setdefault(place, {})
+        offset = self.nexts.get(place, 0)
+        self.nexts[place] = offset + 1
+        if new.topic in COMPACTED:
+            for old in [o for o, (key, _) in held.items() if key == new.key]:
+                del held[old]
+        if isinstance(new.value, bytes):
+            held[offset] = (new.key, new.value)
+        return Position(*place, offset)
+
+    def _commit(self, commit: Commit) -> None:
+        at = (commit.group, commit.topic, commit.partition)
+        offset, marks = self.commits.get(at, (-1, None))
+        if commit.offset >= offset:
+            if commit.marks is not None:
+                marks = max(commit.marks, marks or 0)
+            self.commits[at] = (commit.offset, marks)
+
+    def _trim(self) -> None:
+        for partition in range(PARTITIONS):
+            for topic in (SPANS, SIGNALS):
+                low = min(
+                    self.commits.get((g, topic, partition), (0, None))[0] for g in GROUPS[topic]
+                )
+                self._cut((topic, partition), low)
+            marks = self.commits.get(("assembly", SPANS, partition), (0, None))[1]
+            self._cut((CLOSINGS, partition), marks or 0)
+
+    def _cut(self, place: Place, low: int) -> None:
+        held = self.records.get(place, {})
+        for offset in [o for o in held if o < low]:
+            del held[offset]
+
+
+Open = Callable[[], Awaitable[Log]]
+
+
+def news(step: Put) -> list[New]:
+    return [
+        New(
+            topic=write.topic,
+            key=b"k%d" % write.key,
+            value=_value(write, n),
+            partition=write.partition,
+        )
+        for n, write in enumerate(step.writes)
+    ]
+
+
+def _value(write: Write, n: int) -> bytes | None:
+    if write.size < 0:
+        return None if write.topic in COMPACTED else b""
+    return (b"%d" % n * write.size)[: write.size]
+
+
+async def compare(log: Log, model: Model) -> None:
+    await log.write([])  # what was released goes with the next transaction
+    for topic in TOPICS:
+        for partition in range(PARTITIONS):
+            records = [record async for record in log.replay(topic, partition)]
+            expected = model.records.get((topic, partition), {})
+            assert {r.position.offset: (r.key, r.value) for r in records} == expected
+            assert [r.position.offset for r in records] == sorted(expected)
+            times = [r.time for r in records]
+            assert times == sorted(times)
+    for group, topic in HOLDERS:
+        reader = log.read(group, topic)
+        for partition, mine in (await assigned(reader)).items():
+            stored = model.commits.get((group, topic, partition), (None, None))
+            assert (mine.offset, mine.marks) == stored
+        await reader.close()
+
+
+async def run(script: Sequence[Step], open_log: Open, clock: SetClock, *, durable: bool) -> None:
+    model = Model()
+    log = await open_log()
+    newest = 0.0
+    try:
+        for step in script:
+            clock.now += 0.25
+            if isinstance(step, Put):
+                commit = _commit(step)
+                written = await log.write(news(step), [commit] if commit else [])
+                assert list(written) == model.put(news(step), commit)
+            elif isinstance(step, Release):
+                position = Position(SPANS, step.partition, step.offset)
+                log.release([position])
+                model.release(position)
+                await log.write([])
+            elif durable:
+                await compare(log, model)
+                await log.close()
+                clock.now += step.jump
+                log = await open_log()
+                newest = await _newest(log, newest)
+        await compare(log, model)
+    finally:
+        await log.close()
+
+
+async def _newest(log: Log, newest: float) -> float:
+    """Write a record and check that log time went on."""
+    (position,) = await log.write([New(topic="windows", key=b"w", value=b"w")])
+    record = await log.get(position)
+    assert record is not None
+    assert record.time >= newest
+    return record.time
+
+
+def _commit(step: Put) -> Commit | None:
+    if step.holder is None:
+        return None
+    group, topic = step.holder
+    marks = step.marks if topic == SPANS else None
+    return Commit(
+        group=group, topic=topic, partition=step.partition, offset=step.offset, marks=marks
+    )
+
+
+@settings(max_examples=60, deadline=None)
+@given(steps)
+def test_the_memory_log_holds_what_the_model_holds(script: Sequence[Step]) -> None:
+    clock = SetClock()
+
+    async def open_log() -> Log:
+        return MemoryLog(clock=clock, partitions=PARTITIONS, groups=GROUPS)
+
+    asyncio.run(run(script, open_log, clock, durable=False))
+
+
+@settings(max_examples=60, deadline=None)
+@given(steps)
+def test_the_disk_log_holds_what_the_model_holds(script: Sequence[Step]) -> None:
+    clock = SetClock()
+    with tempfile.TemporaryDirectory() as folder:
+
+        async def open_log() -> Log:
+            return await DiskLog.open(
+                Path(folder),
+                max_size=64 << 20,
+                clock=clock,
+                telemetry=Telemetry(),
+                groups=GROUPS,
+                partitions=PARTITIONS,
+            )
+
+        asyncio.run(run(script, open_log, clock, durable=True))
