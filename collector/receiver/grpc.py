@@ -60,7 +60,7 @@ class GrpcServer:
         self._host = host
         self._port = port
         self._tls = tls
-        self._options = options(max_request) + list(extra_options)
+        self._options = list((dict(options(max_request)) | dict(extra_options)).items())
         self._health: Health | None = None
         self._server: grpc.aio.Server | None = None
 

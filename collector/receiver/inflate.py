@@ -16,6 +16,7 @@ Inflate: TypeAlias = Callable[[bytes, int], bytes]
 """Body and limit to plain body. Raises TooLarge, Undecodable."""
 
 _GZIP_MAGIC = b"\x1f\x8b"
+_MAX_MEMBERS = 64  # each one copies what is left: many tiny ones would cost the square of the body
 _GZIP, _ZLIB, _RAW = 31, 15, -15  # zlib's wbits
 
 
@@ -27,10 +28,12 @@ def identity(body: bytes, limit: int) -> bytes:
 
 
 def gunzip(body: bytes, limit: int) -> bytes:
-    """Gzip, also of several members."""
+    """Gzip, also of a few members."""
     parts: list[bytes] = []
     rest = body
     while rest:
+        if len(parts) == _MAX_MEMBERS:
+            raise Undecodable(f"the body has more than {_MAX_MEMBERS} gzip members")
         part, rest = _member(rest, limit - sum(map(len, parts)), _GZIP)
         parts.append(part)
     return parts[0] if len(parts) == 1 else b"".join(parts)

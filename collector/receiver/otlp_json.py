@@ -12,7 +12,7 @@ import base64
 import binascii
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn, TypeAlias, cast
 
 from google.protobuf.descriptor import FieldDescriptor
@@ -34,7 +34,7 @@ _BOUNDS = {
 }
 _FLOATS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 _Object: TypeAlias = dict[str, Any]
-_fields: dict[str, dict[str, FieldDescriptor]] = {}
+_fields: dict[str, Mapping[str, FieldDescriptor]] = {}
 
 
 def to_protobuf(body: bytes) -> bytes:
@@ -90,11 +90,13 @@ def _fill(message: Message, values: _Object, path: str, depth: int) -> None:
         _set(message, field, value, where, depth)
 
 
-def _known(message: Message) -> dict[str, FieldDescriptor]:
+def _known(message: Message) -> Mapping[str, FieldDescriptor]:
     descriptor = message.DESCRIPTOR
     found = _fields.get(descriptor.full_name)
     if found is None:
-        found = {field.json_name: field for field in descriptor.fields}
+        # The stubs name two classes for what is one at run time.
+        fields = cast(Sequence[FieldDescriptor], descriptor.fields)
+        found = {field.json_name: field for field in fields}
         _fields[descriptor.full_name] = found
     return found
 

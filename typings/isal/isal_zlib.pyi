@@ -1,6 +1,6 @@
 """Only the members used; isal's own stub leaves arguments untyped."""
 
-class IsalError(OSError): ...
+class IsalError(Exception): ...
 
 class Decompress:
     unused_data: bytes

@@ -1,0 +1,183 @@
+"""A receiver on free ports over a list, and raw clients for it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Iterable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import grpc
+import grpc.aio
+from google.rpc.error_details_pb2 import BadRequest, RetryInfo
+from google.rpc.status_pb2 import Status
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+from collector import config
+from collector.receiver.room import Receiver
+from collector.telemetry import Telemetry
+from tests.support.fake_log import FakeLog
+
+METHOD = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
+
+
+@dataclass(slots=True, kw_only=True)
+class Served:
+    """A running receiver and what is around it."""
+
+    receiver: Receiver
+    log: FakeLog
+    telemetry: Telemetry
+
+    @property
+    def target(self) -> str:
+        return f"127.0.0.1:{self.receiver.grpc_port}"
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.receiver.http_port}/v1/traces"
+
+    def count(self, transport: str, result: str) -> float:
+        """spanwise_spans_received_total of these labels."""
+        labels = {"transport": transport, "result": result}
+        found = self.telemetry.registry.get_sample_value("spanwise_spans_received_total", labels)
+        return found or 0.0
+
+
+@asynccontextmanager
+async def serving(
+    *,
+    max_span: int = 1 << 20,
+    forward: Callable[[bytes], None] | None = None,
+    paths: tuple[str, ...] = ("/v1/traces",),
+    **settings: Any,
+) -> AsyncGenerator[Served]:
+    """A receiver with these settings, stopped at the end."""
+    log, telemetry = FakeLog(), Telemetry()
+    receiver = Receiver(
+        log=log,
+        config=config.Receiver(
+            grpc=config.Grpc(port=0), http=config.Http(port=0, paths=paths), **settings
+        ),
+        max_span=max_span,
+        telemetry=telemetry,
+        clock=lambda: 0.0,
+        forward=forward,
+    )
+    await receiver.start()
+    try:
+        yield Served(receiver=receiver, log=log, telemetry=telemetry)
+    finally:
+        if log.gate is not None:
+            log.gate.set()
+        await receiver.stop(0.5)
+
+
+@dataclass(slots=True, kw_only=True)
+class Said:
+    """What a gRPC call came to."""
+
+    code: grpc.StatusCode
+    message: str = ""
+    body: bytes = b""
+    trailers: dict[str, bytes | str] = field(default_factory=dict[str, bytes | str])
+
+    @property
+    def response(self) -> ExportTraceServiceResponse:
+        return ExportTraceServiceResponse.FromString(self.body)
+
+    @property
+    def rejected(self) -> int:
+        return self.response.partial_success.rejected_spans
+
+    @property
+    def status(self) -> Status:
+        return Status.FromString(_binary(self.trailers["grpc-status-details-bin"]))
+
+    def detail(self, kind: type[RetryInfo] | type[BadRequest]) -> RetryInfo | BadRequest | None:
+        """The detail of this kind in the status, if there is one."""
+        for packed in self.status.details:
+            found = kind()
+            if packed.Unpack(found):
+                return found
+        return None
+
+    @property
+    def delay(self) -> float | None:
+        """The RetryInfo of the trailer that Python reads, in seconds."""
+        raw = self.trailers.get("google.rpc.retryinfo-bin")
+        if raw is None:
+            return None
+        told = RetryInfo.FromString(_binary(raw)).retry_delay
+        return told.seconds + told.nanos / 1e9
+
+
+def _binary(value: bytes | str) -> bytes:
+    assert isinstance(value, bytes)
+    return value
+
+
+async def export(
+    target: str,
+    body: bytes,
+    *,
+    compression: grpc.Compression = grpc.Compression.NoCompression,
+    metadata: Iterable[tuple[str, str]] = (),
+    method: str = METHOD,
+    credentials: grpc.ChannelCredentials | None = None,
+    timeout: float = 20.0,
+) -> Said:
+    """One raw gRPC call on a channel of its own."""
+    options = [("grpc.max_send_message_length", -1), ("grpc.use_local_subchannel_pool", 1)]
+    channel = (
+        grpc.aio.insecure_channel(target, options=options, compression=compression)
+        if credentials is None
+        else grpc.aio.secure_channel(target, credentials, options=options, compression=compression)
+    )
+    async with channel:
+        return await call(channel, body, metadata=metadata, method=method, timeout=timeout)
+
+
+async def call(
+    channel: grpc.aio.Channel,
+    body: bytes,
+    *,
+    metadata: Iterable[tuple[str, str]] = (),
+    method: str = METHOD,
+    timeout: float = 20.0,
+) -> Said:
+    """One raw gRPC call."""
+    export_bytes: Any = channel.unary_unary(method)
+    try:
+        reply: object = await export_bytes(body, metadata=tuple(metadata), timeout=timeout)
+    except grpc.aio.AioRpcError as error:
+        trailers = {str(key): value for key, value in error.trailing_metadata() or ()}
+        return Said(code=error.code(), message=error.details() or "", trailers=trailers)
+    assert isinstance(reply, bytes)
+    return Said(code=grpc.StatusCode.OK, body=reply)
+
+
+async def until(claim: Callable[[], bool], *, within: float = 10.0) -> None:
+    """Wait for something that another task brings about."""
+    async with asyncio.timeout(within):
+        while not claim():  # noqa: ASYNC110 - what is watched has no event
+            await asyncio.sleep(0.005)
+
+
+def sdk_spans(count: int, *, service: str = "bot") -> list[ReadableSpan]:
+    """Finished spans of one trace, as the Python SDK makes them."""
+    memory = InMemorySpanExporter()
+    provider = TracerProvider(resource=Resource({"service.name": service}), shutdown_on_exit=False)
+    provider.add_span_processor(SimpleSpanProcessor(memory))
+    tracer = provider.get_tracer("tests")
+    with tracer.start_as_current_span("root"):
+        for number in range(count - 1):
+            with tracer.start_as_current_span(f"step {number}"):
+                pass
+    provider.shutdown()
+    return list(memory.get_finished_spans())
