@@ -1,9 +1,9 @@
 """The few bytes of OTLP spans that the hot path needs, read without decoding attributes.
 
-A request is parsed with a cut-down schema whose spans are `repeated bytes`; everything the schema does not name
-(resource, scope, schema URL) stays as unknown fields and is written back untouched. Of a span, the ids sit at fixed
-offsets when the exporter writes its fields in number order, as all do; where the constant bytes differ, that one span
-is parsed with a second small schema. The two agree on every span whose fields are in number order.
+A request is parsed with a cut-down schema whose spans, resources and scopes are raw bytes; what it does not name
+(schema URLs) stays as unknown fields. All of it is written back untouched, in number order. Of a span, the ids sit at
+fixed offsets when the exporter writes its fields in number order, as all do; where the constant bytes differ, that one
+span is parsed with a second small schema. The two agree on every span whose fields are in number order.
 """
 
 from __future__ import annotations
@@ -167,9 +167,8 @@ def _message(
     message = descriptor_pb2.DescriptorProto(name=name)
     for field_name, number, kind, of in fields:
         field = message.field.add(name=field_name, number=number, type=kind)
-        field.label = (
-            _Field.LABEL_REPEATED if field_name.endswith("spans") else _Field.LABEL_OPTIONAL
-        )
+        # A resource sent in several parts is legal, too: `repeated` keeps them all.
+        field.label = _Field.LABEL_OPTIONAL if name == "Span" else _Field.LABEL_REPEATED
         if of is not None:
             field.type_name = f".spanwise.cut.{of}"
     return message
@@ -179,8 +178,10 @@ def _schema() -> descriptor_pb2.FileDescriptorProto:
     nested, raw = _Field.TYPE_MESSAGE, _Field.TYPE_BYTES
     messages = (
         _message("Request", ("resource_spans", 1, nested, "ResourceSpans")),
-        _message("ResourceSpans", ("scope_spans", 2, nested, "ScopeSpans")),
-        _message("ScopeSpans", ("spans", 2, raw, None)),
+        _message(
+            "ResourceSpans", ("resource", 1, raw, None), ("scope_spans", 2, nested, "ScopeSpans")
+        ),
+        _message("ScopeSpans", ("scope", 1, raw, None), ("spans", 2, raw, None)),
         _message(
             "Span",
             ("trace_id", 1, raw, None),

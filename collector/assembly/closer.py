@@ -117,7 +117,8 @@ class Closer:
             await self._until(lambda: self._done or any(map(_is_ready, self._pending)))
             if self._done:
                 return
-            self._finished += await self._read(_batch(self._pending))
+            finished = await self._read(_batch(self._pending))
+            self._finished += finished
             await self._notify()
 
     async def _read(self, batch: Sequence[tuple[Buffer, Closing]]) -> list[Finished]:

@@ -1,0 +1,75 @@
+"""Workers that read a trace with the full schema: just enough of a trace for assembly to write."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from opentelemetry.proto.common.v1.common_pb2 import KeyValue
+from opentelemetry.proto.trace.v1.trace_pb2 import Span
+
+from collector.pool import ReadJob, ScoreJob
+from evaluators.digest import trace_digest
+from evaluators.model import Gap, Outcome, Root, Trace
+
+
+@dataclass(slots=True, kw_only=True)
+class ReadingWorkers:
+    """Answers at once, unless `gate` is closed; raises `failures` first; cannot read `poison` trace ids."""
+
+    poison: set[bytes] = field(default_factory=set[bytes])
+    failures: list[Exception] = field(default_factory=list[Exception])
+    gate: asyncio.Event | None = None
+    jobs: list[ReadJob] = field(default_factory=list[ReadJob])
+
+    async def read(self, jobs: Sequence[ReadJob]) -> Sequence[Trace | None]:
+        self.jobs += jobs
+        await asyncio.sleep(0)
+        if self.gate is not None:
+            await self.gate.wait()
+        if self.failures:
+            raise self.failures.pop(0)
+        return [None if job.trace_id in self.poison else read(job) for job in jobs]
+
+    async def score(self, jobs: Sequence[ScoreJob]) -> Sequence[tuple[Outcome, ...]]:
+        raise NotImplementedError
+
+    async def close(self) -> None:
+        return
+
+
+def read(job: ReadJob) -> Trace:
+    spans: list[tuple[str, Span]] = []
+    for piece in job.pieces:
+        for resource in ExportTraceServiceRequest.FromString(piece).resource_spans:
+            service = _text(resource.resource.attributes, "service.name") or "unknown"
+            spans += [(service, span) for scope in resource.scope_spans for span in scope.spans]
+    assert all(span.trace_id == job.trace_id for _, span in spans)
+    ids = [span.span_id.hex() for _, span in spans]
+    assert len(set(ids)) == len(ids), "a span reached the worker twice"
+    spans.sort(key=lambda each: (each[1].start_time_unix_nano, each[1].span_id))
+    roots = [each for each in spans if not any(each[1].parent_span_id)]
+    service, first = roots[0] if roots else spans[0]
+    session = _text(first.attributes, "session.id")
+    gaps: list[Gap] = [] if roots else ["no_root"]
+    found: Root = "parentless" if roots else "missing"
+    return Trace(
+        trace_id=job.trace_id.hex(),
+        service=service,
+        agent=service,
+        session_id=session or job.trace_id.hex(),
+        session_source="session.id" if session else "trace",
+        root=found,
+        root_span_id=first.span_id.hex(),
+        closed=job.closed,
+        spans=len(spans),
+        gaps=tuple(gaps if session else [*gaps, "no_session"]),
+        start_time_unix_nano=spans[0][1].start_time_unix_nano,
+        digest=trace_digest(ids),
+    )
+
+
+def _text(attributes: Sequence[KeyValue], key: str) -> str | None:
+    return next((each.value.string_value for each in attributes if each.key == key), None)
