@@ -21,7 +21,8 @@ from pydantic import (
     WithJsonSchema,
 )
 
-_DURATION = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+_DURATION = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+"""In milliseconds: 5943ms is then exactly 5.943."""
 _SIZE = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
 
 
@@ -34,7 +35,7 @@ def parse_duration(value: Any) -> Any:
     match = re.fullmatch(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)", value.strip())
     if match is None:
         raise ValueError(f'expected a duration such as 500ms, 5s, 30m or 24h, got "{value}"')
-    return float(match[1]) * _DURATION[match[2]]
+    return float(match[1]) * _DURATION[match[2]] / 1000
 
 
 def parse_size(value: Any) -> Any:
@@ -52,8 +53,9 @@ def parse_size(value: Any) -> Any:
 def show_duration(seconds: float) -> str:
     """The way a user writes it."""
     for unit in ("h", "m", "s"):
-        if seconds >= _DURATION[unit] and seconds % _DURATION[unit] == 0:
-            return f"{int(seconds / _DURATION[unit])}{unit}"
+        length = _DURATION[unit] / 1000
+        if seconds >= length and seconds % length == 0:
+            return f"{int(seconds / length)}{unit}"
     return f"{seconds * 1000:.12g}ms"
 
 

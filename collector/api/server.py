@@ -69,11 +69,15 @@ class AdminServer:
                 timeout_graceful_shutdown=PATIENCE,
             )
         )
-        async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(server.serve(sockets=[self._bound()]))
-            await stopping.wait()
-            server.should_exit = True
-        self._socket = None
+        listener = self._bound()
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(server.serve(sockets=[listener]))
+                await stopping.wait()
+                server.should_exit = True
+        finally:
+            listener.close()
+            self._socket = None
 
     def _bound(self) -> socket.socket:
         if self._socket is None:

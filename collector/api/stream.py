@@ -38,10 +38,13 @@ class Stream:
                 client.put_nowait(signal)
 
     def close(self) -> None:
-        """End every client's stream."""
+        """End every client's stream, after what is waiting for it."""
         self._closed = True
         for client in list(self._clients):
-            self._let_go(client, None)
+            if client.full():
+                self._let_go(client, "slow")
+            else:
+                client.put_nowait(None)
 
     def subscribe(self) -> AsyncIterator[bytes]:
         """A client's stream of server-sent events, from now on.
@@ -75,13 +78,12 @@ class Stream:
         finally:
             self._forget(client)
 
-    def _let_go(self, client: asyncio.Queue[bytes | None], reason: str | None) -> None:
+    def _let_go(self, client: asyncio.Queue[bytes | None], reason: str) -> None:
         while not client.empty():
             client.get_nowait()
         client.put_nowait(None)
         self._forget(client)
-        if reason is not None:
-            self._families.stream_dropped.labels(reason).inc()
+        self._families.stream_dropped.labels(reason).inc()
 
     def _forget(self, client: asyncio.Queue[bytes | None]) -> None:
         self._clients.discard(client)

@@ -1,1 +1,1 @@
-"""The commands, one file each; collector/cli.py puts them together."""
+"""One file per command, each with `register(app)`."""

@@ -1,5 +1,7 @@
 """`spanwise evaluators [--format json]`."""
 
+# ruff: noqa: D102 - the protocol's members are the fields of evaluators.declare.Spec
+
 from __future__ import annotations
 
 import json

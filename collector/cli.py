@@ -1,0 +1,102 @@
+"""The command `spanwise`: finds the command's file and turns every error of the user's making into one line.
+
+One file per command under `collector/commands/`, each with `register(app)`. Only the file of the command that was asked
+for is imported, so that `--help` and `--version` answer at once.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from typing import Annotated
+
+import typer
+
+from collector.errors import ConfigError
+from collector.version import version
+
+COMMANDS: Mapping[str, str] = {
+    "run": "The service. Without configuration: everything on loopback, data in ./spanwise-data.",
+    "demo": "`run`, plus a scripted agent that gets worse after a while.",
+    "evaluate": "Score recordings offline.",
+    "inspect": "What Spanwise understood of recorded traces, before any score.",
+    "evaluators": "List every evaluator: what it needs and what can be set.",
+    "validate": "Check the configuration; one line per bad field.",
+    "config": "Print the effective configuration, or its JSON Schema.",
+}
+"""Name to help, in the order of `--help`. The file is `collector/commands/<name>.py`."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command; the exit code. 1: the input is wrong. 2: the command line is."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        code = assemble(given)(given, prog_name="spanwise", standalone_mode=False)
+        sys.stdout.flush()
+    except typer.TyperException as error:
+        return _complain(f"spanwise: {_one_line(error.format_message())}", error.exit_code)
+    except ConfigError as error:
+        return _complain(str(error), 1)
+    except (typer.Abort, KeyboardInterrupt):
+        return 130
+    except BrokenPipeError:
+        # The reader has gone (`| head`); Python must not complain about it at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+    except OSError as error:
+        if error.filename is None:
+            raise
+        return _complain(f"{error.filename}: {error.strerror}", 1)
+    return code if isinstance(code, int) else 0
+
+
+def assemble(given: Sequence[str]) -> typer.Typer:
+    """The application, with the command that `given` asks for and the names of the others."""
+    app = typer.Typer(
+        name="spanwise",
+        help="Scores your AI agents from the OpenTelemetry traces they already send.",
+        add_completion=False,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback(invoke_without_command=True)(_top)
+    chosen = next((word for word in given if not word.startswith("-")), None)
+    for name, text in COMMANDS.items():
+        if name == chosen:
+            import_module(f"collector.commands.{name}").register(app)
+        else:
+            app.command(name, help=text)(_elsewhere)
+    return app
+
+
+def _top(
+    context: typer.Context,
+    show_version: Annotated[
+        bool, typer.Option("--version", help="Print the version and exit.")
+    ] = False,
+) -> None:
+    if show_version:
+        typer.echo(f"spanwise {version()}")
+    elif context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+def _elsewhere() -> None:
+    """Stands for a command that was not asked for."""
+
+
+def _one_line(message: str) -> str:
+    text = " ".join(message.split()).rstrip(".?")
+    return f"{text}; `spanwise --help` says what is possible"
+
+
+def _complain(message: str, code: int) -> int:
+    typer.echo(message, err=True)
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())
