@@ -14,7 +14,9 @@ import pytest
 
 from tests.support.capture_score import Claim, score
 
-FOLDER = Path(os.environ.get("SPANWISE_CAPTURES") or Path(__file__).parents[1] / "data" / "captures")
+FOLDER = Path(
+    os.environ.get("SPANWISE_CAPTURES") or Path(__file__).parents[1] / "data" / "captures"
+)
 STACKS = sorted({path.parent.name for path in FOLDER.glob("*/*.expect.yaml")})
 
 

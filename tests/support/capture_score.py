@@ -1,7 +1,7 @@
 """How much of what recordings carry is read right: every expectation of a `*.expect.yaml` as one claim.
 
-The rules are those of the acceptance check of recordings, with one more: an expectation counts only when the recording's
-bytes hold it. The flags of the expectation files say that a call is there; they do not say that its arguments are
+The rules are those of the acceptance check of recordings, with one more: an expectation counts only when the bytes
+hold it. The flags of the expectation files say that a call is there; they do not say that its arguments are
 (google-adk without content exports names only).
 """
 
@@ -18,6 +18,7 @@ from typing import Any
 import yaml
 
 from evaluators.dialects.show import show
+from evaluators.dialects.values import as_dict
 from tests.support.recordings import requests, traces
 
 Shown = dict[str, Any]
@@ -55,7 +56,9 @@ def _turn(
     texts = main if len(turn["traces"]) == 1 else found
 
     def claim(field: str, held: object, detail: object = "") -> Claim:
-        return Claim(stack=stack, field=field, where=where, held=bool(held), detail=repr(detail)[:200])
+        return Claim(
+            stack=stack, field=field, where=where, held=bool(held), detail=repr(detail)[:200]
+        )
 
     for side in ("input", "output"):
         if turn[f"{side}_exported"] and turn[side] is not None:
@@ -115,7 +118,7 @@ def _fits(want: Mapping[str, Any], call: Shown) -> bool:
 def _carried(value: Any, raw: bytes) -> bool:
     """Whether every key and every plain value of the arguments stands in the recording."""
     if isinstance(value, dict):
-        items: dict[str, Any] = value
+        items = as_dict(value)
         return all(
             f'{key}"'.encode() in raw.replace(b"'", b'"').replace(b'\\"', b'"') and _carried(v, raw)
             for key, v in items.items()
@@ -136,14 +139,15 @@ def _same(a: Any, b: Any) -> bool:
     if isinstance(a, int | float) and isinstance(b, int | float):
         return math.isclose(a, b, rel_tol=1e-9)
     if isinstance(a, dict) and isinstance(b, dict):
-        one: dict[str, Any] = a
-        two: dict[str, Any] = b
+        one, two = as_dict(a), as_dict(b)
         return one.keys() == two.keys() and all(_same(one[k], two[k]) for k in one)
     return _text(a) == _text(b)
 
 
 def _letters(value: Any) -> str:
-    return re.sub(r"\W", "", value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
+    return re.sub(
+        r"\W", "", value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    )
 
 
 def _has_result(want: str | None, got: Any) -> bool:
