@@ -29,6 +29,7 @@ def loaded(files: Files, overrides: Overrides) -> Config:
     """
     return load(files or [], os.environ, overrides or [])
 
+
 Paths: TypeAlias = Annotated[
     list[Path],
     typer.Argument(metavar="PATH...", help="Recordings: files, or folders with their subfolders."),

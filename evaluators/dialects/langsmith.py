@@ -5,8 +5,8 @@ from __future__ import annotations
 from evaluators.dialects import genai, usage
 from evaluators.dialects.facts import NO_TOKENS, Facts, Kind
 from evaluators.dialects.tool_values import arguments_of, outcome_of
-from evaluators.dialects.values import as_dict, string, unwrap
-from evaluators.model import Span
+from evaluators.dialects.values import as_dict, python_literal, string, unwrap
+from evaluators.model import JSON, Span
 
 MARK = "langsmith.span.kind"
 _KINDS: dict[str, Kind] = {"llm": "llm", "tool": "tool", "agent": "agent"}
@@ -25,7 +25,7 @@ def read(span: Span) -> Facts:
     name = string(get("langsmith.trace.name")) or span.name or None
     if facts.kind == "tool":
         facts.tool_name = string(get("gen_ai.tool.name")) or name
-        facts.arguments = arguments_of(get("gen_ai.prompt"))
+        facts.arguments = _arguments(get("gen_ai.prompt"))
         outcome = outcome_of(get("gen_ai.completion"))
         facts.result, facts.tool_id = outcome.result, facts.tool_id or outcome.id
         facts.tool_error = "error" if outcome.is_error else None
@@ -43,3 +43,13 @@ def read(span: Span) -> Facts:
     elif facts.kind == "agent" or not span.parent_span_id:
         facts.agent = string(get("gen_ai.agent.name")) or name
     return facts
+
+
+def _arguments(value: JSON) -> JSON:
+    """A tool run's inputs: the arguments, or one text `input` that shows them as a Python repr."""
+    given = arguments_of(value)
+    item = as_dict(given)
+    text = item.get("input")
+    if item.keys() != {"input"} or not isinstance(text, str):
+        return given
+    return as_dict(unwrap(text)) or python_literal(text) or given

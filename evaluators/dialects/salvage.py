@@ -9,6 +9,8 @@ import msgspec
 from evaluators.model import JSON
 
 _LIMIT = 1 << 20
+_DEPTH = 64
+"""Deeper texts are no messages: closing them at every token would cost the square of their length."""
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*("?)|[{}\[\],:]|[^\s{}\[\],:"]+', re.DOTALL)
 _BROKEN_ESCAPE = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?\Z")
 _LONE_SURROGATE = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\Z")
@@ -25,6 +27,8 @@ def salvage(text: str) -> JSON:
     safe = (0, "")  # how much can be kept, and what closes it
     for token in _TOKEN.finditer(text):
         symbol = token.group()[0]
+        if len(stack) > _DEPTH:
+            return None
         if symbol in "{[":
             stack.append(_CLOSER[symbol])
             safe = (token.end(), _closing(stack))

@@ -8,7 +8,7 @@ from evaluators.dialects.blocks import read_content
 from evaluators.dialects.content import Content
 from evaluators.dialects.model_calls import Exchange
 from evaluators.dialects.tree import Tree
-from evaluators.dialects.values import string, text_of, unwrap
+from evaluators.dialects.values import as_dict, as_list, string, text_of, unwrap
 from evaluators.model import JSON
 
 
@@ -40,8 +40,10 @@ def _first_text(contents: Iterable[Content], *, cut: bool | None) -> str | None:
 def _raw(contents: Iterable[Content]) -> str | None:
     """A structured question or answer, as it was recorded."""
     for content in contents:
-        if not content.messages and not content.cut and content.value:
-            return text_of(content.value)
+        value: JSON = content.value
+        structured = as_dict(value) or as_list(value)
+        if structured and not (content.messages or content.cut):
+            return text_of(structured)
     return None
 
 

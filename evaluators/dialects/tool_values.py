@@ -27,13 +27,13 @@ def arguments_of(value: JSON) -> JSON:
     if item.get("type") == "tool_call" and "args" in item:
         return arguments_of(item["args"])
     if item.keys() == {"inputs"} and isinstance(item["inputs"], dict):
-        return item["inputs"]
+        return as_dict(item["inputs"])
     return item
 
 
 def _langchain(item: dict[str, JSON]) -> JSON:
     if isinstance(item.get("inputs"), dict):
-        return item["inputs"]
+        return as_dict(item["inputs"])
     text = item["input_str"]
     if not isinstance(text, str):
         return text

@@ -100,11 +100,11 @@ class Rating:
 
 _VALUE = r"(0(?:\.\d+)?|1(?:\.0+)?)(?![\w%/]|[.,]\d)"
 _LABELLED = re.compile(
-    rf"\b(?:score|overall|rating|verdict)\b[^\w\n-]*(?:(?:is|of|=)\s+)?{_VALUE}", re.I | re.A
+    rf"\b(?:score|overall|rating|verdict)\b[^\w\n-]*(?:(?:is|of|=)\s+)?{_VALUE}", re.IGNORECASE | re.ASCII
 )
-_LEADING = re.compile(rf"^{_VALUE}", re.A)
-_NUMBER = re.compile(r"-?\d+(?:[.,]\d+)*%?(?:/\d+)?", re.A)
-_SCALE = re.compile(r"\bout of 1(?:\.0+)?\b", re.I | re.A)
+_LEADING = re.compile(rf"^{_VALUE}", re.ASCII)
+_NUMBER = re.compile(r"-?\d+(?:[.,]\d+)*%?(?:/\d+)?", re.ASCII)
+_SCALE = re.compile(r"\bout of 1(?:\.0+)?\b", re.IGNORECASE | re.ASCII)
 
 
 def read_rating(raw: str) -> Rating:
@@ -140,8 +140,8 @@ def _in_prose(text: str) -> float:
     if leading:
         return float(leading.group(1))
     numbers = _NUMBER.findall(_SCALE.sub("", text))
-    if len(numbers) == 1 and re.fullmatch(r"0(?:\.\d+)?|1(?:\.0+)?", numbers[0], re.A):
-        alone = re.search(rf"(?<![\w.]){re.escape(numbers[0])}(?!\w)", text, re.A)
+    if len(numbers) == 1 and re.fullmatch(r"0(?:\.\d+)?|1(?:\.0+)?", numbers[0], re.ASCII):
+        alone = re.search(rf"(?<![\w.]){re.escape(numbers[0])}(?!\w)", text, re.ASCII)
         if alone:
             return float(numbers[0])
     raise AnswerError("no labelled score from 0 to 1")

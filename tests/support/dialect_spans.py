@@ -1,0 +1,98 @@
+"""Hand-made OTLP spans for tests: a request from a few short lines."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
+
+from evaluators.dialects.read import Keys, read_trace
+from evaluators.dialects.values import as_dict, as_list
+from evaluators.model import Trace
+
+TRACE_ID = "0af7651916cd43dd8448eb211c80319c"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Made:
+    """One span. Ids are small numbers, parent 0 means none, times are milliseconds."""
+
+    id: int
+    parent: int = 0
+    name: str = ""
+    attributes: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    events: Sequence[tuple[str, Mapping[str, Any]]] = ()
+    start: int = 0
+    end: int = 0
+    status: int = 0
+    message: str = ""
+    scope: str = ""
+    flags: int = 0
+    dropped: int = 0
+
+
+def any_value(value: Any) -> AnyValue:
+    """A Python value as OTLP's."""
+    made = AnyValue()
+    if isinstance(value, bool):
+        made.bool_value = value
+    elif isinstance(value, int):
+        made.int_value = value
+    elif isinstance(value, float):
+        made.double_value = value
+    elif isinstance(value, str):
+        made.string_value = value
+    elif isinstance(value, bytes):
+        made.bytes_value = value
+    elif isinstance(value, list):
+        made.array_value.values.extend(any_value(item) for item in as_list(value))
+    elif isinstance(value, dict):
+        made.kvlist_value.values.extend(_pairs(as_dict(value)))
+    return made
+
+
+def _pairs(attributes: Mapping[str, Any]) -> list[KeyValue]:
+    return [KeyValue(key=key, value=any_value(value)) for key, value in attributes.items()]
+
+
+def request(
+    *spans: Made,
+    resource: Mapping[str, Any] | None = None,
+    trace_id: str = TRACE_ID,
+) -> bytes:
+    """One ExportTraceServiceRequest with these spans."""
+    made = ExportTraceServiceRequest()
+    resource_spans = made.resource_spans.add()
+    given = {"service.name": "shop"} if resource is None else resource
+    resource_spans.resource.attributes.extend(_pairs(given))
+    for entry in spans:
+        scope_spans = resource_spans.scope_spans.add()
+        scope_spans.scope.name = entry.scope
+        span = scope_spans.spans.add()
+        span.trace_id = bytes.fromhex(trace_id)
+        span.span_id = entry.id.to_bytes(8, "big")
+        span.parent_span_id = entry.parent.to_bytes(8, "big") if entry.parent else b""
+        span.name, span.flags = entry.name, entry.flags
+        span.start_time_unix_nano = entry.start * 1_000_000
+        span.end_time_unix_nano = (entry.end or entry.start) * 1_000_000
+        span.attributes.extend(_pairs(entry.attributes))
+        span.dropped_attributes_count = entry.dropped
+        span.status.code = entry.status  # type: ignore[assignment] -- the enum's number
+        span.status.message = entry.message
+        for name, attributes in entry.events:
+            event = span.events.add(name=name)
+            event.attributes.extend(_pairs(attributes))
+    return made.SerializeToString()
+
+
+def trace_of(*spans: Made, keys: Keys | None = None) -> Trace:
+    """The trace of hand-made spans."""
+    return read_trace([request(*spans)], trace_id=TRACE_ID, closed="root_ended", keys=keys)
+
+
+def span_id(number: int) -> str:
+    """The hex id of a made span."""
+    return number.to_bytes(8, "big").hex()
