@@ -12,6 +12,7 @@ from typing import TypeVar
 import msgspec
 
 from evaluators.formulas.bounds import clamp
+from evaluators.formulas.shapes import object_of
 from evaluators.model import JSON
 from evaluators.resources import Block
 
@@ -47,8 +48,8 @@ def _values(block: Block) -> Iterator[object]:
 def _object(raw: str) -> JSON:
     text = _bare(raw)
     whole = _json(text)
-    if isinstance(whole, dict):
-        return whole  # pyright: ignore[reportUnknownVariableType] - JSON from a model
+    if object_of(whole) is not None:
+        return whole
     if whole is not _NOT_JSON:
         raise AnswerError("the answer is JSON, but no object")
     found = list(_objects(text))
@@ -87,7 +88,7 @@ def _objects(text: str) -> Iterator[JSON]:
         start = text.find("{", end)
 
 
-# --- Cogitator's judges: {score, reasoning}, or a score in prose -------------------------------------------------------
+# --- Cogitator's judges: {score, reasoning}, or a score in prose ----------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,11 +101,12 @@ class Rating:
 
 _VALUE = r"(0(?:\.\d+)?|1(?:\.0+)?)(?![\w%/]|[.,]\d)"
 _LABELLED = re.compile(
-    rf"\b(?:score|overall|rating|verdict)\b[^\w\n-]*(?:(?:is|of|=)\s+)?{_VALUE}", re.I | re.A
+    rf"\b(?:score|overall|rating|verdict)\b[^\w\n-]*(?:(?:is|of|=)\s+)?{_VALUE}",
+    re.IGNORECASE | re.ASCII,
 )
-_LEADING = re.compile(rf"^{_VALUE}", re.A)
-_NUMBER = re.compile(r"-?\d+(?:[.,]\d+)*%?(?:/\d+)?", re.A)
-_SCALE = re.compile(r"\bout of 1(?:\.0+)?\b", re.I | re.A)
+_LEADING = re.compile(rf"^{_VALUE}", re.ASCII)
+_NUMBER = re.compile(r"-?\d+(?:[.,]\d+)*%?(?:/\d+)?", re.ASCII)
+_SCALE = re.compile(r"\bout of 1(?:\.0+)?\b", re.IGNORECASE | re.ASCII)
 
 
 def read_rating(raw: str) -> Rating:
@@ -123,10 +125,10 @@ def read_rating(raw: str) -> Rating:
 
 
 def _rating(value: JSON) -> Rating:
-    score = value.get("score") if isinstance(value, dict) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+    fields = object_of(value) or {}
+    score, reasoning = fields.get("score"), fields.get("reasoning")
     if isinstance(score, bool) or not isinstance(score, int | float):
         raise AnswerError("the answer is JSON without a numeric score")
-    reasoning = value.get("reasoning")
     return Rating(
         score=clamp(float(score)), reasoning=reasoning if isinstance(reasoning, str) else None
     )
@@ -140,8 +142,8 @@ def _in_prose(text: str) -> float:
     if leading:
         return float(leading.group(1))
     numbers = _NUMBER.findall(_SCALE.sub("", text))
-    if len(numbers) == 1 and re.fullmatch(r"0(?:\.\d+)?|1(?:\.0+)?", numbers[0], re.A):
-        alone = re.search(rf"(?<![\w.]){re.escape(numbers[0])}(?!\w)", text, re.A)
+    if len(numbers) == 1 and re.fullmatch(r"0(?:\.\d+)?|1(?:\.0+)?", numbers[0], re.ASCII):
+        alone = re.search(rf"(?<![\w.]){re.escape(numbers[0])}(?!\w)", text, re.ASCII)
         if alone:
             return float(numbers[0])
     raise AnswerError("no labelled score from 0 to 1")
