@@ -14,7 +14,7 @@ from evaluators.model import Outcome, Session, Turn
 from evaluators.run import Plan, SessionScorer, Settings, make_plan
 from tests.support.evaluating import OURS, a_turn
 
-SIGNALS = ("confidence", "loop_detection", "tool_correctness", "coherence")
+SIGNALS: tuple[str, ...] = ("confidence", "loop_detection", "tool_correctness", "coherence")
 bounded = settings(deadline=None, max_examples=60)
 NAMES = ("agent_reliability", "agent_consistency", "repeated_calls")
 

@@ -120,7 +120,9 @@ def test_only_limits_what_runs() -> None:
 
 def test_the_trace_s_texts_are_embedded_in_one_call() -> None:
     trace = a_trace(input="question", output="answer two")
-    vectors = dict.fromkeys(("question", "answer two", "answer one"), (1.0, 2.0))
+    vectors: dict[str, tuple[float, float]] = dict.fromkeys(
+        ("question", "answer two", "answer one"), (1.0, 2.0)
+    )
     embedder = ScriptedEmbedder(vectors)
 
     outcomes = score_trace(EVERYTHING, trace, history=previous("answer one"), embedder=embedder)
