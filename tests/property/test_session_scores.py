@@ -30,7 +30,9 @@ def a_plan(**weights: float) -> Plan:
 PLAN = a_plan()
 
 units = st.floats(0, 1, allow_nan=False) | st.sampled_from([0.0, 1.0, 0.5, 0.1])
-signals = st.dictionaries(st.sampled_from(SIGNALS), units, max_size=4)
+signals: st.SearchStrategy[dict[str, float]] = st.dictionaries(
+    st.sampled_from(SIGNALS), units, max_size=4
+)
 
 
 @st.composite

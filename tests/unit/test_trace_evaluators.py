@@ -33,6 +33,7 @@ OSLO = a_call("weather", {"city": "Oslo"}, span_id="2")
 PARIS_AGAIN = a_call("weather", {"city": "Paris"}, span_id="3")
 BROKEN = a_call("weather", {"city": "Rome"}, span_id="4", error="no such city")
 MISFIT = a_call("weather", {"town": "Rome"}, span_id="5")
+LOST = a_call("book", {}, span_id="8", error="timed out")
 INVENTED = a_call("teleport", {}, span_id="6")
 
 
@@ -173,6 +174,9 @@ class TestConfidence:
             ({"status": "error"}, 0.7),
             ({"output": None}, 0.5),
             ({"output": "  \n"}, 0.5),
+            ({"output": None, "tool_calls": (PARIS,)}, 0.8),
+            ({"output": None, "tool_calls": (BROKEN,)}, 0.2),
+            ({"output": "I'm sorry, I am unable to cancel a used ticket."}, 1.0),
             ({"output": None, "gaps": ("no_content",)}, 1.0),
             ({"output": "I am not sure, maybe Paris."}, 0.75),
             ({"output": "I am sorry, I could not find your order. Try again later."}, 0.75),
@@ -183,7 +187,7 @@ class TestConfidence:
 
     def test_it_never_falls_below_zero(self) -> None:
         assert self.value(
-            tool_calls=(BROKEN, BROKEN, PARIS, *[PARIS_AGAIN] * 9),
+            tool_calls=(PARIS, *[PARIS_AGAIN] * 9, INVENTED, LOST),
             model_calls=(ModelCall(span_id="m", error="400"),),
             output=None,
         ) == pytest.approx(0.0)
