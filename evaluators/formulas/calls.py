@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from evaluators.digest import canonical
+from evaluators.formulas.shapes import encoded
 from evaluators.model import JSON, ToolCall, Trace
 
 TEXT_LIMIT = 2000
@@ -21,7 +21,7 @@ def repeats(calls: Sequence[ToolCall]) -> tuple[ToolCall, ...]:
     for call in calls:
         if call.arguments is None:
             continue
-        key = (call.name, canonical(call.arguments))
+        key = (call.name, encoded(call.arguments))
         if key in answered:
             found.append(call)
         if call.error is None:
@@ -63,7 +63,7 @@ def brief(value: JSON) -> JSON:
     """The value, or the beginning of its JSON when it is long."""
     if isinstance(value, str):
         return value if len(value) <= TEXT_LIMIT else value[:TEXT_LIMIT] + "..."
-    text = canonical(value)
+    text = encoded(value)
     return value if len(text) <= TEXT_LIMIT else text[:TEXT_LIMIT].decode(errors="ignore") + "..."
 
 
@@ -72,7 +72,7 @@ def bounded(entries: Sequence[JSON]) -> list[JSON]:
     kept: list[JSON] = []
     room = LIST_LIMIT
     for entry in entries:
-        room -= len(canonical(entry))
+        room -= len(encoded(entry))
         if room < 0:
             break
         kept.append(entry)

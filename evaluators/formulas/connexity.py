@@ -8,9 +8,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import cast
 
 from evaluators.formulas.criteria import BY_NAME, CRITERIA, LABELS, Criterion
+from evaluators.formulas.shapes import list_of, object_of
 from evaluators.model import JSON
 
 PASS_THRESHOLD = 75.0
@@ -91,9 +91,9 @@ def verdict(
     Raises:
         VerdictError: A block is missing or breaks its schema.
     """
-    if not isinstance(answer, dict):
+    blocks = object_of(answer)
+    if blocks is None:
         raise VerdictError("the answer is no object")
-    blocks = cast("dict[str, JSON]", answer)
     scores = tuple(_score(each, weight, blocks.get(each.name)) for each, weight in criteria)
     overall = round(100 * math.fsum(each.weight * each.score / 5 for each in scores), 2)
     return Verdict(overall_score=overall, passed=overall >= pass_threshold, metric_scores=scores)
@@ -101,19 +101,18 @@ def verdict(
 
 def outcomes(answer: JSON, statements: Sequence[str] | None) -> list[JSON] | None:
     """The judge's word on expected outcomes: reported, never scored; None when none were expected."""
-    given = answer.get("expected_outcomes") if isinstance(answer, dict) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
-    if not statements or not isinstance(given, list):
+    given = list_of((object_of(answer) or {}).get("expected_outcomes"))
+    if not statements or given is None:
         return None
-    every = [each for each in cast("list[JSON]", given) if isinstance(each, dict)]
-    return [
-        {key: each.get(key) for key in ("statement", "passed", "justification")} for each in every
-    ]
+    fields = ("statement", "passed", "justification")
+    every = filter(None, map(object_of, given))
+    return [{field: each.get(field) for field in fields} for each in every]
 
 
 def _score(criterion: Criterion, weight: float, block: JSON) -> CriterionScore:
-    if not isinstance(block, dict):
+    fields = object_of(block)
+    if fields is None:
         raise VerdictError(f"`{criterion.name}`: the answer lacks it")
-    fields = cast("Mapping[str, JSON]", block)
     justification = fields.get("justification")
     code = fields.get("failure_code")
     if not isinstance(justification, str):
@@ -149,9 +148,10 @@ def _scored(criterion: Criterion, fields: Mapping[str, JSON]) -> tuple[int, str]
 def _turns(criterion: Criterion, turns: JSON) -> tuple[int, ...]:
     if turns is None:
         return ()
-    if not isinstance(turns, list):
+    every = list_of(turns)
+    if every is None:
         raise VerdictError(f"`{criterion.name}`: `turns` is no list")
-    return tuple(_integer(criterion, "turns", turn) for turn in cast("list[JSON]", turns))
+    return tuple(_integer(criterion, "turns", turn) for turn in every)
 
 
 def _integer(criterion: Criterion, field: str, value: JSON) -> int:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from evaluators.digest import canonical
+import json
+from functools import lru_cache
+
+from evaluators.formulas.shapes import encoded
 from evaluators.model import JSON
 
 SIZE_LIMIT = 65_536
@@ -19,10 +22,21 @@ def argument_error(schema: JSON, arguments: JSON) -> str | None:
     Raises:
         Unjudgeable: The schema is no valid schema or refers to other documents, or either is too long.
     """
-    text = canonical(schema).decode("utf-8", "replace")
-    if max(len(text), len(canonical(arguments))) > SIZE_LIMIT:
+    schema_text, text = encoded(schema), encoded(arguments)
+    if max(len(schema_text), len(text)) > SIZE_LIMIT:
         raise Unjudgeable("longer than 64 KiB")
-    # jsonschema takes 100 ms to import: only workers that judge arguments pay for it.
+    error, is_judged = _judged(schema_text, text)
+    if not is_judged:
+        raise Unjudgeable(error)
+    return error
+
+
+@lru_cache(maxsize=256)
+def _judged(schema: bytes, arguments: bytes) -> tuple[str | None, bool]:
+    # Two evaluators ask the same of every call. jsonschema takes 100 ms to import: only workers pay for it.
     from evaluators.providers.schemas import first_error  # noqa: PLC0415
 
-    return first_error(text, arguments)
+    try:
+        return first_error(schema.decode(), json.loads(arguments)), True
+    except Unjudgeable as why:
+        return str(why), False

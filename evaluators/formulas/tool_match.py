@@ -1,8 +1,7 @@
 """Tool calls against expected ones (Fair Forge tool correctness).
 
 Where its reference and reason part, ours is the latter: the i-th expected call of a tool is compared with the i-th
-made one, steps by rank and not by number, true is not 1, weights are normalised, and nothing expected with nothing
-done is perfect.
+made one, true is not 1, weights are normalised, and nothing expected with nothing done is perfect.
 """
 
 from __future__ import annotations
@@ -11,8 +10,8 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
-from typing import cast
 
+from evaluators.formulas.shapes import list_of, object_of
 from evaluators.model import JSON
 
 PARTS = ("selection", "parameters", "sequence", "utilization")
@@ -111,12 +110,7 @@ def _parameters(used: Sequence[Use], expected: Sequence[Use]) -> float:
 
 
 def _sequence(used: Sequence[Use], expected: Sequence[Use]) -> float:
-    ranks_used, ranks_wanted = _ranks(used), _ranks(expected)
-
-    def in_place(want: Use, have: Use) -> float:
-        return float(ranks_wanted.get(want.step) == ranks_used.get(have.step))
-
-    return _mean(used, expected, in_place)
+    return _mean(used, expected, lambda want, have: float(want.step == have.step))
 
 
 def _mean(used: Sequence[Use], expected: Sequence[Use], part: Callable[[Use, Use], float]) -> float:
@@ -130,12 +124,6 @@ def _mean(used: Sequence[Use], expected: Sequence[Use], part: Callable[[Use, Use
     return math.fsum(scores) / len(scores) if scores else 0.0
 
 
-def _ranks(uses: Sequence[Use]) -> dict[int | None, int]:
-    """Steps by rank, so that only their order counts; calls without a step have no rank."""
-    steps = sorted({use.step for use in uses if use.step is not None})
-    return {step: rank for rank, step in enumerate(steps)}
-
-
 def _equal_parameters(want: Use, have: Use) -> float:
     if want.parameters is None:
         return 1.0
@@ -147,10 +135,10 @@ def _equal_parameters(want: Use, have: Use) -> float:
 
 def _same(left: JSON, right: JSON) -> bool:
     """Equal as JSON: 1 is 1.0, true is not 1."""
-    if isinstance(left, dict) and isinstance(right, dict):
-        mine, theirs = cast("dict[str, JSON]", left), cast("dict[str, JSON]", right)
+    mine, theirs = object_of(left), object_of(right)
+    if mine is not None and theirs is not None:
         return mine.keys() == theirs.keys() and all(_same(mine[k], theirs[k]) for k in mine)
-    if isinstance(left, list) and isinstance(right, list):
-        ours, others = cast("list[JSON]", left), cast("list[JSON]", right)
+    ours, others = list_of(left), list_of(right)
+    if ours is not None and others is not None:
         return len(ours) == len(others) and all(map(_same, ours, others))
     return isinstance(left, bool) == isinstance(right, bool) and left == right

@@ -12,6 +12,7 @@ from typing import TypeVar
 import msgspec
 
 from evaluators.formulas.bounds import clamp
+from evaluators.formulas.shapes import object_of
 from evaluators.model import JSON
 from evaluators.resources import Block
 
@@ -47,8 +48,8 @@ def _values(block: Block) -> Iterator[object]:
 def _object(raw: str) -> JSON:
     text = _bare(raw)
     whole = _json(text)
-    if isinstance(whole, dict):
-        return whole  # pyright: ignore[reportUnknownVariableType] - JSON from a model
+    if object_of(whole) is not None:
+        return whole
     if whole is not _NOT_JSON:
         raise AnswerError("the answer is JSON, but no object")
     found = list(_objects(text))
@@ -87,7 +88,7 @@ def _objects(text: str) -> Iterator[JSON]:
         start = text.find("{", end)
 
 
-# --- Cogitator's judges: {score, reasoning}, or a score in prose -------------------------------------------------------
+# --- Cogitator's judges: {score, reasoning}, or a score in prose ----------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +101,8 @@ class Rating:
 
 _VALUE = r"(0(?:\.\d+)?|1(?:\.0+)?)(?![\w%/]|[.,]\d)"
 _LABELLED = re.compile(
-    rf"\b(?:score|overall|rating|verdict)\b[^\w\n-]*(?:(?:is|of|=)\s+)?{_VALUE}", re.IGNORECASE | re.ASCII
+    rf"\b(?:score|overall|rating|verdict)\b[^\w\n-]*(?:(?:is|of|=)\s+)?{_VALUE}",
+    re.IGNORECASE | re.ASCII,
 )
 _LEADING = re.compile(rf"^{_VALUE}", re.ASCII)
 _NUMBER = re.compile(r"-?\d+(?:[.,]\d+)*%?(?:/\d+)?", re.ASCII)
@@ -123,10 +125,10 @@ def read_rating(raw: str) -> Rating:
 
 
 def _rating(value: JSON) -> Rating:
-    score = value.get("score") if isinstance(value, dict) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+    fields = object_of(value) or {}
+    score, reasoning = fields.get("score"), fields.get("reasoning")
     if isinstance(score, bool) or not isinstance(score, int | float):
         raise AnswerError("the answer is JSON without a numeric score")
-    reasoning = value.get("reasoning")
     return Rating(
         score=clamp(float(score)), reasoning=reasoning if isinstance(reasoning, str) else None
     )

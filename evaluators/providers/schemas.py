@@ -64,8 +64,9 @@ def _validator(text: str, *, trusted: bool) -> _Validator | None:
         return None
     if not trusted:
         base = known.extend(base, {"pattern": _pattern, "patternProperties": _nothing})
-    # An explicit registry: the default one would fetch remote references over the network.
-    return cast("_Validator", base(schema, registry=Registry()))
+    # An empty registry: the default one would fetch remote references over the network.
+    nowhere: Registry[Any] = Registry()
+    return cast("_Validator", base(schema, registry=nowhere))
 
 
 def _pattern(_: object, pattern: str, instance: JSON, _schema: object) -> Iterator[ValidationError]:

@@ -12,11 +12,12 @@ from evaluators.formulas.text import clip
 from evaluators.model import Score, Trace
 from evaluators.resources import Block, UnitInterval
 
+# Doubt and failed attempts only: "I am unable to cancel this ticket" states a rule, and states it decisively.
 _HEDGE = re.compile(
-    r"\b(?:i(?:'m| am|’m) (?:not (?:entirely |quite |completely )?sure|afraid|sorry|unable)"  # noqa: RUF001
-    r"|i (?:could ?n[o']t|could not|cannot|can't|was unable to|was not able to) (?:\w+ )?"
-    r"(?:find|determine|complete|access|verify|retrieve|answer|help)"
-    r"|(?:please )?try again later|something went wrong|unable to (?:find|determine|complete|process|retrieve))",
+    r"\bi(?:'m| am|\u2019m) not (?:\w+ )?sure\b|\bi (?:do not|don't|don\u2019t) know\b"
+    r"|\bi (?:could not|couldn't|couldn\u2019t|was (?:not able|unable) to) (?:\w+ )?"
+    r"(?:find|determine|complete|access|verify|retrieve|answer)\b"
+    r"|\btry again later\b|\bsomething went wrong\b",
     re.IGNORECASE,
 )
 
@@ -48,7 +49,7 @@ def confidence(trace: Trace) -> Score:
 
     Cost each and at most: unrecovered tool error 0.3, 0.6; recovered 0.1, 0.2; identical repeat 0.2, 0.6; model error
     0.4 when the last model call failed, else 0.1; trace ended in error without either 0.3; no final answer although
-    content was exported 0.5; an answer that hedges or gives up 0.25.
+    content was exported 0.5, or 0.2 if it ended with a tool call that succeeded; an answer of doubt or failure 0.25.
     """
     doubts = [*_tool_doubts(trace), *_model_doubts(trace), *_answer_doubts(trace)]
     spans = dict.fromkeys(span for doubt in doubts for span in doubt.spans)
@@ -86,10 +87,22 @@ def _model_doubts(trace: Trace) -> Iterator[_Doubt]:
 def _answer_doubts(trace: Trace) -> Iterator[_Doubt]:
     if trace.output is None or not trace.output.strip():
         # Without content or root the answer may exist and just not be recorded.
-        if not {"no_content", "no_root"} & set(trace.gaps):
+        if {"no_content", "no_root"} & set(trace.gaps):
+            return
+        if _ended_in_action(trace):
+            yield _Doubt(cost=0.2, told="it ended with a tool call and no answer")
+        else:
             yield _Doubt(cost=0.5, told="no final answer")
     elif found := _HEDGE.search(clip(trace.output)):
         yield _Doubt(cost=0.25, told=f"the answer hedges or gives up: `{found.group()}`")
+
+
+def _ended_in_action(trace: Trace) -> bool:
+    """Whether the last thing done was a tool call that succeeded, a hand-over for instance."""
+    if not trace.tool_calls or trace.tool_calls[-1].error is not None:
+        return False
+    last_model = trace.model_calls[-1].start_time_unix_nano if trace.model_calls else 0
+    return trace.tool_calls[-1].start_time_unix_nano >= last_model
 
 
 @evaluator(version="1", name="confidence", verdict_in_metadata=True)

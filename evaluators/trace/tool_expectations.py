@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import cast
 
 from evaluators.declare import evaluator
 from evaluators.expectations import Expectation
+from evaluators.formulas.shapes import object_of
 from evaluators.formulas.text import text_of
 from evaluators.formulas.tool_match import DEFAULT_WEIGHTS, ToolMatch, Use, match_tools
-from evaluators.model import JSON, Score, Trace
+from evaluators.model import Score, Trace
 from evaluators.resources import UnitInterval, Weight
 
 _TELLING = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d_]{5,}")
@@ -44,27 +45,35 @@ def tool_expectations(
 def match_trace(
     trace: Trace, expectation: Expectation, weights: Mapping[str, float], threshold: float
 ) -> ToolMatch:
-    """The trace's tool calls against the expected ones, steps numbered as they were made and written."""
+    """The trace's tool calls against the expected ones.
+
+    Steps are counted over the tools that occur on both sides, so that one call too many or too few does not put every
+    later one out of place.
+    """
     expected = expectation.tools or ()
-    uses_tools = expectation.answer_uses_tools
+    shared = {call.name for call in trace.tool_calls} & {tool.name for tool in expected}
+    steps_made = _steps([call.name for call in trace.tool_calls], shared)
+    steps_wanted = _steps([tool.name for tool in expected], shared)
+    stated = expectation.answer_uses_tools
     return match_tools(
         [
-            Use(name=call.name, parameters=_object(call.arguments), step=step)
-            for step, call in enumerate(trace.tool_calls, 1)
+            Use(name=call.name, parameters=object_of(call.arguments) or {}, step=step)
+            for call, step in zip(trace.tool_calls, steps_made, strict=True)
         ],
         [
             Use(name=tool.name, parameters=tool.arguments, step=step)
-            for step, tool in enumerate(expected, 1)
+            for tool, step in zip(expected, steps_wanted, strict=True)
         ],
         order_matters=expectation.tool_order_matters,
-        answer_uses_tools=answer_uses_tools(trace) if uses_tools is None else uses_tools,
+        answer_uses_tools=answer_uses_tools(trace) if stated is None else stated,
         weights=weights,
         threshold=threshold,
     )
 
 
-def _object(arguments: JSON) -> Mapping[str, JSON]:
-    return cast("Mapping[str, JSON]", arguments) if isinstance(arguments, dict) else {}
+def _steps(names: Sequence[str], shared: set[str]) -> list[int | None]:
+    count = itertools.count(1)
+    return [next(count) if name in shared else None for name in names]
 
 
 def answer_uses_tools(trace: Trace) -> bool:

@@ -17,8 +17,8 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from evaluators.dialects.read import read_trace
 from evaluators.dialects.show import show
 from evaluators.model import Trace
-from tests.support.recordings import pieces
 from tests.support.dialect_spans import TRACE_ID, Made, any_value, request
+from tests.support.recordings import pieces
 
 DATA = Path(__file__).parents[1] / "data" / "captures"
 RECORDED = sorted(DATA.glob("*/retry.otlp"))

@@ -30,7 +30,8 @@ def registry(_given: Any, expected: Any, _quirk: str | None) -> None:
 
 
 def weights(given: Any, expected: Any, _quirk: str | None) -> None:
-    chosen = (given["config"] or {}).get("metrics")
+    config: dict[str, Any] = given["config"] or {}
+    chosen = config.get("metrics")
 
     if "error" in expected:
         with pytest.raises(connexity.VerdictError):

@@ -10,13 +10,13 @@ import pytest
 
 from evaluators.formulas import agentic, pass_k
 from evaluators.formulas.pass_k import Interval
+from evaluators.formulas.shapes import object_of
 from evaluators.formulas.tool_match import DEFAULT_WEIGHTS, ToolMatch, Use, match_tools
 from tests.golden.checks.compare import close
 
 BETTER = {
-    # The i-th expected call is compared with the i-th made one, ranks and not numbers are compared, true is not 1.
-    "repeated_tool_params_compared_with_first_call": {"parameter_accuracy", "sequence_correct"},
-    "absolute_step_numbers": {"sequence_correct"},
+    # The i-th expected call is compared with the i-th made one, true is not 1, weights sum to 1.
+    "repeated_tool_params_compared_with_first_call": {"parameter_accuracy"},
     "bool_equals_int": {"parameter_accuracy"},
     "float_sum_fails_perfect_call": set[str](),
     "weights_not_normalised": set[str](),
@@ -98,13 +98,14 @@ def conversation(given: Any, expected: Any, quirk: str | None) -> None:
 
 def _number(answer: Any) -> float:
     """The judge's score; NaN where it gave none."""
-    value = answer.get("correctness_score") if isinstance(answer, dict) else answer  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+    fields = object_of(answer)
+    value = answer if fields is None else fields.get("correctness_score")
     return float(value) if isinstance(value, int | float) else math.nan
 
 
 def _tools(interaction: Any, given: Any) -> ToolMatch | None:
     made, wanted = interaction["agentic"], interaction["ground_truth_agentic"]
-    if wanted is None or not (made or {}).get("tools_used"):
+    if wanted is None or not made or not made.get("tools_used"):
         return None
     return _match(made, wanted, given)
 

@@ -47,17 +47,14 @@ def judge_metrics(given: Any, expected: Any, quirk: str | None) -> None:
         outcome=facts.get("outcome", ""),
         plan=tuple(facts.get("plan", ())),
     )
-    answers: dict[str, Block] = {}
     try:
-        for name, kind in configured.spec.resources.items():
-            answers[name] = (
-                extraction if kind is Extraction else read_block(json.dumps(verdict), kind)
-            )
+        answers = {
+            name: extraction if kind is Extraction else _answer(verdict, kind, facts)
+            for name, kind in configured.spec.resources.items()
+        }
     except AnswerError:
-        assert expected.get("error") or quirk == "bool_accepted_as_1" or not facts.get("plan", True)
-        if expected.get("error") or quirk:
-            return
-        answers[name] = kind(score=0.0)  # an empty plan is never judged
+        assert expected.get("error") or quirk == "bool_accepted_as_1"
+        return
 
     outcome = score_judged(configured, _trace(facts), answers)
 
@@ -89,6 +86,12 @@ def argument_correctness(given: Any, expected: Any, quirk: str | None) -> None:
     if calls:
         score: Any = configured.spec.function(trace, arguments=block)
         close(score.value, expected["score"], tolerance=1e-12)
+
+
+def _answer(verdict: Any, kind: type[Block], facts: Mapping[str, Any]) -> Block:
+    if facts.get("plan") == []:
+        verdict = {"score": 0.0}  # an empty plan is never judged, so its judge may say anything
+    return read_block(json.dumps(verdict), kind)
 
 
 def _configured(name: str, threshold: float | None) -> Configured:

@@ -1,0 +1,174 @@
+"""Configuration becomes a plan, or one clear error."""
+
+from __future__ import annotations
+
+import pytest
+
+from evaluators.errors import SettingsError
+from evaluators.model import JSON
+from evaluators.run import Configured, Plan, Settings, make_plan, needs_history
+from tests.support.evaluating import OURS
+
+MODEL = "wordllama/l2_supercat_256"
+
+
+def names(configured: tuple[Configured, ...]) -> list[str]:
+    return [each.spec.name for each in configured]
+
+
+def one(plan: Plan, name: str) -> Configured:
+    return next(each for each in (*plan.trace, *plan.session) if each.spec.name == name)
+
+
+def test_without_settings_all_whose_needs_are_met_run() -> None:
+    plan = make_plan(OURS, {}, embedder=MODEL)
+
+    assert names(plan.trace) == [
+        "argument_correctness",
+        "coherence",
+        "confidence",
+        "loop_detection",
+        "step_efficiency",
+        "tool_correctness",
+    ]
+    assert names(plan.session) == [
+        "agent_consistency",
+        "agent_reliability",
+        "cost",
+        "latency",
+        "repeated_calls",
+        "token_usage",
+    ]
+    assert plan.judged == ()
+    assert all(each.emit and each.final for each in (*plan.trace, *plan.session))
+
+
+def test_without_an_embedder_what_embeds_is_off() -> None:
+    plan = make_plan(OURS, {}, embedder=None)
+
+    assert "coherence" not in names(plan.trace)
+    assert needs_history(plan) == 0
+
+
+def test_loop_detection_wants_the_last_three_traces() -> None:
+    assert needs_history(make_plan(OURS, {}, embedder=MODEL)) == 3
+
+
+def test_expectations_turn_their_evaluators_on() -> None:
+    plan = make_plan(OURS, {}, embedder=None, expectations=True)
+
+    assert {"exact_match", "contains", "regex", "json_schema", "tool_expectations"} <= set(
+        names(plan.trace)
+    )
+
+
+def test_only_computes_what_the_named_ones_read_without_emitting_it() -> None:
+    plan = make_plan(OURS, {}, embedder=MODEL, only=["agent_reliability"])
+
+    assert {each.spec.name: each.emit for each in plan.trace} == {
+        "confidence": False,
+        "loop_detection": False,
+        "tool_correctness": False,
+    }
+    assert {each.spec.name: each.emit for each in plan.session} == {"agent_reliability": True}
+
+
+def test_a_judge_makes_the_siblings_stand_ins() -> None:
+    plan = make_plan(OURS, {}, embedder=MODEL, judge=True)
+
+    assert one(plan, "confidence").final is False
+    assert one(plan, "coherence").final is True
+    assert {"task_completion", "plan_quality", "confidence"} <= set(names(plan.judged))
+    assert all(each.final for each in plan.judged)
+
+
+@pytest.mark.parametrize(
+    ("model", "signals"),
+    [
+        (MODEL, ("confidence", "loop_detection", "tool_correctness")),
+        (
+            "text-embedding-3-small",
+            ("confidence", "loop_detection", "tool_correctness", "coherence"),
+        ),
+        (None, ("confidence", "loop_detection", "tool_correctness")),
+    ],
+)
+def test_coherence_is_a_signal_only_where_its_scale_is_calibrated(
+    model: str | None, signals: tuple[str, ...]
+) -> None:
+    plan = make_plan(OURS, {}, embedder=model)
+
+    assert one(plan, "agent_reliability").options["signals"] == signals
+
+
+def test_the_options_digest_changes_with_everything_a_user_can_set() -> None:
+    def digest(model: str | None = MODEL, threshold: float | None = None, **options: JSON) -> str:
+        settings = {"agent_reliability": Settings(threshold=threshold, options=options)}
+        return one(make_plan(OURS, settings, embedder=model), "agent_reliability").options_digest
+
+    digests = {
+        digest(),
+        digest(threshold=0.7),
+        digest(signal_weights={"confidence": 2}),
+        digest("x"),
+    }
+
+    assert len(digests) == 4
+    assert digest() == digest()
+
+
+def test_the_embedder_s_model_is_part_of_an_embedded_evaluator_s_digest_only() -> None:
+    one_model, another = make_plan(OURS, {}, embedder=MODEL), make_plan(OURS, {}, embedder="other")
+
+    assert one(one_model, "coherence").options_digest != one(another, "coherence").options_digest
+    assert one(one_model, "confidence").options_digest == one(another, "confidence").options_digest
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "told"),
+    [
+        ("nope", Settings(), "evaluators.nope: no evaluator of that name"),
+        (
+            "agent_reliability",
+            Settings(options={"signal_weights": {"confidence": -1}}),
+            "evaluators.agent_reliability.signal_weights: Expected `float` >= 0.0",
+        ),
+        (
+            "agent_reliability",
+            Settings(options={"signals": ["mood"]}),
+            "evaluators.agent_reliability.signals: Invalid enum value 'mood'",
+        ),
+        (
+            "confidence",
+            Settings(options={"depth": 3}),
+            r"evaluators.confidence.depth: no such option",
+        ),
+        (
+            "confidence",
+            Settings(threshold=1.5),
+            "evaluators.confidence.threshold: expected a number",
+        ),
+        ("latency", Settings(model="gpt"), "evaluators.latency.model: `latency` asks no model"),
+        ("coherence", Settings(enabled=True), "evaluators.coherence: needs embedder"),
+        ("exact_match", Settings(enabled=True), "evaluators.exact_match: needs expectations"),
+        ("task_completion", Settings(enabled=True), "evaluators.task_completion: needs judge"),
+    ],
+)
+def test_a_wrong_setting_is_an_error_that_begins_with_its_path(
+    name: str, settings: Settings, told: str
+) -> None:
+    with pytest.raises(SettingsError, match=f"^{told}"):
+        make_plan(OURS, {name: settings}, embedder=None)
+
+
+def test_only_refuses_an_unknown_name() -> None:
+    with pytest.raises(SettingsError, match=r"^evaluators\.nope: "):
+        make_plan(OURS, {}, embedder=None, only=["nope"])
+
+
+def test_what_is_switched_off_does_not_run_even_as_a_signal() -> None:
+    settings = {"confidence": Settings(enabled=False)}
+
+    plan = make_plan(OURS, settings, embedder=None, only=["agent_reliability"])
+
+    assert names(plan.trace) == ["tool_correctness"]

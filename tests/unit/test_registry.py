@@ -1,0 +1,101 @@
+"""What is registered, and what registering costs."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import types
+from importlib.metadata import EntryPoint
+
+import pytest
+
+from evaluators.declare import evaluator
+from evaluators.errors import DuplicateEvaluatorError, PluginError
+from evaluators.model import Score, Trace
+from evaluators.registry import GROUP, Registry
+from tests.support.evaluating import OURS
+
+HEAVY = ("numpy", "wordllama", "litellm", "scipy", "jsonschema", "tokenizers")
+
+
+def test_every_evaluator_of_the_contract_that_needs_no_model_is_there() -> None:
+    names = {(spec.name, spec.method) for spec in OURS}
+
+    assert names >= {
+        ("tool_correctness", "deterministic"),
+        ("argument_correctness", "deterministic"),
+        ("step_efficiency", "deterministic"),
+        ("confidence", "deterministic"),
+        ("coherence", "embedding"),
+        ("loop_detection", "embedding"),
+        ("agent_reliability", "formula"),
+        ("agent_consistency", "formula"),
+        ("latency", "formula"),
+        ("cost", "formula"),
+        ("token_usage", "formula"),
+        ("exact_match", "deterministic"),
+        ("tool_expectations", "deterministic"),
+    }
+
+
+def test_every_evaluator_says_what_it_does() -> None:
+    assert [spec.name for spec in OURS if not spec.doc] == []
+
+
+def test_discovering_and_planning_imports_no_heavy_library() -> None:
+    program = (
+        "import sys; from evaluators.registry import Registry; from evaluators.run import *;"
+        "import evaluators.providers.wordllama, evaluators.providers.scripted;"
+        "plan = make_plan(Registry.discover(), {}, embedder='wordllama/x', expectations=True);"
+        "SessionScorer(plan);"
+        f"print([name for name in {HEAVY!r} if name in sys.modules])"
+    )
+
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True
+    )
+
+    assert done.stdout.strip() == "[]"
+
+
+def test_a_third_party_s_names_carry_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = types.ModuleType("acme_evaluators")
+
+    @evaluator(version="1")
+    def politeness(trace: Trace) -> Score:
+        """Acme's idea of it."""
+        return Score(value=1.0)
+
+    politeness.__module__ = module.__name__
+    vars(module)["politeness"] = politeness
+    vars(module)["imported"] = _elsewhere
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+
+    registry = Registry.discover(plugins=[EntryPoint("acme", module.__name__, GROUP)])
+
+    (spec,) = registry.named("acme/politeness")
+    assert spec.method == "custom"
+    assert registry.named("acme/elsewhere") == ()
+    assert len(registry) == len(OURS) + 1
+
+
+@evaluator(version="1", name="elsewhere")
+def _elsewhere(trace: Trace) -> Score:
+    """Merely imported by the third party."""
+    return Score(value=1.0)
+
+
+def test_a_third_party_that_cannot_be_imported_is_named() -> None:
+    with pytest.raises(PluginError, match="entry point `acme`"):
+        Registry.discover(plugins=[EntryPoint("acme", "no_such_module_of_acme", GROUP)])
+
+
+def test_a_name_declared_twice_is_refused() -> None:
+    spec = OURS.named("coherence")[0]
+
+    with pytest.raises(DuplicateEvaluatorError, match="`coherence`"):
+        Registry([spec, spec])
+
+
+def test_siblings_share_a_name_and_differ_by_method() -> None:
+    assert [spec.method for spec in OURS.named("confidence")] == ["deterministic", "llm_judge"]

@@ -1,0 +1,223 @@
+"""What each trace evaluator sees in a trace."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from evaluators.model import ModelCall, Previous, Score, ToolCall
+from evaluators.providers.scripted import HashEmbedder
+from evaluators.resources import History
+from evaluators.trace.argument_correctness import argument_correctness
+from evaluators.trace.coherence import coherence
+from evaluators.trace.confidence import confidence
+from evaluators.trace.loop_detection import loop_detection
+from evaluators.trace.step_efficiency import step_efficiency
+from evaluators.trace.tool_correctness import tool_correctness
+from tests.support.evaluating import a_call, a_tool, a_trace
+
+CITY = {
+    "type": "object",
+    "properties": {"city": {"type": "string"}},
+    "required": ["city"],
+}
+
+
+def calls(*many: ToolCall) -> Any:
+    return a_trace(tool_calls=many, tools_offered=(a_tool("weather", CITY), a_tool("book")))
+
+
+PARIS = a_call("weather", {"city": "Paris"}, span_id="1")
+OSLO = a_call("weather", {"city": "Oslo"}, span_id="2")
+PARIS_AGAIN = a_call("weather", {"city": "Paris"}, span_id="3")
+BROKEN = a_call("weather", {"city": "Rome"}, span_id="4", error="no such city")
+MISFIT = a_call("weather", {"town": "Rome"}, span_id="5")
+LOST = a_call("book", {}, span_id="8", error="timed out")
+INVENTED = a_call("teleport", {}, span_id="6")
+
+
+class TestToolCorrectness:
+    @pytest.mark.parametrize(
+        ("made", "value", "evidence"),
+        [
+            ((PARIS, OSLO), 1.0, ()),
+            ((PARIS, PARIS_AGAIN), 0.5, ("3",)),
+            ((PARIS, BROKEN), 0.5, ("4",)),
+            ((PARIS, MISFIT), 0.5, ("5",)),
+            ((PARIS, INVENTED), 0.5, ("6",)),
+            ((PARIS, PARIS_AGAIN, BROKEN, MISFIT), 0.25, ("3", "4", "5")),
+        ],
+    )
+    def test_every_fault_counts_its_call_once(
+        self, made: tuple[ToolCall, ...], value: float, evidence: tuple[str, ...]
+    ) -> None:
+        score = tool_correctness(calls(*made))
+
+        assert score.value == pytest.approx(value)
+        assert score.evidence == evidence
+
+    def test_a_failed_call_tried_again_is_a_retry_and_no_repeat(self) -> None:
+        retried = a_call("weather", {"city": "Rome"}, span_id="7")
+
+        assert tool_correctness(calls(BROKEN, retried)).evidence == ("4",)
+
+    def test_metadata_are_the_document_s_fields(self) -> None:
+        score = tool_correctness(calls(PARIS))
+
+        assert score.metadata == {
+            "user_input": "What is the weather in Paris?",
+            "tools_called": [{"name": "weather", "parameters": {"city": "Paris"}}],
+            "available_tools": [
+                {"name": "weather", "description": None},
+                {"name": "book", "description": None},
+            ],
+        }
+
+    def test_no_tools_is_not_applicable(self) -> None:
+        assert tool_correctness(a_trace()).state == "not_applicable"
+
+    def test_a_trace_that_does_not_say_what_it_offered_has_no_unknown_tools(self) -> None:
+        assert tool_correctness(a_trace(tool_calls=(INVENTED,))).value == 1.0
+
+    def test_a_huge_trace_keeps_its_metadata_small_and_says_what_is_missing(self) -> None:
+        many = tuple(a_call("weather", {"city": "x" * 5000, "n": n}) for n in range(300))
+
+        score = tool_correctness(calls(*many))
+
+        assert len(str(score.metadata)) < 40_000
+        assert score.truncated is not None
+        assert score.truncated.startswith("tools_called: ")
+
+
+class TestArgumentCorrectness:
+    def test_share_of_calls_that_fit_their_schema(self) -> None:
+        score = argument_correctness(calls(PARIS, MISFIT, a_call("book", {"x": 1})))
+
+        assert score.value == 0.5
+        assert score.evidence == ("5",)
+        assert score.metadata["verdicts"] == [
+            {"verdict": "yes", "reason": None},
+            {"verdict": "no", "reason": "'city' is a required property"},
+        ]
+
+    def test_no_tool_calls_is_the_document_s_perfect_score_as_an_assumption(self) -> None:
+        score = argument_correctness(a_trace())
+
+        assert (score.state, score.assumed) == ("not_applicable", 1.0)
+
+    @pytest.mark.parametrize(
+        "schema",
+        [
+            None,
+            {"type": "no such type"},
+            {"$ref": "http://127.0.0.1:1/elsewhere.json"},
+            {"$ref": "#/nowhere"},
+            {"$ref": "#"},
+            "not a schema",
+            {"enum": ["x" * 70_000]},
+        ],
+    )
+    def test_a_schema_that_says_nothing_judges_nothing(self, schema: Any) -> None:
+        trace = a_trace(tool_calls=(PARIS,), tools_offered=(a_tool("weather", schema),))
+
+        score = argument_correctness(trace)
+
+        assert (score.state, score.assumed) == ("not_applicable", None)
+
+    def test_a_pattern_that_could_run_for_ever_is_not_tried(self) -> None:
+        schema = {"properties": {"city": {"type": "string", "pattern": "^(a+)+$"}}}
+        call = a_call("weather", {"city": "a" * 200 + "!"})
+
+        trace = a_trace(tool_calls=(call,), tools_offered=(a_tool("weather", schema),))
+
+        assert argument_correctness(trace).value == 1.0
+
+    def test_a_plain_pattern_is(self) -> None:
+        schema = {"properties": {"city": {"type": "string", "pattern": "^[A-Z]"}}}
+        call = a_call("weather", {"city": "paris"})
+
+        trace = a_trace(tool_calls=(call,), tools_offered=(a_tool("weather", schema),))
+
+        assert argument_correctness(trace).value == 0.0
+
+
+def test_step_efficiency_counts_useful_distinct_calls() -> None:
+    score = step_efficiency(calls(PARIS, PARIS_AGAIN, BROKEN, OSLO))
+
+    assert score.value == 0.5
+    assert score.evidence == ("3", "4")
+    assert score.metadata == {"task": "What is the weather in Paris?"}
+    assert step_efficiency(a_trace()).state == "not_applicable"
+
+
+class TestConfidence:
+    def value(self, **fields: Any) -> float:
+        score = confidence(a_trace(**fields))
+        assert score.value is not None
+        return score.value
+
+    def test_nothing_odd_is_full_confidence(self) -> None:
+        assert confidence(a_trace(tool_calls=(PARIS, OSLO))) == Score(
+            value=1.0, explanation="no sign of hesitation"
+        )
+
+    @pytest.mark.parametrize(
+        ("fields", "value"),
+        [
+            ({"tool_calls": (BROKEN,)}, 0.7),
+            ({"tool_calls": (BROKEN, OSLO)}, 0.9),
+            ({"tool_calls": (PARIS, PARIS_AGAIN)}, 0.8),
+            ({"tool_calls": (PARIS, *[PARIS_AGAIN] * 50)}, 0.4),
+            ({"model_calls": (ModelCall(span_id="m", error="400"),)}, 0.6),
+            ({"model_calls": (ModelCall(span_id="m", error="429"), ModelCall(span_id="n"))}, 0.9),
+            ({"status": "error"}, 0.7),
+            ({"output": None}, 0.5),
+            ({"output": "  \n"}, 0.5),
+            ({"output": None, "tool_calls": (PARIS,)}, 0.8),
+            ({"output": None, "tool_calls": (BROKEN,)}, 0.2),
+            ({"output": "I'm sorry, I am unable to cancel a used ticket."}, 1.0),
+            ({"output": None, "gaps": ("no_content",)}, 1.0),
+            ({"output": "I am not sure, maybe Paris."}, 0.75),
+            ({"output": "I am sorry, I could not find your order. Try again later."}, 0.75),
+        ],
+    )
+    def test_each_sign_of_doubt_costs(self, fields: dict[str, Any], value: float) -> None:
+        assert self.value(**fields) == pytest.approx(value)
+
+    def test_it_never_falls_below_zero(self) -> None:
+        assert self.value(
+            tool_calls=(PARIS, *[PARIS_AGAIN] * 9, INVENTED, LOST),
+            model_calls=(ModelCall(span_id="m", error="400"),),
+            output=None,
+        ) == pytest.approx(0.0)
+
+    def test_a_loop_is_named_with_its_spans(self) -> None:
+        score = confidence(a_trace(tool_calls=(PARIS, PARIS_AGAIN)))
+
+        assert score.explanation == "1 identical calls repeated (`weather`)"
+        assert score.evidence == ("3",)
+
+
+def test_coherence_reads_eight_kib_at_most() -> None:
+    class Lengths(HashEmbedder):
+        longest = 0
+
+        def embed(self, texts: Any) -> Any:
+            self.longest = max(len(text.encode()) for text in texts)
+            return super().embed(texts)
+
+    embedder = Lengths()
+
+    coherence(a_trace(input="é" * 50_000, output="y" * 50_000), embedder=embedder)
+
+    assert embedder.longest == 8192
+
+
+def test_the_same_output_again_is_a_loop_however_long_it_is() -> None:
+    text = "the order could not be found today " * 2000
+    history = History((Previous(trace_id="0", digest="d", output=text[:8192]),))
+
+    score = loop_detection(a_trace(output=text), history=history, embedder=HashEmbedder())
+
+    assert score.value == pytest.approx(0.0, abs=0.05)

@@ -1,0 +1,47 @@
+"""What users write also runs: the file that pyright checks, discovered as a third party's."""
+
+from __future__ import annotations
+
+from importlib.metadata import EntryPoint
+
+from evaluators.model import Session
+from evaluators.registry import GROUP, Registry
+from evaluators.run import SessionScorer, make_plan, score_trace
+from tests.support.evaluating import a_call, a_trace, a_turn
+
+POINT = EntryPoint("acme", "tests.typing.user_evaluators", GROUP)
+
+
+def test_a_third_party_s_evaluators_are_found_planned_and_run() -> None:
+    registry = Registry.discover(plugins=[POINT])
+    plan = make_plan(registry, {}, embedder=None, only=["acme/tool_success", "acme/patience"])
+    trace = a_trace(tool_calls=(a_call(span_id="1", error="no"), a_call(span_id="2")))
+    scorer = SessionScorer(plan)
+    turns = [a_turn("t1", 1, {}, duration=31.0)]
+    scorer.put(turns[0])
+
+    (outcome,) = score_trace(plan, trace)
+    (patience,) = scorer.outcomes(
+        Session(service="s", session_id="s", agent="a", turns=turns), closed=False
+    )
+
+    assert (outcome.evaluator, outcome.method) == ("acme/tool_success", "custom")
+    assert (outcome.score, outcome.success, outcome.evidence) == (0.5, False, ("1",))
+    assert (patience.evaluator, patience.score) == ("acme/patience", 0.0)
+
+
+def test_a_running_state_that_breaks_fails_its_own_evaluator_only() -> None:
+    registry = Registry.discover(plugins=[POINT])
+    plan = make_plan(registry, {}, embedder=None, only=["acme/patience", "agent_reliability"])
+    scorer = SessionScorer(plan)
+    turn = a_turn("t1", 1, {"confidence": 0.5}, duration="not a number")
+    scorer.put(turn)
+
+    outcomes = scorer.outcomes(
+        Session(service="s", session_id="s", agent="a", turns=[turn]), closed=False
+    )
+
+    assert {each.evaluator: each.state for each in outcomes} == {
+        "acme/patience": "failed",
+        "agent_reliability": "scored",
+    }
