@@ -180,16 +180,16 @@ class DiskWriter:
         if not self._failing:
             _logger.error("The log cannot be written to.", exc_info=error)
         self._failing = True
-        if not isinstance(error, lmdb.Error) or error.code <= 0:
+        if getattr(error, "code", 0) <= 0:
             self._reopen()
         return [_unavailable(error) for _ in calls]
 
     def _reopen(self) -> None:
-        """Errors of LMDB's own (not the disk's errno) end an environment for good."""
+        """Errors without the disk's errno may have ended the environment for good."""
         try:
             self._store.reopen()
             self.heads = self._load()
-        except (lmdb.Error, OSError) as error:
+        except Exception as error:
             _logger.debug("The log could not be opened again.", exc_info=error)
 
     def _recovered(self) -> None:
