@@ -133,17 +133,22 @@ class DiskWriter:
         return _MEASURE if self._unmeasured else None
 
     def _answer(self, calls: Sequence[Call]) -> tuple[list[Answer], frozenset[str]]:
+        alone = len(calls) <= 1
         try:
             return self._transact(calls)
         except (lmdb.MapFullError, lmdb.TxnFullError) as error:
-            if len(calls) <= 1:
+            if alone:
+                self._more = bool(calls)  # trimming needs a transaction of its own now
                 return [_full(error) for _ in calls], frozenset()
-        except Exception as error:  # noqa: BLE001 - a writer that dies would take every room with it
+        except (lmdb.Error, OSError) as error:
             return self._refuse(calls, error), frozenset()
+        except Exception as error:  # noqa: BLE001 - a writer that dies would take every room with it
+            if alone:
+                return self._refuse(calls, error), frozenset()
         return self._one_by_one(calls)
 
     def _one_by_one(self, calls: Sequence[Call]) -> tuple[list[Answer], frozenset[str]]:
-        """After a full map: small calls may still fit."""
+        """What spoils the transaction of all may be the fault of one."""
         answered = [self._answer([call]) for call in calls]
         topics = frozenset[str]().union(*(topics for _, topics in answered))
         return [answer for answers, _ in answered for answer in answers], topics
@@ -200,11 +205,12 @@ class DiskWriter:
 
 def _attempt(work: DiskTxn, call: Call) -> Answer:
     try:
-        return work.apply(call.records, call.commits)
+        admitted = work.admit(call.records, call.commits)
     except lmdb.Error:
         raise
     except Exception as error:  # noqa: BLE001 - the caller's own functions run here; it gets what they raise
         return error
+    return work.append(admitted, call.commits)
 
 
 def _full(error: lmdb.Error) -> LogFull:
