@@ -243,14 +243,17 @@ async def test_a_full_disk_is_unavailable_and_passes(
 ) -> None:
     log = await open_log(max_size=256 << 20)
     await log.write([new(TRACES, b"before")])
+    commit = Commit(group="scoring", topic=TRACES, partition=0, offset=1)
 
     with _files_end_at(2 << 20):
         for _ in range(3):
             with pytest.raises(LogUnavailable):
-                await log.write([new(TRACES, b"x" * (4 << 20))])
-    await log.write([new(TRACES, b"after")])
+                await log.write([new(TRACES, b"x" * (4 << 20))], [commit])
+    (position,) = await log.write([new(TRACES, b"after")])
 
+    assert position.offset == 1
     assert await all_of(log, TRACES) == [b"before", b"after"]
+    assert (await assigned(log.read("scoring", TRACES)))[0].offset is None
     assert [r.message for r in caplog.records if r.levelname == "ERROR"] == [
         "The log cannot be written to."
     ]
@@ -297,11 +300,12 @@ async def test_an_environment_that_is_lost_is_opened_again(
     """LMDB refuses everything after a meta page that could not be written, until it is opened anew."""
     log = await open_log()
     await log.write([new(TRACES, b"before")])
-    begin = DiskStore.writing
+    begin, lost_env = DiskStore.writing, log._store._env
 
-    def panics(_: DiskStore) -> lmdb.Transaction[bytes]:
-        monkeypatch.setattr(DiskStore, "writing", begin)
-        raise lmdb.PanicError("mdb_txn_begin", -30795)
+    def panics(store: DiskStore) -> lmdb.Transaction[bytes]:
+        if store._env is lost_env:
+            raise lmdb.PanicError("mdb_txn_begin", -30795)
+        return begin(store)
 
     monkeypatch.setattr(DiskStore, "writing", panics)
     with pytest.raises(LogUnavailable):
