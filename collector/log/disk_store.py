@@ -130,7 +130,6 @@ class DiskStore:
             map_size=self._map_size,
             max_dbs=databases,
             max_spare_txns=1,
-            readahead=False,
         )
         self._env.reader_check()
         self.page = self._env.stat()["psize"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 import lmdb
 
@@ -12,6 +13,13 @@ from collector.log.disk_store import DiskStore, Heads
 from collector.log.port import COMPACTED, Commit, New, Position
 from collector.log.retention import Drops, Retention
 from collector.log.staging import Place, Staged, check_commits, stage
+
+
+class Admitted(NamedTuple):
+    """Records that may be appended, and the bytes by which each topic grows with them."""
+
+    staged: Sequence[Staged]
+    need: dict[str, int]
 
 
 class DiskTxn:
@@ -37,8 +45,8 @@ class DiskTxn:
         self._nexts: dict[Place, int] = {}
         self._commits: dict[CommitKey, Committed] = {}
 
-    def apply(self, records: Sequence[New], commits: Sequence[Commit]) -> Sequence[Position]:
-        """One call, whole or, when it raises anything but an error of LMDB, not at all.
+    def admit(self, records: Sequence[New], commits: Sequence[Commit]) -> Admitted:
+        """The first half of a call: whatever it raises, nothing was done.
 
         Raises:
             LogFull, RecordTooLarge, ValueError: see `staging.stage` and `Retention.admit`.
@@ -50,15 +58,20 @@ class DiskTxn:
         )
         need = self._need(staged)
         self._retention.admit(self._shelf, need)
+        return Admitted(staged, need)
+
+    def append(self, admitted: Admitted, commits: Sequence[Commit]) -> Sequence[Position]:
+        """The second half: whatever it raises spoils the transaction."""
+        staged, need = admitted
         self._retention.make_room(self._shelf, self.heads.commits, need, self.drops)
         self._shelf.append(staged, self._time)
         self._advance(staged, commits)
         return [record.position for record in staged]
 
     def release(self, positions: Iterable[Position]) -> None:
-        """Delete records before their commit."""
+        """Delete records before their commit; positions that never were are passed over."""
         for position in positions:
-            if position.topic not in COMPACTED:
+            if position.topic not in COMPACTED and position[:2] in self._store.records:
                 self._shelf.delete(position)
 
     def trim(self, budget: int) -> bool:

@@ -133,17 +133,22 @@ class DiskWriter:
         return _MEASURE if self._unmeasured else None
 
     def _answer(self, calls: Sequence[Call]) -> tuple[list[Answer], frozenset[str]]:
+        alone = len(calls) <= 1
         try:
             return self._transact(calls)
         except (lmdb.MapFullError, lmdb.TxnFullError) as error:
-            if len(calls) <= 1:
+            if alone:
+                self._more = bool(calls)  # trimming needs a transaction of its own now
                 return [_full(error) for _ in calls], frozenset()
-        except Exception as error:  # noqa: BLE001 - a writer that dies would take every room with it
+        except (lmdb.Error, OSError) as error:
             return self._refuse(calls, error), frozenset()
+        except Exception as error:  # noqa: BLE001 - a writer that dies would take every room with it
+            if alone:
+                return self._refuse(calls, error), frozenset()
         return self._one_by_one(calls)
 
     def _one_by_one(self, calls: Sequence[Call]) -> tuple[list[Answer], frozenset[str]]:
-        """After a full map: small calls may still fit."""
+        """What spoils the transaction of all may be the fault of one."""
         answered = [self._answer([call]) for call in calls]
         topics = frozenset[str]().union(*(topics for _, topics in answered))
         return [answer for answers, _ in answered for answer in answers], topics
@@ -180,16 +185,16 @@ class DiskWriter:
         if not self._failing:
             _logger.error("The log cannot be written to.", exc_info=error)
         self._failing = True
-        if not isinstance(error, lmdb.Error) or error.code <= 0:
+        if getattr(error, "code", 0) <= 0:
             self._reopen()
         return [_unavailable(error) for _ in calls]
 
     def _reopen(self) -> None:
-        """Errors of LMDB's own (not the disk's errno) end an environment for good."""
+        """Errors without the disk's errno may have ended the environment for good."""
         try:
             self._store.reopen()
             self.heads = self._load()
-        except (lmdb.Error, OSError) as error:
+        except Exception as error:
             _logger.debug("The log could not be opened again.", exc_info=error)
 
     def _recovered(self) -> None:
@@ -200,11 +205,12 @@ class DiskWriter:
 
 def _attempt(work: DiskTxn, call: Call) -> Answer:
     try:
-        return work.apply(call.records, call.commits)
+        admitted = work.admit(call.records, call.commits)
     except lmdb.Error:
         raise
     except Exception as error:  # noqa: BLE001 - the caller's own functions run here; it gets what they raise
         return error
+    return work.append(admitted, call.commits)
 
 
 def _full(error: lmdb.Error) -> LogFull:

@@ -141,7 +141,7 @@ class MemoryLog:
         drops.report(self._telemetry)
 
     def _settle(self, topics: set[str]) -> None:
-        for topic in topics:
+        for topic in TOPICS:
             self._telemetry.log_bytes.labels(topic).set(self._shelf.used(topic))
         for reader in self._readers:
             if reader.topic in topics:

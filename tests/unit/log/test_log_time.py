@@ -1,0 +1,42 @@
+"""Log time never goes back, and an end that was told is never undercut."""
+
+from __future__ import annotations
+
+from collector.log.log_time import LogTime
+from tests.support.ticking import SetClock
+
+
+def test_it_follows_the_clock_but_never_back() -> None:
+    clock = SetClock(10.0)
+    time = LogTime(clock, last=12.5)
+
+    assert time.begin() == 12.5
+    time.settle()
+    clock.now = 20.0
+    assert time.begin() == 20.0
+    time.settle()
+    clock.now = 1.0
+    assert time.begin() == 20.0
+
+
+def test_the_end_does_not_pass_a_transaction_that_is_not_visible_yet() -> None:
+    clock = SetClock(10.0)
+    time = LogTime(clock)
+
+    in_flight = time.begin()
+    clock.now = 15.0
+    before = time.end()
+    time.settle()
+
+    assert before <= in_flight
+    assert time.end() == 15.0
+
+
+def test_an_end_that_was_told_holds_for_what_comes_later() -> None:
+    clock = SetClock(10.0)
+    time = LogTime(clock)
+
+    told = time.end()
+    clock.now = 3.0
+
+    assert time.begin() >= told
