@@ -16,7 +16,7 @@ Inflate: TypeAlias = Callable[[bytes, int], bytes]
 
 _GZIP_MAGIC = b"\x1f\x8b"
 _CUT_OFF = "the compressed body ends too early"
-_ZSTD_WINDOW = 1 << 27
+_ZSTD_WINDOW = 8 << 20  # what RFC 9659 allows a content coding
 _ZSTD_SLICE = 512  # zstd has no bound on output but its input: at most 128 KiB for every 4 bytes
 _MAX_MEMBERS = 64  # each one copies what is left: many tiny ones would cost the square of the body
 _GZIP, _ZLIB, _RAW = 31, 15, -15  # zlib's wbits
