@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable
 from typing import TypeAlias
 
@@ -16,6 +15,9 @@ Inflate: TypeAlias = Callable[[bytes, int], bytes]
 """Body and limit to plain body. Raises TooLarge, Undecodable."""
 
 _GZIP_MAGIC = b"\x1f\x8b"
+_CUT_OFF = "the compressed body ends too early"
+_ZSTD_WINDOW = 8 << 20  # what RFC 9659 allows a content coding
+_ZSTD_SLICE = 512  # zstd has no bound on output but its input: at most 128 KiB for every 4 bytes
 _MAX_MEMBERS = 64  # each one copies what is left: many tiny ones would cost the square of the body
 _GZIP, _ZLIB, _RAW = 31, 15, -15  # zlib's wbits
 
@@ -49,17 +51,23 @@ def inflate(body: bytes, limit: int) -> bytes:
 
 def unzstd(body: bytes, limit: int) -> bytes:
     """Zstandard, also of several frames."""
-    if not body:
-        return body
-    decompressor = zstandard.ZstdDecompressor(max_window_size=1 << 27)
+    decompressor = zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW)
+    plain = bytearray()
+    frame = None
     try:
-        with decompressor.stream_reader(io.BytesIO(body), read_across_frames=True) as reader:
-            plain = reader.read(limit + 1)
-    except (zstandard.ZstdError, MemoryError) as error:
+        for start in range(0, len(body), _ZSTD_SLICE):
+            rest = body[start : start + _ZSTD_SLICE]
+            while rest:
+                frame = frame or decompressor.decompressobj()
+                plain += frame.decompress(rest)
+                if len(plain) > limit:
+                    raise _too_large(limit)
+                rest, frame = (frame.unused_data, None) if frame.eof else (b"", frame)
+    except zstandard.ZstdError as error:
         raise Undecodable("the body is not valid zstd") from error
-    if len(plain) > limit:
-        raise _too_large(limit)
-    return plain
+    if frame is not None:
+        raise Undecodable(_CUT_OFF)
+    return bytes(plain)
 
 
 BY_NAME: dict[str, Inflate] = {
@@ -102,7 +110,7 @@ def _member(body: bytes, limit: int, form: int) -> tuple[bytes, bytes]:
     if len(plain) > limit:
         raise _too_large(limit)
     if not stream.eof:
-        raise Undecodable("the compressed body ends too early")
+        raise Undecodable(_CUT_OFF)
     return plain, stream.unused_data
 
 

@@ -12,24 +12,33 @@ from collector.log.port import Commit, New, Position, Reader, Record
 
 
 class FakeLog:
-    """Holds what was written. Set `fails` to raise it, `gate` to hold writers back until the event is set."""
+    """Holds what was written.
+
+    Set `fails` to raise it always, `failures` to raise each once, `gate` to hold writers back until the event is set.
+    """
 
     def __init__(self) -> None:
         self.written: list[New] = []
         self.fails: Exception | None = None
+        self.failures: list[Exception] = []
         self.gate: asyncio.Event | None = None
+        self.arrivals: list[float] = []
+        """When `write` was called, by the loop's clock."""
         self.waiting = 0
 
     async def write(
         self, records: Sequence[New], commits: Sequence[Commit] = ()
     ) -> Sequence[Position]:
         del commits
+        self.arrivals.append(asyncio.get_running_loop().time())
         if self.gate is not None:
             self.waiting += 1
             try:
                 await self.gate.wait()
             finally:
                 self.waiting -= 1
+        if self.failures:
+            raise self.failures.pop(0)
         if self.fails is not None:
             raise self.fails
         first = len(self.written)

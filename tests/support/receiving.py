@@ -15,7 +15,7 @@ from google.rpc.status_pb2 import Status
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
-from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor, SpanExporter, SpanExportResult
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from collector import config
@@ -152,13 +152,14 @@ async def call(
     timeout: float = 20.0,
 ) -> Said:
     """One raw gRPC call."""
-    export_bytes: Any = channel.unary_unary(method)
+    export_bytes = channel.unary_unary(
+        method, request_serializer=bytes, response_deserializer=bytes
+    )
     try:
-        reply: object = await export_bytes(body, metadata=tuple(metadata), timeout=timeout)
+        reply = await export_bytes(body, metadata=tuple(metadata), timeout=timeout)
     except grpc.aio.AioRpcError as error:
         trailers = {str(key): value for key, value in error.trailing_metadata() or ()}
         return Said(code=error.code(), message=error.details() or "", trailers=trailers)
-    assert isinstance(reply, bytes)
     return Said(code=grpc.StatusCode.OK, body=reply)
 
 
@@ -181,3 +182,11 @@ def sdk_spans(count: int, *, service: str = "bot") -> list[ReadableSpan]:
                 pass
     provider.shutdown()
     return list(memory.get_finished_spans())
+
+
+async def through(exporter: SpanExporter, spans: list[ReadableSpan]) -> SpanExportResult:
+    """Send spans with a real exporter, off the loop that serves it, and shut it down."""
+    try:
+        return await asyncio.to_thread(exporter.export, spans)
+    finally:
+        await asyncio.to_thread(exporter.shutdown)

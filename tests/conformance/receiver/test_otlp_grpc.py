@@ -26,7 +26,7 @@ from collector.receiver.intake import Intake
 from collector.telemetry import Telemetry
 from tests.support.fake_log import FakeLog, value
 from tests.support.otlp import body, request, span, trace_id
-from tests.support.receiving import Said, call, export, sdk_spans, serving, until
+from tests.support.receiving import Said, call, export, sdk_spans, serving, through, until
 
 OK = grpc.StatusCode.OK
 FORBIDDEN = {grpc.StatusCode.UNKNOWN, grpc.StatusCode.INTERNAL}
@@ -51,9 +51,8 @@ async def test_g1_the_python_exporter_reaches_export_with_nothing_but_an_endpoin
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", f"http://{served.target}")
         exporter = OTLPSpanExporter()
 
-        result = await asyncio.to_thread(exporter.export, sdk_spans(3))
+        result = await through(exporter, sdk_spans(3))
 
-        await asyncio.to_thread(exporter.shutdown)
         assert result is SpanExportResult.SUCCESS
         assert [s.name for s in served.log.spans()] == ["step 0", "step 1", "root"]
 
@@ -65,9 +64,8 @@ async def test_g2_gzip_from_the_python_exporter_is_accepted() -> None:
             endpoint=served.target, insecure=True, compression=grpc.Compression.Gzip
         )
 
-        result = await asyncio.to_thread(exporter.export, sdk_spans(50))
+        result = await through(exporter, sdk_spans(50))
 
-        await asyncio.to_thread(exporter.shutdown)
         assert result is SpanExportResult.SUCCESS
         assert len(served.log.spans()) == 50
 
@@ -271,23 +269,14 @@ async def test_g10_a_refusal_is_never_a_partial_success(reason: Retryable) -> No
 async def test_g11_the_python_exporter_waits_as_long_as_it_was_told() -> None:
     """G11: it reads RetryInfo from its own trailer only."""
     async with serving() as served:
-        arrivals: list[float] = []
-
-        class FullOnce(FakeLog):
-            async def write(self, *arguments: object) -> list[object]:  # type: ignore[override] # a probe
-                arrivals.append(time.monotonic())
-                if len(arrivals) == 1:
-                    raise LogFull("full")
-                return []
-
-        served.receiver._intake._log = FullOnce()
+        served.log.failures = [LogFull("full")]
         exporter = OTLPSpanExporter(endpoint=served.target, insecure=True)
 
-        result = await asyncio.to_thread(exporter.export, sdk_spans(1))
+        result = await through(exporter, sdk_spans(1))
 
-        await asyncio.to_thread(exporter.shutdown)
         assert result is SpanExportResult.SUCCESS
-        assert 1.0 <= arrivals[1] - arrivals[0] < 4.5
+        first, second = served.log.arrivals
+        assert 1.0 <= second - first < 4.5
 
 
 async def test_g12_overload_is_never_resource_exhausted() -> None:
@@ -359,11 +348,10 @@ async def test_g15_every_span_refused_for_a_while_arrives_after_relief() -> None
         served.log.fails = LogFull("full")
         exporter = OTLPSpanExporter(endpoint=served.target, insecure=True)
         async with asyncio.TaskGroup() as group:
-            sending = group.create_task(asyncio.to_thread(exporter.export, sdk_spans(10)))
+            sending = group.create_task(through(exporter, sdk_spans(10)))
             await until(lambda: served.count("grpc", "refused") >= 10)
             served.log.fails = None
 
-        await asyncio.to_thread(exporter.shutdown)
         assert sending.result() is SpanExportResult.SUCCESS
         assert len(served.log.spans()) == 10
 
@@ -576,15 +564,21 @@ async def test_g24_a_repeated_batch_is_accepted_again() -> None:
 async def test_g25_metrics_are_unimplemented() -> None:
     """G25: the Python metric exporter drops its batch."""
     async with serving() as served:
-        exporter = OTLPMetricExporter(endpoint=served.target, insecure=True)
         service = "/opentelemetry.proto.collector.metrics.v1.MetricsService/Export"
 
-        result = await asyncio.to_thread(exporter.export, MetricsData(resource_metrics=[]))
+        result = await asyncio.to_thread(_send_no_metrics, served.target)
         said = await export(served.target, b"", method=service)
 
-        await asyncio.to_thread(exporter.shutdown)
         assert result is MetricExportResult.FAILURE
         assert said.code is grpc.StatusCode.UNIMPLEMENTED
+
+
+def _send_no_metrics(target: str) -> MetricExportResult:
+    exporter = OTLPMetricExporter(endpoint=target, insecure=True)
+    try:
+        return exporter.export(MetricsData(resource_metrics=[]))  # pyright: ignore[reportUnknownMemberType] - its **kwargs
+    finally:
+        exporter.shutdown()  # pyright: ignore[reportUnknownMemberType] - its **kwargs
 
 
 async def test_g26_health_is_told_and_watched() -> None:
@@ -596,7 +590,9 @@ async def test_g26_health_is_told_and_watched() -> None:
         service = await call(channel, b"\x0a" + bytes([len(name)]) + name, method=check)
         other = await call(channel, b"\x0a\x01x", method=check)
         garbage = await call(channel, b"\xff", method=check)
-        watch = channel.unary_stream("/grpc.health.v1.Health/Watch")(b"")
+        watch = channel.unary_stream(
+            "/grpc.health.v1.Health/Watch", request_serializer=bytes, response_deserializer=bytes
+        )(b"")
         first = await watch.read()
         served.receiver.stop_accepting()
         second = await watch.read()

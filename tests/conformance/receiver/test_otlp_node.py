@@ -1,0 +1,139 @@
+"""The real Node exporters, gRPC, HTTP/protobuf and HTTP/JSON, against the receiver (G2, H3, H5, H8, J5).
+
+They are installed from the lock file beside tests/support/node/export.cjs. Without node or npm these tests skip;
+SPANWISE_REQUIRE_NODE=1 makes that a failure.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any, NoReturn
+
+import pytest
+
+from collector.errors import LogFull
+from tests.support.receiving import Served, serving, until
+
+ROOT = Path(__file__).parents[3]
+SOURCE = ROOT / "tests" / "support" / "node"
+INSTALLED = ROOT / ".cache" / "node"
+
+
+def missing(why: str) -> NoReturn:
+    if os.environ.get("SPANWISE_REQUIRE_NODE") == "1":
+        pytest.fail(why)
+    pytest.skip(f"THE NODE EXPORTERS ARE NOT TESTED: {why}")
+
+
+@pytest.fixture(scope="session")
+def exporter() -> Path:
+    """The script, beside its installed packages."""
+    npm = shutil.which("npm")
+    if npm is None or shutil.which("node") is None:
+        missing("node and npm are not installed")
+    script = INSTALLED / "export.cjs"
+    INSTALLED.mkdir(parents=True, exist_ok=True)
+    lock = (SOURCE / "package-lock.json").read_bytes()
+    stamp = INSTALLED / "installed-lock.json"
+    shutil.copy(SOURCE / "export.cjs", script)
+    if stamp.exists() and stamp.read_bytes() == lock:
+        return script
+    for name in ("package.json", "package-lock.json", ".npmrc"):
+        shutil.copy(SOURCE / name, INSTALLED / name)
+    done = subprocess.run(
+        [npm, "ci", "--ignore-scripts"],
+        check=False,
+        cwd=INSTALLED,
+        capture_output=True,
+        text=True,
+        timeout=100,
+    )
+    if done.returncode != 0:
+        missing(f"npm ci failed: {done.stderr[-500:]}")
+    stamp.write_bytes(lock)
+    return script
+
+
+def test_the_lock_names_no_host() -> None:
+    packages: dict[str, Any] = json.loads((SOURCE / "package-lock.json").read_text())["packages"]
+
+    assert len(packages) > 5
+    assert [name for name, package in packages.items() if "resolved" in package] == []
+
+
+async def send(
+    script: Path, served: Served, protocol: str, *, compression: str = "none", spans: int = 3
+) -> int:
+    """Run the exporter; 0 = it reports success."""
+    url = f"http://{served.target}" if protocol == "grpc" else served.url
+    node = await asyncio.create_subprocess_exec(
+        *("node", str(script), protocol, url, compression, str(spans)),
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    try:
+        async with asyncio.timeout(40):
+            out, errors = await node.communicate()
+    finally:
+        if node.returncode is None:
+            node.kill()
+            await node.wait()
+    assert out, errors.decode()
+    return json.loads(out)["code"]
+
+
+@pytest.mark.parametrize("compression", ["none", "gzip"])
+@pytest.mark.parametrize("protocol", ["grpc", "proto", "json"])
+async def test_every_node_exporter_reaches_us(
+    exporter: Path, protocol: str, compression: str
+) -> None:
+    """G2, H3, H5 (Node always sends chunked), J5 (large integers come as numbers)."""
+    async with serving() as served:
+        code = await send(exporter, served, protocol, compression=compression)
+
+        transport = "grpc" if protocol == "grpc" else "http"
+        spans = {span.name: span for span in served.log.spans()}
+        values = {a.key: a.value for a in spans["step 1"].attributes}
+        assert code == 0
+        assert set(spans) == {"root", "step 1", "step 2"}
+        assert len({span.trace_id for span in spans.values()}) == 1
+        assert int(spans["root"].kind) == 2
+        assert values["large.int"].int_value == 9007199254740991
+        assert values["text"].string_value == "ümläut"
+        assert [v.string_value for v in values["list"].array_value.values] == ["a", "b"]
+        assert served.count(transport, "accepted") == 3
+
+
+@pytest.mark.parametrize("protocol", ["proto", "json"])
+async def test_the_node_http_exporters_try_again_after_503(exporter: Path, protocol: str) -> None:
+    """H8: Retry-After is waited for."""
+    async with serving() as served:
+        served.log.failures = [LogFull("full")]
+
+        code = await send(exporter, served, protocol)
+
+        first, second = served.log.arrivals
+        assert code == 0
+        assert len(served.log.spans()) == 3
+        assert second - first >= 0.9
+
+
+async def test_a_relieved_log_takes_what_node_sent_in_parallel(exporter: Path) -> None:
+    """G5, H3: all three at once."""
+    async with serving() as served:
+        served.log.gate = asyncio.Event()
+        async with asyncio.TaskGroup() as group:
+            sending = [
+                group.create_task(send(exporter, served, protocol))
+                for protocol in ("grpc", "proto", "json")
+            ]
+            await until(lambda: served.log.waiting == 3, within=30)
+            served.log.gate.set()
+
+        assert [task.result() for task in sending] == [0, 0, 0]
+        assert len(served.log.spans()) == 9

@@ -1,0 +1,74 @@
+"""What senders are told."""
+
+from __future__ import annotations
+
+import pytest
+from google.rpc.error_details_pb2 import BadRequest, RetryInfo
+from google.rpc.status_pb2 import Status
+
+from collector.receiver.answers import (
+    OK,
+    Answer,
+    Code,
+    refused,
+    response,
+    status,
+    taken,
+    too_large,
+    trailers,
+    undecodable,
+)
+from collector.receiver.cut import Cut
+
+
+@pytest.mark.parametrize("jitter", [0.0, 0.5, 0.999999])
+def test_a_refusal_asks_for_one_to_four_seconds(jitter: float) -> None:
+    answer = refused("full", jitter=lambda: jitter)
+
+    assert answer.code is Code.UNAVAILABLE
+    assert answer.delay is not None
+    assert 1.0 <= answer.delay <= 4.0
+    assert answer.retry_after is not None
+    assert answer.delay <= answer.retry_after <= 4
+
+
+def test_the_delay_stands_in_both_trailers() -> None:
+    told = dict(trailers(refused("full", jitter=lambda: 0.25)))
+
+    own = RetryInfo.FromString(told["google.rpc.retryinfo-bin"])
+    inside = RetryInfo()
+    assert Status.FromString(told["grpc-status-details-bin"]).details[0].Unpack(inside)
+    assert own == inside
+    assert (own.retry_delay.seconds, own.retry_delay.nanos) == (1, 500_000_000)
+
+
+def test_what_is_final_carries_no_retry_info() -> None:
+    for answer in (undecodable("no"), too_large("no")):
+        assert [name for name, _ in trailers(answer)] == ["grpc-status-details-bin"]
+
+
+def test_undecodable_carries_a_bad_request() -> None:
+    detail = BadRequest()
+
+    assert status(undecodable("why")).details[0].Unpack(detail)
+    assert detail.field_violations[0].description == "why"
+
+
+def test_full_success_is_an_empty_response() -> None:
+    assert taken(Cut(accepted=3)) is OK
+    assert response(OK).SerializeToString() == b""
+
+
+def test_partial_success_is_exact_and_short() -> None:
+    reasons = ["trace_id is all zeros" * 40] * 5
+
+    told = response(taken(Cut(accepted=1, invalid=7, too_large=2, reasons=reasons))).partial_success
+
+    assert told.rejected_spans == 9
+    assert told.error_message.startswith("9 spans rejected: trace_id is all zeros")
+    assert len(told.error_message.encode()) <= 1024
+
+
+def test_too_large_is_413_over_http_though_its_code_maps_to_429() -> None:
+    assert too_large("no").http_status == 413
+    assert Answer(code=Code.RESOURCE_EXHAUSTED).http_status == 429

@@ -1,0 +1,37 @@
+"""Bearer tokens."""
+
+from __future__ import annotations
+
+import pytest
+from pydantic import SecretStr
+
+from collector.receiver.auth import Bearer
+
+BEARER = Bearer([SecretStr("one"), SecretStr("zwölf")])
+
+
+@pytest.mark.parametrize(
+    ("header", "allowed"),
+    [
+        ("Bearer one", True),
+        ("bearer  one ", True),
+        ("Bearer zwölf", True),
+        ("Bearer onetwo", False),
+        ("Bearer on", False),
+        ("Bearer ", False),
+        ("Basic one", False),
+        ("one", False),
+        ("", False),
+        (None, False),
+        ("Bearer \udcff", False),
+    ],
+)
+def test_only_a_known_token_after_the_scheme_is_allowed(header: str | None, allowed: bool) -> None:
+    assert BEARER.allows(header) is allowed
+
+
+def test_without_tokens_everybody_is_allowed() -> None:
+    nobody_asked = Bearer([])
+
+    assert not nobody_asked.required
+    assert nobody_asked.allows(None)
