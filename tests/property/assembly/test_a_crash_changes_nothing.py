@@ -1,0 +1,141 @@
+"""Whenever the process dies, and however far its reader lags: the same traces, byte for byte, and none lost."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from collector.log.port import SPANS, TRACES
+from collector.records import TraceRecord, decode_traces
+from tests.support.assembling import Site
+from tests.support.list_log import Crash, Disk
+from tests.support.spans import Made, child, remote, root
+
+FAR = 1e6
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """A record of `spans`, so long after the one before."""
+
+    after: float
+    partition: int
+    spans: tuple[Made, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Life:
+    """A process that starts when so many records have come, and dies at a step of its log (None: it is stopped)."""
+
+    records: int
+    after: float
+    crash_at: int | None
+
+
+@st.composite
+def sent(draw: st.DrawFn) -> Sent:
+    partition = draw(st.integers(0, 1))
+    spans: list[Made] = []
+    for _ in range(draw(st.integers(1, 3))):
+        trace = partition + 2 * draw(st.integers(1, 3))
+        number = draw(st.integers(1, 5))
+        made = {1: root(trace), 2: remote(2, 77, trace=trace)}
+        spans.append(made.get(number) or child(number, trace=trace))
+    return Sent(draw(st.sampled_from([0, 1, 5.9, 6, 6.1, 40, 301, 650])), partition, tuple(spans))
+
+
+lives = st.builds(
+    Life,
+    records=st.integers(0, 14),
+    after=st.sampled_from([0, 3, 6, 40, 301]),
+    crash_at=st.none() | st.integers(1, 40),
+)
+
+
+def by_revision(site: Site) -> dict[tuple[str, int], set[bytes]]:
+    found: dict[tuple[str, int], set[bytes]] = {}
+    for record in site.disk.all(TRACES):
+        trace = decode_traces(record.value)
+        assert isinstance(trace, TraceRecord)
+        found.setdefault((trace.trace.trace_id, trace.revision), set()).add(record.value)
+    return found
+
+
+def undisturbed(records: list[Sent]) -> dict[tuple[str, int], set[bytes]]:
+    """One life that begins when everything has come: as far behind as a reader can be."""
+    site = Site(disk=Disk(partitions=2))
+    time = 100.0
+    for each in records:
+        time += each.after
+        site.send(time, *each.spans, partition=each.partition)
+    asyncio.run(site.once(FAR))
+    return by_revision(site)
+
+
+async def live(site: Site, life: Life, *, end: float) -> None:
+    """One life, cut short at its step; then the log loses whatever it may lose."""
+    site.now.time = min(site.now.time + life.after, end)
+    site.reopen(crash_at=life.crash_at)
+    try:
+        async with site.running():
+            await site.polled(6)
+    except* Crash:
+        pass
+    site.disk.trim()
+
+
+def disturbed(records: list[Sent], plan: list[Life], *, atomic: bool) -> Site:
+    site = Site(disk=Disk(partitions=2), atomic=atomic)
+    due = sorted(plan, key=lambda life: life.records)
+    time = 100.0
+    for index, each in enumerate(records):
+        time += each.after
+        for life in [life for life in due if life.records == index]:
+            asyncio.run(live(site, life, end=time))
+        site.send(time, *each.spans, partition=each.partition)
+    for life in [life for life in due if life.records >= len(records)]:
+        asyncio.run(live(site, life, end=FAR))
+    asyncio.run(site.once(FAR))
+    return site
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    records=st.lists(sent(), min_size=1, max_size=14),
+    plan=st.lists(lives, max_size=5),
+    atomic=st.booleans(),
+)
+def test_any_crashes_and_any_lag_give_the_same_records(
+    records: list[Sent], plan: list[Life], atomic: bool
+) -> None:
+    site = disturbed(records, plan, atomic=atomic)
+
+    found = by_revision(site)
+    assert found == undisturbed(records)
+    for partition in range(2):
+        commit = site.disk.commits.get(("assembly", SPANS, partition))
+        end = site.disk.ends.get((SPANS, partition), 0)
+        assert (commit.offset if commit else 0) == end, "nothing is open: the low-water is the end"
+
+
+STORY = [
+    Sent(0, 0, (child(3, trace=2), child(3, trace=4))),
+    Sent(1, 0, (root(2),)),
+    Sent(1, 0, (child(4, trace=4),)),
+    Sent(6, 0, (root(6), child(3, trace=2))),
+    Sent(4, 0, (child(5, trace=2),)),
+    Sent(20, 0, (root(4), child(5, trace=6))),
+]
+
+
+@pytest.mark.parametrize("atomic", [True, False])
+def test_a_crash_at_every_single_step(atomic: bool) -> None:
+    wanted = undisturbed(STORY)
+    for step in range(1, 60):
+        plan = [Life(4, 3, step), Life(6, 40, None), Life(6, 301, step)]
+
+        assert by_revision(disturbed(STORY, plan, atomic=atomic)) == wanted, f"step {step}"
