@@ -187,7 +187,7 @@ class Assembler:
         """Forget the oldest marks; where re-reads still need them, close the trace that holds the low-water."""
         while sum(len(each.marks) for each in self._owned.values()) > self._max_marks:
             buffer = max(self._owned.values(), key=lambda each: len(each.marks))
-            if buffer.marks.evict(low_water=buffer.low_water or 0):
+            if buffer.evict():
                 self._counts.evicted(1)
                 continue
             if buffer.is_idle and buffer.oldest is not None:
