@@ -9,6 +9,7 @@ from typing import NamedTuple, TypeAlias
 
 from collector.log.port import TRACES, Position
 from collector.records import Mark
+from collector.telemetry import OTHER
 from evaluators.model import Root
 
 
@@ -95,5 +96,5 @@ def _remember(mark: Mark, offset: int) -> Remembered:
         traces_partition=mark.traces_partition,
         traces_offset=mark.traces_offset,
         root=root,
-        service=sys.intern(mark.session_key.partition(b"\0")[0].decode(errors="replace")),
+        service=sys.intern(mark.session_key.partition(b"\0")[0].decode(errors="replace") or OTHER),
     )
