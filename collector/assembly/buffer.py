@@ -22,8 +22,8 @@ from collector.spanbytes import SpanHead
 from collector.telemetry import OTHER
 from evaluators.model import Closed, Root
 
-REMEMBERED = 3
-"""Marks are kept for so many times `late`: a span that comes far too late must not open a second trace."""
+REMEMBERED = 6
+"""Closed traces are known for so many times `late`: a span that comes far too late must not open a second trace."""
 
 
 class Buffer:
@@ -133,22 +133,32 @@ class Buffer:
 
     def _admit(self, trace_id: bytes, record: Record, spans: int, step: Step) -> OpenTrace | None:
         """Open or re-open a trace; None: a re-read, or too late."""
-        in_flight = self._closing.get(trace_id)
-        if in_flight:
-            last = in_flight[-1]
-            if record.time - last.closed_at <= self._windows.late:
-                return self._open_trace(trace_id, record, last.root)
-            step.ignored[OTHER] = step.ignored.get(OTHER, 0) + spans
+        mark = self._newest_mark(trace_id)
+        if mark is not None and record.position.offset <= mark.reach:
             return None
-        mark = self.marks.get(trace_id)
-        if mark is None:
+        if mark is None or self._is_forgotten(mark.closed_at, record.time):
             return self._open_trace(trace_id, record, None)
-        if record.position.offset <= mark.reach:
-            return None
         if self._may_revise(mark, record.time):
             return self._open_trace(trace_id, record, mark.root)
         step.ignored[mark.service] = step.ignored.get(mark.service, 0) + spans
         return None
+
+    def _newest_mark(self, trace_id: bytes) -> Remembered | None:
+        """The trace's mark; for one on its way what is known of it, the rest as lenient as it may turn out."""
+        in_flight = self._closing.get(trace_id)
+        if not in_flight:
+            return self.marks.get(trace_id)
+        last = in_flight[-1]
+        return Remembered(
+            offset=0,
+            reach=last.reach,
+            revision=-1,
+            closed_at=last.closed_at,
+            traces_partition=0,
+            traces_offset=0,
+            root=last.root,
+            service=OTHER,
+        )
 
     def _may_revise(self, mark: Remembered, time: float) -> bool:
         return (
@@ -156,6 +166,10 @@ class Buffer:
             and time - mark.closed_at <= self._windows.late
             and mark.revision < self._windows.max_revisions
         )
+
+    def _is_forgotten(self, closed_at: float, now: float) -> bool:
+        """By log time, not by what memory happens to hold: a reader that lags decides the same."""
+        return now - closed_at > REMEMBERED * self._windows.late
 
     def _open_trace(self, trace_id: bytes, record: Record, reopened: Root | None) -> OpenTrace:
         hold = self._low_water.hold(record.position.offset)
@@ -259,7 +273,8 @@ class Buffer:
         low_water = self.low_water
         if low_water is None:
             return None
-        self.marks.forget(before=self.now - REMEMBERED * self._windows.late, low_water=low_water)
+        horizon = self.now - REMEMBERED * self._windows.late
+        self.marks.forget(before=horizon, is_needed=self._is_needed)
         if (low_water, self.marks.since) == self.committed:
             return None
         return Commit(
@@ -268,4 +283,17 @@ class Buffer:
             partition=self.partition,
             offset=low_water,
             marks=self.marks.since,
+        )
+
+    def evict(self) -> bool:
+        """Forget the oldest closed trace for want of room; False: its mark is needed."""
+        return self.marks.evict(is_needed=self._is_needed)
+
+    def _is_needed(self, trace_id: bytes, mark: Remembered) -> bool:
+        """A re-read from the low-water on would meet the mark, or late spans build on it."""
+        low_water = self.low_water
+        return (
+            (low_water is not None and mark.reach >= low_water)
+            or trace_id in self._open
+            or trace_id in self._closing
         )

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections import OrderedDict
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple, TypeAlias
 
 from collector.log.port import TRACES, Position
 from collector.records import Mark
+from collector.telemetry import OTHER
 from evaluators.model import Root
 
 
@@ -33,6 +35,10 @@ class Remembered(NamedTuple):
         return Position(TRACES, self.traces_partition, self.traces_offset)
 
 
+Needed: TypeAlias = Callable[[bytes, Remembered], bool]
+"""Whether a mark must stay, whatever its age."""
+
+
 class Marks:
     """The marks of one partition, oldest first."""
 
@@ -52,22 +58,22 @@ class Marks:
         """Remember a mark that stands at `offset`. A former owner's older mark may come after a newer one."""
         self._next = max(self._next or 0, offset + 1)
         known = self._marks.get(mark.trace_id)
-        if known is not None and (known.revision, known.reach) > (mark.revision, mark.reach):
+        if known is not None and (known.reach, known.revision) > (mark.reach, mark.revision):
             return
         self._marks[mark.trace_id] = _remember(mark, offset)
         self._marks.move_to_end(mark.trace_id)
 
-    def forget(self, *, before: float, low_water: int) -> None:
-        """Drop marks of traces closed before `before`, unless a re-read from `low_water` on would meet them."""
+    def forget(self, *, before: float, is_needed: Needed) -> None:
+        """Drop marks of traces closed before `before`, up to the first one that is still needed."""
         while self._marks:
-            oldest = next(iter(self._marks.values()))
-            if oldest.closed_at >= before or oldest.reach >= low_water:
+            trace_id, oldest = next(iter(self._marks.items()))
+            if oldest.closed_at >= before or is_needed(trace_id, oldest):
                 return
             self._marks.popitem(last=False)
 
-    def evict(self, *, low_water: int) -> bool:
-        """Drop the oldest mark for want of room; False: none can go, a re-read from `low_water` would meet it."""
-        if not self._marks or next(iter(self._marks.values())).reach >= low_water:
+    def evict(self, *, is_needed: Needed) -> bool:
+        """Drop the oldest mark for want of room; False: it is needed, or there is none."""
+        if not self._marks or is_needed(*next(iter(self._marks.items()))):
             return False
         self._marks.popitem(last=False)
         return True
@@ -90,5 +96,5 @@ def _remember(mark: Mark, offset: int) -> Remembered:
         traces_partition=mark.traces_partition,
         traces_offset=mark.traces_offset,
         root=root,
-        service=sys.intern(mark.session_key.partition(b"\0")[0].decode(errors="replace")),
+        service=sys.intern(mark.session_key.partition(b"\0")[0].decode(errors="replace") or OTHER),
     )

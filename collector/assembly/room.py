@@ -15,7 +15,7 @@ from collector.assembly.marks import Marks
 from collector.assembly.retry import Retry, Sleep
 from collector.assembly.scan import first_start
 from collector.config import Windows
-from collector.errors import Retryable, Undecodable
+from collector.errors import LogUnavailable, Retryable, Undecodable
 from collector.log.port import CLOSINGS, SPANS, Assigned, Batch, Commit, Log, Reader, Record
 from collector.pool import Workers
 from collector.records import decode_mark
@@ -81,12 +81,16 @@ class Assembler:
     async def drain(self, reason: Literal["shutdown", "end"]) -> None:
         """Read to the end of `spans`, then close every open trace; traces in the order of (first start, trace id).
 
-        A trace whose root is there says root_ended; others say shutdown, or with "end" idle.
+        A trace whose root is there says root_ended; others say shutdown, or with "end" idle. With "end" the clock
+        closes nothing: only log time that stands in the records does.
+
+        Raises:
+            LogUnavailable: not everything could be written; what was not waits in the log.
         """
         self._retry.stopping = None
-        whole = await self._reading(None, reason)
-        if whole:
-            _log.info("Assembly has closed every open trace: %s", reason)
+        if not await self._reading(None, reason):
+            raise LogUnavailable("assembly could not write every trace")
+        _log.info("Assembly has closed every open trace: %s", reason)
 
     # --- reading -------------------------------------------------------------------------------------------------
 
@@ -123,7 +127,7 @@ class Assembler:
             if stopping is not None:
                 await self._read_until(reader, stopping)
             else:
-                await self._read_to_end(reader)
+                await self._read_to_end(reader, by_clock=reason != "end")
             await self._closer.commit()
             await self._closer.stop()
         if reason is not None:
@@ -134,17 +138,17 @@ class Assembler:
             await self._closer.room()
             await self._poll(reader)
 
-    async def _read_to_end(self, reader: Reader) -> None:
+    async def _read_to_end(self, reader: Reader, *, by_clock: bool) -> None:
         ended: set[int] = set()
         empty = 0
         while empty < EMPTY_POLLS and not (self._owned and ended >= self._owned.keys()):
             await self._closer.room()
-            batch = await self._poll(reader)
+            batch = await self._poll(reader, by_clock=by_clock)
             ended -= {record.position.partition for record in batch.records}
             ended |= batch.ends.keys()
             empty = 0 if self._owned else empty + 1
 
-    async def _poll(self, reader: Reader) -> Batch:
+    async def _poll(self, reader: Reader, *, by_clock: bool = True) -> Batch:
         batch = await self._retry.log("read spans", lambda: reader.poll(timeout=POLL))
         self._revoke(batch.revoked)
         for assigned in batch.assigned:
@@ -154,7 +158,7 @@ class Assembler:
         for record in batch.records:
             await self._take(record)
         for partition, now in batch.ends.items():
-            if partition in self._owned:
+            if by_clock and partition in self._owned:
                 await self._closer.put(self._owned[partition], self._owned[partition].tick(now))
         await self._bound_marks()
         if self._should_commit(batch):
@@ -187,7 +191,7 @@ class Assembler:
         """Forget the oldest marks; where re-reads still need them, close the trace that holds the low-water."""
         while sum(len(each.marks) for each in self._owned.values()) > self._max_marks:
             buffer = max(self._owned.values(), key=lambda each: len(each.marks))
-            if buffer.marks.evict(low_water=buffer.low_water or 0):
+            if buffer.evict():
                 self._counts.evicted(1)
                 continue
             if buffer.is_idle and buffer.oldest is not None:

@@ -16,7 +16,7 @@ class Scan:
     traces: dict[bytes, list[SpanHead]]
     """The valid spans by trace id, in the order of the record. Usually one trace; a stock Collector may send more."""
     invalid: int
-    """Spans whose trace id or span id is missing, zero or of the wrong length."""
+    """Spans that are none, or whose trace id or span id is missing, zero or of the wrong length."""
 
     @property
     def is_clean(self) -> bool:
@@ -28,18 +28,18 @@ def scan(value: bytes) -> Scan:
     """Read the heads of all spans in a record.
 
     Raises:
-        Undecodable: not an ExportTraceServiceRequest, or a span in it is not a span.
+        Undecodable: not an ExportTraceServiceRequest.
     """
     traces: dict[bytes, list[SpanHead]] = {}
     invalid = 0
     for resource in parse(value).resource_spans:
         for scope in resource.scope_spans:
             for raw in scope.spans:
-                span = head(raw)
-                if span.is_valid:
-                    traces.setdefault(span.trace_id, []).append(span)
-                else:
+                span = _valid(raw)
+                if span is None:
                     invalid += 1
+                else:
+                    traces.setdefault(span.trace_id, []).append(span)
     return Scan(traces=traces, invalid=invalid)
 
 
@@ -52,13 +52,21 @@ def only(value: bytes, trace_id: bytes, span_ids: Collection[bytes]) -> bytes:
     wanted = set(span_ids)
 
     def keep(raw: bytes) -> bool:
-        span = head(raw)
-        if span.trace_id != trace_id or span.span_id not in wanted:
+        span = _valid(raw)
+        if span is None or span.trace_id != trace_id or span.span_id not in wanted:
             return False
         wanted.discard(span.span_id)
         return True
 
     return cut(value, keep)
+
+
+def _valid(raw: bytes) -> SpanHead | None:
+    try:
+        span = head(raw)
+    except Undecodable:
+        return None
+    return span if span.is_valid else None
 
 
 def span_ids(pieces: Sequence[bytes]) -> set[bytes]:

@@ -2,6 +2,7 @@
 
 from collector.assembly.closing import Closing
 from collector.config import TraceWindow
+from collector.spanbytes import parse
 from tests.support.lane import WINDOW, Lane
 from tests.support.spans import child, remote, request, root, trace_id
 
@@ -206,6 +207,18 @@ def test_spans_without_valid_ids_are_counted_and_left_out() -> None:
     step = lane.send(100, child(0), child(2, trace=0), child(3))
 
     assert step.invalid == 2
+    (closing,) = lane.buffer.tick(500)
+    assert closing.pieces == (request(child(3)),)
+
+
+def test_one_broken_span_does_not_cost_the_others() -> None:
+    lane = Lane()
+    broken = parse(request(child(3)))
+    broken.resource_spans[0].scope_spans[0].spans.append(b"\xff\xff\xff")
+
+    step = lane.send(100, value=broken.SerializeToString(deterministic=True))
+
+    assert step.invalid == 1
     (closing,) = lane.buffer.tick(500)
     assert closing.pieces == (request(child(3)),)
 

@@ -3,7 +3,6 @@
 import pytest
 
 from collector.assembly.closing import Closing
-from collector.assembly.marks import Marks
 from tests.support.lane import Lane
 from tests.support.spans import child, remote, root
 
@@ -103,11 +102,11 @@ def test_a_late_span_of_a_trace_on_its_way_waits_behind_it() -> None:
     assert lane.buffer.revisable(second)
 
 
-def test_what_comes_hours_later_is_ignored_even_while_the_trace_is_on_its_way() -> None:
+def test_what_comes_far_too_late_is_ignored_even_while_the_trace_is_on_its_way() -> None:
     lane = Lane()
     closed(lane)
 
-    step = lane.send(9000, child(2))
+    step = lane.send(3000, child(2))
 
     assert sum(step.ignored.values()) == 1
     assert len(lane.buffer) == 0
@@ -116,37 +115,49 @@ def test_what_comes_hours_later_is_ignored_even_while_the_trace_is_on_its_way() 
 def test_a_mark_outlives_late() -> None:
     lane = Lane()
     lane.settle(closed(lane))
-    lane.send(1500, child(2, trace=2))
+    lane.buffer.tick(3000)
     lane.buffer.commit("assembly")
 
-    step = lane.send(1600, child(2))
+    step = lane.send(3001, child(2))
 
     assert step.ignored == {"shop": 1}
-    lane.buffer.tick(4000)
-    lane.send(4001, child(2, trace=3))
-    for chain in list(lane.buffer._closing.values()):
-        lane.settle(chain[0])
+
+
+def test_a_mark_is_forgotten_in_the_end() -> None:
+    lane = Lane()
+    lane.settle(closed(lane))
+    lane.buffer.tick(3707)
+
     lane.buffer.commit("assembly")
-    assert lane.buffer.marks.get(closing_id(1)) is None
 
-
-def closing_id(trace: int) -> bytes:
-    return trace.to_bytes(16, "big")
+    assert len(lane.buffer.marks) == 0
 
 
 def test_a_mark_that_a_reread_would_meet_is_never_dropped() -> None:
     lane = Lane()
     lane.send(100, child(2, trace=2))
-    closing = closed(lane)
-    lane.settle(closing, offset=5)
+    lane.settle(closed(lane), offset=5)
+    (old,) = lane.buffer.tick(5000)
 
-    marks: Marks = lane.buffer.marks
-    marks.forget(before=1e9, low_water=0)
+    lane.buffer.commit("assembly")
 
-    assert not marks.evict(low_water=0)
-    assert marks.since == 5
-    assert marks.evict(low_water=2)
-    assert marks.since == 6
+    assert not lane.buffer.evict()
+    assert lane.buffer.marks.since == 5
+    lane.buffer.let_go(old)
+    assert lane.buffer.evict()
+    assert lane.buffer.marks.since == 6
+
+
+def test_a_mark_on_which_late_spans_build_is_never_dropped() -> None:
+    lane = Lane()
+    lane.settle(closed(lane), offset=5)
+    lane.send(700, child(2))
+    (late,) = lane.buffer.tick(9000)
+
+    lane.buffer.commit("assembly")
+
+    assert not lane.buffer.evict()
+    assert lane.buffer.revisable(late)
 
 
 def test_the_commit_carries_the_oldest_mark_that_matters() -> None:

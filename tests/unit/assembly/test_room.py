@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from collector.config import TraceWindow, Windows
+from collector.errors import LogUnavailable
 from collector.log.port import SPANS, TRACES, Position
 from collector.records import session_key
 from evaluators.digest import trace_digest
@@ -380,3 +381,30 @@ async def test_a_partition_that_was_somebody_elses_is_read_afresh() -> None:
         await site.polled(4)
 
     assert len(site.traces()) == 1
+
+
+async def test_nothing_is_left_when_everything_is_written() -> None:
+    site = Site()
+    for trace in range(1, 50):
+        site.send(100, root(trace=trace), child(2, trace=trace + 100))
+    async with site.running() as assembler:
+        site.now.time = 500
+        await site.until(lambda: len(site.traces()) == 98)
+        await site.polled()
+
+    closer = assembler._closer
+    assert not closer._pending
+    assert not closer._finished
+    assert (closer._in_flight, closer._bytes) == (0, 0)
+    assert all(len(buffer) == 0 and buffer.is_idle for buffer in assembler._kept.values())
+    assert len(site.disk.released) == 49
+
+
+async def test_a_drain_that_cannot_write_says_so() -> None:
+    site = Site()
+    site.send(100, root())
+    site.reopen()
+    site.log.failures = unavailable(100)
+
+    with pytest.raises(LogUnavailable):
+        await site.assembler().drain("end")

@@ -1,0 +1,51 @@
+"""What a buffered span costs beside its wire bytes (specs/performance.md: at most 1.1)."""
+
+import tracemalloc
+from random import Random
+
+import pytest
+
+from collector.assembly.buffer import Buffer
+from collector.assembly.marks import Marks
+from collector.config import TraceWindow
+from collector.log.port import SPANS, Position, Record
+from tests.support.spans import Made, child, request, root
+
+SPAN_BYTES = 4300
+
+
+def pieces() -> list[bytes]:
+    """200 traces of 8 to 30 spans, the root last, five spans to a record, as a batch of 64 is cut."""
+    random = Random(7)
+    made: list[bytes] = []
+    for trace in range(1, 201):
+        size = random.randint(8, 30)
+        spans = [*(child(number, trace=trace) for number in range(2, size + 1)), root(trace)]
+        sized = [
+            Made(trace=each.trace, span=each.span, parent=each.parent, text="x" * SPAN_BYTES)
+            for each in spans
+        ]
+        made += [request(*sized[start : start + 5]) for start in range(0, size, 5)]
+    return made
+
+
+@pytest.mark.bench
+def test_memory_per_buffered_span() -> None:
+    values = pieces()
+    wire = sum(map(len, values))
+    buffer = Buffer(0, TraceWindow(root_grace=1e6, idle=1e6, max_age=1e6), Marks(), start=None)
+    tracemalloc.start()
+    try:
+        before, _ = tracemalloc.get_traced_memory()
+        for offset, value in enumerate(values):
+            fresh = bytes(bytearray(value))
+            position = Position(SPANS, 0, offset)
+            buffer.take(Record(position=position, key=b"", value=fresh, time=1.0))
+        after, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    ratio = (after - before) / wire
+    print(f"memory per buffered span / its wire bytes: {ratio:.3f}")
+    assert len(buffer) == 200
+    assert ratio <= 1.1

@@ -1,0 +1,57 @@
+"""An agent behind a traced web server whose spans go elsewhere, as the OpenTelemetry SDK exports it."""
+
+from opentelemetry import trace
+from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags
+
+from tests.support.assembling import Site
+from tests.support.lane import Lane
+
+
+def exported(*, is_remote: bool) -> list[bytes]:
+    """Requests of one span each, in the order in which the spans ended."""
+    exporter = InMemorySpanExporter()
+    provider = TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    tracer = provider.get_tracer("agent")
+    server = SpanContext(0xABC, 0xDEF, is_remote=is_remote, trace_flags=TraceFlags(1))
+    context = trace.set_span_in_context(NonRecordingSpan(server))
+    with tracer.start_as_current_span("invoke_agent", context=context):
+        with tracer.start_as_current_span("chat"):
+            pass
+        with tracer.start_as_current_span("execute_tool"):
+            pass
+    provider.shutdown()
+    return [encode_spans([span]).SerializeToString() for span in exporter.get_finished_spans()]
+
+
+def test_a_remote_parent_that_never_comes_makes_a_local_root() -> None:
+    lane = Lane()
+    for time, value in enumerate(exported(is_remote=True), 100):
+        lane.send(time, value=value)
+
+    assert lane.buffer.tick(131.9) == []
+    (closing,) = lane.buffer.tick(132)
+    assert (closing.reason, closing.root, closing.spans) == ("root_ended", "local", 3)
+
+
+def test_a_parent_of_the_same_process_is_awaited() -> None:
+    lane = Lane()
+    for time, value in enumerate(exported(is_remote=False), 100):
+        lane.send(time, value=value)
+
+    assert [each.reason for each in lane.buffer.tick(1000)] == ["idle"]
+
+
+async def test_its_mark_says_that_the_root_was_local() -> None:
+    site = Site()
+    for value in exported(is_remote=True):
+        site.disk.append("spans", 0, b"", value, 100)
+
+    await site.once(130)
+
+    (mark,) = site.marks()
+    assert (mark.local_root, mark.rootless) == (True, False)
