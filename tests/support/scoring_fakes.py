@@ -151,7 +151,7 @@ def rules(plan: FakePlan | None = None) -> Rules:
     return Rules.of(plan or FakePlan(), FakeSessionScorer, HISTORY)
 
 
-def make_record(  # noqa: PLR0913
+def make_record(
     trace_id: str,
     *,
     start: int = 0,
