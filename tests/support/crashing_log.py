@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Sequence
 
-from collector.errors import LogFull, RecordTooLarge
+from collector.errors import LogFull, LogUnavailable, RecordTooLarge
 from collector.log import COMPACTED, Assigned, Batch, Commit, New, Position, Record
 
 
@@ -27,6 +27,8 @@ class CrashingLog:
         """How many more records and commits are stored before the process is killed."""
         self.refusals = 0
         """How many writes are refused next."""
+        self.silences = 0
+        """How many reads of one record fail next."""
         self.too_large: set[str] = set()
         """Topics whose records are refused for good."""
         self.writes: list[tuple[Sequence[New], Sequence[Commit]]] = []
@@ -92,6 +94,9 @@ class CrashingLog:
                 yield each
 
     async def get(self, position: Position) -> Record | None:
+        if self.silences:
+            self.silences -= 1
+            raise LogUnavailable("unavailable")
         if position.offset in self.expired:
             return None
         return next(each for each in self.topics[position.topic] if each.position == position)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from collector.config import SessionWindow, Windows
@@ -192,6 +192,10 @@ def windows(**session: float) -> Windows:
     return Windows(session=SessionWindow.model_validate(session))
 
 
+async def _no_pause(_seconds: float) -> None:
+    await asyncio.sleep(0)
+
+
 def make_scorer(
     log: CrashingLog,
     *,
@@ -199,10 +203,8 @@ def make_scorer(
     limits: Windows | None = None,
     telemetry: Telemetry | None = None,
     redact: bool = False,
+    pause: Callable[[float], Awaitable[None]] = _no_pause,
 ) -> Scorer:
-    async def no_pause(_seconds: float) -> None:
-        await asyncio.sleep(0)
-
     return Scorer(
         log=log,
         workers=workers or FakeWorkers(),
@@ -210,7 +212,7 @@ def make_scorer(
         windows=limits or windows(),
         telemetry=telemetry or Telemetry(),
         redact=redact,
-        pause=no_pause,
+        pause=pause,
     )
 
 

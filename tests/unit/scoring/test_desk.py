@@ -75,7 +75,9 @@ def test_turns_of_an_earlier_life_do_not_come_back() -> None:
 
     assert [each.key for each in tombstones] == [turn_key(session_key("bot", "a"), "old")]
     final = list(desk.close_all("idle"))
-    assert msgspec.msgpack.decode(final[0].state[0].value or b"")["traces"] == [9]
+    value = final[0].state[0].value
+    assert isinstance(value, bytes)
+    assert msgspec.msgpack.decode(value)["traces"] == [9]
 
 
 def test_a_closed_head_refuses_what_it_has_seen_until_the_commit_has_passed() -> None:

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Awaitable, Callable
+
 import pytest
 
 from collector.log import SESSIONS, SIGNALS, TRACES
@@ -41,6 +44,13 @@ def first_counts(log: CrashingLog) -> dict[tuple[str, str], int]:
         key = (signal.trace_id or signal.session_id, signal.evaluator)
         counts[key] = counts.get(key, 0) + (dict(record.headers).get(FIRST) == b"1")
     return counts
+
+
+def _stop(stopping: asyncio.Event) -> Callable[[float], Awaitable[None]]:
+    async def pause(_seconds: float) -> None:
+        stopping.set()
+
+    return pause
 
 
 async def test_a_trace_gives_its_signals_then_its_session(log: CrashingLog) -> None:
@@ -306,6 +316,28 @@ async def test_a_full_log_is_tried_again_and_state_applied_once(log: CrashingLog
 
     assert len(shown(log, "confidence")) == 1
     assert len([each for each in shown(log, "latency") if each.final]) == 1
+
+
+async def test_a_log_that_does_not_answer_is_asked_again(log: CrashingLog) -> None:
+    append(log, make_record("t1", start=1))
+    append(log, make_record("t0", start=0))
+    log.silences = 2
+
+    await run_to_end(make_scorer(log), log)
+
+    assert len([each for each in shown(log, "loop_detection") if each.trace_id == "t1"]) == 2
+
+
+async def test_a_stop_while_the_log_is_full_loses_nothing(log: CrashingLog) -> None:
+    append(log, make_record("t1"))
+    log.refusals = 2
+    stopping = asyncio.Event()
+    await make_scorer(log, pause=_stop(stopping)).run(stopping)
+    assert SIGNALS not in log.topics
+
+    await make_scorer(log).drain()
+
+    assert len(shown(log, "confidence")) == 1
 
 
 async def test_poison_is_named_counted_and_passed_over(
