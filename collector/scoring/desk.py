@@ -116,7 +116,7 @@ class Desk:
         if self._is_past(key, offset):
             return "repeated"
         session = self._find(key)
-        if session is not None and session.holds(record):
+        if session is not None and session.holds(record, offset):
             return "repeated"
         if session is not None and session.outdated(record):
             return "outdated"
@@ -205,7 +205,7 @@ class Desk:
             agent_version=trace.agent_version,
             opened=now,
             last=now,
-            offset=offset,
+            offset=-1,
             since=self._closed.get(key, 0),
         )
 

@@ -74,10 +74,17 @@ class OpenSession:
         self._window.put_back(entry)
         self._keep(entry)
 
-    def holds(self, record: TraceRecord) -> bool:
-        """Whether the record is a repeat: a trace counts once (rule 7)."""
+    def holds(self, record: TraceRecord, offset: int) -> bool:
+        """Whether the record is a repeat: a trace counts once (rule 7).
+
+        A turn from this very record, above the head's offset, is what a crash left of its state: it is done again.
+        """
+        if offset <= self.head.offset:
+            return True
         held = self._window.get(record.trace.trace_id)
-        return held is not None and held.turn.digest == record.trace.digest
+        if held is None or held.offset == offset:
+            return False
+        return held.turn.digest == record.trace.digest
 
     def outdated(self, record: TraceRecord) -> bool:
         """Whether a later revision of the trace is here already."""
@@ -107,7 +114,7 @@ class OpenSession:
     def finish(self, task: Task, outcomes: Sequence[Outcome], reruns: Sequence[Scored]) -> Effects:
         """Its outcomes, and those of its neighbours, are known: what to publish and to persist.
 
-        The trace's own turn is the last record of the state: a crash before it repeats the whole, after it nothing.
+        The head is the last record of the state: a crash before it repeats the whole, after it nothing.
         """
         signals: list[New] = []
         state: list[New] = []
@@ -126,15 +133,16 @@ class OpenSession:
         stored = (self._window.get(each) for each in touched if each != own)
         state += [self._new_turn(each) for each in stored if each is not None]
         state += [self._new_state(left.turn.trace_id, None) for left in task.placed.left]
-        state.append(self._new_head())
         if (mine := self._window.get(own)) is not None:
             state.append(self._new_turn(mine))
+        state.append(self._new_head())
         return Effects(signals=tuple(signals), state=tuple(state))
 
     def close(self, reason: SessionClosed, *, since: int) -> Effects:
         """The final signals, the session's record, and the end of its state.
 
-        Records of its traces below offset `since` are repeats from now on. The closed head goes first: turns that a crash leaves behind it are of no session (DESIGN 4, rule 5).
+        Records of its traces below offset `since` are repeats from now on. The closed head goes first: turns that a
+        crash leaves behind it are of no session (DESIGN 4, rule 5).
         """
         offsets = tuple(entry.offset for entry in self._window)
         record = SessionRecord(

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
+from typing import TypeAlias
 
 from collector.errors import Undecodable
-from collector.log import TRACES, Log, Position
+from collector.log import TRACES, Position, Record
 from collector.records import SessionTurn, TraceRecord, decode_traces
 from collector.scoring.turn import cut_output
 from evaluators.model import Previous
+
+Get: TypeAlias = Callable[[Position], Awaitable[Record | None]]
 
 
 class Recall:
     """Reads each record once; what has expired, or is not what it should be, is None."""
 
-    def __init__(self, log: Log, partition: int) -> None:
-        self._log = log
+    def __init__(self, get: Get, partition: int) -> None:
+        self._get = get
         self._partition = partition
         self._found: dict[int, TraceRecord | None] = {}
 
@@ -37,7 +40,7 @@ class Recall:
         return Previous(trace_id=entry.turn.trace_id, digest=entry.turn.digest, output=output)
 
     async def _read(self, entry: SessionTurn) -> TraceRecord | None:
-        record = await self._log.get(Position(TRACES, self._partition, entry.offset))
+        record = await self._get(Position(TRACES, self._partition, entry.offset))
         if record is None:
             return None
         try:

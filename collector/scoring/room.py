@@ -13,10 +13,11 @@ from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from typing import TypeVar
 
 from collector.config import Windows
 from collector.errors import RecordTooLarge, Retryable, Undecodable
-from collector.log import SESSIONS, TRACES, Batch, Log, New, Reader, Record
+from collector.log import SESSIONS, TRACES, Batch, Log, New, Position, Reader, Record
 from collector.pool import ScoreJob, Workers
 from collector.records import (
     SessionsTopic,
@@ -36,6 +37,8 @@ from evaluators.model import Outcome
 BATCH = 64
 _POLL = 0.5
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0
+_POLLS_WITHOUT_PARTITION = 20
+_T = TypeVar("_T")
 _log = logging.getLogger(__name__)
 
 
@@ -79,29 +82,36 @@ class Scorer:
 
     async def run(self, stopping: asyncio.Event) -> None:
         """Score until told to stop; sessions stay open, they wait in the log."""
-        async with self._reading() as reader:
-            self._stopping = stopping
-            while not stopping.is_set():
-                batch = await reader.poll(max_records=BATCH, timeout=_POLL)
-                await self._take(batch, tick=True)
-            await self._flush()
+        self._stopping = stopping
+        try:
+            async with self._reading() as reader:
+                while not stopping.is_set():
+                    await self._take(await self._poll(reader), tick=True)
+                await self._flush()
+        except Retryable as error:
+            # What was not written is read and decided again after the start.
+            _log.warning("Stopped while the log was unavailable: %s.", error)
 
     async def drain(self, reason: SessionClosed = "idle") -> None:
         """Read `traces` to the end, then close every session for that reason. Call it when `run` has ended."""
+        self._stopping = asyncio.Event()
         async with self._reading() as reader:
-            self._stopping = asyncio.Event()
-            while not await self._reached_end(reader):
-                pass
+            patience = _POLLS_WITHOUT_PARTITION
+            while patience and not await self._reached_end(reader):
+                patience -= not self._desks
             for desk in self._desks.values():
                 await self._settle(desk.close_all(reason))
             await self._flush()
             await self._flush()
 
     async def _reached_end(self, reader: Reader) -> bool:
-        batch = await reader.poll(max_records=BATCH, timeout=_POLL)
+        batch = await self._poll(reader)
         await self._take(batch, tick=False)
         at_end = self._desks.keys() & batch.ends.keys()
         return bool(self._desks) and at_end == self._desks.keys() and not batch.assigned
+
+    async def _poll(self, reader: Reader) -> Batch:
+        return await self._patiently(lambda: reader.poll(max_records=BATCH, timeout=_POLL))
 
     @asynccontextmanager
     async def _reading(self) -> AsyncGenerator[Reader]:
@@ -139,6 +149,11 @@ class Scorer:
             max_open=share,
             redact=self._redact,
         )
+        state = await self._patiently(lambda: self._replayed(partition))
+        self._outbox.add_state(desk.restore(state.values()))
+        return desk
+
+    async def _replayed(self, partition: int) -> dict[bytes, SessionsTopic]:
         state: dict[bytes, SessionsTopic] = {}
         async for record in self._trace_log.replay(SESSIONS, partition):
             state.pop(record.key, None)
@@ -148,8 +163,7 @@ class Scorer:
                 state[record.key] = decode_sessions(record.value)
             except Undecodable as error:
                 self._poison(record, str(error))
-        self._outbox.add_state(desk.restore(state.values()))
-        return desk
+        return state
 
     async def _wave(self, pending: deque[Record]) -> list[tuple[Desk, Record, Task | None]]:
         """The records from the left that may be under way together."""
@@ -192,7 +206,7 @@ class Scorer:
         dispatched: dict[int, _Dispatched] = {}
         for place, (desk, _record, task) in enumerate(wave):
             if task is not None:
-                recall = recalls.setdefault(desk.partition, Recall(self._trace_log, desk.partition))
+                recall = recalls.setdefault(desk.partition, Recall(self._get, desk.partition))
                 dispatched[place] = await self._dispatch(desk, task, recall)
         jobs = [job for each in dispatched.values() for job in each.jobs]
         answers = iter(await self._workers.score(jobs) if jobs else ())
@@ -215,6 +229,9 @@ class Scorer:
             )
         return _Dispatched(desk=desk, task=task, neighbours=tuple(neighbours), jobs=tuple(jobs))
 
+    async def _get(self, position: Position) -> Record | None:
+        return await self._patiently(lambda: self._trace_log.get(position))
+
     async def _settle(self, effects: Iterable[Effects]) -> None:
         for each in effects:
             self._outbox.add(each)
@@ -227,42 +244,44 @@ class Scorer:
                 await self._flush()
 
     async def _flush(self) -> None:
-        """Write everything decided so far, however long the log takes; state in memory is applied once.
-
-        When the room is stopping it tries once: what is not written is read and decided again after the start.
-        """
+        """Write everything decided so far, however long the log takes; state in memory is applied once."""
         if not self._outbox:
             return
-        pause = _FIRST_PAUSE
-        while not await self._written():
-            if self._stopping.is_set():
-                return
-            await self._pause(pause)
-            pause = min(2 * pause, _LONGEST_PAUSE)
+        await self._patiently(self._write)
         self._committed |= {each.partition: each.offset for each in self._outbox.commits}
         self._outbox.clear()
         for partition, desk in self._desks.items():
             self._outbox.add_state(desk.committed(self._committed[partition]))
 
-    async def _written(self) -> bool:
+    async def _patiently(self, ask: Callable[[], Awaitable[_T]]) -> _T:
+        """The answer, however long it takes.
+
+        Raises:
+            Retryable: the room is stopping and the log still gives none.
+        """
+        pause = _FIRST_PAUSE
+        while True:
+            try:
+                return await ask()
+            except Retryable as error:
+                if self._stopping.is_set():
+                    raise
+                if pause == _FIRST_PAUSE:
+                    _log.warning("The log does not answer scoring; trying again: %s.", error)
+            await self._pause(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE)
+
+    async def _write(self) -> None:
         try:
             await self._trace_log.write(self._outbox.records, self._outbox.commits)
-        except Retryable as error:
-            _log.warning("The log takes no signals now; trying again.", extra={"error": str(error)})
-            return False
         except RecordTooLarge:
-            return await self._written_singly()
-        return True
+            await self._write_singly()
 
-    async def _written_singly(self) -> bool:
+    async def _write_singly(self) -> None:
         """One record among many can never be written: find it, name it, pass it over."""
-        try:
-            for record in self._outbox.records:
-                await self._write_one(record)
-            await self._trace_log.write((), self._outbox.commits)
-        except Retryable:
-            return False
-        return True
+        for record in self._outbox.records:
+            await self._write_one(record)
+        await self._trace_log.write((), self._outbox.commits)
 
     async def _write_one(self, record: New) -> None:
         try:

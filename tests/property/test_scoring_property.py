@@ -1,0 +1,160 @@
+"""Scores depend on the set of traces, never on arrival; a crash changes no signal and no score."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from collector.log import SIGNALS
+from collector.records import TraceRecord
+from collector.signal import Signal
+from tests.support.crashing_log import CrashingLog, Killed
+from tests.support.scoring_fakes import (
+    append,
+    latest,
+    make_record,
+    make_scorer,
+    run_to_end,
+    signals,
+    windows,
+)
+
+NANO = 1_000_000_000
+Arrival = tuple[float, TraceRecord]
+
+
+@st.composite
+def traces(draw: st.DrawFn) -> list[TraceRecord]:
+    """A few traces of a few sessions, some revised, some without a turn."""
+    made: list[TraceRecord] = []
+    for n in range(draw(st.integers(1, 14))):
+        session = draw(st.sampled_from(["a", "b"]))
+        start = draw(st.integers(0, 8)) * NANO
+        turn = draw(st.integers(0, 5)) > 0
+        for revision in range(draw(st.sampled_from([1, 1, 1, 2]))):
+            seen = float(draw(st.integers(0, 9)))
+            made.append(
+                make_record(
+                    f"{n:02}",
+                    start=start,
+                    session=session,
+                    revision=revision,
+                    turn=turn,
+                    seen=seen,
+                    agent=draw(st.sampled_from(["x", "y"])),
+                )
+            )
+    return made
+
+
+@st.composite
+def arrivals(draw: st.DrawFn) -> list[Arrival]:
+    """The same with repeats and pauses, at log times that never go back."""
+    now = 0.0
+    arrived: list[Arrival] = []
+    for each in draw(traces()):
+        now += draw(st.sampled_from([0.0, 0.0, 1.0, 6.0]))
+        arrived += [(now, each)] * draw(st.sampled_from([1, 1, 1, 2]))
+    return arrived
+
+
+def in_revision_order(records: Sequence[TraceRecord]) -> list[TraceRecord]:
+    """A trace's revisions are in one partition and grow; everything else may come in any order."""
+    waiting: dict[str, list[TraceRecord]] = {each.trace.trace_id: [] for each in records}
+    for each in sorted(records, key=lambda record: record.revision):
+        waiting[each.trace.trace_id].append(each)
+    return [waiting[each.trace.trace_id].pop(0) for each in records]
+
+
+async def _scored(
+    records: Sequence[TraceRecord], *, max_traces: int, max_age: float
+) -> CrashingLog:
+    log = CrashingLog()
+    for each in records:
+        append(log, each)
+    limits = windows(max_traces=max_traces, max_age=max_age, idle=1.0)
+    await make_scorer(log, limits=limits).drain("idle")
+    return log
+
+
+def final(log: CrashingLog) -> dict[object, object]:
+    found = latest(log).items()
+    return {key: (each.id, each.score) for key, each in found if each.scope == "session"}
+
+
+@settings(max_examples=150, deadline=None)
+@given(data=st.data(), records=traces(), max_traces=st.sampled_from([2, 4, 1000]))
+def test_final_scores_depend_on_the_set_of_traces_not_on_their_arrival(
+    data: st.DataObject, records: list[TraceRecord], max_traces: int
+) -> None:
+    shuffled = in_revision_order(data.draw(st.permutations(records)))
+    max_age = data.draw(st.sampled_from([3.0, 1000.0]))
+
+    one = asyncio.run(_scored(in_revision_order(records), max_traces=max_traces, max_age=max_age))
+    other = asyncio.run(_scored(shuffled, max_traces=max_traces, max_age=max_age))
+
+    assert final(one) == final(other)
+    assert all(each.final for each in latest(one).values() if each.scope == "session")
+
+
+@settings(max_examples=100, deadline=None)
+@given(data=st.data(), records=traces())
+def test_scores_of_traces_depend_on_the_set_of_traces_not_on_their_arrival(
+    data: st.DataObject, records: list[TraceRecord]
+) -> None:
+    shuffled = in_revision_order(data.draw(st.permutations(records)))
+
+    one = asyncio.run(_scored(in_revision_order(records), max_traces=1000, max_age=1000.0))
+    other = asyncio.run(_scored(shuffled, max_traces=1000, max_age=1000.0))
+
+    assert _ids(latest(one)) == _ids(latest(other))
+
+
+def _ids(found: dict[tuple[str, str, str], Signal]) -> dict[tuple[str, str, str], str]:
+    return {key: each.id for key, each in found.items()}
+
+
+async def _lived(
+    arrived: Sequence[Arrival], fuses: Sequence[int], *, atomic: bool, max_open: int
+) -> CrashingLog:
+    """Feed in stages, be killed by each fuse in turn, end by draining."""
+    log = CrashingLog(atomic=atomic)
+    limits = windows(idle=5.0, max_age=20.0, max_traces=3, max_open=max_open)
+    left = list(fuses)
+    stages = [arrived[n : n + 4] for n in range(0, len(arrived), 4)]
+    for stage in [*stages, None]:
+        for now, each in stage or ():
+            append(log, each, now)
+        while True:
+            log.fuse = left.pop(0) if left else None
+            scorer = make_scorer(log, limits=limits)
+            try:
+                await (scorer.drain("idle") if stage is None else run_to_end(scorer, log))
+            except Killed:
+                continue
+            break
+    return log
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    arrived=arrivals(),
+    fuses=st.lists(st.integers(0, 60), min_size=1, max_size=6),
+    atomic=st.booleans(),
+    max_open=st.sampled_from([1, 2, 1000]),
+)
+def test_a_crash_at_any_write_changes_no_signal(
+    arrived: list[Arrival], fuses: list[int], *, atomic: bool, max_open: int
+) -> None:
+    calm = asyncio.run(_lived(arrived, [], atomic=True, max_open=max_open))
+    stormy = asyncio.run(_lived(arrived, fuses, atomic=atomic, max_open=max_open))
+
+    assert {each.value for each in stormy.topics[SIGNALS]} == {
+        each.value for each in calm.topics[SIGNALS]
+    }
+    assert final(stormy) == final(calm)
+    if atomic:
+        assert len(signals(stormy)) == len(signals(calm))

@@ -1,0 +1,236 @@
+"""Traces to score, evaluators that are plain hashes, and a way to run the room over a list-backed log."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from dataclasses import dataclass
+
+from collector.config import SessionWindow, Windows
+from collector.log import SIGNALS, TRACES
+from collector.pool import ReadJob, ScoreJob
+from collector.records import TraceRecord, encode, session_key
+from collector.scoring.ports import Rules
+from collector.scoring.room import Scorer
+from collector.signal import Signal
+from collector.signal_bytes import decode_signal
+from collector.telemetry import Telemetry
+from evaluators.digest import trace_digest
+from evaluators.model import Failure, ModelCall, Outcome, Session, Trace, Turn
+from tests.support.crashing_log import CrashingLog
+
+HISTORY = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FakeSpec:
+    name: str
+    needs: Collection[str] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FakeConfigured:
+    spec: FakeSpec
+    emit: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FakePlan:
+    trace: tuple[FakeConfigured, ...] = (
+        FakeConfigured(spec=FakeSpec(name="confidence")),
+        FakeConfigured(spec=FakeSpec(name="loop_detection", needs=("history",))),
+        FakeConfigured(spec=FakeSpec(name="hidden"), emit=False),
+    )
+    session: tuple[FakeConfigured, ...] = (
+        FakeConfigured(spec=FakeSpec(name="agent_reliability")),
+        FakeConfigured(spec=FakeSpec(name="latency")),
+    )
+
+
+class FakeSessionScorer:
+    """Sums over the turns; what it says depends on their set alone."""
+
+    def __init__(self) -> None:
+        self.turns: dict[str, Turn] = {}
+
+    def put(self, turn: Turn) -> None:
+        assert turn.output is None
+        self.turns[turn.trace_id] = turn
+
+    def drop(self, trace_id: str) -> None:
+        self.turns.pop(trace_id, None)
+
+    def signals_used(self, evaluator: str) -> tuple[str, ...]:
+        return ("loop_detection", "confidence") if evaluator == "agent_reliability" else ()
+
+    def outcomes(self, session: Session, *, closed: bool) -> tuple[Outcome, ...]:
+        assert len(session.turns) == len(self.turns)
+        per_trace = {each: dict(self.turns[each].scores) for each in sorted(self.turns)}
+        text = repr(per_trace)
+        metadata = {"per_trace_signals": per_trace} if closed else {}
+        return (
+            Outcome(
+                evaluator="agent_reliability",
+                version="1",
+                method="formula",
+                state="scored",
+                score=unit(text),
+                metadata=metadata,
+                final=closed,
+            ),
+            Outcome(
+                evaluator="latency",
+                version="1",
+                method="formula",
+                state="measured",
+                metadata={"sum": sum(sorted(each.duration for each in self.turns.values()))},
+                final=closed,
+            ),
+        )
+
+
+class FakeWorkers:
+    """Scores are hashes of all that an evaluator may see."""
+
+    def __init__(self) -> None:
+        self.jobs: list[ScoreJob] = []
+        self.waves: list[int] = []
+
+    async def read(self, jobs: Sequence[ReadJob]) -> Sequence[Trace | None]:
+        return [None for _ in jobs]
+
+    async def score(self, jobs: Sequence[ScoreJob]) -> Sequence[tuple[Outcome, ...]]:
+        await asyncio.sleep(0)
+        self.jobs += jobs
+        self.waves.append(len(jobs))
+        return [outcomes_of(job) for job in jobs]
+
+    async def close(self) -> None:
+        pass
+
+
+def unit(text: str) -> float:
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big") / 2**32
+
+
+def outcomes_of(job: ScoreJob) -> tuple[Outcome, ...]:
+    trace = job.trace
+    compared = tuple(each.digest for each in job.history)
+    texts = [each.output or "" for each in job.history]
+    loop = Outcome(
+        evaluator="loop_detection",
+        version="1",
+        method="deterministic",
+        state="scored" if texts else "not_applicable",
+        score=unit(repr([trace.digest, texts])) if texts else None,
+        assumed=None if texts else 1.0,
+        compared=compared,
+    )
+    hidden = Outcome(
+        evaluator="hidden",
+        version="1",
+        method="deterministic",
+        state="failed",
+        error=Failure(type="exception", message="always"),
+    )
+    confidence = Outcome(
+        evaluator="confidence",
+        version="1",
+        method="deterministic",
+        state="scored",
+        score=unit(trace.digest),
+        explanation=f"of {trace.output}",
+        metadata={"said": trace.output, "n": 1},
+    )
+    every = (confidence, loop, hidden)
+    return tuple(each for each in every if job.only is None or each.evaluator in job.only)
+
+
+def rules(plan: FakePlan | None = None) -> Rules:
+    return Rules.of(plan or FakePlan(), FakeSessionScorer, HISTORY)
+
+
+def make_record(
+    trace_id: str,
+    *,
+    start: int = 0,
+    session: str = "s",
+    service: str = "bot",
+    revision: int = 0,
+    output: str | None = None,
+    turn: bool = True,
+    seen: float = 0.0,
+    agent: str = "planner",
+) -> TraceRecord:
+    calls = (ModelCall(span_id="a" * 16),) if turn else ()
+    spans = [f"{trace_id}-{n}" for n in range(revision + 1)]
+    trace = Trace(
+        trace_id=trace_id,
+        service=service,
+        agent=agent,
+        session_id=session,
+        session_source="session.id",
+        output=f"out {trace_id} {revision}" if output is None else output,
+        model_calls=calls,
+        root_span_id="b" * 16,
+        start_time_unix_nano=start,
+        end_time_unix_nano=start + 1_000_000,
+        digest=trace_digest(spans),
+    )
+    return TraceRecord(trace=trace, spans=(), revision=revision, seen=seen)
+
+
+def append(log: CrashingLog, record: TraceRecord, now: float | None = None) -> int:
+    log.now = log.now if now is None else now
+    trace = record.trace
+    key = session_key(trace.service, trace.session_id)
+    return log.append(TRACES, key, encode(record))
+
+
+def windows(**session: float) -> Windows:
+    return Windows(session=SessionWindow.model_validate(session))
+
+
+async def _no_pause(_seconds: float) -> None:
+    await asyncio.sleep(0)
+
+
+def make_scorer(
+    log: CrashingLog,
+    *,
+    workers: FakeWorkers | None = None,
+    limits: Windows | None = None,
+    telemetry: Telemetry | None = None,
+    redact: bool = False,
+    pause: Callable[[float], Awaitable[None]] = _no_pause,
+) -> Scorer:
+    return Scorer(
+        log=log,
+        workers=workers or FakeWorkers(),
+        rules=rules(),
+        windows=limits or windows(),
+        telemetry=telemetry or Telemetry(),
+        redact=redact,
+        pause=pause,
+    )
+
+
+async def run_to_end(scorer: Scorer, log: CrashingLog) -> None:
+    """Until the reader has seen everything, the scorer's own records included."""
+    log.at_end = asyncio.Event()
+    await scorer.run(log.at_end)
+
+
+def signals(log: CrashingLog) -> list[Signal]:
+    return [decode_signal(each.value) for each in log.topics.get(SIGNALS, [])]
+
+
+def latest(log: CrashingLog) -> dict[tuple[str, str, str], Signal]:
+    """As consumers upsert: the highest revision of (scope, subject, evaluator), the last one of equals."""
+    found: dict[tuple[str, str, str], Signal] = {}
+    for each in signals(log):
+        key = (each.scope, each.trace_id or each.session_id, each.evaluator)
+        if key not in found or each.revision >= found[key].revision:
+            found[key] = each
+    return found

@@ -1,0 +1,214 @@
+from __future__ import annotations
+
+import time
+
+from collector.records import SessionTurn
+from collector.scoring.session_window import KEPT, SessionWindow
+from collector.scoring.turn import OUTPUT_BYTES, cut_output, unscored_turn, with_outcomes
+from evaluators.model import Failure, Outcome
+from tests.support.scoring_fakes import HISTORY, make_record
+
+USED = ("confidence",)
+NANO = 1_000_000_000
+
+
+def make_window(*, max_traces: int = 1000, max_age: float = 1e6) -> SessionWindow:
+    return SessionWindow(max_traces=max_traces, max_age=max_age, history=HISTORY, used=[USED, ()])
+
+
+def make_entry(trace_id: str, start: int, *, seen: float = 0.0, turn: bool = True) -> SessionTurn:
+    record = make_record(trace_id, start=start, seen=seen, turn=turn)
+    return unscored_turn(record, service="bot", session_id="s", offset=start)
+
+
+def ids(window: SessionWindow) -> list[str]:
+    return [each.turn.trace_id for each in window]
+
+
+def test_turns_stand_in_the_order_of_start_then_trace_id() -> None:
+    window = make_window()
+
+    for trace_id, start in [("c", 5), ("b", 5), ("a", 9), ("d", 1)]:
+        window.place(make_entry(trace_id, start))
+
+    assert ids(window) == ["d", "b", "c", "a"]
+    assert [each.trace_id for each in window.turns] == ["d", "b", "c", "a"]
+
+
+def test_a_late_turn_affects_the_three_after_it() -> None:
+    window = make_window()
+    for n in range(1, 6):
+        window.place(make_entry(str(n), n))
+
+    assert window.place(make_entry("0", 0)).affected == ("1", "2", "3")
+
+
+def test_the_newest_turn_affects_nobody() -> None:
+    window = make_window()
+    window.place(make_entry("0", 0))
+
+    assert window.place(make_entry("1", 1)).affected == ()
+
+
+def test_a_turn_that_leaves_affects_the_oldest_that_stay() -> None:
+    window = make_window(max_traces=4)
+    for n in range(4):
+        window.place(make_entry(str(n), n))
+
+    placed = window.place(make_entry("4", 4))
+
+    assert [each.turn.trace_id for each in placed.left] == ["0"]
+    assert placed.affected == ("1", "2", "3")
+
+
+def test_a_trace_older_than_the_window_reaches_is_not_kept() -> None:
+    window = make_window(max_traces=2)
+    window.place(make_entry("1", 1))
+    window.place(make_entry("2", 2))
+
+    placed = window.place(make_entry("0", 0))
+
+    assert not placed.inside
+    assert placed.left == placed.affected == ()
+    assert ids(window) == ["1", "2"]
+
+
+def test_turns_slide_out_by_the_age_of_their_start() -> None:
+    window = make_window(max_age=10)
+    window.place(make_entry("0", 0))
+    window.place(make_entry("5", 5 * NANO))
+
+    placed = window.place(make_entry("11", 11 * NANO))
+
+    assert [each.turn.trace_id for each in placed.left] == ["0"]
+    assert ids(window) == ["5", "11"]
+
+
+def test_a_trace_that_is_no_turn_is_held_but_neighbours_nobody() -> None:
+    window = make_window()
+    window.place(make_entry("0", 0))
+    window.place(make_entry("2", 2))
+
+    placed = window.place(make_entry("1", 1, turn=False))
+
+    assert placed.affected == ()
+    assert window.get("1") is not None
+    assert [each.trace_id for each in window.turns] == ["0", "2"]
+    assert [each.turn.trace_id for each in window.before(make_entry("3", 3))] == ["0", "2"]
+
+
+def test_only_the_newest_eight_keep_their_text() -> None:
+    window = make_window()
+    for n in range(KEPT):
+        window.place(make_entry(f"{n:02}", n))
+
+    placed = window.place(make_entry("99", 99))
+
+    assert placed.let_go == ("00",)
+    assert [each.kept for each in window] == [False] + [True] * KEPT
+    assert window.place(make_entry("0a", 0)).let_go == ("0a",)
+
+
+def test_the_input_digest_forgets_the_way_there() -> None:
+    straight, winding = make_window(max_traces=2), make_window(max_traces=2)
+    for n in (1, 2):
+        straight.place(make_entry(str(n), n))
+    for n in (2, 0, 1):
+        winding.place(make_entry(str(n), n))
+
+    assert straight.input_digest(USED) == winding.input_digest(USED)
+
+
+def test_the_input_digest_tells_which_signals_were_read() -> None:
+    window = make_window()
+    window.place(make_entry("1", 1))
+    before, unread = window.input_digest(USED), window.input_digest(())
+    entry = window.get("1")
+    assert entry is not None
+    outcome = Outcome(
+        evaluator="confidence", version="1", method="llm_judge", state="scored", score=0.5
+    )
+
+    window.settle(with_outcomes(entry, [outcome], {"confidence": "f" * 32}))
+
+    assert window.input_digest(USED) != before
+    assert window.input_digest(()) == unread
+
+
+def test_time_is_the_newest_sight_of_the_turns_that_are_left() -> None:
+    window = make_window(max_traces=2)
+    window.place(make_entry("0", 0, seen=9.0))
+    window.place(make_entry("1", 1, seen=3.0))
+    assert window.seen == 9.0
+
+    window.place(make_entry("2", 2, seen=5.0))
+
+    assert window.seen == 5.0
+
+
+def test_assumed_scores_count_for_loop_detection_and_coherence_alone() -> None:
+    def assumed(name: str) -> Outcome:
+        return Outcome(
+            evaluator=name, version="1", method="formula", state="not_applicable", assumed=1.0
+        )
+
+    entry = with_outcomes(
+        make_entry("1", 1),
+        [
+            assumed("loop_detection"),
+            assumed("coherence"),
+            assumed("tool_correctness"),
+            Outcome(
+                evaluator="confidence",
+                version="1",
+                method="llm_judge",
+                state="failed",
+                error=Failure(type="timeout", message=""),
+            ),
+        ],
+        {},
+    )
+
+    assert entry.turn.scores == {"coherence": 1.0, "loop_detection": 1.0}
+    assert entry.turn.unscored == ("confidence",)
+
+
+def test_a_stand_in_is_no_score_and_keeps_the_session_waiting() -> None:
+    stand_in = Outcome(
+        evaluator="x", version="1", method="deterministic", state="scored", score=1.0, final=False
+    )
+
+    entry = with_outcomes(make_entry("1", 1), [stand_in], {"x": "f" * 32})
+
+    assert entry.turn.scores == {}
+    assert entry.signal_ids == {}
+    assert [each.evaluator for each in entry.outcomes] == ["x"]
+
+
+def test_an_output_is_cut_at_a_character() -> None:
+    text = "€" * OUTPUT_BYTES
+
+    cut = cut_output(text)
+
+    assert cut is not None
+    assert text.startswith(cut)
+    assert OUTPUT_BYTES - 3 < len(cut.encode()) <= OUTPUT_BYTES
+    assert cut_output("short") == "short"
+
+
+def _cost(turns: int) -> float:
+    window = make_window(max_traces=turns)
+    for n in range(turns):
+        window.place(make_entry(f"{n:05}", n))
+    more = [make_entry(f"{n:05}", n) for n in range(turns, turns + 200)]
+    started = time.process_time()
+    for each in more:
+        window.place(each)
+        window.settle(each)
+    return time.process_time() - started
+
+
+def test_an_update_at_a_thousand_turns_costs_at_most_twice_one_at_ten() -> None:
+    ratios = sorted(_cost(1000) / _cost(10) for _ in range(5))
+
+    assert ratios[0] < 2
