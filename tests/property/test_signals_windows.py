@@ -126,7 +126,9 @@ def test_the_headline_does_not_depend_on_partitions(script: list[Step]) -> None:
     one, three = asyncio.run(run())
 
     def headline(publisher: Publisher) -> dict[object, float]:
-        return {k: v for k, v in publisher.gauges().items() if not k[0].startswith("spanwise_drift")}
+        return {
+            k: v for k, v in publisher.gauges().items() if not k[0].startswith("spanwise_drift")
+        }
 
     assert headline(three) == headline(one)
 

@@ -54,9 +54,7 @@ def signal(
 
 def failed(session: str = "s-1", trace: str | None = "t-1", **fields: Any) -> Signal:
     error = SignalError(type="timeout", message="no verdict in 30 s")
-    return signal(
-        session, trace, score=None, outcome="failed", success=None, error=error, **fields
-    )
+    return signal(session, trace, score=None, outcome="failed", success=None, error=error, **fields)
 
 
 def skipped(session: str = "s-1", trace: str | None = "t-1", **fields: Any) -> Signal:
