@@ -43,6 +43,7 @@ class KafkaSink:
         self._timeout = timeout
         self._stuck_after = stuck_after
         self._producer: AIOKafkaProducer | None = None
+        self._starting: asyncio.Task[None] | None = None
         self._topic_seen = False
         self._progress = 0.0
         self._in_flight: dict[Position, asyncio.Future[object]] = {}
@@ -85,6 +86,8 @@ class KafkaSink:
 
     async def close(self, deadline: float) -> None:
         """See `Sink`. What is still in flight is delivered again after the next start."""
+        if self._starting is not None:
+            await self._abandon()
         producer, self._producer = self._producer, None
         if producer is not None:
             await stop_within(producer, deadline)
@@ -93,7 +96,7 @@ class KafkaSink:
     async def _connected(self) -> AIOKafkaProducer:
         """The producer, started, and the topic seen at least once: aiokafka would wait 40 s for a missing one."""
         if self._producer is None:
-            producer = AIOKafkaProducer(
+            self._producer = AIOKafkaProducer(
                 **self._client,
                 acks="all",
                 enable_idempotence=True,
@@ -101,15 +104,13 @@ class KafkaSink:
                 linger_ms=10,
                 max_batch_size=128 << 10,
             )
-            self._producer = producer
             self._progress = _now()
-            try:
-                await producer.start()
-            except BaseException:
-                # Its own stop is safe only after a complete start.
-                self._producer = None
-                await abandon(producer)
-                raise
+            # Never cancelled by a try's deadline: a cancelled start leaks its connection.
+            self._starting = asyncio.create_task(self._producer.start())
+        if self._starting is not None:
+            await asyncio.wait([self._starting])
+            starting, self._starting = self._starting, None
+            starting.result()
         if not self._topic_seen:
             await self._see_topic(self._producer)
         return self._producer
@@ -163,6 +164,10 @@ class KafkaSink:
             await self._abandon()
 
     async def _abandon(self) -> None:
+        starting, self._starting = self._starting, None
+        if starting is not None:
+            starting.cancel()
+            await asyncio.wait([starting], timeout=1.0)
         producer, self._producer = self._producer, None
         if producer is not None:
             await abandon(producer)
