@@ -28,8 +28,14 @@ def client_settings(bootstrap_servers: str, security: KafkaSecurity) -> ClientSe
     """The settings of a client for these servers.
 
     Raises:
-        ConfigError: a certificate cannot be read.
+        ConfigError: a server is not host:port, or a certificate cannot be read.
     """
+    for server in bootstrap_servers.split(","):
+        host, _, port = server.strip().rpartition(":")
+        if not host or not port.isdigit():
+            raise ConfigError(
+                f'sinks.kafka.bootstrap_servers: expected "a:9092,b:9092", got "{bootstrap_servers}"'
+            )
     password = security.password
     return ClientSettings(
         bootstrap_servers=bootstrap_servers,

@@ -13,6 +13,7 @@ from collector.records import TraceRecord, encode
 from collector.signal import Signal
 from collector.signals.exposition import exposition
 from evaluators.model import Tokens, Trace
+from tests.support.eventually import eventually
 from tests.support.publisher import Publisher
 from tests.support.signals import BASE, covered, failed, hex_of, signal, skipped
 from tests.support.signals_log import ListLog
@@ -267,9 +268,7 @@ async def test_traces_feed_duration_cost_and_tokens_once() -> None:
 
     async with asyncio.TaskGroup() as tasks:
         tasks.create_task(publisher.sink.run(stopping))
-        async with asyncio.timeout(10):
-            while log.commits.get(("sink.prometheus.traces", "traces", 0)) is None:
-                await asyncio.sleep(0)
+        await eventually(lambda: ("sink.prometheus.traces", "traces", 0) in log.commits)
         stopping.set()
 
     assert publisher.value("trace_duration_seconds_sum") == 2

@@ -1,0 +1,251 @@
+"""The Kafka sink against a real broker that is paused, killed, absent, or refuses."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import uuid
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+from aiokafka.structs import ConsumerRecord
+
+from collector import config
+from collector.errors import Retryable
+from collector.signal import Signal
+from collector.signals.kafka import KafkaSink
+from collector.signals.kafka_log import RateLimited, limit_aiokafka_log
+from collector.signals.sink import FIRST, Refused
+from tests.support.eventually import eventually
+from tests.support.kafka.kafka_node import KafkaNode
+from tests.support.kafka.topics import create_topic, read_topic
+from tests.support.signals import BASE, signal
+from tests.support.signals import new as new_record
+from tests.support.signals_log import ListLog
+from tests.support.sink_contract import (
+    SinkContract,
+    a_delivery,
+    committed,
+    count,
+    ids,
+    outbox,
+    record,
+    until_delivered,
+)
+
+pytestmark = pytest.mark.kafka
+
+
+def a_sink(bootstrap: str, topic: str, *, timeout: float = 5.0) -> KafkaSink:
+    return KafkaSink(config.KafkaSink(bootstrap_servers=bootstrap, topic=topic), timeout=timeout)
+
+
+async def ids_in(bootstrap: str, topic: str) -> list[str]:
+    return [dict(each.headers)["ce_id"].decode() for each in await read_topic(bootstrap, topic)]
+
+
+class _Broker:
+    def __init__(self, node: KafkaNode, topic: str) -> None:
+        self.node = node
+        self.topic = topic
+
+    def sink(self) -> KafkaSink:
+        return a_sink(self.node.bootstrap, self.topic, timeout=2.0)
+
+    async def received(self) -> list[str]:
+        return await ids_in(self.node.bootstrap, self.topic)
+
+    async def break_off(self) -> None:
+        self.node.pause()
+
+    async def mend(self) -> None:
+        self.node.resume()
+
+    def poison(self) -> bytes:
+        return b'{"x": "' + os.urandom(200_000).hex().encode() + b'"}'
+
+
+class TestKafkaSink(SinkContract):
+    @pytest.fixture
+    async def far_end(self, kafka_node: KafkaNode) -> AsyncIterator[_Broker]:
+        topic = f"signals-{uuid.uuid4().hex}"
+        await create_topic(kafka_node.bootstrap, topic, max_message_bytes="100000")
+        yield _Broker(kafka_node, topic)
+        kafka_node.resume()
+
+
+@pytest.fixture
+async def topic(kafka: str) -> str:
+    name = f"signals-{uuid.uuid4().hex}"
+    await create_topic(kafka, name, partitions=3)
+    return name
+
+
+async def test_key_value_and_headers_go_out_without_the_internal_ones(
+    kafka: str, topic: str
+) -> None:
+    sent = record(7)
+    assert FIRST in dict(sent.headers)
+    sink = a_sink(kafka, topic)
+
+    await sink.deliver([sent])
+
+    (found,) = await read_topic(kafka, topic)
+    assert (found.key, found.value) == (sent.key, sent.value)
+    assert found.headers == tuple(each for each in sent.headers if each[0] != FIRST)
+    names = {name for name, _ in found.headers}
+    assert names >= {"ce_id", "ce_source", "ce_type", "traceparent", "content-type"}
+    await sink.close(5.0)
+
+
+async def test_a_missing_topic_is_said_clearly_and_waited_for(kafka: str) -> None:
+    name = f"late-{uuid.uuid4().hex}"
+    sink = a_sink(kafka, name)
+    async with asyncio.timeout(5):
+        with pytest.raises(Retryable, match=f"topic `{name}` does not exist"):
+            await sink.deliver([record(1)])
+
+    await create_topic(kafka, name)
+    await until_delivered(sink, [record(1)])
+
+    assert await ids_in(kafka, name) == ids([record(1)])
+    await sink.close(5.0)
+
+
+async def test_a_record_above_the_clients_own_limit_is_refused(kafka: str, topic: str) -> None:
+    sink = a_sink(kafka, topic)
+
+    with pytest.raises(Refused) as refused:
+        await sink.deliver([record(0), record(1, b'"' + b"x" * (2 << 20) + b'"'), record(2)])
+
+    assert [position.offset for position in refused.value.reasons] == [1]
+    assert set(await ids_in(kafka, topic)) == set(ids([record(0), record(2)]))
+    await sink.close(5.0)
+
+
+async def test_the_neighbours_of_a_too_large_record_are_delivered(kafka: str) -> None:
+    """The broker refuses the whole batch, not the one record."""
+    name = f"small-{uuid.uuid4().hex}"
+    await create_topic(kafka, name, max_message_bytes="3000")
+    noise = b'{"x": "' + b"".join(uuid.uuid4().hex.encode() for _ in range(400)) + b'"}'
+    records = [record(0), record(1, noise), *(record(number) for number in range(2, 40))]
+    sink = a_sink(kafka, name, timeout=20.0)
+
+    with pytest.raises(Refused) as refused:
+        await sink.deliver(records)
+
+    assert [position.offset for position in refused.value.reasons] == [1]
+    assert set(await ids_in(kafka, name)) == set(ids(records)) - set(ids([records[1]]))
+    await sink.close(5.0)
+
+
+async def test_a_broker_killed_under_load_loses_nothing(kafka_node: KafkaNode) -> None:
+    await create_topic(kafka_node.bootstrap, "signals", partitions=3)
+    log = ListLog()
+    delivery, telemetry = a_delivery(log, a_sink(kafka_node.bootstrap, "signals", timeout=2.0))
+    stopping = asyncio.Event()
+    found = [signal(f"s-{n % 7}", f"t-{n}", at=BASE + n) for n in range(1500)]
+
+    async with asyncio.timeout(90), asyncio.TaskGroup() as tasks:
+        tasks.create_task(delivery.run(stopping))
+        for start in range(0, 1500, 100):
+            await log.write([new_record(each) for each in found[start : start + 100]])
+            await asyncio.sleep(0.02)
+            if start == 700:
+                kafka_node.kill()
+        await asyncio.sleep(0.5)
+        kafka_node.start()  # from the main thread: the broker ends with the thread that started it
+        await committed(log, 1500)
+        stopping.set()
+
+    there = await read_topic(kafka_node.bootstrap, "signals")
+    assert {dict(each.headers)["ce_id"].decode() for each in there} == {each.id for each in found}
+    assert count(telemetry, "acked") == 1500
+    assert count(telemetry, "lost") == 0
+    assert_order_per_key(there, found)
+
+
+def assert_order_per_key(there: list[ConsumerRecord], found: list[Signal]) -> None:
+    """Each session's signals in the order of the log, repeats of an interrupted batch apart."""
+    order: dict[bytes | None, list[str]] = {}
+    for each in there:
+        order.setdefault(each.key, []).append(dict(each.headers)["ce_id"].decode())
+    for key, there_ids in order.items():
+        wanted = [each.id for each in found if each.session_id.encode() == key]
+        assert list(dict.fromkeys(there_ids)) == wanted
+
+
+@pytest.fixture
+def root_log() -> Iterator[list[logging.LogRecord]]:
+    """What reaches the root logger; caplog also listens to the aiokafka logger itself."""
+    found: list[logging.LogRecord] = []
+
+    class Keep(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            found.append(record)
+
+    limit_aiokafka_log()
+    for limited in logging.getLogger("aiokafka").handlers:
+        if isinstance(limited, RateLimited):
+            limited._passed.clear()  # of the tests before
+    handler = Keep()
+    logging.getLogger().addHandler(handler)
+    yield found
+    logging.getLogger().removeHandler(handler)
+
+
+async def test_a_broker_that_never_comes_back_stops_in_bounded_time(
+    kafka_node: KafkaNode, root_log: list[logging.LogRecord]
+) -> None:
+    await create_topic(kafka_node.bootstrap, "signals")
+    log = ListLog()
+    delivery, telemetry = a_delivery(log, a_sink(kafka_node.bootstrap, "signals", timeout=1.0))
+    stopping = asyncio.Event()
+    await log.write([new_record(signal(trace=f"t-{n}")) for n in range(50)])
+
+    async with asyncio.timeout(60), asyncio.TaskGroup() as tasks:
+        tasks.create_task(delivery.run(stopping))
+        await committed(log, 50)
+        kafka_node.kill()
+        await log.write([new_record(signal(trace=f"u-{n}")) for n in range(400)])
+        await eventually(lambda: count(telemetry, "retried") >= 3 * 256)
+        before = asyncio.get_running_loop().time()
+        stopping.set()
+
+    assert asyncio.get_running_loop().time() - before < 6
+    assert (count(telemetry, "acked"), count(telemetry, "lost")) == (50, 0)
+    assert outbox(telemetry, "kafka") == (400, log.now)
+    assert log.commits["sink.kafka", "signals", 0].offset == 50
+    assert 0 < len([r for r in root_log if r.name.startswith("aiokafka")]) < 20
+
+
+async def test_a_broker_away_at_the_start_is_waited_for(kafka_node: KafkaNode) -> None:
+    await create_topic(kafka_node.bootstrap, "signals")
+    kafka_node.kill()
+    sink = a_sink(kafka_node.bootstrap, "signals", timeout=2.0)
+    for _ in range(2):
+        with pytest.raises(Retryable):
+            await sink.deliver([record(1)])
+
+    kafka_node.start()  # from the main thread: the broker ends with the thread that started it
+    await until_delivered(sink, [record(1)])
+
+    assert set(await ids_in(kafka_node.bootstrap, "signals")) == set(ids([record(1)]))
+    await sink.close(5.0)
+
+
+async def test_what_is_in_flight_is_not_sent_a_second_time(kafka_node: KafkaNode) -> None:
+    await create_topic(kafka_node.bootstrap, "signals")
+    sink = a_sink(kafka_node.bootstrap, "signals", timeout=1.0)
+    await sink.deliver([record(0)])
+    kafka_node.pause()
+    for _ in range(3):
+        with pytest.raises(Retryable):
+            await sink.deliver([record(1), record(2)])
+
+    kafka_node.resume()
+    await until_delivered(sink, [record(1), record(2)])
+
+    assert await ids_in(kafka_node.bootstrap, "signals") == ids([record(0), record(1), record(2)])
+    await sink.close(5.0)

@@ -1,0 +1,54 @@
+"""Fixtures that need something outside Python: a real Kafka broker."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+
+from tests.support.kafka.kafka_node import KafkaNode, KafkaNodeError, fetch
+
+_LIBS = Path(__file__).parent.parent / ".cache" / "kafka"
+
+
+@pytest.fixture(scope="session")
+def kafka() -> Iterator[str]:
+    """Bootstrap servers of a real broker that all tests share: SPANWISE_TEST_KAFKA, else one started from its jars."""
+    given = os.environ.get("SPANWISE_TEST_KAFKA")
+    if given:
+        yield given
+        return
+    with KafkaNode(_libs()) as node:
+        yield node.bootstrap
+
+
+@pytest.fixture
+def kafka_node() -> Iterator[KafkaNode]:
+    """A real broker of the test's own, which it may kill and pause."""
+    with KafkaNode(_libs()) as node:
+        yield node
+
+
+def _libs() -> Path:
+    """The folder of the broker's jars (SPANWISE_KAFKA_LIBS, else .cache/kafka), fetched by Maven if need be."""
+    libs = Path(os.environ.get("SPANWISE_KAFKA_LIBS") or _LIBS)
+    if shutil.which("java") is None:
+        _absent("there is no `java` (17 or later) here")
+    if not any(libs.glob("kafka_2.13-*.jar")) and shutil.which("mvn") is None:
+        _absent(f"there are no broker jars in `{libs}` and no `mvn` to fetch them")
+    try:
+        fetch(libs)
+    except KafkaNodeError as error:
+        _absent(str(error))
+    return libs
+
+
+def _absent(why: str) -> NoReturn:
+    message = f"NO KAFKA, NOT TESTED: {why}; set SPANWISE_TEST_KAFKA=host:port"
+    if os.environ.get("SPANWISE_REQUIRE_KAFKA") == "1":
+        pytest.fail(message)
+    pytest.skip(message)

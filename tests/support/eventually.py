@@ -1,0 +1,13 @@
+"""Waiting for what other tasks do."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+
+async def eventually(claim: Callable[[], bool], *, within: float = 60.0) -> None:
+    """Return when the claim is true."""
+    async with asyncio.timeout(within):
+        while not claim():  # noqa: ASYNC110 - the claim is about many things, none of which has an event
+            await asyncio.sleep(0.002)

@@ -1,0 +1,36 @@
+"""Topics of a test broker: make them, read them whole."""
+
+from __future__ import annotations
+
+import asyncio
+
+from aiokafka import AIOKafkaConsumer
+from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+from aiokafka.structs import ConsumerRecord
+
+
+async def create_topic(bootstrap: str, name: str, *, partitions: int = 1, **settings: str) -> None:
+    """Create it; settings with `_` for `.`."""
+    admin = AIOKafkaAdminClient(bootstrap_servers=bootstrap)
+    await admin.start()
+    try:
+        configs = {key.replace("_", "."): value for key, value in settings.items()}
+        answer = await admin.create_topics([NewTopic(name, partitions, 1, topic_configs=configs)])
+        errors = [error for error in answer.topic_errors if error[1]]
+        assert not errors, errors  # aiokafka raises nothing
+    finally:
+        await admin.close()
+
+
+async def read_topic(bootstrap: str, name: str, *, quiet: float = 1.0) -> list[ConsumerRecord]:
+    """Every record, until none has come for `quiet` seconds."""
+    consumer = AIOKafkaConsumer(name, bootstrap_servers=bootstrap, auto_offset_reset="earliest")
+    await consumer.start()
+    found: list[ConsumerRecord] = []
+    try:
+        while batch := await consumer.getmany(timeout_ms=int(quiet * 1000)):
+            found += [record for records in batch.values() for record in records]
+    finally:
+        # In a task of its own: its stop may end in a `CancelledError` that nobody asked for.
+        await asyncio.wait([asyncio.create_task(consumer.stop())], timeout=5)
+    return found

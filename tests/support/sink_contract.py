@@ -1,0 +1,204 @@
+"""What every sink promises (collector/signals/sink.py), against the real other side."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Protocol
+
+import pytest
+
+from collector.errors import Retryable
+from collector.log.port import SIGNALS, Position, Record
+from collector.signals.backoff import Backoff
+from collector.signals.delivery import Delivery
+from collector.signals.sink import Refused, Sink
+from collector.telemetry import Telemetry
+from tests.support.eventually import eventually
+from tests.support.signals import BASE, encode, headers, signal
+from tests.support.signals import new as new_record
+from tests.support.signals_log import ListLog
+
+
+class FarEnd(Protocol):
+    """Where a sink delivers to, in the hands of a test."""
+
+    def sink(self) -> Sink:
+        """A new sink, as after a restart."""
+        ...
+
+    async def received(self) -> list[str]:
+        """The ids of the signals that are there, in order, repeats included."""
+        ...
+
+    async def break_off(self) -> None:
+        """From now on nothing can be delivered."""
+        ...
+
+    async def mend(self) -> None:
+        """From now on it can."""
+        ...
+
+    def poison(self) -> bytes:
+        """A value that this other side never takes."""
+        ...
+
+
+def record(number: int, value: bytes | None = None) -> Record:
+    """The record number `number` of topic `signals`."""
+    what = signal(f"s-{number % 3}", f"t-{number}", at=BASE + number)
+    return Record(
+        position=Position(SIGNALS, 0, number),
+        key=what.session_id.encode(),
+        value=encode(what) if value is None else value,
+        time=BASE + number,
+        headers=headers(what),
+    )
+
+
+def ids(records: Sequence[Record]) -> list[str]:
+    return [value.decode() for each in records for name, value in each.headers if name == "ce_id"]
+
+
+class SinkContract:
+    """Subclass with a fixture `far_end`."""
+
+    async def test_what_was_delivered_is_there_in_order(self, far_end: FarEnd) -> None:
+        sink = far_end.sink()
+        records = [record(number) for number in range(100)]
+
+        await sink.deliver(records[:60])
+        await sink.deliver(records[60:])
+
+        assert await far_end.received() == ids(records)
+        await sink.close(5.0)
+
+    async def test_an_outage_is_retryable_and_loses_nothing(self, far_end: FarEnd) -> None:
+        sink = far_end.sink()
+        records = [record(number) for number in range(30)]
+        await sink.deliver(records[:10])
+        await far_end.break_off()
+
+        for _ in range(2):
+            async with asyncio.timeout(20):
+                with pytest.raises(Retryable):
+                    await sink.deliver(records[10:])
+        await far_end.mend()
+        await until_delivered(sink, records[10:])
+
+        assert list(dict.fromkeys(await far_end.received())) == ids(records)
+        await sink.close(5.0)
+
+    async def test_a_sink_that_starts_during_an_outage_delivers_after_it(
+        self, far_end: FarEnd
+    ) -> None:
+        await far_end.break_off()
+        sink = far_end.sink()
+        async with asyncio.timeout(20):
+            with pytest.raises(Retryable):
+                await sink.deliver([record(1)])
+
+        await far_end.mend()
+        await until_delivered(sink, [record(1)])
+
+        assert set(await far_end.received()) == set(ids([record(1)]))
+        await sink.close(5.0)
+
+    async def test_what_is_refused_for_ever_is_named_and_the_rest_delivered(
+        self, far_end: FarEnd
+    ) -> None:
+        sink = far_end.sink()
+        records = [record(0), record(1, far_end.poison()), record(2), record(3)]
+
+        with pytest.raises(Refused) as refused:
+            await sink.deliver(records)
+
+        assert [position.offset for position in refused.value.reasons] == [1]
+        expected = ids([record(0), record(2), record(3)])
+        assert list(dict.fromkeys(await far_end.received())) == expected
+        await sink.close(5.0)
+
+    async def test_close_is_bounded_while_the_other_side_is_away(self, far_end: FarEnd) -> None:
+        sink = far_end.sink()
+        await sink.deliver([record(0)])
+        await far_end.break_off()
+        with pytest.raises(Retryable):
+            await sink.deliver([record(1)])
+
+        async with asyncio.timeout(8):
+            await sink.close(3.0)
+
+        await far_end.mend()
+        after = far_end.sink()
+        await until_delivered(after, [record(1)])
+        assert set(await far_end.received()) == set(ids([record(0), record(1)]))
+        await after.close(5.0)
+
+    async def test_every_signal_of_the_log_is_acked_once_through_an_outage(
+        self, far_end: FarEnd
+    ) -> None:
+        log = ListLog()
+        found = [signal(f"s-{n % 5}", f"t-{n}", at=BASE + n) for n in range(600)]
+        await log.write([new_record(each) for each in found[:300]])
+        delivery, telemetry = a_delivery(log, far_end.sink())
+        stopping = asyncio.Event()
+
+        async with asyncio.timeout(60), asyncio.TaskGroup() as tasks:
+            tasks.create_task(delivery.run(stopping))
+            await committed(log, 300)
+            await far_end.break_off()
+            await log.write([new_record(each) for each in found[300:]])
+            await asyncio.sleep(0.2)
+            await far_end.mend()
+            await committed(log, 600)
+            stopping.set()
+
+        assert list(dict.fromkeys(await far_end.received())) == [each.id for each in found]
+        assert count(telemetry, "acked") == 600
+        assert count(telemetry, "lost") == 0
+
+
+def a_delivery(log: ListLog, sink: Sink) -> tuple[Delivery, Telemetry]:
+    telemetry = Telemetry()
+    delivery = Delivery(
+        log=log,
+        sink=sink,
+        telemetry=telemetry,
+        clock=lambda: log.now,
+        backoff=Backoff(first=0.05, longest=0.2),
+        grace=2.0,
+    )
+    return delivery, telemetry
+
+
+def count(telemetry: Telemetry, result: str) -> float:
+    return sum(
+        sample.value
+        for metric in telemetry.signals.collect()
+        for sample in metric.samples
+        if sample.name.endswith("_total") and sample.labels["result"] == result
+    )
+
+
+def outbox(telemetry: Telemetry, sink: str) -> tuple[float | None, float | None]:
+    """The outbox gauges: records waiting, log time of the oldest."""
+    names = ("spanwise_outbox_records", "spanwise_outbox_oldest_timestamp_seconds")
+    records, oldest = (telemetry.registry.get_sample_value(name, {"sink": sink}) for name in names)
+    return records, oldest
+
+
+async def committed(log: ListLog, offset: int) -> None:
+    """Wait until the one sink has committed up to `offset`."""
+    await eventually(lambda: any(each.offset >= offset for each in log.commits.values()))
+
+
+async def until_delivered(sink: Sink, records: Sequence[Record]) -> None:
+    """What `Delivery` does after an outage."""
+    async with asyncio.timeout(30):
+        while True:
+            try:
+                await sink.deliver(records)
+            except Retryable:
+                await asyncio.sleep(0.05)
+            else:
+                return
