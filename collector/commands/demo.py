@@ -38,11 +38,10 @@ def demo(config: Config) -> None:
 
     def start_agent(endpoints: Endpoints) -> None:
         command = [sys.executable, "-m", "collector.commands.demo_agent"]
-        children.append(
-            subprocess.Popen([*command, f"http://{endpoints.grpc}"], stdin=subprocess.PIPE)
-        )
+        command.append(f"http://{endpoints.grpc}")
+        children.append(subprocess.Popen(command, stdin=subprocess.PIPE))  # noqa: S603 - our own
         sys.stdout.write(
-            f"demo     the agent `{SERVICE}` works well for {GOOD_SECONDS:g} s, then its release 1.5.0 begins to loop:\n"
+            f"demo     the agent `{SERVICE}` works well for {GOOD_SECONDS:g} s, then it begins to loop:\n"
             f"         watch http://{endpoints.admin}/ and\n"
             f"         curl -s http://{endpoints.admin}/metrics | grep agent_reliability\n"
         )

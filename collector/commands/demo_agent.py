@@ -1,4 +1,4 @@
-"""The demo's agent: it answers questions about orders, well at first, then, after a bad release, in circles.
+"""The demo's agent: it answers questions about orders, well at first, then, when its order service fails, in circles.
 
     python -m collector.commands.demo_agent ENDPOINT [GOOD_SECONDS]
 
@@ -14,7 +14,6 @@ import threading
 import time
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 
 from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.resources import Resource
@@ -24,6 +23,7 @@ from opentelemetry.trace import Span, StatusCode, Tracer
 
 SERVICE = "support-bot"
 AGENT = "order-desk"
+VERSION = "1.4.2"
 GOOD_SECONDS = 20.0
 TURNS = 3
 PAUSE = 0.25
@@ -51,14 +51,6 @@ ANSWERS = (
 NON_ANSWER = "I am sorry, I could not find that. Let me look into it again."
 
 
-@dataclass(frozen=True, slots=True)
-class Release:
-    """A version of the agent."""
-
-    version: str
-    is_good: bool
-
-
 def main() -> None:
     """Talk to customers until standard input closes."""
     endpoint = sys.argv[1]
@@ -66,27 +58,26 @@ def main() -> None:
     ended = threading.Event()
     threading.Thread(target=lambda: (sys.stdin.read(), ended.set()), daemon=True).start()
     begin = time.monotonic()
-    good, bad = _Agent(endpoint, Release("1.4.2", True)), _Agent(endpoint, Release("1.5.0", False))
+    agent = _Agent(endpoint)
     number = 0
     while not ended.is_set():
         number += 1
-        agent = good if time.monotonic() - begin < good_seconds else bad
+        agent.is_good = time.monotonic() - begin < good_seconds
         agent.serve(session=f"demo-{number:05d}", order=f"A{1000 + number}")
         ended.wait(PAUSE)
-    good.close()
-    bad.close()
+    agent.close()
 
 
 class _Agent:
-    """One release of the agent, with its own exporter."""
+    """The agent and its exporter."""
 
-    def __init__(self, endpoint: str, release: Release) -> None:
-        resource = Resource.create({"service.name": SERVICE, "service.version": release.version})
+    def __init__(self, endpoint: str) -> None:
+        self.is_good = True
+        resource = Resource.create({"service.name": SERVICE, "service.version": VERSION})
         self._provider = TracerProvider(resource=resource, shutdown_on_exit=False)
         exporter = OTLPSpanExporter(endpoint=endpoint, insecure=True)
         self._provider.add_span_processor(BatchSpanProcessor(exporter, schedule_delay_millis=250))
         self._tracer: Tracer = self._provider.get_tracer("spanwise.demo")
-        self._release = release
 
     def serve(self, *, session: str, order: str) -> None:
         """One conversation."""
@@ -100,12 +91,12 @@ class _Agent:
 
     def _answer(self, session: str, order: str, turn: int) -> None:
         question = QUESTIONS[turn].format(order)
-        tries = 1 if self._release.is_good else 3
+        tries = 1 if self.is_good else 3
         for attempt in range(tries):
             call = f"{session}-{turn}-{attempt}"
             self._ask_model(session, question, f"{call}-plan", _tool_call(call, order))
             self._run_tool(session, call, order)
-        text = ANSWERS[turn].format(order) if self._release.is_good else NON_ANSWER
+        text = ANSWERS[turn].format(order) if self.is_good else NON_ANSWER
         self._ask_model(session, question, f"{session}-{turn}", {"type": "text", "content": text})
 
     def _ask_model(self, session: str, question: str, reply: str, part: dict[str, object]) -> None:
@@ -130,7 +121,7 @@ class _Agent:
             "gen_ai.tool.call.arguments": json.dumps({"number": order}),
         }
         with self._span("execute_tool", "find_order", session, attributes) as span:
-            if self._release.is_good:
+            if self.is_good:
                 span.set_attribute("gen_ai.tool.call.result", json.dumps({"state": "shipped"}))
             else:
                 span.set_status(StatusCode.ERROR, "TimeoutError: order service did not answer")

@@ -40,7 +40,7 @@ def summary_table(stream: TextIO, summed: Mapping[str, Any]) -> None:
     columns = ("mean", "median", "p50", "p95", "p99", "min", "max", "stdDev")
     table = Table("evaluator", "scored", *columns)
     for name, each in summed["evaluators"].items():
-        scores = each["scores"] or {}
+        scores: Mapping[str, float] = each["scores"] or {}
         cells = [_number(scores.get(column)) for column in columns]
         table.add_row(name, str(each["outcomes"].get("scored", 0)), *cells)
     console = _console(stream)

@@ -57,7 +57,7 @@ class GrpcTransport:
     async def export(self, request: bytes) -> tuple[int, str]:
         """See `Transport`."""
         try:
-            call = self._open().unary_unary(METHOD)
+            call: grpc.aio.UnaryUnaryMultiCallable[bytes, bytes] = self._open().unary_unary(METHOD)
             answer = await call(request, metadata=self._metadata, timeout=self._timeout)
         except grpc.aio.AioRpcError as error:
             text = f"{error.code().name}: {error.details()}"

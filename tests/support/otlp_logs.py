@@ -6,9 +6,9 @@ import asyncio
 import contextlib
 import http.server
 import threading
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import grpc
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import (
@@ -54,14 +54,19 @@ class LogsServer:
         return answer.SerializeToString()
 
 
+def _texts(metadata: object) -> dict[str, str]:
+    pairs = cast("Iterable[tuple[str, str]]", metadata)  # text keys and values: no -bin keys here
+    return dict(pairs)
+
+
 @contextlib.asynccontextmanager
 async def grpc_server() -> AsyncGenerator[LogsServer]:
     logs = LogsServer()
 
-    async def export(request: bytes, context: grpc.aio.ServicerContext) -> bytes:
+    async def export(request: bytes, context: grpc.aio.ServicerContext[bytes, bytes]) -> bytes:
         if logs.code != "OK":
             await context.abort(grpc.StatusCode[logs.code], "told to")
-        answer = logs.take(request, dict(context.invocation_metadata()))
+        answer = logs.take(request, _texts(context.invocation_metadata()))
         if answer is None:
             await context.abort(grpc.StatusCode.INVALID_ARGUMENT, "invalid")
         return answer

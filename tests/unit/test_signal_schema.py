@@ -42,7 +42,7 @@ def test_the_schema_is_a_schema() -> None:
 
 @pytest.mark.parametrize("name", OUTCOMES)
 def test_a_signal_of_every_outcome_is_valid(name: str) -> None:
-    VALIDATOR.validate(json.loads(encode(OUTCOMES[name])))
+    VALIDATOR.validate(json.loads(encode(OUTCOMES[name])))  # pyright: ignore[reportUnknownMemberType] - its stub is partial
 
 
 @pytest.mark.parametrize(
@@ -98,4 +98,6 @@ def _words(hint: Any) -> set[str]:
     ],
 )
 def test_what_is_no_signal_is_invalid(fields: dict[str, Any]) -> None:
-    assert not VALIDATOR.is_valid({**json.loads(encode(signal())), **fields})
+    assert not VALIDATOR.is_valid(  # pyright: ignore[reportUnknownMemberType] - its stub is partial
+        {**json.loads(encode(signal())), **fields}
+    )
