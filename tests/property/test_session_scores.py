@@ -234,3 +234,13 @@ def test_signals_used_are_those_the_option_names() -> None:
         "tool_correctness",
     )
     assert scorer.signals_used("latency") == ()
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+def test_a_score_that_is_no_number_is_no_signal(value: float) -> None:
+    window = [a_turn("t0", 0, {"confidence": value}), a_turn("t1", 1, {"confidence": 0.4})]
+
+    outcomes = {each.evaluator: each for each in score(from_scratch(window), window)}
+
+    assert outcomes["agent_reliability"].score == 0.4
+    assert outcomes["agent_consistency"].coverage == (1, 1)
