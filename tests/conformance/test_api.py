@@ -13,7 +13,7 @@ import pytest
 
 from collector.api import build_app
 from collector.api.stream import CLIENTS, WAITING
-from collector.config import Admin, Config
+from collector.config import Config
 from collector.errors import LogUnavailable
 from collector.health import Health
 from collector.log import SIGNALS, TRACES
@@ -597,7 +597,3 @@ async def test_clients_are_bounded(stand: Stand) -> None:
     assert (answer.status_code, answer.json()["error"]["type"]) == (503, "unavailable")
     assert stand.counted("spanwise_stream_clients_dropped_total", reason="too_many") == 1
     assert len(followers) == CLIENTS
-
-
-def test_loopback_is_the_default() -> None:
-    assert Admin().host == "127.0.0.1"
