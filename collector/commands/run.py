@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import signal
 import sys
 from collections.abc import Callable
@@ -37,6 +38,8 @@ def run(config: Config, *, beside: Callable[[Endpoints], None] | None = None) ->
         ConfigError: a port is taken, the data folder is in use, or anything else that only the user can mend.
     """
     logging.basicConfig(level=logging.INFO, format=FORMAT, stream=sys.stderr)
+    logging.getLogger("uvicorn").setLevel(logging.WARNING)
+    os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")  # we spawn; its handlers only complain
 
     def ready(endpoints: Endpoints) -> None:
         say(endpoints, config)
@@ -75,12 +78,8 @@ def say(endpoints: Endpoints, config: Config) -> None:
 
 def first(group: BaseExceptionGroup[SpanwiseError]) -> SpanwiseError:
     """The one error of ours that the user is told about."""
-    found: BaseException = group
-    while isinstance(found, BaseExceptionGroup):
-        found = found.exceptions[0]
-    if not isinstance(found, SpanwiseError):
-        raise found
-    return found
+    error = group.exceptions[0]
+    return first(error) if isinstance(error, BaseExceptionGroup) else error
 
 
 async def _serve(config: Config, ready: Callable[[Endpoints], None]) -> None:

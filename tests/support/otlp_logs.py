@@ -72,7 +72,7 @@ async def grpc_server() -> AsyncGenerator[LogsServer]:
         return answer
 
     server = grpc.aio.server()
-    handler = grpc.unary_unary_rpc_method_handler(export)
+    handler: grpc.RpcMethodHandler[bytes, bytes] = grpc.unary_unary_rpc_method_handler(export)
     service = "opentelemetry.proto.collector.logs.v1.LogsService"
     server.add_generic_rpc_handlers(
         [grpc.method_handlers_generic_handler(service, {"Export": handler})]
