@@ -14,7 +14,7 @@ from evaluators.prices import cost
 
 def sum_tokens(tree: Tree, exchanges: Sequence[Exchange]) -> Tokens:
     """Over the model calls, each once; where none has counts, the sum an outer span states."""
-    counted = [e.tokens for e in exchanges if e.tokens is not NO_TOKENS]
+    counted = [tokens for e in exchanges if (tokens := e.tokens) is not NO_TOKENS]
     if not counted:
         stated = [f for f in tree.order if f.aggregate is not NO_TOKENS]
         outer = [
@@ -39,8 +39,8 @@ def sum_cost(exchanges: Sequence[Exchange]) -> float | None:
     total, known = 0.0, False
     for exchange in exchanges:
         price = exchange.cost
-        if price is None and exchange.tokens is not NO_TOKENS:
-            price = cost(exchange.model, exchange.tokens)
+        if price is None and (tokens := exchange.tokens) is not NO_TOKENS:
+            price = cost(exchange.model, tokens)
             if price is None:
                 return None
         if price is not None:
