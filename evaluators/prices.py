@@ -22,8 +22,8 @@ def _prices() -> dict[str, list[float | None]]:
 def cost(model: str | None, tokens: Tokens) -> float | None:
     """USD for `tokens` of `model`; None when the model has no known price or nothing was counted.
 
-    Cached tokens are part of the input, but stand beside it for Claude, as its API counts them. Names are also looked up without
-    their provider prefix (`openai/gpt-4o`), never by similarity.
+    Cached tokens are part of the input, but stand beside it for Claude, as its API counts them. Names are also looked
+    up without their provider prefix (`openai/gpt-4o`), never by similarity.
     """
     if tokens.input is None and tokens.output is None:
         return None
