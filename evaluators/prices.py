@@ -22,8 +22,8 @@ def _prices() -> dict[str, list[float | None]]:
 def cost(model: str | None, tokens: Tokens) -> float | None:
     """USD for `tokens` of `model`; None when the model has no known price or nothing was counted.
 
-    `tokens.cached` is taken as part of `tokens.input`, as the conventions define it. Names are also looked up without
-    their provider prefix (`openai/gpt-4o`), never by similarity.
+    Cached tokens are part of the input, but stand beside it for Claude, as its API counts them. Names are also looked
+    up without their provider prefix (`openai/gpt-4o`), never by similarity.
     """
     if tokens.input is None and tokens.output is None:
         return None
@@ -32,9 +32,12 @@ def cost(model: str | None, tokens: Tokens) -> float | None:
         return None
     into, out, read = price
     given = tokens.input or 0
-    cached = min(tokens.cached or 0, given)
+    cached = tokens.cached or 0
+    if "claude" not in (model or ""):
+        cached = min(cached, given)
+        given -= cached
     rate = into if read is None else read
-    return (given - cached) * (into or 0) + cached * (rate or 0) + (tokens.output or 0) * (out or 0)
+    return given * (into or 0) + cached * (rate or 0) + (tokens.output or 0) * (out or 0)
 
 
 @lru_cache(maxsize=1024)

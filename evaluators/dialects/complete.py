@@ -5,12 +5,16 @@ from __future__ import annotations
 from evaluators.dialects import genai
 from evaluators.dialects.content import Content
 from evaluators.dialects.facts import NO_TOKENS, Facts
+from evaluators.dialects.values import string
 
 
 def complete(facts: Facts) -> Facts:
     """The same facts, completed; what the dialect itself said is never changed."""
     span = facts.span
-    if not genai.speaks(span):
+    if not genai.speaks(span) or (facts.kind == "other" and not genai.says_more(span)):
+        return facts
+    if facts.kind == "tool" and _knows_its_call(facts):
+        facts.agent = facts.agent or string(span.attributes.get("gen_ai.agent.name"))
         return facts
     other = genai.read(span)
     if facts.kind == "other" and other.kind == "tool":
@@ -21,7 +25,7 @@ def complete(facts: Facts) -> Facts:
         _complete_tool(facts, other)
         return facts
     if facts.kind == "llm":
-        facts.tokens = other.tokens if facts.tokens == NO_TOKENS else facts.tokens
+        facts.tokens = other.tokens if facts.tokens is NO_TOKENS else facts.tokens
         facts.model = facts.model or other.model
         facts.response_id = other.response_id or facts.response_id
         facts.cost = facts.cost if facts.cost is not None else other.cost
@@ -30,6 +34,11 @@ def complete(facts: Facts) -> Facts:
     facts.output = _better(facts.output, other.output)
     facts.definitions = other.definitions or facts.definitions
     return facts
+
+
+def _knows_its_call(facts: Facts) -> bool:
+    """Whether the dialect said everything about its tool call."""
+    return None not in (facts.tool_name, facts.tool_id, facts.arguments, facts.result)
 
 
 def _complete_tool(facts: Facts, other: Facts) -> None:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
 from evaluators.dialects.content import Content
 from evaluators.dialects.parts import Message
-from evaluators.model import JSON, Span, Tokens, ToolDefinition
+from evaluators.model import JSON, Span, Tokens
 
 Kind = Literal["agent", "llm", "tool", "handoff", "other"]
+NO_TOKENS = Tokens()
 
 
 @dataclass(slots=True, kw_only=True)
@@ -37,8 +38,9 @@ class Facts:
     """Its value holds the tools offered; read by `definitions.read_definitions`."""
     request_tools: bool = False
     """Whether `input` is a whole request, in which tools stand beside the messages."""
-    tokens: Tokens = field(default_factory=Tokens)
-    aggregate: Tokens = field(default_factory=Tokens)
+    tokens: Tokens = NO_TOKENS
+    """The call's own; the object `NO_TOKENS` itself when it has none."""
+    aggregate: Tokens = NO_TOKENS
     """Sums over the span's descendants."""
     cost: float | None = None
     model: str | None = None
@@ -54,14 +56,3 @@ class Facts:
     def messages_out(self) -> tuple[Message, ...]:
         """Messages that came out."""
         return self.output.messages if self.output is not None else ()
-
-
-NO_TOKENS = Tokens()
-
-
-def has_tokens(tokens: Tokens) -> bool:
-    """Whether any count was exported."""
-    return tokens != NO_TOKENS
-
-
-Definitions = tuple[ToolDefinition, ...]

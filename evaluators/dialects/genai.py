@@ -64,7 +64,15 @@ _OUTPUT = (
     "gen_ai.output",
     "output.messages",
 )
+_DEFINITIONS = (
+    "gen_ai.tool.definitions",
+    "gen_ai.request.tools",
+    "gen_ai.request.available_tools",
+    "gen_ai.tools",
+    "gen_ai.agent.tools",
+)
 _SIDES = frozenset({*_INPUT, *_OUTPUT})
+_WORTH = _SIDES | {"gen_ai.tool.name", "gen_ai.system_instructions", *_DEFINITIONS}
 _ARGUMENTS = (
     "gen_ai.tool.call.arguments",
     "gen_ai.tool.arguments",
@@ -81,13 +89,6 @@ _RESULT = (
     "gen_ai.tool.call.output",
     "tool.result",
     "tool.output",
-)
-_DEFINITIONS = (
-    "gen_ai.tool.definitions",
-    "gen_ai.request.tools",
-    "gen_ai.request.available_tools",
-    "gen_ai.tools",
-    "gen_ai.agent.tools",
 )
 _MARKS = frozenset(
     {
@@ -111,6 +112,11 @@ def speaks(span: Span) -> bool:
     return not _MARKS.isdisjoint(names_of(span.attributes))
 
 
+def says_more(span: Span) -> bool:
+    """Whether a span that is neither call nor agent still carries a tool's name or a conversation."""
+    return not _WORTH.isdisjoint(names_of(span.attributes))
+
+
 def read(span: Span, dialect: str = "genai") -> Facts:
     """The facts of a span that follows the conventions."""
     attributes = span.attributes
@@ -131,7 +137,7 @@ def read(span: Span, dialect: str = "genai") -> Facts:
             attributes.get("gen_ai.request.model")
         )
         facts.response_id = string(attributes.get("gen_ai.response.id"))
-    elif facts.aggregate == NO_TOKENS:
+    elif facts.aggregate is NO_TOKENS:
         facts.aggregate = own
     _read_content(span, facts)
     return facts
@@ -226,7 +232,7 @@ def _read_content(span: Span, facts: Facts) -> None:
             facts.definitions = Content(attributes.get(key), "input")
             break
     else:
-        if facts.kind == "llm" and _has_prefix(names, "llm.request.functions."):
+        if "llm.request.type" in names and _has_prefix(names, "llm.request.functions."):
             facts.definitions = Content(
                 lambda: unflatten(names, attributes.get, "llm.request.functions."), "input"
             )

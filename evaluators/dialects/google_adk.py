@@ -37,7 +37,7 @@ def read(span: Span) -> Facts:
             Content(lambda: _answer(response), "output") if response else None
         )
         facts.model = facts.model or string(get("gen_ai.request.model"))
-        if facts.tokens == NO_TOKENS and response:
+        if facts.tokens is NO_TOKENS and response:
             facts.tokens = _tokens(response)
     return facts
 

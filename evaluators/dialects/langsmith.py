@@ -31,7 +31,7 @@ def read(span: Span) -> Facts:
         facts.tool_error = "error" if outcome.is_error else None
     elif facts.kind == "llm":
         facts.tokens = usage.read_genai_tokens(span.attributes)
-        if facts.tokens == NO_TOKENS:
+        if facts.tokens is NO_TOKENS:
             answer = as_dict(unwrap(get("gen_ai.completion")))
             facts.tokens = usage.read_usage_object(
                 answer.get("usage_metadata") or answer.get("usage")

@@ -59,7 +59,7 @@ class Exchange:
     @property
     def tokens(self) -> Tokens:
         """Counts of the call, from the layer nearest to the wire that has them."""
-        return next((f.tokens for f in self.layers if f.tokens != NO_TOKENS), NO_TOKENS)
+        return next((f.tokens for f in self.layers if f.tokens is not NO_TOKENS), NO_TOKENS)
 
     @property
     def cost(self) -> float | None:
@@ -140,7 +140,7 @@ def _key(facts: Facts) -> _Key:
     """Response id and counts; without an id the parent and the start. Constant ids of test servers merge nothing."""
     if facts.response_id:
         return _Key(facts.response_id, 0, facts.tokens)
-    if facts.tokens == NO_TOKENS:
+    if facts.tokens is NO_TOKENS:
         return _Key(facts.span.span_id, 0, NO_TOKENS)
     return _Key(facts.span.parent_span_id, facts.span.start_time_unix_nano, facts.tokens)
 

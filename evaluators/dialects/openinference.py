@@ -18,6 +18,8 @@ from evaluators.model import JSON, Span, Tokens
 
 MARK = "openinference.span.kind"
 _KINDS: dict[str, Kind] = {"AGENT": "agent", "LLM": "llm", "TOOL": "tool"}
+_FIRST_TOOL = "llm.tools.0.tool.json_schema"
+_TOOLS = re.compile(r'"(?:tools|functions)"')
 _ERROR_MARK = re.compile(r'"(?:is_error": ?true|status": ?"error")')
 _SUFFIXES = (
     "._execute_core",
@@ -163,12 +165,14 @@ def _message(message: dict[str, JSON]) -> dict[str, JSON]:
 def _tools(span: Span, names: frozenset[str]) -> JSON:
     """Offered tools; where they were evicted or never flattened, those in the request itself."""
     get = span.attributes.get
-    items = unflatten(names, get, "llm.tools.")
+    flat = _FIRST_TOOL in names or span.dropped_attributes_count
+    items = unflatten(names, get, "llm.tools.") if flat else []
     schemas = [as_dict(as_dict(item).get("tool")).get("json_schema") for item in items]
     if schemas:
         return [unwrap(schema) for schema in schemas]
     for key in ("llm.invocation_parameters", "input.value"):
-        found = tools_in_request(get(key)) if key in names else ()
+        raw = get(key)
+        found = tools_in_request(raw) if isinstance(raw, str) and _TOOLS.search(raw) else ()
         if found:
             return [
                 {"name": d.name, "description": d.description, "parameters": d.parameters}

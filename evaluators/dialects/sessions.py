@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from evaluators.dialects.decode import names_of
 from evaluators.dialects.values import as_dict, is_scrubbed, unwrap
 from evaluators.model import JSON, Span
 
@@ -71,8 +72,12 @@ _LIMIT = 1_024
 
 def find_id(spans: Iterable[Span], keys: Sequence[str]) -> tuple[str, str] | None:
     """The first span's best id as (id, key); None when no span carries one. A scrubbed id is none."""
+    wanted = frozenset(keys)
+    nested = any(key.startswith("metadata.") for key in keys)
     for span in spans:
-        names = span.attributes.keys()
+        names = names_of(span.attributes)
+        if names.isdisjoint(wanted) and not (nested and "metadata" in names):
+            continue
         for key in keys:
             if (key in names or key.startswith("metadata.")) and (found := _id(span, key)):
                 return found, key

@@ -14,10 +14,12 @@ from evaluators.prices import cost
 
 def sum_tokens(tree: Tree, exchanges: Sequence[Exchange]) -> Tokens:
     """Over the model calls, each once; where none has counts, the sum an outer span states."""
-    counted = [e.tokens for e in exchanges if e.tokens != NO_TOKENS]
+    counted = [tokens for e in exchanges if (tokens := e.tokens) is not NO_TOKENS]
     if not counted:
-        stated = [f for f in tree.order if f.aggregate != NO_TOKENS]
-        outer = [f for f in stated if not any(a.aggregate != NO_TOKENS for a in tree.ancestors(f))]
+        stated = [f for f in tree.order if f.aggregate is not NO_TOKENS]
+        outer = [
+            f for f in stated if not any(a.aggregate is not NO_TOKENS for a in tree.ancestors(f))
+        ]
         counted = [f.aggregate for f in outer]
     return Tokens(
         input=_sum(t.input for t in counted),
@@ -37,8 +39,8 @@ def sum_cost(exchanges: Sequence[Exchange]) -> float | None:
     total, known = 0.0, False
     for exchange in exchanges:
         price = exchange.cost
-        if price is None and exchange.tokens != NO_TOKENS:
-            price = cost(exchange.model, exchange.tokens)
+        if price is None and (tokens := exchange.tokens) is not NO_TOKENS:
+            price = cost(exchange.model, tokens)
             if price is None:
                 return None
         if price is not None:

@@ -132,7 +132,7 @@ def read_tokens(attributes: Mapping[str, JSON], keys: Mapping[str, tuple[str, ..
     if names.isdisjoint(_ALL[id(keys)]):
         return NO_TOKENS
     found = {name: _first(attributes, names, spellings) for name, spellings in keys.items()}
-    return Tokens(**found) if any(count is not None for count in found.values()) else NO_TOKENS
+    return NO_TOKENS if all(c is None for c in found.values()) else Tokens(**found)
 
 
 def read_genai_tokens(attributes: Mapping[str, JSON]) -> Tokens:
@@ -141,7 +141,7 @@ def read_genai_tokens(attributes: Mapping[str, JSON]) -> Tokens:
     A trace's input tokens are what the provider itself calls so: OpenAI's and Google's include cached ones.
     """
     tokens = read_tokens(attributes, GENAI)
-    if tokens == NO_TOKENS or tokens.input is None:
+    if tokens is NO_TOKENS or tokens.input is None:
         return tokens
     provider = attributes.get("gen_ai.provider.name") or attributes.get("gen_ai.system")
     if provider not in ("anthropic", "Anthropic"):

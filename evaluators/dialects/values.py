@@ -20,14 +20,14 @@ from evaluators.model import JSON
 _REPR_LIMIT = 65_536
 """Python reprs longer than this (characters) are left as text: the parser of Python is slow."""
 _REPR_DEPTH = 40
-_SCRUBBED = re.compile(r"\[Scrubbed due to .*\]")
+_SCRUBBED = "[Scrubbed due to "
 _decode_json = msgspec.json.Decoder().decode
 _ERRORS = (msgspec.DecodeError, ValueError, RecursionError)
 
 
 def is_scrubbed(value: JSON) -> bool:
     """Whether logfire replaced this value: no id, no text."""
-    return isinstance(value, str) and _SCRUBBED.fullmatch(value) is not None
+    return isinstance(value, str) and value.startswith(_SCRUBBED) and value.endswith("]")
 
 
 def unwrap(value: JSON) -> JSON:
@@ -137,7 +137,9 @@ def text_of(value: JSON) -> str | None:
 
 def string(value: JSON) -> str | None:
     """`value` when it is a text that says something, else None."""
-    return value if isinstance(value, str) and value and not is_scrubbed(value) else None
+    if not isinstance(value, str) or not value:
+        return None
+    return None if value[0] == "[" and is_scrubbed(value) else value
 
 
 def integer(value: JSON) -> int | None:

@@ -1,0 +1,86 @@
+"""What reading a trace costs beside a bare protobuf parse of the same bytes, in one run."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+
+import pytest
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+
+from evaluators.dialects.read import read_trace
+from evaluators.model import JSON
+from tests.support.spans import TRACE_ID, Made, request
+
+pytestmark = pytest.mark.bench
+WORDS = "the order was shipped on friday and will arrive in two days " * 40
+
+
+def recorded(calls: int, result: str) -> bytes:
+    """An agent's trace: a growing history in every model call, a tool call between two of them."""
+    history: list[JSON] = [{"role": "user", "parts": [{"type": "text", "content": WORDS}]}]
+    spans = [
+        Made(
+            id=1, attributes={"gen_ai.operation.name": "invoke_agent", "session.id": "s"}, end=9_999
+        )
+    ]
+    for number in range(calls):
+        part = {
+            "type": "tool_call",
+            "id": f"c{number}",
+            "name": "search",
+            "arguments": {"q": str(number)},
+        }
+        answer = {"role": "assistant", "parts": [part]}
+        chat = {
+            "gen_ai.operation.name": "chat",
+            "gen_ai.response.id": f"r{number}",
+            "gen_ai.usage.input_tokens": 100,
+            "gen_ai.input.messages": json.dumps(history),
+            "gen_ai.output.messages": json.dumps([answer]),
+            **{f"app.attribute.{index}": index for index in range(20)},
+        }
+        tool = {
+            "gen_ai.operation.name": "execute_tool",
+            "gen_ai.tool.name": "search",
+            "gen_ai.tool.call.id": f"c{number}",
+            "gen_ai.tool.call.arguments": json.dumps({"q": str(number)}),
+            "gen_ai.tool.call.result": result,
+        }
+        spans.append(Made(id=10 + 2 * number, parent=1, attributes=chat, start=20 * number))
+        spans.append(Made(id=11 + 2 * number, parent=1, attributes=tool, start=20 * number + 10))
+        history = [*history[-4:], answer]
+    return request(*spans)
+
+
+def best(action: Callable[[], object]) -> float:
+    """Seconds of the fastest of 15 runs."""
+    times: list[float] = []
+    for _ in range(15):
+        start = time.perf_counter()
+        action()
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+
+def seconds(raw: bytes) -> float:
+    return best(lambda: read_trace([raw], trace_id=TRACE_ID, closed="root_ended"))
+
+
+def test_reading_costs_a_bounded_multiple_of_a_bare_parse() -> None:
+    raw = recorded(10, "done")
+
+    ratio = seconds(raw) / best(lambda: ExportTraceServiceRequest.FromString(raw))
+
+    print(f"read_trace / parse: {ratio:.1f}")
+    assert ratio < 90
+
+
+def test_a_huge_tool_result_costs_no_more_per_byte_than_the_mean() -> None:
+    usual, huge = recorded(10, "done " * 100), recorded(10, "x" * 150_000)
+
+    per_byte = seconds(usual) / len(usual), seconds(huge) / len(huge)
+
+    print(f"ns per byte: usual {per_byte[0] * 1e9:.1f}, huge {per_byte[1] * 1e9:.1f}")
+    assert per_byte[1] <= per_byte[0]
