@@ -26,13 +26,11 @@ from tests.support.log_contract import (
     all_of,
     assigned,
     at_end,
-    dropped,
     fill,
-    lost,
     new,
-    sample,
     take,
 )
+from tests.support.owned_log_contract import dropped, lost, sample
 from tests.support.ticking import SetClock
 
 SMALL = 8 << 20
