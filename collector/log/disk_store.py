@@ -28,6 +28,7 @@ from collector.log.port import COMPACTED, TOPICS, WINDOWS
 from collector.log.staging import Place
 
 _SLACK = 64 << 20
+_STEP = 4 << 20
 _TIME = b"time"
 _PARTITIONS = b"partitions"
 _DOUBLE = struct.Struct("<d")
@@ -74,6 +75,11 @@ class DiskStore:
         with self._lock:
             self._env.close()
             self._open()
+
+    def grow(self) -> None:
+        """Give a full map a few pages more, once: without any, nothing can be deleted either."""
+        with self._lock:
+            self._env.set_mapsize(self._map_size + _STEP)
 
     def close(self) -> None:
         """Let the file go."""

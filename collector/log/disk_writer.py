@@ -138,7 +138,7 @@ class DiskWriter:
             return self._transact(calls)
         except (lmdb.MapFullError, lmdb.TxnFullError) as error:
             if alone:
-                self._more = bool(calls)  # trimming needs a transaction of its own now
+                self._make_space()
                 return [_full(error) for _ in calls], frozenset()
         except (lmdb.Error, OSError) as error:
             return self._refuse(calls, error), frozenset()
@@ -146,6 +146,14 @@ class DiskWriter:
             if alone:
                 return self._refuse(calls, error), frozenset()
         return self._one_by_one(calls)
+
+    def _make_space(self) -> None:
+        """Trim in a transaction of its own: the one that found the map full took its trimming down with it."""
+        try:
+            self._store.grow()
+            self._transact([])
+        except Exception as error:
+            _logger.warning("The log's map is full and cannot be trimmed.", exc_info=error)
 
     def _one_by_one(self, calls: Sequence[Call]) -> tuple[list[Answer], frozenset[str]]:
         """What spoils the transaction of all may be the fault of one."""
@@ -155,16 +163,20 @@ class DiskWriter:
 
     def _transact(self, calls: Sequence[Call]) -> tuple[list[Answer], frozenset[str]]:
         self._more = False
+        released = [self._released.popleft() for _ in range(len(self._released))]
         now = self._log_time.begin()
         try:
             with self._store.writing() as txn:
                 work = DiskTxn(self._store, txn, self.heads, retention=self._retention, time=now)
-                work.release(self._released.popleft() for _ in range(len(self._released)))
+                work.release(released)
                 answers = [_attempt(work, call) for call in calls]
                 more = work.trim(_TRIM)
                 work.save()
                 self._measure(work)
             self.heads = work.heads
+        except Exception:
+            self._released.extendleft(reversed(released))
+            raise
         finally:
             self._log_time.settle()
         self._more = more

@@ -2,8 +2,8 @@
 
 LMDB stores a value above half a page on pages of its own, which must lie side by side; finding such a row fails on a
 fragmented map long before it is full, and searches for long before it fails. Pieces of exactly one page need no row:
-any free page will do, so what was trimmed can always be used again, whatever the sizes. Measured, it costs no more
-than whole values (docs/decisions).
+any free page will do, so what was trimmed can always be used again, whatever the sizes. It costs little more than
+whole values (docs/decisions/010).
 
     key    offset (8 bytes, big-endian), number of the piece (2 bytes)
     value  time (float64), lengths of value, key, headers (3 x uint32), headers (msgpack), key, value

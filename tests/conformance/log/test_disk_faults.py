@@ -26,13 +26,11 @@ from tests.support.log_contract import (
     all_of,
     assigned,
     at_end,
-    dropped,
     fill,
-    lost,
     new,
-    sample,
     take,
 )
+from tests.support.owned_log_contract import dropped, lost, sample
 from tests.support.ticking import SetClock
 
 SMALL = 8 << 20
@@ -284,6 +282,20 @@ async def test_a_full_map_is_full_and_small_calls_go_on(
 
     assert [type(task.result()) for task in written] == [LogFull, type(None)]
     assert await all_of(log, TRACES) == [b"small"]
+
+
+async def test_a_full_map_empties_when_records_are_released(
+    open_log: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The write that finds it full takes what was released down with it; a later one must find the room."""
+    monkeypatch.setattr("collector.log.disk_store._SLACK", -7 << 20)
+    log = await open_log()
+    written = await fill(log, SPANS, 50_000)
+
+    log.release(written)
+    outcomes = [await _error(log, [new(SPANS, b"s" * 50_000)]) for _ in range(5)]
+
+    assert outcomes[-1] is None
 
 
 async def _error(log: DiskLog, call: list[New]) -> Exception | None:

@@ -10,7 +10,8 @@ import pytest
 from collector.log.disk import DiskLog
 from collector.log.port import Log
 from collector.telemetry import Telemetry
-from tests.support.log_contract import GROUPS, PARTITIONS, OwnedLogContract
+from tests.support.log_contract import GROUPS, PARTITIONS
+from tests.support.owned_log_contract import OwnedLogContract
 from tests.support.ticking import SetClock
 
 

@@ -9,7 +9,8 @@ import pytest
 from collector.log.memory import MemoryLog
 from collector.log.port import SPANS, Commit, Log
 from collector.telemetry import Telemetry
-from tests.support.log_contract import GROUPS, PARTITIONS, OwnedLogContract, all_of, new
+from tests.support.log_contract import GROUPS, PARTITIONS, all_of, new
+from tests.support.owned_log_contract import OwnedLogContract
 from tests.support.ticking import SetClock
 
 

@@ -1,0 +1,305 @@
+"""What a log that owns its records, its clock and its space must do beside `LogContract`: disk and memory."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+import pytest
+
+from collector.errors import LogFull, RecordTooLarge
+from collector.log.port import (
+    CLOSINGS,
+    SESSIONS,
+    SIGNALS,
+    SPANS,
+    TRACES,
+    Commit,
+    Log,
+    New,
+    Position,
+)
+from collector.telemetry import Telemetry
+from tests.support.log_contract import (
+    GROUPS,
+    PARTITIONS,
+    LogContract,
+    all_of,
+    assigned,
+    at_end,
+    fill,
+    new,
+    take,
+)
+from tests.support.ticking import SetClock
+
+
+class OwnedLogContract(LogContract):
+    """Logs that own their records, their clock and their space: disk and memory.
+
+    The fixture `small` is a log of SMALL bytes with one partition, `clock` and `telemetry` are both logs'.
+    """
+
+    async def test_a_call_that_fails_writes_nothing(self, log: Log) -> None:
+        def fails(_: Sequence[Position]) -> bytes:
+            raise KeyError("mine")
+
+        commit = Commit(group="scoring", topic=TRACES, partition=0, offset=1)
+        with pytest.raises(KeyError, match="mine"):
+            await log.write(
+                [new(TRACES, b"a"), New(topic=TRACES, key=b"", value=fails, partition=0)], [commit]
+            )
+        await log.write([new(TRACES, b"b")])
+
+        assert await all_of(log, TRACES) == [b"b"]
+        reader = log.read("scoring", TRACES)
+        assert (await assigned(reader))[0].offset is None
+
+    async def test_one_failing_call_does_not_disturb_its_neighbours(self, log: Log) -> None:
+        def fails(_: Sequence[Position]) -> bytes:
+            raise KeyError("mine")
+
+        bad = New(topic=TRACES, key=b"", value=fails, partition=0)
+        calls = [[new(TRACES, b"%d" % n)] if n % 3 else [bad] for n in range(12)]
+        async with asyncio.TaskGroup() as tasks:
+            written = [tasks.create_task(_outcome(log, call)) for call in calls]
+
+        assert [task.result() for task in written] == [bool(n % 3) for n in range(12)]
+        assert await all_of(log, TRACES) == [b"%d" % n for n in range(12) if n % 3]
+
+    async def test_a_commit_never_goes_backwards(self, log: Log) -> None:
+        for offset, marks in ((5, 3), (6, None), (2, 9)):
+            commit = Commit(group="assembly", topic=SPANS, partition=0, offset=offset, marks=marks)
+            await log.write([], [commit])
+
+        reader = log.read("assembly", SPANS)
+        owned = await assigned(reader)
+
+        assert (owned[0].offset, owned[0].marks) == (6, 3)
+
+    async def test_log_time_never_goes_back(self, log: Log, clock: SetClock) -> None:
+        for now in (1000.0, 1000.5, 900.0, 2000.25, 1.0):
+            clock.now = now
+            await log.write([new(TRACES, b"")])
+
+        times = [record.time async for record in log.replay(TRACES, 0)]
+
+        assert times == [1000.0, 1000.5, 1000.5, 2000.25, 2000.25]
+
+    async def test_the_end_is_now_and_holds_when_the_clock_jumps_back(
+        self, log: Log, clock: SetClock
+    ) -> None:
+        reader = log.read("assembly", SPANS)
+        await assigned(reader)
+
+        clock.now = 5000.0
+        end = (await at_end(reader)).ends[0]
+        clock.now = 10.0
+        await log.write([new(SPANS, b"after the tick")])
+        (record,) = await take(reader, 1)
+
+        assert end == 5000.0
+        assert record.time >= end
+
+    async def test_the_last_records_come_with_their_end(self, log: Log, clock: SetClock) -> None:
+        await log.write([new(SPANS, b"%d" % n) for n in range(4)])
+        reader = log.read("assembly", SPANS)
+        await assigned(reader)
+        clock.now += 1
+
+        first = await reader.poll(max_records=3, timeout=0)
+        second = await reader.poll(max_records=3, timeout=0)
+
+        assert 0 not in first.ends
+        assert len(second.records) == 1
+        assert second.ends[0] == clock.now
+
+    async def test_tombstones_belong_to_compacted_topics(self, log: Log) -> None:
+        with pytest.raises(ValueError, match="tombstones"):
+            await log.write([New(topic=TRACES, key=b"k", value=None, partition=0)])
+
+    async def test_a_key_twice_in_one_call_keeps_the_newest(self, log: Log) -> None:
+        await log.write([new(SESSIONS, b"1", b"k"), new(SESSIONS, b"2", b"k")])
+
+        assert await all_of(log, SESSIONS) == [b"2"]
+
+    async def test_a_partition_that_does_not_exist_is_refused(self, log: Log) -> None:
+        with pytest.raises(ValueError, match="partition 3"):
+            await log.write([new(SPANS, b"", partition=PARTITIONS)])
+        with pytest.raises(ValueError, match="partition 7"):
+            await log.write([], [Commit(group="assembly", topic=SPANS, partition=7, offset=1)])
+
+    async def test_a_group_has_one_reader(self, log: Log) -> None:
+        reader = log.read("assembly", SPANS)
+        with pytest.raises(ValueError, match="already"):
+            log.read("assembly", SPANS)
+
+        await reader.close()
+
+        log.read("assembly", SPANS)
+
+    async def test_a_poll_is_bounded_in_bytes(self, log: Log) -> None:
+        await log.write([new(TRACES, b"x" * (3 << 20)) for _ in range(5)])
+        reader = log.read("scoring", TRACES)
+        await assigned(reader)
+
+        batch = await reader.poll(timeout=0)
+
+        assert 3 <= len(batch.records) < 5
+        assert len(await take(reader, 5 - len(batch.records))) == 5 - len(batch.records)
+
+    async def test_spans_go_when_released_or_committed(self, log: Log) -> None:
+        positions = await log.write([new(SPANS, b"%d" % n) for n in range(5)])
+
+        log.release([positions[3]])
+        await log.write(
+            [],
+            [Commit(group="assembly", topic=SPANS, partition=0, offset=positions[1].offset)],
+        )
+
+        assert await all_of(log, SPANS) == [b"1", b"2", b"4"]
+        assert await log.get(positions[0]) is None
+
+    async def test_closings_go_below_the_marks(self, log: Log) -> None:
+        positions = await log.write([new(CLOSINGS, b"%d" % n) for n in range(4)])
+        commit = Commit(
+            group="assembly", topic=SPANS, partition=0, offset=0, marks=positions[2].offset
+        )
+
+        await log.write([], [commit])
+
+        assert await all_of(log, CLOSINGS) == [b"2", b"3"]
+
+    async def test_signals_go_when_every_group_has_them(self, log: Log) -> None:
+        (position,) = await log.write([new(SIGNALS, b"signal")])
+        groups = sorted(GROUPS[SIGNALS])
+        commits = [
+            Commit(group=group, topic=SIGNALS, partition=0, offset=position.offset + 1)
+            for group in groups
+        ]
+
+        await log.write([], commits[:-1])
+        before = await all_of(log, SIGNALS)
+        await log.write([], commits[-1:])
+
+        assert before == [b"signal"]
+        assert await all_of(log, SIGNALS) == []
+
+    async def test_a_group_that_nobody_named_holds_nothing(self, log: Log) -> None:
+        (position,) = await log.write([new(SPANS, b"span")])
+        await log.write([], [Commit(group="removed", topic=SPANS, partition=0, offset=0)])
+
+        await log.write(
+            [],
+            [Commit(group="assembly", topic=SPANS, partition=0, offset=position.offset + 1)],
+        )
+
+        assert await all_of(log, SPANS) == []
+
+    async def test_full_spans_are_refused_until_a_commit_frees_them(self, small: Log) -> None:
+        written = await fill(small, SPANS, 150_000)
+        held = len(await all_of(small, SPANS))
+        assert held == len(written)
+        with pytest.raises(LogFull):
+            await small.write([new(TRACES, b"with it"), new(SPANS, b"s" * 150_000)])
+        assert await all_of(small, TRACES) == []
+
+        await small.write([new(CLOSINGS, b"closing still fits")])
+        half = written[held // 2].offset
+        await small.write([], [Commit(group="assembly", topic=SPANS, partition=0, offset=half)])
+        await small.write([new(SPANS, b"s" * 150_000)])
+
+        assert len(await all_of(small, SPANS)) == held - held // 2 + 1
+
+    async def test_release_alone_makes_room(self, small: Log) -> None:
+        written = await fill(small, SPANS, 150_000)
+
+        small.release(written)
+
+        await small.write([new(SPANS, b"s" * 150_000)])
+        assert len(await all_of(small, SPANS)) == 1
+
+    async def test_the_oldest_traces_go_and_are_counted(
+        self, small: Log, telemetry: Telemetry
+    ) -> None:
+        first = await small.write([new(TRACES, b"0" * 60_000) for _ in range(3)])
+        done = first[1].offset
+        await small.write(
+            [],
+            [Commit(group=g, topic=TRACES, partition=0, offset=done) for g in GROUPS[TRACES]],
+        )
+
+        for n in range(0, 200, 5):
+            await small.write([new(TRACES, b"%06d" % m * 10_000) for m in range(n, n + 5)])
+        count = 3 + 200
+        kept = await all_of(small, TRACES)
+
+        assert kept == [b"%06d" % n * 10_000 for n in range(200 - len(kept), 200)]
+        assert dropped(telemetry, TRACES, "expired") == 1
+        assert dropped(telemetry, TRACES, "unread") == count - len(kept) - 1
+
+    async def test_the_oldest_signals_are_lost_per_sink_and_counted(
+        self, small: Log, telemetry: Telemetry
+    ) -> None:
+        count = 600
+        for n in range(0, count, 20):
+            positions = await small.write([new(SIGNALS, b"%04d" % n * 1_000) for _ in range(20)])
+            if n == 80:
+                end = positions[-1].offset + 1
+                await small.write(
+                    [], [Commit(group="sink.jsonl", topic=SIGNALS, partition=0, offset=end)]
+                )
+        kept = len(await all_of(small, SIGNALS))
+
+        assert 0 < kept < count - 100
+        assert dropped(telemetry, SIGNALS, "share") == count - kept
+        assert lost(telemetry, "prometheus") == count - kept
+        assert lost(telemetry, "jsonl") == count - kept - 100
+
+    async def test_new_sessions_are_refused_when_full_but_known_ones_go_on(
+        self, small: Log
+    ) -> None:
+        count = len(await fill(small, SESSIONS, 15_000))
+
+        await small.write([new(SESSIONS, b"t" * 15_000, b"0")])
+        for n in range(count // 2):
+            await small.write([New(topic=SESSIONS, key=b"%d" % n, value=None, partition=0)])
+        await small.write([new(SESSIONS, b"s" * 15_000, b"a new one")])
+
+        assert len(await all_of(small, SESSIONS)) == count - count // 2 + 1
+
+    async def test_a_call_larger_than_the_share_is_refused_for_good(self, small: Log) -> None:
+        with pytest.raises(RecordTooLarge):
+            await small.write([new(TRACES, b"x" * 900_000) for _ in range(6)])
+
+    async def test_trimming_does_not_wait_for_a_slow_replay(self, small: Log) -> None:
+        await small.write([new(TRACES, b"%d" % n * 20_000) for n in range(9)])
+        replay = small.replay(TRACES, 0)
+        first = await anext(replay)
+
+        for _ in range(30):
+            await small.write([new(TRACES, b"n" * 600_000)])
+        rest = [record.value async for record in replay]
+
+        assert first.value == b"0" * 20_000
+        assert b"n" * 600_000 not in rest
+
+
+def dropped(telemetry: Telemetry, topic: str, reason: str) -> float:
+    return sample(telemetry, "spanwise_log_dropped_records_total", topic=topic, reason=reason)
+
+
+def lost(telemetry: Telemetry, sink: str) -> float:
+    return sample(telemetry, "spanwise_signals_total", sink=sink, result="lost")
+
+
+def sample(telemetry: Telemetry, name: str, **labels: str) -> float:
+    return telemetry.registry.get_sample_value(name, labels) or 0.0
+
+
+async def _outcome(log: Log, call: Sequence[New]) -> bool:
+    try:
+        await log.write(call)
+    except KeyError:
+        return False
+    return True
