@@ -20,7 +20,8 @@ def trace_at(data: bytes, start: int, end: int) -> bytes | None:
     """The trace id of the serialised `Span` in `data[start:end]`; None: look closer.
 
     Exporters write fields in number order, so both ids stand at fixed offsets behind constant bytes. Where they do
-    not, or an id is not valid, it is for `read_ids` and `why_invalid` to say.
+    not, or an id is not valid, it is for `read_ids` and `why_invalid` to say. No exporter writes an id twice; of one
+    that does, this is the first, and a decoder's the last.
     """
     if end - start < _head.size:
         return None

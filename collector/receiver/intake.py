@@ -53,6 +53,7 @@ class Intake:
         clock: Clock,
         forward: Forward | None = None,
         body_timeout: float = BODY_TIMEOUT,
+        strict: bool = True,
     ) -> None:
         self._log = log
         self._max_request = max_request
@@ -61,6 +62,7 @@ class Intake:
         self._clock = clock
         self._forward = forward
         self._body_timeout = body_timeout
+        self._strict = strict
         self._admission = Admission(limit=IN_FLIGHT * max_request, gauge=telemetry.in_flight_bytes)
         self._stopping = False
         self._complained = float("-inf")
@@ -96,7 +98,7 @@ class Intake:
         try:
             with self._admission.ticket() as ticket:
                 request = await self._decoded(body, decode, ticket)
-                found = cut(request, max_span=self._max_span)
+                found = cut(request, max_span=self._max_span, strict=self._strict)
                 await self._keep(found)
         except Exception as error:  # noqa: BLE001 - whatever is not handled would reach the sender as UNKNOWN: data lost
             answer, result = self._fault(error)

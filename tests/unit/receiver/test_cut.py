@@ -122,6 +122,15 @@ def test_what_is_not_a_request_is_undecodable(broken: bytes) -> None:
         cut(broken, max_span=LARGE)
 
 
+def test_without_strict_the_inside_of_a_span_is_let_through_but_its_outside_is_not() -> None:
+    invalid = body(span(text="needle")).replace(b"needle", b"nee\xffle")
+
+    assert cut(invalid, max_span=LARGE, strict=False).accepted == 1
+    for broken in (b"\xff\xff", body(span())[:-3], b"\x0a\x05ab"):
+        with pytest.raises(Undecodable):
+            cut(broken, max_span=LARGE, strict=False)
+
+
 def _length(data: bytes) -> bytes:
     size = len(data)
     return bytes([size]) if size < 128 else bytes([size & 127 | 128, size >> 7])
