@@ -35,7 +35,8 @@ class AgentGauges(Collector):
 
     def _add(self, gauges: dict[str, GaugeMetricFamily], target: Target, now: float) -> None:
         labels = target.labels
-        gauges["slo_objective_ratio"].add_metric(labels, self._targets.objective(labels))
+        objective = self._targets.objective(labels)
+        gauges["slo_objective_ratio"].add_metric(labels, objective)
         if target.last_score:
             gauges["last_score_timestamp_seconds"].add_metric(labels, target.last_score)
         stats = target.stats(now)
@@ -45,7 +46,9 @@ class AgentGauges(Collector):
         gauges["window_lower_bound_ratio"].add_metric(labels, stats.bounds.lower)
         gauges["window_upper_bound_ratio"].add_metric(labels, stats.bounds.upper)
         gauges["window_samples"].add_metric(labels, stats.samples)
-        gauges["drift_detected"].add_metric(labels, float(target.is_drifting))
+        gauges["drift_detected"].add_metric(
+            labels, float(target.is_drifting(stats.bounds.mean, objective))
+        )
         if labels.evaluator in HEADLINES:
             for version, mean in sorted(target.versions(now).items()):
                 gauges[f"{labels.evaluator}_ratio"].add_metric(

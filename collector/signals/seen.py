@@ -20,5 +20,10 @@ class Seen:
         self._ids[id_] = None
         return is_new
 
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """What is remembered, in the order in which it would be forgotten."""
+        return tuple(self._ids)
+
     def __len__(self) -> int:
         return len(self._ids)

@@ -10,10 +10,14 @@ from collector import config
 from collector.errors import Undecodable
 from collector.log.port import Position
 from collector.signals.drift import Detector
+from collector.signals.seen import Seen
 from collector.signals.window import Entry, Stats, Window
 
 MAX_VERSIONS = 8
 """Versions of an agent on the headline gauges: the newest so many."""
+
+MAX_FED = 256
+"""Signals that a detector remembers: repeats come soon after a crash."""
 
 HEADLINES = frozenset({"agent_reliability", "agent_consistency"})
 
@@ -41,6 +45,7 @@ class TargetRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     detector: Detector
     last_score: float = 0.0
     reach: dict[int, int] = {}
+    fed: tuple[str, ...] = ()
 
 
 _encoder = msgspec.msgpack.Encoder()
@@ -59,6 +64,7 @@ class Target:
         self._versions: dict[str, Window] = {}
         self._detector = Detector()
         self._reach: dict[int, int] = {}
+        self._fed = Seen(MAX_FED)
 
     def has_read(self, position: Position) -> bool:
         """Whether this record was taken in before (by a former life of this process, perhaps)."""
@@ -78,12 +84,13 @@ class Target:
         if len(self._versions) > MAX_VERSIONS:
             del self._versions[min(self._versions, key=lambda v: (self._versions[v].newest, v))]
 
-    def feed(self, score: float, objective: float) -> None:
-        """One more final score for the detector."""
-        self._detector.feed(score, objective)
+    def feed(self, id_: str, score: float, objective: float) -> None:
+        """One more final score for the detector, unless it had this signal lately."""
+        if self._fed.add(id_):
+            self._detector.feed(score, objective)
 
     def settle(self, now: float, objective: float) -> None:
-        """End an alarm whose reason is gone."""
+        """End an alarm whose reason is gone. Called with records only, so that a replay comes to the same."""
         if self._detector.alarmed:
             stats = self._window.stats(now)
             self._detector.settle(stats and stats.bounds.mean, objective)
@@ -103,10 +110,9 @@ class Target:
         found = {version: each.stats(now) for version, each in self._versions.items()}
         return {version: stats.bounds.mean for version, stats in found.items() if stats}
 
-    @property
-    def is_drifting(self) -> bool:
-        """Whether the detector stands on alarm."""
-        return self._detector.alarmed
+    def is_drifting(self, mean: float, objective: float) -> bool:
+        """Whether the detector stands on alarm and the mean is not back above the objective."""
+        return self._detector.alarmed and mean <= objective
 
     def encode(self) -> bytes:
         """Its record."""
@@ -118,6 +124,7 @@ class Target:
                 detector=self._detector,
                 last_score=self.last_score,
                 reach=self._reach,
+                fed=self._fed.ids,
             )
         )
 
@@ -138,6 +145,8 @@ class Target:
         target._versions = {v: target._empty(each) for v, each in record.versions.items()}
         target._detector = record.detector
         target._reach = dict(record.reach)
+        for each in record.fed:
+            target._fed.add(each)
         return target
 
     def _empty(self, entries: tuple[Entry, ...] = ()) -> Window:

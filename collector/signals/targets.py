@@ -10,7 +10,6 @@ from collector.log.port import Position
 from collector.records import session_key
 from collector.signal import Signal
 from collector.signals.decode import unix_seconds
-from collector.signals.seen import Seen
 from collector.signals.slots import MAX_AGENTS, MAX_EVALUATORS, OTHER, Slots
 from collector.signals.target import Labels, Target
 from collector.signals.window import MIN_COVERAGE, Entry
@@ -31,10 +30,8 @@ class Placed(NamedTuple):
 class Targets:
     """Every target, and which of them changed since they were last written to topic `windows`."""
 
-    def __init__(
-        self, limits: config.AgentWindow, objectives: Callable[[str], float], *, fed: int = 32_768
-    ) -> None:
-        """`objectives` gives an evaluator's objective; `fed` bounds the memory of what the detectors had."""
+    def __init__(self, limits: config.AgentWindow, objectives: Callable[[str], float]) -> None:
+        """`objectives` gives an evaluator's objective by its name."""
         self._limits = limits
         self._objectives = objectives
         self._targets: dict[Labels, Target] = {}
@@ -42,7 +39,6 @@ class Targets:
         self._removed: set[Labels] = set()
         self._agents: Slots[Agent] = Slots(MAX_AGENTS)
         self._evaluators: Slots[str] = Slots(MAX_EVALUATORS)
-        self._fed = Seen(fed)
 
     def place_agent(self, service: str, agent: str, now: float) -> tuple[Agent, Agent | None]:
         """The (service, agent) labels to use, and the pair that lost its slot for them."""
@@ -88,8 +84,8 @@ class Targets:
             return
         objective = self._objectives(signal.evaluator)
         target.offer(entry, signal.agent_version or "", time)
-        if first and signal.final and self._fed.add(signal.id):
-            target.feed(entry.score, objective)
+        if first and signal.final:
+            target.feed(signal.id, entry.score, objective)
         target.settle(time, objective)
 
     def expire(self, now: float) -> None:
@@ -97,7 +93,6 @@ class Targets:
         for labels, target in self._targets.items():
             if target.expire(now):
                 self._changed.add(labels)
-                target.settle(now, self._objectives(labels.evaluator))
 
     def restore(self, value: bytes) -> None:
         """Take a target back from its record in topic `windows`.

@@ -19,6 +19,8 @@ class ListLog:
     now: float = 1_700_000_000.0
     fails: bool = False
     """While True nothing can be written."""
+    tears: bool = False
+    """While True a write ends between its records and its commits, as on a log without transactions."""
     records: dict[tuple[str, int], list[Record]] = field(
         default_factory=dict[tuple[str, int], list[Record]]
     )
@@ -42,6 +44,8 @@ class ListLog:
         positions: list[Position] = []
         for new in records:
             positions.append(self._append(new, positions))
+        if self.tears:
+            raise LogUnavailable("told to tear")
         for commit in commits:
             self.commits[commit.group, commit.topic, commit.partition] = commit
         return positions

@@ -309,3 +309,22 @@ async def test_the_alarm_rises_on_a_regression_and_ends_when_the_mean_is_back() 
     assert restarted.value("drift_detected") == 1
     await restarted.publish(*better)
     assert restarted.value("drift_detected") == 0
+
+
+async def test_windows_stored_without_their_commit_are_not_fed_again() -> None:
+    """Kafka writes the records, then the process dies before the commit: the detector must not read twice."""
+    publisher = Publisher()
+    await publisher.publish(*(signal(f"s{n}", f"t{n}", score=0.5) for n in range(5)))
+    (before,) = [target.encode() for target in publisher.sink._targets]
+    publisher.sink._backoff._first = publisher.sink._backoff._next = 0.0
+    publisher.log.tears = True
+    publisher.log.now += 10
+    await publisher.step()
+    publisher.log.tears = False
+    assert len(publisher.log.records[WINDOWS, 0]) == 1
+
+    after = publisher.successor()
+    await after.step()
+
+    assert [target.encode() for target in after.sink._targets] == [before]
+    assert after.value("evaluations_total") is None
