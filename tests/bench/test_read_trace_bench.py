@@ -11,7 +11,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 
 from evaluators.dialects.read import read_trace
 from evaluators.model import JSON
-from tests.support.spans import TRACE_ID, Made, request
+from tests.support.dialect_spans import TRACE_ID, Made, request
 
 pytestmark = pytest.mark.bench
 WORDS = "the order was shipped on friday and will arrive in two days " * 40
