@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection
+from pathlib import Path
+from typing import Any
+
+import yaml
 
 from collector.config import Config, EvaluatorConfig
 from collector.errors import ConfigError
 from evaluators import outcome
 from evaluators.dialects.read import Keys
-from evaluators.errors import SettingsError
+from evaluators.errors import ExpectationError, SettingsError
+from evaluators.expectations import Expectations
 from evaluators.model import Failure, Outcome
 from evaluators.providers.wordllama import MODEL, WordLlamaEmbedder
 from evaluators.registry import Registry
@@ -35,6 +41,8 @@ def plan(
             registry or Registry.discover(),
             {name: _settings(each) for name, each in config.evaluators.items()},
             embedder=embedder_model(config),
+            judge=config.judge.model is not None,
+            expectations=config.expectations is not None,
             only=only,
         )
     except SettingsError as error:
@@ -49,6 +57,39 @@ def embedder_model(config: Config) -> str | None:
 def embedder(config: Config) -> Embedder | None:
     """The local embedder. It imports numpy and its model at the first text: only workers may use it."""
     return WordLlamaEmbedder() if config.embedder.kind == "wordllama" else None
+
+
+def expectations(config: Config) -> Expectations | None:
+    """The entries of the expectations file; None without one.
+
+    Raises:
+        ConfigError: it cannot be read, or an entry is not what it should be.
+    """
+    path = config.expectations
+    if path is None:
+        return None
+    try:
+        return Expectations(_entries(path))
+    except ExpectationError as error:
+        raise ConfigError(f"{path}: {error}") from error
+    except (OSError, UnicodeDecodeError, ValueError, yaml.YAMLError) as error:
+        raise ConfigError(f"expectations: {path} cannot be read: {_first_line(error)}") from error
+
+
+def _entries(path: Path) -> list[Any]:
+    text = path.read_text("utf-8")
+    if path.suffix in {".jsonl", ".ndjson"}:
+        return [json.loads(line) for line in text.splitlines() if line.strip()]
+    entries: Any = yaml.safe_load(text)
+    if entries is None:
+        return []
+    if not isinstance(entries, list):
+        raise ValueError("expected a list of entries")
+    return entries  # pyright: ignore[reportUnknownVariableType] - read entry by entry
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]
 
 
 def failed(

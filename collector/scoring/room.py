@@ -185,8 +185,8 @@ class Scorer:
         try:
             found = decode_traces(record.value)
             if isinstance(found, VerdictRecord):
-                await self._settle(desk.close_due(record.time))
-                await self._settle(desk.on_verdict(found))
+                verdict = desk.on_verdict(found, key=record.key, offset=offset, now=record.time)
+                await self._settle(verdict)
                 return None
             if not isinstance(found, TraceRecord):
                 return None

@@ -11,13 +11,18 @@ from collector.config import SessionWindow, Windows
 from collector.log import SIGNALS, TRACES
 from collector.pool import ReadJob, ScoreJob
 from collector.records import TraceRecord, encode, session_key
+from collector.scoring.judged import JudgedRules
 from collector.scoring.ports import Rules
 from collector.scoring.room import Scorer
 from collector.signal import Signal
 from collector.signal_bytes import decode_signal
 from collector.telemetry import Telemetry
+from evaluators.declare import declared, evaluator
 from evaluators.digest import trace_digest
-from evaluators.model import Failure, ModelCall, Outcome, Session, Trace, Turn
+from evaluators.model import Failure, ModelCall, Outcome, Score, Session, Trace, Turn
+from evaluators.plan import make_plan
+from evaluators.registry import Registry
+from evaluators.resources import Block, UnitInterval
 from tests.support.crashing_log import CrashingLog
 
 HISTORY = 3
@@ -147,8 +152,44 @@ def outcomes_of(job: ScoreJob) -> tuple[Outcome, ...]:
     return tuple(each for each in every if job.only is None or each.evaluator in job.only)
 
 
-def rules(plan: FakePlan | None = None) -> Rules:
-    return Rules.of(plan or FakePlan(), FakeSessionScorer, HISTORY)
+def rules(plan: FakePlan | None = None, judged: JudgedRules | None = None) -> Rules:
+    return Rules.of(plan or FakePlan(), FakeSessionScorer, HISTORY, judged)
+
+
+class Verdict(Block, frozen=True, kw_only=True):
+    """Is it good?"""
+
+    score: UnitInterval
+
+
+@evaluator(version="1", name="confidence")
+def confidence(trace: Trace, *, verdict: Verdict) -> Score:
+    """The verdict on what `outcomes_of` gives a stand-in for."""
+    return Score(value=verdict.score)
+
+
+@evaluator(version="1", name="tone")
+def tone(session: Session, *, verdict: Verdict) -> Score:
+    """A judged session evaluator without a stand-in."""
+    return Score(value=verdict.score)
+
+
+def judged_rules(
+    *, max_lag: float = 100.0, samples: Callable[[bytes], bool] = lambda _key: True
+) -> JudgedRules:
+    """One judged evaluator of each scope."""
+    plan = make_plan(
+        Registry(each for each in map(declared, (confidence, tone)) if each is not None),
+        {},
+        embedder=None,
+        judge=True,
+    )
+    return JudgedRules(
+        trace=tuple(each for each in plan.judged if each.spec.scope == "trace"),
+        session=tuple(each for each in plan.judged if each.spec.scope == "session"),
+        max_lag=max_lag,
+        samples=samples,
+    )
 
 
 def make_record(
