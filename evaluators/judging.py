@@ -12,9 +12,14 @@ from secrets import token_hex
 from typing import Literal
 
 from evaluators.expectations import Expectation
-from evaluators.model import Outcome, Session, Trace
+from evaluators.model import Failure, Outcome, Session, Trace
+from evaluators.outcome import failed, not_applicable
 from evaluators.plan import Configured
 from evaluators.prompts.ask import SKIPPED, Answer, Ask, JudgeError, Prompt
+from evaluators.prompts.asking import MAX_FAULTS, Asking, Material, added
+from evaluators.prompts.panel import Panel, reads_expected
+from evaluators.prompts.transcript import conversation_recording, trace_recording
+from evaluators.resources import Conversation
 
 __all__ = [
     "MAX_FAULTS",
@@ -34,9 +39,6 @@ __all__ = [
 Calls = Literal["shared", "separate"]
 Marker = Callable[[], str]
 """Gives a new random marker, at least 64 bits as hex, for each call's fence."""
-
-MAX_FAULTS = 4
-"""Calls about one subject that may fail or give nothing usable; then no more are made."""
 
 
 def new_marker() -> str:
@@ -76,7 +78,7 @@ async def judge_trace(
     """Judge one trace. Never raises for what a judge or an evaluator does; cancellation passes through.
 
     Args:
-        judged: The trace evaluators of `Plan.judged` that are due (those of other scope are ignored).
+        judged: The judged trace evaluators that are due; those of another scope are ignored.
         trace: The subject.
         ask: The way to the judge.
         calls: "shared" = one judging call for all; "separate" = one each, sharing the extraction.
@@ -84,7 +86,25 @@ async def judge_trace(
         expectation: What is expected of the trace; None when nothing is.
         marker: The random source of the fence.
     """
-    raise NotImplementedError
+    due = [each for each in judged if each.spec.scope == "trace"]
+    if trace.unread is not None:
+        failure = Failure(type=trace.unread, message="the trace's spans could not be read")
+        return Verdict(outcomes=tuple(failed(each, failure) for each in due))
+    if not trace.is_turn:
+        why = "neither a model nor a tool was called"
+        return Verdict(outcomes=tuple(not_applicable(each, "not_a_turn", why) for each in due))
+    shown = expectation if any(reads_expected(each.spec) for each in due) else None
+    asking = Asking(
+        ask,
+        Material(
+            render=lambda tokens: trace_recording(trace, max_tokens=tokens, expectation=shown),
+            max_prompt=max_prompt,
+            marker=marker,
+        ),
+    )
+    panel = Panel(due, trace, asking, separate=calls == "separate")
+    outcomes = await panel.outcomes({Expectation: expectation})
+    return _verdict(outcomes, asking)
 
 
 async def judge_session(
@@ -101,13 +121,44 @@ async def judge_session(
     """Judge one closed session; otherwise as `judge_trace`.
 
     Args:
-        judged: The session evaluators of `Plan.judged` that are due.
+        judged: The judged session evaluators that are due; those of another scope are ignored.
         session: The subject.
-        traces: Its traces, in the session's order.
+        traces: Its traces that can still be read, in the session's order.
         ask: The way to the judge.
         calls: As above.
         max_prompt: As above.
         expectations: By trace id; None = there is no expectations file.
         marker: As above.
     """
-    raise NotImplementedError
+    due = [each for each in judged if each.spec.scope == "session"]
+    turns = tuple(each for each in traces if each.is_turn and each.unread is None)
+    conversation = Conversation(session=session, traces=turns, expected=expectations or {})
+    if not turns:
+        why = "no turn of the session can be read"
+        return Verdict(outcomes=tuple(not_applicable(each, "not_a_turn", why) for each in due))
+    shown = any(reads_expected(each.spec) for each in due)
+    asking = Asking(
+        ask,
+        Material(
+            render=lambda tokens: conversation_recording(
+                conversation, max_tokens=tokens, with_expected=shown
+            ),
+            max_prompt=max_prompt,
+            marker=marker,
+            context=conversation.emphasis if shown else None,
+        ),
+    )
+    panel = Panel(due, conversation, asking, separate=calls == "separate")
+    return _verdict(await panel.outcomes({}), asking)
+
+
+def _verdict(outcomes: tuple[Outcome, ...], asking: Asking) -> Verdict:
+    answers = asking.answers
+    return Verdict(
+        outcomes=outcomes,
+        models=tuple(dict.fromkeys(answer.model for answer in answers)),
+        calls=asking.calls,
+        input_tokens=sum(answer.input_tokens for answer in answers),
+        output_tokens=sum(answer.output_tokens for answer in answers),
+        cost_usd=added((answer.cost_usd, 1) for answer in answers),
+    )

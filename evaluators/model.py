@@ -232,6 +232,10 @@ class Score:
     state: Literal["scored", "measured", "not_applicable"] = "scored"
     truncated: str | None = None
     """What was left out of the metadata for size; None = nothing."""
+    threshold: float | None = None
+    """Set where an option of the document's own decides; None: the configured one."""
+    coverage: tuple[int, int] | None = None
+    """Sessions: (expected, present) traces that could have been judged."""
 
     @classmethod
     def assume(
@@ -270,7 +274,7 @@ class JudgeUse:
     calls: int
     """Calls that this outcome rests on, those shared with others included."""
     input_tokens: int
-    """This outcome's share of those calls, like `output_tokens` and `cost_usd`: sums over outcomes are what was paid."""
+    """This outcome's share, like `output_tokens` and `cost_usd`: sums over outcomes are what was paid."""
     output_tokens: int
     cost_usd: float | None
     """None: the price is not known."""
