@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
 from typing import Protocol, TypeVar
 
 import msgspec
@@ -99,10 +100,21 @@ class JudgingRoom:
     async def run(self, stopping: asyncio.Event) -> None:
         """Judge until told to stop; what is under way then is judged after the next start."""
         self._stopping = stopping
-        await self._reading(stopping)
+        async with self.standing():
+            await self._reading(stopping)
+
+    @asynccontextmanager
+    async def standing(self) -> AsyncGenerator[None]:
+        """The judges stand by; around any number of `drain`."""
+        async with asyncio.TaskGroup() as group:
+            judges = group.create_task(self._judges.run())
+            try:
+                yield
+            finally:
+                judges.cancel()
 
     async def drain(self) -> None:
-        """Judge everything that is in the log."""
+        """Judge everything that is in the log; within `standing`."""
         self._stopping = asyncio.Event()
         await self._reading(None)
 
@@ -112,14 +124,11 @@ class JudgingRoom:
         self._at_end.clear()
         reader = self._trace_log.read(self._group, TRACES)
         try:
-            async with asyncio.TaskGroup() as standing:
-                standing.create_task(self._judges.run())
+            async with asyncio.TaskGroup() as subjects:
                 if stopping is not None:
-                    standing.create_task(_stop_after(stopping))
-                async with asyncio.TaskGroup() as subjects:
-                    while stopping is not None or not self._is_at_end():
-                        await self._step(reader, subjects)
-                standing.create_task(_stop_after(None))
+                    subjects.create_task(_stop_after(stopping))
+                while stopping is not None or not self._is_at_end():
+                    await self._step(reader, subjects)
         except* _StopError:
             pass
         except* Retryable as errors:
@@ -377,14 +386,13 @@ class _StopError(Exception):
     """Told to stop: what is under way is cancelled."""
 
 
-async def _stop_after(stopping: asyncio.Event | None) -> None:
-    """End the group that this runs in.
+async def _stop_after(stopping: asyncio.Event) -> None:
+    """End the group that this runs in, once told.
 
     Raises:
-        _StopError: always, when `stopping` is set.
+        _StopError: always.
     """
-    if stopping is not None:
-        await stopping.wait()
+    await stopping.wait()
     raise _StopError
 
 
