@@ -1,0 +1,170 @@
+"""The service with a judge behind a real HTTP server, asked through real litellm."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support import agents
+from tests.support.openai_server import OpenAiServer
+from tests.support.sender import Sender
+from tests.support.service import Service, children
+
+pytestmark = [pytest.mark.e2e]
+
+NAMES = ("task_completion", "confidence", "helpfulness")
+SETTINGS = (
+    "windows.trace.root_grace=200ms",
+    "judge.model=openai/test-judge",
+    "judge.api_key=none",
+    "judge.price.input=1",
+    "judge.price.output=1",
+    "evaluators.helpfulness.enabled=true",
+    "embedder.kind=none",
+)
+
+
+def make_service(folder: Path, server: OpenAiServer, *settings: str) -> Service:
+    return Service(folder, *SETTINGS, f"judge.base_url={server.url}", *settings)
+
+
+def send(service: Service, turns: list[agents.Turn]) -> None:
+    sender = Sender(list(agents.requests(turns)), lambda: service.grpc)
+    sender.start()
+    sender.join(30)
+    assert not sender.is_alive()
+
+
+def turns(count: int, *, first: int = 0) -> list[agents.Turn]:
+    return [
+        agents.Turn(service="bot", session=f"s-{n}", number=n) for n in range(first, first + count)
+    ]
+
+
+def judged(service: Service) -> list[dict[str, Any]]:
+    return [each for each in service.signals() if each["method"] == "llm_judge"]
+
+
+def verdicts(service: Service) -> Counter[tuple[str, str]]:
+    return Counter((each["trace_id"], each["evaluator"]) for each in judged(service))
+
+
+def judge_pid(service: Service) -> int | None:
+    for pid in children(service.pid):
+        if b"collector.judge" in Path(f"/proc/{pid}/cmdline").read_bytes():
+            return pid
+    return None
+
+
+def has_litellm(pid: int) -> bool:
+    """Whether a process has any file of litellm or of its compiled dependencies mapped."""
+    return "tiktoken" in Path(f"/proc/{pid}/maps").read_text()
+
+
+def test_verdicts_follow_stand_ins_and_name_what_they_cost(tmp_path: Path) -> None:
+    with OpenAiServer() as server, make_service(tmp_path / "data", server) as service:
+        send(service, turns(2))
+        service.wait_for("verdicts", lambda: len(judged(service)) >= 2 * 8, 40)
+
+        found = judged(service)
+        assert set(verdicts(service).values()) == {1}
+        assert {each["evaluator"] for each in found} >= set(NAMES)
+        scored = [each for each in found if each["outcome"] == "scored"]
+        assert all(each["judge"]["model"] == "openai/test-judge" for each in scored)
+        assert all(each["judge"]["calls"] >= 1 for each in scored)
+        assert all(each["judge"]["cost_usd"] > 0 for each in scored)
+        assert all(each["judge"]["input_tokens"] > 0 for each in scored)
+        assert len(server.requests) == 2 * 2
+        stand_ins = [
+            each
+            for each in service.signals()
+            if each["evaluator"] == "confidence" and each["method"] == "deterministic"
+        ]
+        assert len(stand_ins) == 2
+        assert not any(each["final"] for each in stand_ins)
+        metrics = service.metrics()
+        ok = 'spanwise_judge_requests_total{model="openai/test-judge",result="ok"}'
+        assert metrics[ok] == 4
+        cost = metrics['spanwise_judge_cost_usd_total{model="openai/test-judge"}']
+        assert cost == pytest.approx(sum(each["judge"]["cost_usd"] for each in found if each["judge"]))
+        pid = judge_pid(service)
+        assert pid is not None
+        assert has_litellm(pid)
+        others = [service.pid, *(each for each in children(service.pid) if each != pid)]
+        assert not any(has_litellm(each) for each in others)
+
+
+def test_a_killed_judge_gives_one_verdict_per_subject_and_pays_little_again(tmp_path: Path) -> None:
+    concurrency = 4
+    count = 12
+    with (
+        OpenAiServer("slow", delay=0.3) as server,
+        make_service(
+            tmp_path / "data",
+            server,
+            f"judge.concurrency={concurrency}",
+            "judge.budget.calls_per_minute=1000",
+        ) as service,
+    ):
+        send(service, turns(count))
+        service.wait_for("some calls", lambda: server.answered >= 7, 40)
+        pid = judge_pid(service)
+        assert pid is not None
+        os.kill(pid, signal.SIGKILL)
+        service.wait_for("verdicts", lambda: len(judged(service)) >= count * 8, 60)
+        time.sleep(0.5)
+
+        found = verdicts(service)
+        assert set(found.values()) == {1}
+        assert len({trace for trace, _ in found}) == count
+        assert {each["outcome"] for each in judged(service)} <= {"scored", "not_applicable"}
+        assert len(server.requests) <= 2 * count + concurrency
+        assert judge_pid(service) != pid
+
+
+def test_the_spend_limit_holds_across_restarts(tmp_path: Path) -> None:
+    limit = 0.0145  # about three calls beside what an answer may cost at most
+    settings = (f"judge.budget.usd_per_day={limit}", "judge.concurrency=1")
+    data = tmp_path / "data"
+    with OpenAiServer() as server:
+        for start in range(3):
+            with make_service(data, server, *settings) as service:
+                send(service, turns(2, first=2 * start))
+                wanted = 2 * (start + 1) * 8
+                service.wait_for("outcomes", lambda n=wanted: len(judged(service)) >= n, 40)
+                found = judged(service)
+                remaining = service.metrics().get(
+                    'spanwise_judge_budget_remaining_usd{budget="usd_per_day"}'
+                )
+        spent = sum(each["judge"]["cost_usd"] or 0 for each in found if each["judge"])
+    assert 0 < spent <= limit
+    assert remaining is not None
+    assert remaining == pytest.approx(limit - spent)
+    reasons = Counter(each["reason"] for each in found if each["outcome"] == "skipped")
+    assert set(reasons) == {"budget"}
+    assert set(verdicts_of(found).values()) == {1}
+
+
+def verdicts_of(found: list[dict[str, Any]]) -> Counter[tuple[str, str]]:
+    return Counter((each["trace_id"], each["evaluator"]) for each in found)
+
+
+def test_a_dead_judge_ends_in_judge_lag_and_facts_are_scored_meanwhile(tmp_path: Path) -> None:
+    with (
+        OpenAiServer("slow", delay=30.0) as server,
+        make_service(tmp_path / "data", server, "judge.max_lag=4s") as service,
+    ):
+        send(service, turns(1))
+        service.wait_for(
+            "facts", lambda: any(not each["final"] for each in service.signals()), 3.5
+        )
+        service.wait_for("outcomes", lambda: len(judged(service)) >= 8, 20)
+        found = judged(service)
+        assert {(each["outcome"], each["reason"]) for each in found} == {("skipped", "judge_lag")}
+        assert set(verdicts(service).values()) == {1}
