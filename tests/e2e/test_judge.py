@@ -129,14 +129,14 @@ def test_a_killed_judge_gives_one_verdict_per_subject_and_pays_little_again(tmp_
 
 
 def test_the_spend_limit_holds_across_restarts(tmp_path: Path) -> None:
-    limit = 0.0145  # about three calls beside what an answer may cost at most
+    limit = 0.0075  # a few calls beside what one answer may cost at most
     settings = (f"judge.budget.usd_per_day={limit}", "judge.concurrency=1")
     data = tmp_path / "data"
     with OpenAiServer() as server:
-        for start in range(3):
+        for start in range(2):
             with make_service(data, server, *settings) as service:
-                send(service, turns(2, first=2 * start))
-                wanted = 2 * (start + 1) * 8
+                send(service, turns(3, first=3 * start))
+                wanted = 3 * (start + 1) * 8
                 service.wait_for("outcomes", lambda n=wanted: len(judged(service)) >= n, 40)
                 found = judged(service)
                 remaining = service.metrics().get(
