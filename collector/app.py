@@ -216,10 +216,14 @@ class App:
     def _evaluators(self) -> Sequence[Mapping[str, Any]]:
         return listed(self._registry)
 
-    def _objective(self, evaluator: str) -> float:
+    def _objective(self, evaluator: str) -> float | None:
+        """The user's, else the common one; a local embedder's similarity has no scale to hold an agent to."""
         chosen = self._config.evaluators.get(evaluator)
-        objective = None if chosen is None else chosen.objective
-        return self._config.slo.objective if objective is None else objective
+        if chosen is not None and chosen.objective is not None:
+            return chosen.objective
+        if evaluator == "coherence" and self._config.embedder.kind == "wordllama":
+            return None
+        return self._config.slo.objective
 
     def _endpoints(self, admin: AdminServer, receiver: Receiver | None) -> Endpoints:
         config = self._config
