@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Literal
 
 from evaluators.declare import evaluator
+from evaluators.errors import Unjudgeable
 from evaluators.formulas.calls import bounded, brief, left_out, span_ids
-from evaluators.formulas.schemas import Unjudgeable, argument_error
+from evaluators.formulas.schemas import argument_error
 from evaluators.model import JSON, Score, ToolCall, Trace
 from evaluators.resources import Block
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from evaluators.declare import evaluator
+from evaluators.errors import Unjudgeable
 from evaluators.formulas.calls import bounded, brief, left_out, named, repeats, span_ids, unknown
-from evaluators.formulas.schemas import Unjudgeable, argument_error
+from evaluators.formulas.schemas import argument_error
 from evaluators.model import JSON, Score, ToolCall, Trace
 from evaluators.resources import Block, UnitInterval
 
