@@ -1,6 +1,7 @@
 """One process: the rooms of its roles, wired. The only module that knows them all.
 
     receiver --spans--> assembly --traces--> scoring --signals--> sinks, prometheus, api
+            --requests as they came--> forward
 
 Started from the end of the walk and stopped from its beginning, so that each room hands over what it holds.
 """
@@ -23,6 +24,7 @@ from collector.clock import Clock, wall
 from collector.commands.evaluators import listed
 from collector.config import Config
 from collector.errors import ConfigError
+from collector.forward import Forwarder, forwarder
 from collector.health import Health
 from collector.jobs import Bench
 from collector.log import Log
@@ -73,6 +75,7 @@ class App:
         self._telemetry = Telemetry()
         self._telemetry.build.info({"version": version()})
         self._health = Health(self._telemetry.event_loop_lag)
+        self._forward = self._forwarder()
 
     async def run(self, stopping: asyncio.Event, ready: Callable[[Endpoints], None]) -> None:
         """Serve until `stopping` is set; `ready` is called once everything is bound."""
@@ -118,6 +121,8 @@ class App:
             stages.start(
                 "assemble", assembler(self._config, trace_log, workers, self._telemetry).run
             )
+        if self._forward is not None:
+            stages.start("forward", self._forward.run)
         if receiver is not None:
             await receiver.start()
         gc.freeze()  # what lives as long as the process need not be looked at again
@@ -149,7 +154,7 @@ class App:
         drains = self._config.drain_on_stop or self._config.log.kind == "memory"
         if receiver is not None:
             await receiver.stop(RECEIVER_GRACE)
-        await stages.stop("assemble")
+        await stages.stop("assemble", "forward")
         if drains and "assemble" in self._config.roles:
             await assembler(self._config, trace_log, workers, self._telemetry).drain("shutdown")
         await stages.stop("score")
@@ -171,7 +176,14 @@ class App:
             max_span=self._config.windows.trace.max_bytes,
             telemetry=self._telemetry,
             clock=self._clock,
+            forward=self._forward,
         )
+
+    def _forwarder(self) -> Forwarder | None:
+        target = self._config.forward
+        if target is None or "receive" not in self._config.roles:
+            return None
+        return forwarder(target, telemetry=self._telemetry, clock=self._clock)
 
     def _workers(self) -> Workers:
         config = self._config

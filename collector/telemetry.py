@@ -94,6 +94,14 @@ class Telemetry:
             "Log time of the oldest signal that a sink has not delivered; 0 when there is none.",
             "sink",
         )
+        self.forward_requests = self._counter(
+            "forward_requests",
+            "Requests passed on to the backend under `forward`, by what became of them.",
+            "result",
+        )
+        self.forward_queue_bytes = self._gauge(
+            "forward_queue_bytes", "Bytes of requests that wait to be forwarded."
+        )
         self.label_overflow = self._counter(
             "label_overflow", "Label values folded into _other or dropped.", "label"
         )
