@@ -69,6 +69,12 @@ def names_of(attributes: Mapping[str, JSON]) -> AbstractSet[str]:
     return attributes.names if isinstance(attributes, Attributes) else attributes.keys()
 
 
+def all_names(spans: Iterable[Span]) -> frozenset[str]:
+    """Every key of every span."""
+    sets = {id(names): names for names in (names_of(span.attributes) for span in spans)}
+    return frozenset[str]().union(*sets.values())
+
+
 def ask(attributes: Mapping[str, JSON], question: Question) -> Any:
     """The answer for these attributes' keys: remembered for a span's, worked out for any other mapping's."""
     if isinstance(attributes, Attributes):
