@@ -46,6 +46,8 @@ from evaluators.registry import Registry
 log = logging.getLogger(__name__)
 
 RECEIVER_GRACE = 5.0
+GC_THRESHOLDS = 20_000, 20, 50
+"""Records are trees: at Python's 700 new objects a collection walks each of them several times over."""
 MEMORY_LOG = 512 << 20
 
 
@@ -120,6 +122,7 @@ class App:
             )
         if receiver is not None:
             await receiver.start()
+        gc.set_threshold(*GC_THRESHOLDS)
         gc.freeze()  # what lives as long as the process need not be looked at again
         self._health.started = True
         ready(self._endpoints(admin, receiver))
