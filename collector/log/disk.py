@@ -118,9 +118,7 @@ class DiskLog:
         """
         if any((r.group, r.topic) == (group, topic) for r in self._readers):
             raise ValueError(f"group `{group}` reads `{topic}` already")
-        reader = PollingReader(
-            self, group, topic, closed=self._readers.discard, linger=LINGER
-        )
+        reader = PollingReader(self, group, topic, closed=self._readers.discard, linger=LINGER)
         self._readers.add(reader)
         return reader
 

@@ -1,7 +1,7 @@
 """The newest records of a log in this process, as they were written: a reader that keeps up reads no page of the disk.
 
-    write --commit--> tail --> reader, reader, reader      the same objects, nothing copied
-                  \\-> disk --> reader that fell behind, or began late
+write --commit--> tail --> reader, reader, reader      the same objects, nothing copied
+              \\-> disk --> reader that fell behind, or began late
 """
 
 from __future__ import annotations
