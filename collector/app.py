@@ -48,6 +48,8 @@ from evaluators.registry import Registry
 log = logging.getLogger(__name__)
 
 RECEIVER_GRACE = 5.0
+GC_THRESHOLDS = 20_000, 20, 50
+"""Records are trees: at Python's 700 new objects a collection walks each of them several times over."""
 MEMORY_LOG = 512 << 20
 
 
@@ -125,6 +127,7 @@ class App:
             stages.start("forward", self._forward.run)
         if receiver is not None:
             await receiver.start()
+        gc.set_threshold(*GC_THRESHOLDS)
         gc.freeze()  # what lives as long as the process need not be looked at again
         self._health.started = True
         ready(self._endpoints(admin, receiver))

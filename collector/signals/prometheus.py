@@ -32,6 +32,7 @@ from collector.telemetry import Telemetry
 logger = logging.getLogger(__name__)
 
 GROUP = "sink.prometheus"
+_FIRST = (FIRST, b"1")
 EVERY = 10.0
 """Seconds between two writes of the windows."""
 
@@ -158,7 +159,7 @@ class PrometheusSink:
 
     def _apply(self, record: Record, *, is_new: bool) -> None:
         signal = decode_signal(record.value)
-        first = any(name == FIRST for name, _ in record.headers)
+        first = _FIRST in record.headers
         placed = self._targets.place(signal, record.time)
         self._make_room(placed, is_new=is_new)
         self._targets.take(signal, placed.labels, record.position, record.time, first=first)
