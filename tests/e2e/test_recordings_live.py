@@ -98,9 +98,7 @@ def in_closed_sessions(service: Service) -> frozenset[str]:
     signals = service.signals()
     closed = {key(each)[:2] for each in signals if each["scope"] == "session" and each["final"]}
     return frozenset(
-        each["trace_id"]
-        for each in signals
-        if each["scope"] == "trace" and key(each)[:2] in closed
+        each["trace_id"] for each in signals if each["scope"] == "trace" and key(each)[:2] in closed
     )
 
 
@@ -193,9 +191,7 @@ def turns_of(recording: Path) -> list[dict[str, Any]]:
     return yaml.safe_load(expectations.read_text())["turn_list"]
 
 
-def sessions_in(
-    recording: Path, session_of: Mapping[str, tuple[str, str]]
-) -> set[tuple[str, str]]:
+def sessions_in(recording: Path, session_of: Mapping[str, tuple[str, str]]) -> set[tuple[str, str]]:
     traces = frozenset[str]().union(*map(trace_ids, requests(recording)))
     return {session_of[each] for each in traces}
 
@@ -203,7 +199,9 @@ def sessions_in(
 def test_the_page_shows_a_trace_as_inspect_prints_it(walk: Walk) -> None:
     ended = spanwise("inspect", str(FOLDER), "--format", "jsonl")
     assert ended.code == 0, ended.err
-    printed = {trace["trace_id"]: trace for trace in map(json.loads, ended.out.rstrip("\n").split("\n"))}
+    printed = {
+        trace["trace_id"]: trace for trace in map(json.loads, ended.out.rstrip("\n").split("\n"))
+    }
 
     assert printed.keys() == walk.shown.keys()
     for trace_id, trace in printed.items():
