@@ -1,4 +1,4 @@
-"""The newest records of a log in this process, as they were written: a reader that keeps up reads no page of the disk.
+r"""The newest records of a log in this process, as they were written: a reader that keeps up reads no page of the disk.
 
 write --commit--> tail --> reader, reader, reader      the same objects, nothing copied
               \\-> disk --> reader that fell behind, or began late
