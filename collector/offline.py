@@ -88,7 +88,7 @@ async def score(
     *,
     only: Sequence[str] | None = None,
 ) -> None:
-    """Every trace of the log to final signals: what is judged of traces, then the sessions, then what is judged of them.
+    """Every trace of the log to final signals: what is judged of traces, the sessions, what is judged of them.
 
     Verdicts are written before the desks look, so that a session closes with them.
     """
@@ -98,7 +98,10 @@ async def score(
         return
     emitted = None if only is None else tuple(only)
     # The budget's clock is the wall's; the log's stands still, so that no verdict comes too late.
-    judging = judge_room(config, plan, trace_log, telemetry, wall, only=emitted)
+    now = wall()
+    judging = judge_room(
+        config, plan, trace_log, telemetry, wall, log_clock=lambda: now, only=emitted
+    )
     async with judging.standing():
         await judging.drain()
         await scorers.drain("idle")

@@ -64,9 +64,13 @@ def judge_room(
     telemetry: Telemetry,
     clock: Clock,
     *,
+    log_clock: Clock | None = None,
     only: tuple[str, ...] | None = None,
 ) -> JudgingRoom:
-    """The room that makes verdicts of traces; its process is started for the first of them."""
+    """The room that makes verdicts of traces; its process is started for the first of them.
+
+    `log_clock` is the log's, where it is another: a subject's age is a matter of log time.
+    """
     limits = config.judge.budget
     budget = Budget(usd_per_day=limits.usd_per_day, calls_per_minute=limits.calls_per_minute)
     process = JudgeProcess(config, budget=budget, telemetry=telemetry, clock=clock, only=only)
@@ -77,6 +81,6 @@ def judge_room(
         config=config.judge,
         budget=budget,
         telemetry=telemetry,
-        clock=clock,
+        clock=log_clock or clock,
         group=roles.JUDGING,
     )

@@ -17,8 +17,8 @@ from pydantic import SecretStr
 from collector.child import Child
 from collector.clock import Clock
 from collector.config import Config
-from collector.errors import SpanwiseError
 from collector.judging.budget import Budget
+from collector.judging.errors import JudgeDiedError, JudgeLateError
 from collector.judging.frames import (
     Done,
     Grant,
@@ -42,10 +42,6 @@ PERIOD = "usd_per_day"
 
 def _plain(secret: SecretStr | None) -> str | None:
     return None if secret is None else secret.get_secret_value()
-
-
-class JudgeDiedError(SpanwiseError):
-    """A job's judge process died or hung on it as often as may be."""
 
 
 class _Pending:
@@ -97,7 +93,8 @@ class JudgeProcess:
         """The verdict of a job, which is made with its number.
 
         Raises:
-            JudgeDiedError: the process died or hung on it too often.
+            JudgeDiedError: the process died on it too often.
+            JudgeLateError: nothing came within `judge.max_lag`.
         """
         job = make(next(self._numbers))
         pending = self._pending[job.id] = _Pending(job)
@@ -109,7 +106,7 @@ class JudgeProcess:
         except TimeoutError as error:
             if self._child is not None:
                 self._child.kill()
-            raise JudgeDiedError from error
+            raise JudgeLateError from error
         finally:
             self._pending.pop(job.id, None)
 
@@ -164,7 +161,9 @@ class JudgeProcess:
         self._reserved.clear()
         for pending in self._pending.values():
             if pending.attempts >= MAX_ATTEMPTS and not pending.future.done():
-                pending.future.set_exception(JudgeDiedError())
+                pending.future.set_exception(
+                    JudgeDiedError(f"the judge process died {MAX_ATTEMPTS} times on this subject")
+                )
 
     def _take(self, frame: msgspec.Struct, child: Child, waiting: asyncio.TaskGroup) -> None:
         if isinstance(frame, Want):

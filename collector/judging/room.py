@@ -18,8 +18,9 @@ import msgspec
 
 from collector.clock import Clock
 from collector.config import Judge
-from collector.errors import RecordTooLarge, Retryable, SpanwiseError, Undecodable
+from collector.errors import RecordTooLarge, Retryable, Undecodable
 from collector.judging.budget import DAY, Budget
+from collector.judging.errors import JudgeDiedError, JudgeLateError
 from collector.judging.frames import Done, Job, SessionJob, TraceJob
 from collector.judging.progress import Progress
 from collector.judging.sample import is_sampled
@@ -49,7 +50,8 @@ class Judges(Protocol):
         """The verdict of a job, which is made with a number of the judge's own.
 
         Raises:
-            SpanwiseError: there will be none.
+            JudgeDiedError: there will be none, whoever asks.
+            JudgeLateError: there will be none in time.
         """
         ...
 
@@ -308,9 +310,10 @@ class JudgingRoom:
             try:
                 done = await self._judges.judge(make)
                 outcomes = done.outcomes
-            except Retryable:
-                raise
-            except SpanwiseError as error:
+            except JudgeLateError:
+                progress.end(record.position.offset)
+                return
+            except JudgeDiedError as error:
                 outcomes = self._failed(verdict.scope, str(error))
             verdict = msgspec.structs.replace(
                 verdict,

@@ -130,6 +130,7 @@ class OpenSession:
             is_new=is_new,
             placed=placed,
             history=self._window.before(entry),
+            turn=self._window.place_of(entry),
             reruns=tuple(self._reruns(placed.affected)),
         )
 

@@ -6,6 +6,7 @@ import os
 import signal
 import time
 from collections import Counter
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +52,10 @@ def judged(service: Service) -> list[dict[str, Any]]:
     return [each for each in service.signals() if each["method"] == "llm_judge"]
 
 
+def has_judged(service: Service, count: int) -> bool:
+    return len(judged(service)) >= count
+
+
 def verdicts(service: Service) -> Counter[tuple[str, str]]:
     return Counter((each["trace_id"], each["evaluator"]) for each in judged(service))
 
@@ -92,7 +97,9 @@ def test_verdicts_follow_stand_ins_and_name_what_they_cost(tmp_path: Path) -> No
         ok = 'spanwise_judge_requests_total{model="openai/test-judge",result="ok"}'
         assert metrics[ok] == 4
         cost = metrics['spanwise_judge_cost_usd_total{model="openai/test-judge"}']
-        assert cost == pytest.approx(sum(each["judge"]["cost_usd"] for each in found if each["judge"]))
+        assert cost == pytest.approx(
+            sum(each["judge"]["cost_usd"] for each in found if each["judge"])
+        )
         pid = judge_pid(service)
         assert pid is not None
         assert has_litellm(pid)
@@ -132,12 +139,14 @@ def test_the_spend_limit_holds_across_restarts(tmp_path: Path) -> None:
     limit = 0.0075  # a few calls beside what one answer may cost at most
     settings = (f"judge.budget.usd_per_day={limit}", "judge.concurrency=1")
     data = tmp_path / "data"
+    found: list[dict[str, Any]] = []
+    remaining: float | None = None
     with OpenAiServer() as server:
         for start in range(2):
             with make_service(data, server, *settings) as service:
                 send(service, turns(3, first=3 * start))
                 wanted = 3 * (start + 1) * 8
-                service.wait_for("outcomes", lambda n=wanted: len(judged(service)) >= n, 40)
+                service.wait_for("outcomes", partial(has_judged, service, wanted), 40)
                 found = judged(service)
                 remaining = service.metrics().get(
                     'spanwise_judge_budget_remaining_usd{budget="usd_per_day"}'
@@ -161,9 +170,7 @@ def test_a_dead_judge_ends_in_judge_lag_and_facts_are_scored_meanwhile(tmp_path:
         make_service(tmp_path / "data", server, "judge.max_lag=4s") as service,
     ):
         send(service, turns(1))
-        service.wait_for(
-            "facts", lambda: any(not each["final"] for each in service.signals()), 3.5
-        )
+        service.wait_for("facts", lambda: any(not each["final"] for each in service.signals()), 3.5)
         service.wait_for("outcomes", lambda: len(judged(service)) >= 8, 20)
         found = judged(service)
         assert {(each["outcome"], each["reason"]) for each in found} == {("skipped", "judge_lag")}

@@ -166,8 +166,8 @@ def filled(schema: dict[str, Any], number: Any, root: dict[str, Any] | None = No
         return filled(schema["anyOf"][0], number, root)
     if "enum" in schema:
         return schema["enum"][0]
-    kind = schema.get("type")
-    kind = kind[0] if isinstance(kind, list) else kind
+    kinds: Any = schema.get("type")
+    kind = str(kinds[0] if isinstance(kinds, list) else kinds)
     if kind == "object":
         fields = schema.get("properties", {})
         return {name: filled(each, number, root) for name, each in fields.items()}
@@ -178,4 +178,4 @@ def filled(schema: dict[str, Any], number: Any, root: dict[str, Any] | None = No
         "integer": number if not isinstance(number, float) else 1,
         "boolean": True,
         "null": None,
-    }.get(str(kind), "because it is so")
+    }.get(kind, "because it is so")
