@@ -100,7 +100,7 @@ def _again(record: TraceRecord, bench: Bench) -> TraceRecord:
 
 async def _copied(found: _Found) -> MemoryLog:
     now = wall()
-    kept = dict.fromkeys((TRACES, SIGNALS), frozenset({"offline"}))
+    kept: dict[str, frozenset[str]] = dict.fromkeys((TRACES, SIGNALS), frozenset({"offline"}))
     trace_log = MemoryLog(clock=lambda: now, max_size=UNLIMITED, groups=kept)
     await trace_log.write([_spend(0, found.cost_usd)])
     for each in found.traces.values():

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
+import subprocess
+import sys
 import time
 from collections import Counter
 from functools import partial
@@ -13,9 +16,9 @@ from typing import Any
 import pytest
 
 from tests.support import agents
-from tests.support.openai_server import OpenAiServer
+from tests.support.openai_server import Mode, OpenAiServer
 from tests.support.sender import Sender
-from tests.support.service import Service, children
+from tests.support.service import ROOT, Service, children
 
 pytestmark = [pytest.mark.e2e]
 
@@ -175,3 +178,61 @@ def test_a_dead_judge_ends_in_judge_lag_and_facts_are_scored_meanwhile(tmp_path:
         found = judged(service)
         assert {(each["outcome"], each["reason"]) for each in found} == {("skipped", "judge_lag")}
         assert set(verdicts(service).values()) == {1}
+
+
+MODES: tuple[Mode, ...] = (
+    "429",
+    "500",
+    "400",
+    "garbage",
+    "half",
+    "wrong_types",
+    "nan",
+    "out_of_range",
+)
+
+
+def test_every_way_to_fail_ends_in_one_final_outcome_and_few_calls(tmp_path: Path) -> None:
+    with OpenAiServer() as server, make_service(tmp_path / "data", server) as service:
+        for number, mode in enumerate(MODES):
+            server.mode = mode
+            before = len(server.requests)
+            send(service, turns(1, first=number))
+            service.wait_for(mode, partial(has_judged, service, 8 * (number + 1)), 40)
+            assert len(server.requests) - before <= 12, mode
+            found = judged(service)[8 * number :]
+            assert {each["session_id"] for each in found} == {f"s-{number}"}
+            assert len({each["evaluator"] for each in found}) == 8
+            assert all(each["final"] for each in found)
+            failed = [each for each in found if each["outcome"] == "failed"]
+            assert failed, mode
+            assert all(each["score"] is None and each["error"] for each in failed)
+        assert set(verdicts(service).values()) == {1}
+        facts = [each for each in service.signals() if each["evaluator"] == "loop_detection"]
+        assert len(facts) >= len(MODES)
+
+
+def test_replay_scores_the_history_again_with_a_new_rubric(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    with OpenAiServer() as server:
+        with make_service(data, server) as service:
+            send(service, turns(1))
+            service.wait_for("verdicts", partial(has_judged, service, 8), 40)
+            before = {each["evaluator"]: each["id"] for each in judged(service)}
+        (tmp_path / "more.yaml").write_text("judges: {tone: {rubric: Was it kind?}}")
+        settings = (*SETTINGS, f"judge.base_url={server.url}", f"data_dir={data}")
+        sets = [part for each in settings for part in ("--set", each)]
+        done = subprocess.run(
+            [sys.executable, "-m", "collector.cli", "replay", "--config", "more.yaml", *sets],
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+    assert done.returncode == 0, done.stderr
+    found = [json.loads(line) for line in done.stdout.splitlines()]
+    after = {each["evaluator"]: each for each in found if each["method"] == "llm_judge"}
+    assert {name: each["id"] for name, each in after.items() if name in before} == before
+    assert after["task_completion"]["score"] == 0.8
