@@ -33,7 +33,7 @@ class Attributes(Mapping[str, JSON]):
         if key not in self.names:
             return default
         value = self._raw[key]
-        return value.string_value or _python(value, 0)
+        return value.string_value or value.int_value or _python(value, 0)
 
     def __getitem__(self, key: str) -> JSON:
         if key not in self.names:
