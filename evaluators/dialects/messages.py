@@ -97,7 +97,11 @@ def _read(value: JSON, side: Side, depth: int) -> list[Message]:
         return _loose_blocks(items, side)
     found: list[Message] = []
     for item in items:
-        found += _read(unwrap_container(item), side, depth + 1)
+        role = _plain_role(as_dict(item)) if isinstance(item, dict) and depth < _DEPTH else None
+        if role is not None:
+            found += _one(as_dict(item), role)
+        else:
+            found += _read(unwrap_container(item), side, depth + 1)
     return found
 
 
