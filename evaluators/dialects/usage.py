@@ -30,6 +30,11 @@ class TokenKeys(Question):
     ) -> None:
         self._kinds = (input, output, cached, reasoning)
 
+    @property
+    def by_kind(self) -> Mapping[str, tuple[str, ...]]:
+        """The keys, by what they count."""
+        return dict(zip(("input", "output", "cached", "reasoning"), self._kinds, strict=True))
+
     def answer(self, names: AbstractSet[str]) -> Spellings:
         """Four tuples, in the order of the constructor's arguments; or none."""
         there = tuple(tuple(key for key in keys if key in names) for keys in self._kinds)
