@@ -1,4 +1,4 @@
-"""The newest records of a log in this process, as they were written: a reader that keeps up reads no page of the disk.
+r"""The newest records of a log in this process, as they were written: a reader that keeps up reads no page of the disk.
 
 write --commit--> tail --> reader, reader, reader      the same objects, nothing copied
               \\-> disk --> reader that fell behind, or began late
@@ -82,7 +82,9 @@ class _Stretch:
     __slots__ = ("first", "next", "records", "size")
 
     def __init__(self) -> None:
-        self.first = self.next = self.size = 0
+        self.first: int = 0
+        self.next: int = 0
+        self.size: int = 0
         self.records: dict[int, Record] = {}
 
     def add(self, record: Record, limit: int) -> None:
