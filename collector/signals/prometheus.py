@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
 
 from prometheus_client import CollectorRegistry
 
@@ -26,7 +25,7 @@ from collector.signals.families import Families
 from collector.signals.gauges import AgentGauges
 from collector.signals.seen import Seen
 from collector.signals.sink import FIRST
-from collector.signals.targets import Placed, Targets
+from collector.signals.targets import Objectives, Placed, Targets
 from collector.signals.trace_families import TraceFamilies
 from collector.telemetry import Telemetry
 
@@ -47,7 +46,7 @@ class PrometheusSink:
         log: Log,
         telemetry: Telemetry,
         windows: config.AgentWindow,
-        objectives: Callable[[str], float],
+        objectives: Objectives,
         clock: Clock,
         registry: CollectorRegistry | None = None,
         backoff: Backoff | None = None,
@@ -68,7 +67,12 @@ class PrometheusSink:
         self._durable: dict[int, int] = {}
         self._counted: dict[int, int] = {}
         self._stored = clock()
-        registry.register(AgentGauges(self._targets, lambda: max(self._now, clock())))
+        self._caught_up = False
+        registry.register(
+            AgentGauges(
+                self._targets, lambda: max(self._now, clock()), caught_up=lambda: self._caught_up
+            )
+        )
 
     async def run(self, stopping: asyncio.Event) -> None:
         """Read the windows back, then follow `signals` and `traces` until `stopping` is set."""
@@ -117,6 +121,7 @@ class PrometheusSink:
             await self._take_over(batch)
             for record in batch.records:
                 self._take(record)
+            self._caught_up = self._caught_up or bool(batch.ends)
             if self._clock() - self._stored >= EVERY:
                 await self._store()
             elif batch.records:
