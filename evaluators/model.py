@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
+import msgspec
+
 JSON: TypeAlias = Any
 """A JSON value: None, bool, int, float, str, list or dict of the same."""
 
@@ -27,8 +29,7 @@ Reason = Literal["not_a_turn", "nothing_to_judge", "no_expectation"]
 # --- what arrives ----------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Event:
+class Event(msgspec.Struct, frozen=True, kw_only=True):
     """A span event (OTLP `Span.Event`)."""
 
     name: str
@@ -36,8 +37,7 @@ class Event:
     attributes: Mapping[str, JSON]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Span:
+class Span(msgspec.Struct, frozen=True, kw_only=True):
     """One decoded OTLP span. Ids are lower-case hex; `parent_span_id` is "" for a span without parent."""
 
     trace_id: str

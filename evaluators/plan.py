@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import inspect
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -75,15 +76,14 @@ def make_plan(
 
     Raises:
         SettingsError: A name, option or threshold does not fit, or an evaluator enabled by name lacks what it needs;
-            the message starts with the path of the setting.
+            one line for each, which starts with the path of the setting.
     """
     have: set[Need] = {"history", "running"}
     have |= {"embedder"} if embedder is not None else set()
     have |= {"judge"} if judge else set()
     have |= {"expectations"} if expectations else set()
-    _check_names(registry, [*settings, *(only or ())])
-    for name, chosen in settings.items():
-        _check_settings(name, registry.named(name), chosen)
+    if wrong := list(_wrong(registry, settings, only or ())):
+        raise SettingsError("\n".join(wrong))
     on = {
         name: specs
         for name in sorted({spec.name for spec in registry})
@@ -121,22 +121,32 @@ def _arranged(configured: Iterable[Configured]) -> Plan:
     )
 
 
-def _check_names(registry: Registry, names: Iterable[str]) -> None:
+def _wrong(
+    registry: Registry, settings: Mapping[str, Settings], only: Collection[str]
+) -> Iterator[str]:
+    """One line per setting that fits no evaluator."""
     known = {spec.name for spec in registry}
-    for name in names:
+    for name in sorted({*settings, *only}):
         if name not in known:
-            raise SettingsError(f"evaluators.{name}: no evaluator of that name")
+            near = difflib.get_close_matches(name, known, n=1)
+            hint = f"; did you mean {near[0]}?" if near else ""
+            yield f"evaluators.{name}: no evaluator of that name{hint}"
+        elif name in settings:
+            yield from _wrong_settings(name, registry.named(name), settings[name])
 
 
-def _check_settings(name: str, siblings: tuple[Spec, ...], chosen: Settings) -> None:
+def _wrong_settings(name: str, siblings: tuple[Spec, ...], chosen: Settings) -> Iterator[str]:
     for option, value in chosen.options.items():
         owners = [spec for spec in siblings if option in spec.options] or siblings[:1]
-        for spec in owners:
-            spec.option(option, value)
+        try:
+            for spec in owners:
+                spec.option(option, value)
+        except SettingsError as error:
+            yield str(error)
     if chosen.threshold is not None and not 0 <= chosen.threshold <= 1:
-        raise SettingsError(f"evaluators.{name}.threshold: expected a number from 0 to 1")
+        yield f"evaluators.{name}.threshold: expected a number from 0 to 1"
     if chosen.model is not None and not any("judge" in spec.needs for spec in siblings):
-        raise SettingsError(f"evaluators.{name}.model: `{name}` asks no model")
+        yield f"evaluators.{name}.model: `{name}` asks no model"
 
 
 def _running_siblings(

@@ -87,13 +87,29 @@ def _read(value: JSON, side: Side, depth: int) -> list[Message]:
     if depth > _DEPTH:
         return []
     if isinstance(value, dict):
-        return _read_object(as_dict(value), side, depth)
+        item = as_dict(value)
+        role = _plain_role(item)
+        return _read_object(item, side, depth) if role is None else _one(item, role)
     if not isinstance(value, list):
         return []
     items = as_list(value)
-    if items and all(isinstance(item, dict) and blocks.is_block(as_dict(item)) for item in items):
+    if _are_blocks(items):
         return _loose_blocks(items, side)
-    return [message for item in items for message in _read(unwrap_container(item), side, depth + 1)]
+    found: list[Message] = []
+    for item in items:
+        role = _plain_role(as_dict(item)) if isinstance(item, dict) and depth < _DEPTH else None
+        if role is not None:
+            found += _one(as_dict(item), role)
+        else:
+            found += _read(unwrap_container(item), side, depth + 1)
+    return found
+
+
+def _are_blocks(items: list[JSON]) -> bool:
+    for item in items:  # a loop: any() and all() over a generator cost three times as much
+        if not isinstance(item, dict) or not blocks.is_block(as_dict(item)):
+            return False
+    return bool(items)
 
 
 def unwrap_container(item: JSON) -> JSON:
@@ -109,6 +125,17 @@ def _loose_blocks(items: list[JSON], side: Side) -> list[Message]:
     if body.results and not body.text and not body.calls:
         return [_message("tool", body)]
     return [_message("user" if side == "input" else "assistant", body)]
+
+
+_ENCLOSING = frozenset({"lc", "data", "message", "kind"})
+
+
+def _plain_role(item: dict[str, JSON]) -> Role | None:
+    """The role of an object that can be nothing but a message, as nearly all are; None: look closer."""
+    role = item.get("role")
+    if isinstance(role, str) and len(item) > 1 and _ENCLOSING.isdisjoint(item):
+        return _ROLES.get(role)
+    return None
 
 
 def _read_object(item: dict[str, JSON], side: Side, depth: int) -> list[Message]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from evaluators.dialects.agents import Agents
 from evaluators.dialects.errors import error_of
@@ -21,8 +22,7 @@ PSEUDO = frozenset({"final_answer", "finish", "final_result", "(merged tools)"})
 _HANDOFF = re.compile(r"(?:transfer|hand_?off|delegate)(?:_back|_work)?_to_?_?(.*)", re.IGNORECASE)
 
 
-@dataclass(slots=True)
-class _Found:
+class _Found(msgspec.Struct, eq=False):
     """One call while it is put together."""
 
     name: str
@@ -73,10 +73,17 @@ def _from_spans(tree: Tree, agents: Agents) -> list[_Found]:
 
 def _of_span(facts: Facts, agents: Agents) -> _Found:
     span = facts.span
-    call = _Found(name=facts.tool_name or "", facts=facts, agent=agents.of(facts))
-    call.start, call.end = span.start_time_unix_nano, span.end_time_unix_nano
-    _merge(call, facts)
-    return call
+    return _Found(
+        name=facts.tool_name or "",
+        id=facts.tool_id,
+        arguments=facts.arguments,
+        result=facts.result,
+        error=_span_error(facts),
+        agent=agents.of(facts),
+        facts=facts,
+        start=span.start_time_unix_nano,
+        end=span.end_time_unix_nano,
+    )
 
 
 def _merge(call: _Found, facts: Facts) -> None:
@@ -101,6 +108,9 @@ def _span_error(facts: Facts) -> str | None:
 
 def _same_call_around(tree: Tree, facts: Facts, found: dict[str, _Found]) -> _Found | None:
     """The call this span records a second time: a tool span of the same name (and id) right around it."""
+    parent = tree.parent(facts)
+    if parent is None or parent.kind in ("llm", "agent"):
+        return None
     for ancestor in tree.ancestors(facts):
         if ancestor.kind in ("llm", "agent"):
             return None
@@ -126,7 +136,8 @@ def _add_requested(calls: list[_Found], exchanges: Sequence[Exchange], agents: A
                 continue
             seen.add(call.id)
         pending.append((call, exchange))
-    for matches in (_by_id, _by_arguments, _by_name):
+    pending = _without_known_ids(calls, pending)
+    for matches in (_by_arguments, _by_name):
         pending = [(c, e) for c, e in pending if not _join(calls, c, e, matches)]
     for call, exchange in pending:
         calls.append(_only_requested(call, exchange, agents))
@@ -165,8 +176,24 @@ def this_turn(messages: Sequence[Message]) -> Sequence[Message]:
     return messages
 
 
-def _by_id(call: _Found, wanted: Call) -> bool:
-    return wanted.id is not None and call.id == wanted.id
+def _without_known_ids(
+    calls: list[_Found], pending: list[tuple[Call, Exchange]]
+) -> list[tuple[Call, Exchange]]:
+    """Join the calls that have the same id; what is left could not be joined so."""
+    by_id: dict[str, list[_Found]] = {}
+    for call in calls:
+        if isinstance(call.id, str):
+            by_id.setdefault(call.id, []).append(call)
+    left: list[tuple[Call, Exchange]] = []
+    for wanted, exchange in pending:
+        same = by_id.get(wanted.id, []) if wanted.id is not None else []
+        if not _join(same, wanted, exchange, _any):
+            left.append((wanted, exchange))
+    return left
+
+
+def _any(_call: _Found, _wanted: Call) -> bool:
+    return True
 
 
 def _by_arguments(call: _Found, wanted: Call) -> bool:
@@ -200,7 +227,7 @@ def _only_requested(call: Call, exchange: Exchange, agents: Agents) -> _Found:
         name=call.name,
         id=call.id,
         arguments=call.arguments,
-        agent=next((name for f in exchange.layers if (name := agents.of(f))), None),
+        agent=agents.of_first(exchange.layers),
         requested=True,
         start=exchange.end,
     )

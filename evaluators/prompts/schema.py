@@ -41,7 +41,7 @@ def list_schema(entry: JSON, length: int | None = None) -> dict[str, JSON]:
 
 
 def shape(schema: JSON) -> str:
-    """A schema in a few words, for judges whose provider shows them none; without lengths, which vary by subject."""
+    """A schema in a few words, for judges whose provider shows them none. Lengths vary by subject and are left out."""
     known: dict[str, JSON] = object_of(schema) or {}
     if "anyOf" in known:
         return " or ".join(shape(each) for each in known["anyOf"])
