@@ -134,7 +134,7 @@ async def test_one_models_failure_is_not_anothers() -> None:
     ]
 
 
-BAD = [
+BAD: list[Any] = [
     {},
     None,
     0.9,
