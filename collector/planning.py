@@ -12,9 +12,11 @@ import yaml
 from collector.config import Config, EvaluatorConfig
 from collector.errors import ConfigError
 from evaluators import outcome
+from evaluators.declare import Spec
 from evaluators.dialects.read import Keys
 from evaluators.errors import ExpectationError, SettingsError
 from evaluators.expectations import Expectations
+from evaluators.judgement import own_judge, with_own_judges
 from evaluators.model import Failure, Outcome
 from evaluators.providers.wordllama import MODEL, WordLlamaEmbedder
 from evaluators.registry import Registry
@@ -38,7 +40,7 @@ def plan(
     """
     try:
         return make_plan(
-            registry or Registry.discover(),
+            with_own_judges(registry or Registry.discover(), _own_judges(config)),
             {name: _settings(each) for name, each in config.evaluators.items()},
             embedder=embedder_model(config),
             judge=config.judge.model is not None,
@@ -57,6 +59,14 @@ def embedder_model(config: Config) -> str | None:
 def embedder(config: Config) -> Embedder | None:
     """The local embedder. It imports numpy and its model at the first text: only workers may use it."""
     return WordLlamaEmbedder() if config.embedder.kind == "wordllama" else None
+
+
+def _own_judges(config: Config) -> list[Spec]:
+    """Off without a judge, like every judged evaluator; a mistake in them is told all the same."""
+    return [
+        own_judge(name, each.rubric, each.scope, each.threshold, each.version)
+        for name, each in config.judges.items()
+    ]
 
 
 def expectations(config: Config) -> Expectations | None:

@@ -2,8 +2,8 @@
 
 It works on a copy: trace records of the disk log are read while the service is stopped, made traces again from
 their raw spans by today's rules, and scored in a log in memory. The signals come out as JSONL; consumers that
-upsert take them, for a changed version or option is another signal id. The log itself stays as it is, but for what the judge was asked:
-that counts against the budget of the day (the verdicts of the log are read first) and is cached.
+upsert take them, for a changed version or option is another signal id. The log stays as it is, but for what the
+judge was paid: that counts against the budget of the day (the log's verdicts are read first) and is cached.
 """
 
 from __future__ import annotations

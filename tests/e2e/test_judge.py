@@ -170,11 +170,11 @@ def verdicts_of(found: list[dict[str, Any]]) -> Counter[tuple[str, str]]:
 def test_a_dead_judge_ends_in_judge_lag_and_facts_are_scored_meanwhile(tmp_path: Path) -> None:
     with (
         OpenAiServer("slow", delay=30.0) as server,
-        make_service(tmp_path / "data", server, "judge.max_lag=4s") as service,
+        make_service(tmp_path / "data", server, "judge.max_lag=8s") as service,
     ):
         send(service, turns(1))
-        service.wait_for("facts", lambda: any(not each["final"] for each in service.signals()), 3.5)
-        service.wait_for("outcomes", lambda: len(judged(service)) >= 8, 20)
+        service.wait_for("facts", lambda: any(not each["final"] for each in service.signals()), 15)
+        service.wait_for("outcomes", lambda: len(judged(service)) >= 8, 30)
         found = judged(service)
         assert {(each["outcome"], each["reason"]) for each in found} == {("skipped", "judge_lag")}
         assert set(verdicts(service).values()) == {1}
@@ -208,8 +208,8 @@ def test_every_way_to_fail_ends_in_one_final_outcome_and_few_calls(tmp_path: Pat
             assert failed, mode
             assert all(each["score"] is None and each["error"] for each in failed)
         assert set(verdicts(service).values()) == {1}
-        facts = [each for each in service.signals() if each["evaluator"] == "loop_detection"]
-        assert len(facts) >= len(MODES)
+        facts = [each for each in service.signals() if each["evaluator"] == "confidence"]
+        assert sum(each["method"] == "deterministic" for each in facts) == len(MODES)
 
 
 def test_replay_scores_the_history_again_with_a_new_rubric(tmp_path: Path) -> None:
@@ -219,7 +219,7 @@ def test_replay_scores_the_history_again_with_a_new_rubric(tmp_path: Path) -> No
             send(service, turns(1))
             service.wait_for("verdicts", partial(has_judged, service, 8), 40)
             before = {each["evaluator"]: each["id"] for each in judged(service)}
-        (tmp_path / "more.yaml").write_text("judges: {tone: {rubric: Was it kind?}}")
+        (tmp_path / "more.yaml").write_text("judges: {tone: {rubric: Was it kind to the user}}")
         settings = (*SETTINGS, f"judge.base_url={server.url}", f"data_dir={data}")
         sets = [part for each in settings for part in ("--set", each)]
         done = subprocess.run(
@@ -235,4 +235,4 @@ def test_replay_scores_the_history_again_with_a_new_rubric(tmp_path: Path) -> No
     found = [json.loads(line) for line in done.stdout.splitlines()]
     after = {each["evaluator"]: each for each in found if each["method"] == "llm_judge"}
     assert {name: each["id"] for name, each in after.items() if name in before} == before
-    assert after["task_completion"]["score"] == 0.8
+    assert after["tone"]["score"] == 0.8
