@@ -29,10 +29,5 @@ def groups(config: Config) -> Mapping[str, frozenset[str]]:
     }
 
 
-def asks(config: Config) -> bool:
-    """Whether there is anybody to ask over the network: a judge, or a hosted embedder."""
-    return config.judge.model is not None or config.embedder.kind == "litellm"
-
-
 def _judging(config: Config) -> frozenset[str]:
-    return frozenset({JUDGING}) if asks(config) else frozenset()
+    return frozenset() if config.judge.model is None else frozenset({JUDGING})

@@ -167,7 +167,8 @@ def filled(schema: dict[str, Any], number: Any, root: dict[str, Any] | None = No
     if "enum" in schema:
         return schema["enum"][0]
     kinds: Any = schema.get("type")
-    kind = str(kinds[0] if isinstance(kinds, list) else kinds)
+    first: Any = kinds[0] if isinstance(kinds, list) else kinds
+    kind = str(first)
     if kind == "object":
         fields = schema.get("properties", {})
         return {name: filled(each, number, root) for name, each in fields.items()}
