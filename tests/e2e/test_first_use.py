@@ -93,7 +93,7 @@ def test_the_demo_s_gauge_falls_within_a_minute_and_ctrl_c_ends_everything(tmp_p
         processes |= set(children(demo.pid))
     finally:
         os.killpg(demo.pid, signal.SIGINT)  # Ctrl-C reaches the whole group
-    code = demo.wait(15)
+    code = demo.wait(8)
 
     assert elapsed < 60
     assert code == 0
