@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import difflib
+import inspect
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from evaluators.declare import Need, Spec
 from evaluators.digest import options_digest
@@ -12,7 +14,7 @@ from evaluators.errors import SettingsError
 from evaluators.formulas.signals import default_signals
 from evaluators.model import JSON
 from evaluators.registry import Registry
-from evaluators.resources import WINDOW
+from evaluators.resources import WINDOW, Block
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +60,7 @@ def make_plan(
     settings: Mapping[str, Settings],
     *,
     embedder: str | None,
-    judge: bool = False,
+    judge: str | bool = False,
     expectations: bool = False,
     only: Collection[str] | None = None,
 ) -> Plan:
@@ -68,7 +70,7 @@ def make_plan(
         registry: Every evaluator there is.
         settings: By evaluator name.
         embedder: Name of the embedder's model; None = there is none.
-        judge: Whether a judge is configured.
+        judge: Name of the judge's model, part of judged evaluators' options digest; False or "" = there is none.
         expectations: Whether there is an expectations file.
         only: Emit just these; what they need is computed and not emitted.
 
@@ -88,8 +90,9 @@ def make_plan(
         if (specs := _running_siblings(name, registry, settings, have, only))
     }
     named = set(on) if only is None else set(only)
+    models = _Models(embedder=embedder, judge=judge if isinstance(judge, str) else None)
     configured = [
-        _configure(spec, settings.get(name), specs, embedder, emit=name in named)
+        _configure(spec, settings.get(name), specs, models, emit=name in named)
         for name, specs in on.items()
         for spec in specs
     ]
@@ -166,11 +169,28 @@ def _running_siblings(
     return able
 
 
+def _check_block(name: str, kind: Any, options: Mapping[str, JSON]) -> None:
+    if not inspect.isclass(kind) or not issubclass(kind, Block):
+        return
+    try:
+        kind.check_options(options)
+    except ValueError as error:
+        raise SettingsError(f"evaluators.{name}: {error}") from error
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Models:
+    """Names of the models behind scores."""
+
+    embedder: str | None
+    judge: str | None
+
+
 def _configure(
     spec: Spec,
     chosen: Settings | None,
     siblings: tuple[Spec, ...],
-    embedder: str | None,
+    models: _Models,
     *,
     emit: bool,
 ) -> Configured:
@@ -178,10 +198,15 @@ def _configure(
     given = {key: value for key, value in chosen.options.items() if key in spec.options}
     options = {**spec.options, **{key: spec.option(key, given[key]) for key in given}}
     if options.get("signals", ()) is None:
-        options["signals"] = default_signals(embedder)
+        options["signals"] = default_signals(models.embedder)
     threshold = spec.threshold if chosen.threshold is None else chosen.threshold
-    model = embedder if "embedder" in spec.needs else chosen.model
+    if threshold is not None and "threshold" in spec.options:
+        options["threshold"] = threshold
+    for kind in spec.resources.values():
+        _check_block(spec.name, kind, options)
     is_judged = "judge" in spec.needs
+    judge = (chosen.model or models.judge) if is_judged else None
+    model = models.embedder if "embedder" in spec.needs else judge
     return Configured(
         spec=spec,
         options=options,

@@ -45,9 +45,7 @@ def job(question: str) -> ScoreJob:
 
 
 @pytest.fixture
-async def workers(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> AsyncIterator[ProcessWorkers]:
+async def workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[ProcessWorkers]:
     folder = str(plugin.install(tmp_path / "installed"))
     monkeypatch.syspath_prepend(folder)
     monkeypatch.setenv("PYTHONPATH", folder)
