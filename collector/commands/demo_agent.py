@@ -16,6 +16,7 @@ import threading
 import time
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
+from types import FrameType
 
 from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.resources import Resource
@@ -62,7 +63,11 @@ def main() -> None:
     # When both are stopped, the service may be gone before our last spans: nothing to complain of.
     logging.getLogger("opentelemetry").setLevel(logging.CRITICAL)
     ended = threading.Event()
-    signal.signal(signal.SIGINT, lambda *_: ended.set())  # Ctrl-C reaches the whole group
+
+    def interrupted(number: int, frame: FrameType | None) -> None:
+        ended.set()
+
+    signal.signal(signal.SIGINT, interrupted)  # Ctrl-C reaches the whole group
     threading.Thread(target=lambda: (sys.stdin.read(), ended.set()), daemon=True).start()
     begin = time.monotonic()
     agent = _Agent(endpoint)

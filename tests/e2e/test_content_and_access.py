@@ -12,6 +12,7 @@ import grpc
 import pytest
 from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter as GrpcExporter
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter as HttpExporter
+from opentelemetry.proto.trace.v1.trace_pb2 import Status
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor, SpanExporter, SpanExportResult
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
@@ -40,7 +41,7 @@ def private(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
         tool = span("secret", "", child="lookup")
         for key in ("gen_ai.tool.call.arguments", "gen_ai.tool.call.result"):
             tool.attributes.add(key=key).value.string_value = json.dumps({"order": order})
-        tool.status.code = 2
+        tool.status.code = Status.STATUS_CODE_ERROR
         tool.status.message = f"TimeoutError: {order} is unknown"
         send(
             service.grpc,

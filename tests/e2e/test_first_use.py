@@ -18,7 +18,9 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(100)]
 
 NOWHERE = "http://127.0.0.1:9"
 NO_NETWORK = {
-    **dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy", "ALL_PROXY"), NOWHERE),
+    **dict.fromkeys(
+        ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy", "ALL_PROXY"), NOWHERE
+    ),
     "NO_PROXY": "127.0.0.1",
     "no_proxy": "127.0.0.1",
 }
@@ -31,7 +33,9 @@ def reliability(service: Service) -> float | None:
 
 def of_the_readme() -> str:
     """Its program that sends something."""
-    blocks = re.findall(r"^```python\n(.*?)^```", (ROOT / "README.md").read_text(), re.M | re.S)
+    blocks = re.findall(
+        r"^```python\n(.*?)^```", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL
+    )
     return next(block for block in blocks if "OTLPSpanExporter" in block)
 
 

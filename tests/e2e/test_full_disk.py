@@ -6,7 +6,9 @@ import random
 import string
 import urllib.error
 import urllib.request
+from collections.abc import Iterable
 from pathlib import Path
+from typing import cast
 
 import grpc
 import pytest
@@ -46,15 +48,13 @@ def fill(service: Service) -> tuple[int, grpc.RpcError]:
 
 def retry_delay(error: grpc.RpcError) -> float:
     """What the server asks for, in seconds."""
-    trailers = dict(error.trailing_metadata() or ())  # pyright: ignore[reportAttributeAccessIssue]
-    delay = RetryInfo.FromString(trailers["google.rpc.retryinfo-bin"]).retry_delay
+    pairs = cast("Iterable[tuple[str, bytes]]", error.trailing_metadata() or ())  # -bin keys: bytes
+    delay = RetryInfo.FromString(dict(pairs)["google.rpc.retryinfo-bin"]).retry_delay
     return delay.seconds + delay.nanos / 1e9
 
 
 def test_a_full_log_refuses_and_loses_nothing_that_it_took(tmp_path: Path) -> None:
-    with Service(
-        tmp_path / "data", *SMALL, "roles=[receive]"
-    ) as receiver:
+    with Service(tmp_path / "data", *SMALL, "roles=[receive]") as receiver:
         accepted, refusal = fill(receiver)
 
         assert accepted > 20

@@ -75,10 +75,7 @@ def test_every_option_shown_exists(arguments: list[str]) -> None:
 def test_every_setting_shown_exists() -> None:
     """`--set a.b=c` and SPANWISE_A__B=c, loaded as they stand."""
     overrides = [
-        value
-        for words in commands()
-        for flag, value in pairwise(words)
-        if flag == "--set"
+        value for words in commands() for flag, value in pairwise(words) if flag == "--set"
     ]
     variables = dict(re.findall(r"\b(SPANWISE_[A-Z_]+__[A-Z_]+)=(\S+?)[`\s]", README.read_text()))
 

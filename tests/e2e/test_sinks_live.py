@@ -47,8 +47,10 @@ async def test_signals_are_cloud_events_keyed_by_session(kafka: str, tmp_path: P
         await asyncio.to_thread(
             service.wait_for,
             "both sinks have all",
-            lambda: len(service.signals()) >= 5 * 7
-            and service.metrics().get(acked % "kafka") == service.metrics()[acked % "jsonl"],
+            lambda: (
+                len(service.signals()) >= 5 * 7
+                and service.metrics().get(acked % "kafka") == service.metrics()[acked % "jsonl"]
+            ),
         )
         lines = service.signal_lines()
 
