@@ -36,6 +36,12 @@ _KINDS: dict[str, Kind] = {
     "invoke_model": "llm",
     "converse": "llm",
     "converse_stream": "llm",
+    "acompletion": "llm",  # litellm names the call's type
+    "atext_completion": "llm",
+    "aresponses": "llm",
+    "anthropic_messages": "llm",
+    "agenerate_content": "llm",
+    "process_thread_run": "llm",  # Azure AI agents: the whole run, with its messages as events
     "execute_tool": "tool",
     "tool": "tool",
     "tool_call": "tool",
@@ -56,6 +62,8 @@ _INPUT = (
     "gen_ai.prompt",
     "gen_ai.input",
     "input.messages",
+    "mastra.agent_run.input",
+    "mastra.workflow_run.input",
 )
 _OUTPUT = (
     "gen_ai.output.messages",
@@ -63,6 +71,8 @@ _OUTPUT = (
     "gen_ai.completion",
     "gen_ai.output",
     "output.messages",
+    "mastra.agent_run.output",
+    "mastra.workflow_run.output",
 )
 _DEFINITIONS = (
     "gen_ai.tool.definitions",
