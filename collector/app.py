@@ -48,6 +48,8 @@ from evaluators.registry import Registry
 log = logging.getLogger(__name__)
 
 RECEIVER_GRACE = 5.0
+GC_THRESHOLDS = 20_000, 20, 50
+"""Records are trees: at Python's 700 new objects a collection walks each of them several times over."""
 MEMORY_LOG = 512 << 20
 
 
@@ -125,6 +127,7 @@ class App:
             stages.start("forward", self._forward.run)
         if receiver is not None:
             await receiver.start()
+        gc.set_threshold(*GC_THRESHOLDS)
         gc.freeze()  # what lives as long as the process need not be looked at again
         self._health.started = True
         ready(self._endpoints(admin, receiver))
@@ -228,10 +231,14 @@ class App:
     def _evaluators(self) -> Sequence[Mapping[str, Any]]:
         return listed(self._registry)
 
-    def _objective(self, evaluator: str) -> float:
+    def _objective(self, evaluator: str) -> float | None:
+        """The user's, else the common one; a local embedder's similarity has no scale to hold an agent to."""
         chosen = self._config.evaluators.get(evaluator)
-        objective = None if chosen is None else chosen.objective
-        return self._config.slo.objective if objective is None else objective
+        if chosen is not None and chosen.objective is not None:
+            return chosen.objective
+        if evaluator == "coherence" and self._config.embedder.kind == "wordllama":
+            return None
+        return self._config.slo.objective
 
     def _endpoints(self, admin: AdminServer, receiver: Receiver | None) -> Endpoints:
         config = self._config

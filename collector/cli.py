@@ -16,6 +16,7 @@ import typer
 
 from collector.errors import ConfigError
 from collector.version import version
+from evaluators.errors import EvaluatorError
 
 COMMANDS: Mapping[str, str] = {
     "run": "The service. Without configuration: everything on loopback, data in ./spanwise-data.",
@@ -33,12 +34,15 @@ COMMANDS: Mapping[str, str] = {
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; the exit code. 1: the input is wrong. 2: the command line is."""
     given = list(sys.argv[1:] if arguments is None else arguments)
+    os.environ.setdefault(
+        "GRPC_ENABLE_FORK_SUPPORT", "0"
+    )  # read when grpc is imported; we spawn, it only complains
     try:
         code = assemble(given)(given, prog_name="spanwise", standalone_mode=False)
         sys.stdout.flush()
     except typer.TyperException as error:
         return _complain(f"spanwise: {_one_line(error.format_message())}", error.exit_code)
-    except ConfigError as error:
+    except (ConfigError, EvaluatorError) as error:
         return _complain(str(error), 1)
     except (typer.Abort, KeyboardInterrupt):
         return 130

@@ -49,12 +49,13 @@ def _row(field: Field, on: Kind, *keys: str) -> Reads:
     return Reads(field=field, on=on, keys=keys)
 
 
-def _tokens(table: Mapping[str, tuple[str, ...]], on: Kind = "model call") -> tuple[Reads, ...]:
+def _tokens(table: usage.TokenKeys) -> tuple[Reads, ...]:
+    keys = table.by_kind
     return (
-        _row("input tokens", on, *table["input"]),
-        _row("output tokens", on, *table["output"]),
-        _row("cached tokens", on, *table["cached"]),
-        _row("reasoning tokens", on, *table["reasoning"]),
+        _row("input tokens", "model call", *keys["input"]),
+        _row("output tokens", "model call", *keys["output"]),
+        _row("cached tokens", "model call", *keys["cached"]),
+        _row("reasoning tokens", "model call", *keys["reasoning"]),
     )
 
 
@@ -79,6 +80,7 @@ READS: Mapping[str, tuple[Reads, ...]] = {
         _row("input", "model call", "llm.input_messages.N.message.content", "input.value"),
         _row("output", "model call", "llm.output_messages.N.message.content", "output.value"),
         _row("tools offered", "model call", "llm.tools.N.tool.json_schema"),
+        _row("tools offered", "tool", "tool.json_schema", "tool.parameters"),
         _row("tool name", "tool", "tool.name", "tool_call.function.name"),
         _row("tool call id", "tool", "tool_call.id", "tool.id"),
         _row("arguments", "tool", "tool_call.function.arguments", "input.value", "tool.parameters"),
@@ -86,7 +88,7 @@ READS: Mapping[str, tuple[Reads, ...]] = {
         *_tokens(usage.OPENINFERENCE),
         _row("cost", "model call", "llm.cost.total"),
         _row("model", "model call", "llm.model_name"),
-        _row("agent", "agent", "agent.name", "graph.node.id"),
+        _row("agent", "agent", "agent.name", "graph.node.name", "graph.node.id"),
     ),
     "langfuse": (
         _row("input", "model call", "langfuse.observation.input"),
@@ -144,8 +146,8 @@ READS: Mapping[str, tuple[Reads, ...]] = {
         _row("arguments", "tool", "tool_arguments"),
         _row("result", "tool", "tool_response"),
         _row("agent", "agent", "gen_ai.agent.name", "agent_name"),
-        _row("input tokens", "agent", *usage.AGGREGATE["input"]),
-        _row("output tokens", "agent", *usage.AGGREGATE["output"]),
+        _row("input tokens", "agent", *usage.AGGREGATE.by_kind["input"]),
+        _row("output tokens", "agent", *usage.AGGREGATE.by_kind["output"]),
     ),
     "traceloop": (
         _row("input", "agent", "traceloop.entity.input"),

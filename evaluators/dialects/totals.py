@@ -57,6 +57,8 @@ def tools_offered(facts: Iterable[Facts]) -> tuple[ToolDefinition, ...]:
     found: dict[str, ToolDefinition] = {}
     seen: set[str] = set()
     for span in facts:
+        if span.definitions is None and not span.request_tools:
+            continue
         for definition in _definitions(span, seen):
             if kernel:
                 definition = replace(definition, name=function_name(definition.name))  # noqa: PLW2901
