@@ -132,7 +132,7 @@ def read(span: Span, dialect: str = "genai") -> Facts:
     kind = kind_of(span)
     facts = Facts(span=span, dialect=dialect, kind=kind)
     facts.agent = string(attributes.get("gen_ai.agent.name"))
-    if kind in {"tool", "handoff"}:
+    if kind in ("tool", "handoff"):
         _read_tool(span, facts)
         return facts
     if kind == "agent":
@@ -157,7 +157,7 @@ def kind_of(span: Span) -> Kind:
     attributes = span.attributes
     operation = string(attributes.get("gen_ai.operation.name"))
     if operation is not None:
-        return _KINDS.get(operation.lower(), "other")
+        return _KINDS.get(operation) or _KINDS.get(operation.lower(), "other")
     if "gen_ai.tool.name" in attributes:
         return "tool"
     if attributes.get("llm.request.type") in ("chat", "completion"):

@@ -130,7 +130,9 @@ def _with_errors(messages: list[dict[str, JSON]], raw: JSON) -> list[dict[str, J
     if not isinstance(raw, str) or not _ERROR_MARK.search(raw):
         return messages
     failed = {r.id for m in read_messages(raw, "input") for r in m.results if r.is_error and r.id}
-    return [{**m, "is_error": True} if m.get("tool_call_id") in failed else m for m in messages]
+    return [
+        {**m, "is_error": True} if string(m.get("tool_call_id")) in failed else m for m in messages
+    ]
 
 
 def _prompt_text(item: dict[str, JSON]) -> JSON:

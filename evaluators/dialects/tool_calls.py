@@ -78,10 +78,17 @@ def _from_spans(tree: Tree, agents: Agents) -> list[_Found]:
 
 def _of_span(facts: Facts, agents: Agents) -> _Found:
     span = facts.span
-    call = _Found(name=facts.tool_name or "", facts=facts, agent=agents.of(facts))
-    call.start, call.end = span.start_time_unix_nano, span.end_time_unix_nano
-    _merge(call, facts)
-    return call
+    return _Found(
+        name=facts.tool_name or "",
+        id=facts.tool_id,
+        arguments=facts.arguments,
+        result=facts.result,
+        error=_span_error(facts),
+        agent=agents.of(facts),
+        facts=facts,
+        start=span.start_time_unix_nano,
+        end=span.end_time_unix_nano,
+    )
 
 
 def _merge(call: _Found, facts: Facts) -> None:
@@ -106,6 +113,9 @@ def _span_error(facts: Facts) -> str | None:
 
 def _same_call_around(tree: Tree, facts: Facts, found: dict[str, _Found]) -> _Found | None:
     """The call this span records a second time: a tool span of the same name (and id) right around it."""
+    parent = tree.parent(facts)
+    if parent is None or parent.kind in ("llm", "agent"):
+        return None
     for ancestor in tree.ancestors(facts):
         if ancestor.kind in ("llm", "agent"):
             return None
