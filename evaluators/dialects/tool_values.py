@@ -18,6 +18,7 @@ _WRAPPED = (
     "ToolMessage",
     '"toolResult"',
     '"isError"',
+    '"raw_output"',
 )
 _ENVELOPES = (
     ({"inputs"}, "inputs"),
@@ -73,6 +74,8 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     result: JSON = None
     id: str | None = None
     is_error: bool = False
+    name: str | None = None
+    """The tool, where its answer says it."""
 
 
 _NOTHING = Outcome()
@@ -107,10 +110,23 @@ def _may_be_wrapped(text: str) -> bool:
     return False
 
 
+def _of_llama_index(item: dict[str, JSON]) -> Outcome:
+    """LlamaIndex's ToolOutput, which also says the tool's name."""
+    text = read_content(item.get("blocks") or item.get("content")).text
+    raw = item["raw_output"]
+    return Outcome(
+        result=raw if raw is not None else text,
+        is_error=item.get("is_error") is True,
+        name=item["tool_name"],
+    )
+
+
 def _from_object(value: JSON, raw: str | None = None) -> Outcome:
     item = as_dict(value)
     if isinstance(item.get("isError"), bool) and isinstance(item.get("content"), list):
         return _of_mcp(item)
+    if "raw_output" in item and isinstance(item.get("tool_name"), str):
+        return _of_llama_index(item)
     results = [r for m in read_messages(value, "output") for r in m.results] if value else []
     if results:
         last = results[-1]

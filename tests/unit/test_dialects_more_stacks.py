@@ -566,6 +566,34 @@ def test_a_llama_index_agent_under_openinference() -> None:
     assert trace.agent == "FunctionAgent"
 
 
+def test_a_llama_index_tool_says_its_name_and_result_in_its_output() -> None:
+    output: dict[str, Any] = {
+        "blocks": [{"block_type": "text", "text": RESULT}],
+        "tool_name": "get_weather",
+        "raw_input": {"args": [], "kwargs": ARGUMENTS},
+        "raw_output": RESULT,
+        "is_error": False,
+    }
+    traceloop = {
+        "traceloop.span.kind": "tool",
+        "traceloop.entity.name": "FunctionTool",
+        "traceloop.entity.input": dump({"kwargs": ARGUMENTS}),
+        "traceloop.entity.output": dump(output),
+    }
+    openinference = {
+        "openinference.span.kind": "TOOL",
+        "tool.name": "get_weather",
+        "input.value": dump({"kwargs": ARGUMENTS}),
+        "output.value": dump(output),
+    }
+    for attributes in (traceloop, openinference):
+        tool = Made(id=2, parent=1, name="FunctionTool.tool", attributes=attributes)
+
+        call = one_call(trace_of(Made(id=1), tool))
+
+        assert (call.name, call.arguments, call.result) == ("get_weather", ARGUMENTS, RESULT)
+
+
 def test_a_haystack_pipeline_under_openinference() -> None:
     said = {"openinference.span.kind": "LLM", "llm.model_name": "gpt-4o"}
     messages = "llm.input_messages"
