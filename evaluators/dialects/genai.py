@@ -37,6 +37,12 @@ _KINDS: dict[str, Kind] = {
     "invoke_model": "llm",
     "converse": "llm",
     "converse_stream": "llm",
+    "acompletion": "llm",  # litellm names the call's type
+    "atext_completion": "llm",
+    "aresponses": "llm",
+    "anthropic_messages": "llm",
+    "agenerate_content": "llm",
+    "process_thread_run": "llm",  # Azure AI agents: the whole run, with its messages as events
     "execute_tool": "tool",
     "tool": "tool",
     "tool_call": "tool",
@@ -57,6 +63,8 @@ _INPUT = Among(
     "gen_ai.prompt",
     "gen_ai.input",
     "input.messages",
+    "mastra.agent_run.input",
+    "mastra.workflow_run.input",
 )
 _OUTPUT = Among(
     "gen_ai.output.messages",
@@ -64,6 +72,8 @@ _OUTPUT = Among(
     "gen_ai.completion",
     "gen_ai.output",
     "output.messages",
+    "mastra.agent_run.output",
+    "mastra.workflow_run.output",
 )
 _DEFINITIONS = Among(
     "gen_ai.tool.definitions",

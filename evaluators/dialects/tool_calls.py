@@ -10,6 +10,7 @@ import msgspec
 from evaluators.dialects.agents import Agents
 from evaluators.dialects.errors import error_of
 from evaluators.dialects.facts import Facts
+from evaluators.dialects.kernel import function_name, speaks_kernel
 from evaluators.dialects.limits import cap, cap_json
 from evaluators.dialects.model_calls import Exchange
 from evaluators.dialects.parts import Call, Message, Result
@@ -46,7 +47,11 @@ def find_tool_calls(
 ) -> tuple[ToolCall, ...]:
     """Every call in order of start; one only seen in messages stands at the end of the model call that asked for it."""
     calls = _from_spans(tree, agents)
-    _add_requested(calls, exchanges, agents)
+    kernel = speaks_kernel(tree.order)
+    if kernel:
+        for call in calls:
+            call.name = function_name(call.name)
+    _add_requested(calls, exchanges, agents, kernel=kernel)
     _add_results(calls, exchanges)
     _add_hand_written(calls, tree)
     kept = [c for c in calls if c.name not in PSEUDO and not _is_handoff(c, agents)]
@@ -126,7 +131,9 @@ def _same_call_around(tree: Tree, facts: Facts, found: dict[str, _Found]) -> _Fo
 # --- messages --------------------------------------------------------------------------------------------------------
 
 
-def _add_requested(calls: list[_Found], exchanges: Sequence[Exchange], agents: Agents) -> None:
+def _add_requested(
+    calls: list[_Found], exchanges: Sequence[Exchange], agents: Agents, *, kernel: bool
+) -> None:
     """Join the calls that models asked for: by id, then by name and arguments, then by name, each in order of time."""
     seen: set[str] = set()
     pending: list[tuple[Call, Exchange]] = []
@@ -135,7 +142,8 @@ def _add_requested(calls: list[_Found], exchanges: Sequence[Exchange], agents: A
             if call.id in seen:
                 continue
             seen.add(call.id)
-        pending.append((call, exchange))
+        named = msgspec.structs.replace(call, name=function_name(call.name)) if kernel else call
+        pending.append((named, exchange))
     pending = _without_known_ids(calls, pending)
     for matches in (_by_arguments, _by_name):
         pending = [(c, e) for c, e in pending if not _join(calls, c, e, matches)]

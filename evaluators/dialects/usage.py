@@ -175,7 +175,9 @@ def read_genai_tokens(attributes: Mapping[str, JSON]) -> Tokens:
     if provider not in ("anthropic", "Anthropic"):
         return tokens
     beside = (tokens.cached or 0) + (_first(attributes, ask(attributes, _CACHE_WRITES)) or 0)
-    return replace(tokens, input=max(0, tokens.input - beside))
+    if beside > tokens.input:  # it was never in there: the API's own figure, passed on as it came
+        return tokens
+    return replace(tokens, input=tokens.input - beside)
 
 
 def _first(attributes: Mapping[str, JSON], keys: Iterable[str]) -> int | None:

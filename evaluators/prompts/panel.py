@@ -264,7 +264,9 @@ def _is_unreadable(missing: object) -> bool:
 
 
 def _key(name: str) -> str:
-    return "".join(char if char.isalnum() or char == "_" else "_" for char in name)
+    # A name of ours has no double underscore, so a third party's `package/name` cannot meet one.
+    told = name.replace("/", "__")
+    return "".join(char if char.isalnum() or char == "_" else "_" for char in told)
 
 
 def _told(extraction: Extraction) -> str:

@@ -35,12 +35,13 @@ class Stage:
 
 
 B64 = Load(batch=64, passes=4)
-B512 = Load(batch=512, passes=6)
+MANY64 = Load(batch=64, passes=12)
+B512 = Load(batch=512, passes=12)
 B1 = Load(batch=1, passes=1)
 GZIP = Load(batch=64, passes=3, options=("--gzip",))
 
 DURABLE = (
-    Stage(label="durable, batch 64", load=B64, settings=(RECEIVE,), mark=3.0),
+    Stage(label="durable, batch 64", load=MANY64, settings=(RECEIVE,), mark=3.0),
     Stage(label="durable, batch 512", load=B512, settings=(RECEIVE,), mark=4.0),
     Stage(label="durable, batch 1", load=B1, settings=(RECEIVE,), mark=1.5),
     Stage(label="durable, batch 64, gzip", load=GZIP, settings=(RECEIVE,), mark=1.5),

@@ -91,6 +91,11 @@ class Service:
         os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait(10)
 
+    def wait(self, timeout: float) -> int:
+        """Until it has ended by itself; the exit code."""
+        assert self._process is not None
+        return self._process.wait(timeout)
+
     def stop(self, timeout: float = 30.0) -> int:
         """SIGTERM; the exit code."""
         assert self._process is not None

@@ -55,7 +55,7 @@ async def test_garbage_is_never_a_number(text: str, calls: Calls) -> None:
     assert {outcome.state for outcome in verdict.outcomes} == {"failed"}
     assert {outcome.error.type for outcome in verdict.outcomes if outcome.error} == {"parse_error"}
     assert all(outcome.score is None for outcome in verdict.outcomes)
-    assert len(asked.asked) <= MAX_FAULTS  # with three attempts each: at most 12 requests
+    assert len(asked.asked) <= 4  # with three attempts each: at most 12 requests
 
 
 @pytest.mark.parametrize("calls", ["shared", "separate"])
@@ -234,7 +234,7 @@ async def test_many_own_models_that_all_fail_are_bounded() -> None:
 
     verdict = await judge(TRACE, asked, due)
 
-    assert len(asked.asked) == MAX_FAULTS
+    assert len(asked.asked) == MAX_FAULTS == 4
     assert {outcome.state for outcome in verdict.outcomes} == {"failed"}
 
 
