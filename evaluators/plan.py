@@ -110,7 +110,7 @@ def needs_history(plan: Plan) -> int:
     return WINDOW if any("history" in each.spec.needs for each in plan.trace) else 0
 
 
-_KEYS: Mapping[Need, str] = {"judge": "judge.model", "embedder": "embedder.kind"}
+_KEYS: Mapping[str, str] = {"judge": "judge.model", "embedder": "embedder.kind"}
 """The setting that gives what an evaluator needs, where it has another name."""
 
 

@@ -354,7 +354,7 @@ async def test_waiting_calls_share_a_transaction(
 
     def counted(
         self: disk_writer.DiskWriter, calls: list[disk_writer.Call]
-    ) -> tuple[list[disk_writer.Answer], frozenset[str]]:
+    ) -> tuple[list[disk_writer.Answer], list[disk_writer.Grown]]:
         transactions.append(len(calls))
         return transact(self, calls)
 
