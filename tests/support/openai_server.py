@@ -167,8 +167,7 @@ def filled(schema: dict[str, Any], number: Any, root: dict[str, Any] | None = No
     if "enum" in schema:
         return schema["enum"][0]
     kinds: Any = schema.get("type")
-    first: Any = kinds[0] if isinstance(kinds, list) else kinds
-    kind = str(first)
+    kind = str(cast(list[Any], kinds)[0] if isinstance(kinds, list) else kinds)
     if kind == "object":
         fields = schema.get("properties", {})
         return {name: filled(each, number, root) for name, each in fields.items()}
