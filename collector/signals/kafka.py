@@ -11,9 +11,9 @@ from aiokafka.errors import KafkaError, MessageSizeTooLargeError, RecordListTooL
 
 from collector import config
 from collector.errors import Retryable
+from collector.kafka_chatter import limit_aiokafka_log
+from collector.kafka_client import abandon, client_settings, stop_within
 from collector.log.port import Position, Record
-from collector.signals.kafka_log import limit_aiokafka_log
-from collector.signals.kafka_producer import abandon, client_settings, stop_within
 from collector.signals.sink import INTERNAL, Refused
 
 logger = logging.getLogger(__name__)

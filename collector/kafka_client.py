@@ -1,4 +1,4 @@
-"""aiokafka's producer in bounded time: its settings, its stop, and how to give it up."""
+"""aiokafka in bounded time: a client's settings, how to stop one, and how to give it up."""
 
 from __future__ import annotations
 
@@ -24,8 +24,10 @@ class ClientSettings(TypedDict):
     sasl_plain_password: str | None
 
 
-def client_settings(bootstrap_servers: str, security: KafkaSecurity) -> ClientSettings:
-    """The settings of a client for these servers.
+def client_settings(
+    bootstrap_servers: str, security: KafkaSecurity, *, section: str = "sinks.kafka"
+) -> ClientSettings:
+    """The settings of a client for these servers; `section` is where the user wrote them.
 
     Raises:
         ConfigError: a server is not host:port, or a certificate cannot be read.
@@ -34,20 +36,20 @@ def client_settings(bootstrap_servers: str, security: KafkaSecurity) -> ClientSe
         host, _, port = server.strip().rpartition(":")
         if not host or not port.isdigit():
             raise ConfigError(
-                f'sinks.kafka.bootstrap_servers: expected "a:9092,b:9092", got "{bootstrap_servers}"'
+                f'{section}.bootstrap_servers: expected "a:9092,b:9092", got "{bootstrap_servers}"'
             )
     password = security.password
     return ClientSettings(
         bootstrap_servers=bootstrap_servers,
         security_protocol=security.protocol,
-        ssl_context=_ssl_context(security),
+        ssl_context=_ssl_context(security, section),
         sasl_mechanism=security.sasl_mechanism or "PLAIN",
         sasl_plain_username=security.username,
         sasl_plain_password=None if password is None else password.get_secret_value(),
     )
 
 
-def _ssl_context(security: KafkaSecurity) -> ssl.SSLContext | None:
+def _ssl_context(security: KafkaSecurity, section: str) -> ssl.SSLContext | None:
     if "SSL" not in security.protocol.split("_"):
         return None
     try:
@@ -55,14 +57,14 @@ def _ssl_context(security: KafkaSecurity) -> ssl.SSLContext | None:
         if security.cert_file is not None:
             context.load_cert_chain(security.cert_file, security.key_file)
     except OSError as error:
-        raise ConfigError(f"sinks.kafka.security: a certificate cannot be read: {error}") from error
+        raise ConfigError(f"{section}.security: a certificate cannot be read: {error}") from error
     return context
 
 
 async def stop_within(producer: AIOKafkaProducer, seconds: float) -> None:
     """Flush and stop; give the producer up when that takes longer."""
     stop = asyncio.create_task(producer.stop())
-    if not await _ended(stop, seconds / 2):
+    if not await ended(stop, seconds / 2):
         await _give_up(producer, stop, seconds / 2)
 
 
@@ -79,13 +81,13 @@ async def _give_up(producer: AIOKafkaProducer, stop: asyncio.Task[None], seconds
     if sender is not None:
         sender.cancel()
     # Requests in flight end when their connection does, and the stop with them.
-    await _ended(asyncio.create_task(producer.client.close()), seconds / 2)
-    if not await _ended(stop, seconds / 2):
+    await ended(asyncio.create_task(producer.client.close()), seconds / 2)
+    if not await ended(stop, seconds / 2):
         stop.cancel()
-        await _ended(stop, 1.0)
+        await ended(stop, 1.0)
 
 
-async def _ended(task: asyncio.Task[None], seconds: float) -> bool:
+async def ended(task: asyncio.Task[None], seconds: float) -> bool:
     """Whether the task ended in time.
 
     In a task of its own an aiokafka stop does no harm when it ends in a `CancelledError` that nobody asked for.
