@@ -15,7 +15,7 @@ from collector.log.commits import Committed
 from collector.log.kafka_link import CLOCKS_DIFFER, Link
 from collector.log.kafka_lookup import Lookup
 from collector.log.kafka_member import Member
-from collector.log.kafka_records import record_of
+from collector.log.kafka_records import is_fence, record_of
 from collector.log.port import Assigned, Batch, Commit, Record
 
 Fence = Callable[[str, str, Sequence[int]], Awaitable[None]]
@@ -283,7 +283,9 @@ class KafkaReader:
                 oldest = (await self._lookup.beginnings(self.topic, [partition]))[partition]
                 if oldest > wanted:
                     lost[partition] = self._count_gap(partition, wanted, oldest)
-            records += [self._in_time(record_of(self.topic, raw)) for raw in raws]
+            records += [
+                self._in_time(record_of(self.topic, raw)) for raw in raws if not is_fence(self.topic, raw)
+            ]
             self._next[partition] = raws[-1].offset + 1
         return records, lost
 

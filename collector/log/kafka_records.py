@@ -35,6 +35,11 @@ def fence(topic: str, partition: int, owner: bytes) -> New:
     return New(topic=topic, key=FENCE_KEY, value=owner, partition=partition)
 
 
+def is_fence(topic: str, raw: ConsumerRecord) -> bool:
+    """Not a record of anybody's."""
+    return topic in GUARDED and raw.key == FENCE_KEY
+
+
 def signed(new: New, owner: bytes) -> Headers:
     """The headers to write: on a state topic they name the owner."""
     return (*new.headers, (OWNER, owner)) if new.topic in GUARDED else new.headers
@@ -64,7 +69,7 @@ class Fenced:
         for raw in raws:
             if self._topic not in GUARDED:
                 yield record_of(self._topic, raw)
-            elif raw.key == FENCE_KEY:
+            elif is_fence(self._topic, raw):
                 self._owner = raw.value
             elif self._counts(raw):
                 yield record_of(self._topic, raw)

@@ -33,6 +33,8 @@ class Service:
             f"workers={workers}",
             *settings,
         ]
+        receives = all("receive" in each for each in settings if each.startswith("roles="))
+        self._served = {"gRPC", "HTTP", "page"} if receives else {"page"}
         self._process: subprocess.Popen[bytes] | None = None
         self.output = data.parent / f"{data.name}.log"
         self.grpc = self.http = self.admin = ""
@@ -58,17 +60,19 @@ class Service:
                 output.seek(offset)
                 text = output.read().decode(errors="replace")
             found = dict(READY.findall(text))
-            if {"gRPC", "HTTP", "page"} <= found.keys():
-                self.grpc, self.http, self.admin = (
-                    found["gRPC"],
-                    found["HTTP"],
-                    found["page"].rstrip("/"),
-                )
+            if self._served <= found.keys():
+                self.grpc, self.http = found.get("gRPC", ""), found.get("HTTP", "")
+                self.admin = found["page"].rstrip("/")
                 return self
             if self._process.poll() is not None:
                 break
             time.sleep(0.05)
         raise AssertionError(f"not ready: {self.output.read_text(errors='replace')[-4000:]}")
+
+    @property
+    def is_running(self) -> bool:
+        """Started and not ended."""
+        return self._process is not None and self._process.poll() is None
 
     @property
     def pid(self) -> int:
@@ -81,6 +85,14 @@ class Service:
         assert self._process is not None
         os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait(10)
+
+    def pause(self) -> None:
+        """SIGSTOP, workers included: the machine hangs, or a virtual one is moved."""
+        os.killpg(self.pid, signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """SIGCONT."""
+        os.killpg(self.pid, signal.SIGCONT)
 
     def stop(self, timeout: float = 30.0) -> int:
         """SIGTERM; the exit code."""
