@@ -15,7 +15,6 @@ from collections import deque
 from collections.abc import Sequence
 
 import msgspec
-from evaluators.run import Plan
 
 from collector import planning
 from collector.child import Child
@@ -25,6 +24,7 @@ from collector.jobs import Job, bare_trace, encode_job
 from collector.pool import ReadJob, ScoreJob
 from collector.telemetry import Telemetry
 from evaluators.model import Outcome, Trace
+from evaluators.run import Plan
 
 log = logging.getLogger(__name__)
 

@@ -104,11 +104,19 @@ async def greet(client: ClientSettings) -> None:
         OSError: Likewise.
     """
     failed: Exception = OSError("no server is named")
-    rest = {key: value for key, value in client.items() if key != "bootstrap_servers"}
     for server in client["bootstrap_servers"].split(","):
         host, _, port = server.strip().rpartition(":")
         try:
-            connection = await create_conn(host, int(port), request_timeout_ms=5000, **rest)
+            connection = await create_conn(
+                host,
+                int(port),
+                request_timeout_ms=5000,
+                security_protocol=client["security_protocol"],
+                ssl_context=client["ssl_context"],
+                sasl_mechanism=client["sasl_mechanism"],
+                sasl_plain_username=client["sasl_plain_username"],
+                sasl_plain_password=client["sasl_plain_password"],
+            )
         except _REFUSED:
             raise
         except (KafkaError, OSError) as error:

@@ -1,4 +1,4 @@
-"""What every part of the Kafka log shares: how to reach the cluster, what things are called, what the topics are like."""
+"""What every part of the Kafka log shares: the way to the cluster, the names in it, what its topics are like."""
 
 from __future__ import annotations
 

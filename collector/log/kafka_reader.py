@@ -234,16 +234,17 @@ class KafkaReader:
         if not member.owned:
             await self._wait(member, timeout)
             return self._quiet(member)
-        if self._fetching is None:
+        fetching = self._fetching
+        if fetching is None:
             wait = max(1, int(timeout * 1000))
-            self._fetching = asyncio.create_task(
+            fetching = asyncio.create_task(
                 _fetched(member.consumer.getmany(timeout_ms=wait, max_records=max_records))
             )
-        # Kept across polls: a cancelled poll loses nothing.
-        await self._wait(member, timeout + 1.0, self._fetching)
-        if not self._open or member.untold or self._fetching is None or not self._fetching.done():
+            self._fetching = fetching  # kept across polls: a cancelled poll loses nothing
+        await self._wait(member, timeout + 1.0, fetching)
+        if not self._open or member.untold or fetching is not self._fetching or not fetching.done():
             return self._quiet(member)
-        fetching, self._fetching = self._fetching, None
+        self._fetching = None
         records, lost = await self._taken(member, fetching.result())
         return Batch(records=records, ends=self._ends(member), lost=lost)
 
@@ -284,7 +285,9 @@ class KafkaReader:
                 if oldest > wanted:
                     lost[partition] = self._count_gap(partition, wanted, oldest)
             records += [
-                self._in_time(record_of(self.topic, raw)) for raw in raws if not is_fence(self.topic, raw)
+                self._in_time(record_of(self.topic, raw))
+                for raw in raws
+                if not is_fence(self.topic, raw)
             ]
             self._next[partition] = raws[-1].offset + 1
         return records, lost

@@ -59,8 +59,8 @@ async def ensure(client: ClientSettings, kafka: config.KafkaLog) -> Topics:
         missing = [topic for topic in TOPICS if f"{kafka.topic_prefix}{topic}" not in present]
         if missing:
             await _create(admin, kafka, missing)
-        while (topics := await _described(admin, kafka)) is None:
-            await asyncio.sleep(0.1)  # created, but without leaders yet
+        while (topics := await _described(admin, kafka)) is None:  # noqa: ASYNC110 - leaders come
+            await asyncio.sleep(0.1)
         return topics
     finally:
         await admin.close()

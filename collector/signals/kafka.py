@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from aiokafka import AIOKafkaProducer
 from aiokafka.errors import KafkaError, MessageSizeTooLargeError, RecordListTooLargeError
+from aiokafka.structs import RecordMetadata
 
 from collector import config
 from collector.errors import Retryable
@@ -46,7 +47,7 @@ class KafkaSink:
         self._starting: asyncio.Task[None] | None = None
         self._topic_seen = False
         self._progress = 0.0
-        self._in_flight: dict[Position, asyncio.Future[object]] = {}
+        self._in_flight: dict[Position, asyncio.Future[RecordMetadata]] = {}
         self._acked: set[Position] = set()
         self._suspects: set[Position] = set()
         """Of a batch that was too large: tried one by one."""

@@ -80,9 +80,7 @@ def test_members_that_come_go_die_and_wake_up_change_nothing(tmp_path: Path, kaf
             assert others[1].stop() == 0
 
         send(sent, lambda: receiver.grpc, during=happens, pause=24 / len(sent))
-        publisher.wait_for(
-            "every trace scored", lambda: settled(publisher, expected, [first]), 120
-        )
+        publisher.wait_for("every trace scored", lambda: settled(publisher, expected, [first]), 120)
         check(publisher, whole, "rebalances", len(sent), len(expected))
         assert lag([first, publisher]) == 0
         assert first.stop() == 0

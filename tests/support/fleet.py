@@ -114,7 +114,9 @@ def lag(services: Sequence[Service]) -> float:
     )
 
 
-def settled(publisher: Service, expected: Sequence[agents.Turn], workers: Sequence[Service]) -> bool:
+def settled(
+    publisher: Service, expected: Sequence[agents.Turn], workers: Sequence[Service]
+) -> bool:
     """Whether every trace is scored and delivered, and every group has caught up."""
     traces = {key[2] for key in latest(publisher.signals()) if key[1] == "trace"}
     if not {agents.trace_id(turn).hex() for turn in expected} <= traces:
