@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from typing import TypedDict
+from collections.abc import Coroutine
+from typing import Any, TypedDict, TypeVar
 
 from aiokafka import AIOKafkaProducer
 from aiokafka.errors import ProducerClosed
 
 from collector.config import KafkaSecurity
 from collector.errors import ConfigError
+
+_T = TypeVar("_T")
 
 
 class ClientSettings(TypedDict):
@@ -85,6 +88,25 @@ async def _give_up(producer: AIOKafkaProducer, stop: asyncio.Task[None], seconds
     if not await ended(stop, seconds / 2):
         stop.cancel()
         await ended(stop, 1.0)
+
+
+async def within(seconds: float, work: Coroutine[Any, Any, _T]) -> _T:
+    """The result of something aiokafka does, in time. A cancellation alone would not do: it swallows some.
+
+    Raises:
+        TimeoutError: it was given up; it may still happen.
+    """
+    task = asyncio.create_task(work)
+    try:
+        await asyncio.wait([task], timeout=seconds)
+    finally:
+        if not task.done():
+            task.cancel()
+    if not task.done():
+        await asyncio.wait([task], timeout=1.0)
+    if not task.done() or task.cancelled():
+        raise TimeoutError
+    return task.result()
 
 
 async def ended(task: asyncio.Task[None], seconds: float) -> bool:

@@ -20,7 +20,7 @@ from collector import config
 from collector.clock import Clock
 from collector.errors import LogUnavailable
 from collector.kafka_chatter import limit_aiokafka_log
-from collector.kafka_client import client_settings, ended
+from collector.kafka_client import client_settings, ended, within
 from collector.log.kafka_connect import Connecting
 from collector.log.kafka_link import Link
 from collector.log.kafka_lookup import Lookup
@@ -225,10 +225,7 @@ class KafkaLog:
             **self._link.client, group_id=self._link.group(group), enable_auto_commit=False
         )
         try:
-            async with asyncio.timeout(self._link.deadline):
-                await consumer.start()
-                consumer.assign(list(offsets))
-                await consumer.commit(offsets)
+            await within(self._link.deadline, _commit_by(consumer, offsets))
         except TimeoutError as error:
             raise LogUnavailable(f"Kafka did not store the commit of `{group}` in time") from error
         except KafkaError as error:
@@ -268,3 +265,11 @@ class KafkaLog:
             if following <= offset:
                 return
             offset = following
+
+
+async def _commit_by(
+    consumer: AIOKafkaConsumer, offsets: dict[TopicPartition, OffsetAndMetadata]
+) -> None:
+    await consumer.start()
+    consumer.assign(list(offsets))
+    await consumer.commit(offsets)

@@ -17,12 +17,12 @@ from aiokafka.errors import (
 )
 
 from collector.errors import ConfigError, LogUnavailable
-from collector.kafka_client import ClientSettings, ended
+from collector.kafka_client import ClientSettings, ended, within
 from collector.log.kafka_link import Link
 from collector.log.kafka_topics import ensure
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.2, 5.0
-_REFUSED = (
+REFUSED = (
     AuthenticationFailedError,
     SaslAuthenticationFailed,
     UnsupportedSaslMechanismError,
@@ -74,13 +74,15 @@ class Connecting:
             _log.info("Kafka at %s answers", self._link.settings.bootstrap_servers)
             return
 
+    async def _reach(self) -> None:
+        await greet(self._link.client)
+        self._link.topics = await ensure(self._link.client, self._link.settings)
+
     async def _try(self) -> None:
         link = self._link
         try:
-            async with asyncio.timeout(link.deadline):
-                await greet(link.client)
-                link.topics = await ensure(link.client, link.settings)
-        except _REFUSED as error:
+            await within(link.deadline, self._reach())
+        except REFUSED as error:
             raise ConfigError(refusal(link.settings.bootstrap_servers, error)) from error
         except TimeoutError as error:
             raise LogUnavailable(f"no answer within {link.deadline:g} s") from error
@@ -117,7 +119,7 @@ async def greet(client: ClientSettings) -> None:
                 sasl_plain_username=client["sasl_plain_username"],
                 sasl_plain_password=client["sasl_plain_password"],
             )
-        except _REFUSED:
+        except REFUSED:
             raise
         except (KafkaError, OSError) as error:
             failed = error

@@ -14,7 +14,7 @@ from aiokafka.record.memory_records import MemoryRecords
 from aiokafka.structs import ConsumerRecord, TopicPartition
 
 from collector.errors import LogUnavailable
-from collector.kafka_client import ended
+from collector.kafka_client import ended, within
 from collector.log.kafka_link import Link
 from collector.log.port import TOPICS
 
@@ -64,14 +64,16 @@ class Lookup:
     async def _ask(self, question: Callable[[AIOKafkaConsumer], Awaitable[_T]]) -> _T:
         self._link.reached()
         try:
-            async with asyncio.timeout(self._link.deadline):
-                return await question(await self._started())
+            return await within(self._link.deadline, self._answer(question))
         except OffsetOutOfRangeError:
             raise
         except TimeoutError as error:
             raise LogUnavailable("Kafka did not answer in time") from error
         except (KafkaError, OSError) as error:
             raise LogUnavailable(f"Kafka: {error!r}") from error
+
+    async def _answer(self, question: Callable[[AIOKafkaConsumer], Awaitable[_T]]) -> _T:
+        return await question(await self._started())
 
     async def _started(self) -> AIOKafkaConsumer:
         async with self._lock:

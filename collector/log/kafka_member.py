@@ -20,7 +20,7 @@ from aiokafka.protocol.fetch import FetchRequest
 from aiokafka.structs import OffsetAndMetadata, TopicPartition
 
 from collector.errors import LogUnavailable
-from collector.kafka_client import ended
+from collector.kafka_client import ended, within
 from collector.log.commits import Committed
 from collector.log.kafka_link import Link
 from collector.log.port import Commit
@@ -151,22 +151,15 @@ class Member(ConsumerRebalanceListener):
             self.committed |= stored
 
     async def _store(self, offsets: dict[TopicPartition, OffsetAndMetadata]) -> bool:
-        task = asyncio.create_task(self.consumer.commit(offsets))
         try:
-            await asyncio.wait([task], timeout=self._link.deadline)
-        finally:
-            task.cancel()
-        await asyncio.wait([task], timeout=1.0)
-        if not task.done() or task.cancelled():
-            raise LogUnavailable(f"Kafka did not store the commit of `{self._group}` in time")
-        error = task.exception()
-        if isinstance(error, CommitFailedError | IllegalStateError):
+            await within(self._link.deadline, self.consumer.commit(offsets))
+        except TimeoutError as error:
+            raise LogUnavailable(f"Kafka did not store a commit of `{self._group}`") from error
+        except (CommitFailedError, IllegalStateError):
             _log.info("A commit of `%s` came after a rebalance and does not count", self._group)
             return False
-        if isinstance(error, KafkaError):
+        except KafkaError as error:
             raise LogUnavailable(f"Kafka: {error!r}") from error
-        if error is not None:
-            raise error
         return True
 
     # --- how far the log goes ------------------------------------------------------------------------------------

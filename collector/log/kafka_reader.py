@@ -11,6 +11,7 @@ from aiokafka.errors import KafkaError
 from aiokafka.structs import ConsumerRecord, TopicPartition
 
 from collector.errors import LogUnavailable
+from collector.kafka_client import within
 from collector.log.commits import Committed
 from collector.log.kafka_link import CLOCKS_DIFFER, Link
 from collector.log.kafka_lookup import Lookup
@@ -199,8 +200,7 @@ class KafkaReader:
             return [], {}, {}
         await self._fence(self.group, self.topic, order)
         try:
-            async with asyncio.timeout(self._link.deadline):
-                member.committed = await member.read_commits(order)
+            member.committed = await within(self._link.deadline, member.read_commits(order))
         except TimeoutError as error:
             raise LogUnavailable("Kafka did not say where the group stands in time") from error
         oldest = await self._lookup.beginnings(self.topic, order)

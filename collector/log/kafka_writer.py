@@ -17,7 +17,7 @@ from aiokafka.errors import KafkaError, MessageSizeTooLargeError, RecordListTooL
 from aiokafka.structs import RecordMetadata
 
 from collector.errors import LogUnavailable, RecordTooLarge
-from collector.kafka_client import abandon, stop_within
+from collector.kafka_client import abandon, stop_within, within
 from collector.log.kafka_link import LARGEST, Link, Topics
 from collector.log.kafka_records import signed
 from collector.log.keys import partition_of
@@ -60,9 +60,7 @@ class Writer:
         call = _Call(records, self._link.reached(), self._link.owner)
         self._refuse_while_stuck(records)
         try:
-            async with asyncio.timeout(self._link.deadline):
-                for wave in call.waves():
-                    await self._write(call, wave)
+            await within(self._link.deadline, self._append(call))
         except TimeoutError as error:
             await self._renew_if_stuck()
             raise LogUnavailable(
@@ -91,6 +89,10 @@ class Writer:
         self._forget()
 
     # --- one call ------------------------------------------------------------------------------------------------
+
+    async def _append(self, call: _Call) -> None:
+        for wave in call.waves():
+            await self._write(call, wave)
 
     async def _write(self, call: _Call, wave: Sequence[int]) -> None:
         producer = await self._started()
