@@ -1,6 +1,7 @@
 """One process: the rooms of its roles, wired. The only module that knows them all.
 
     receiver --spans--> assembly --traces--> scoring --signals--> sinks, prometheus, api
+            --requests as they came--> forward
 
 Started from the end of the walk and stopped from its beginning, so that each room hands over what it holds.
 """
@@ -22,6 +23,7 @@ from collector.api.server import AdminServer
 from collector.clock import Clock, wall
 from collector.commands.evaluators import listed
 from collector.config import Config
+from collector.forward import Forwarder, forwarder
 from collector.health import Health
 from collector.jobs import Bench
 from collector.log import Log
@@ -46,6 +48,8 @@ from evaluators.registry import Registry
 log = logging.getLogger(__name__)
 
 RECEIVER_GRACE = 5.0
+GC_THRESHOLDS = 20_000, 20, 50
+"""Records are trees: at Python's 700 new objects a collection walks each of them several times over."""
 MEMORY_LOG = 512 << 20
 
 
@@ -73,6 +77,7 @@ class App:
         self._telemetry = Telemetry()
         self._telemetry.build.info({"version": version()})
         self._health = Health(self._telemetry.event_loop_lag)
+        self._forward = self._forwarder()
 
     async def run(self, stopping: asyncio.Event, ready: Callable[[Endpoints], None]) -> None:
         """Serve until `stopping` is set; `ready` is called once everything is bound."""
@@ -118,8 +123,11 @@ class App:
             stages.start(
                 "assemble", assembler(self._config, trace_log, workers, self._telemetry).run
             )
+        if self._forward is not None:
+            stages.start("forward", self._forward.run)
         if receiver is not None:
             await receiver.start()
+        gc.set_threshold(*GC_THRESHOLDS)
         gc.freeze()  # what lives as long as the process need not be looked at again
         self._health.started = True
         ready(self._endpoints(admin, receiver))
@@ -146,10 +154,12 @@ class App:
         """From the beginning of the walk; a durable log keeps what is open, a memory log must hand it over."""
         log.info("stopping")
         self._health.stopping = True
+        if isinstance(trace_log, KafkaLog):
+            trace_log.hasten()
         drains = self._config.drain_on_stop or self._config.log.kind == "memory"
         if receiver is not None:
             await receiver.stop(RECEIVER_GRACE)
-        await stages.stop("assemble")
+        await stages.stop("assemble", "forward")
         if drains and "assemble" in self._config.roles:
             await assembler(self._config, trace_log, workers, self._telemetry).drain("shutdown")
         await stages.stop("score")
@@ -171,7 +181,14 @@ class App:
             max_span=self._config.windows.trace.max_bytes,
             telemetry=self._telemetry,
             clock=self._clock,
+            forward=self._forward,
         )
+
+    def _forwarder(self) -> Forwarder | None:
+        target = self._config.forward
+        if target is None or "receive" not in self._config.roles:
+            return None
+        return forwarder(target, telemetry=self._telemetry, clock=self._clock)
 
     def _workers(self) -> Workers:
         config = self._config
@@ -216,10 +233,14 @@ class App:
     def _evaluators(self) -> Sequence[Mapping[str, Any]]:
         return listed(self._registry)
 
-    def _objective(self, evaluator: str) -> float:
+    def _objective(self, evaluator: str) -> float | None:
+        """The user's, else the common one; a local embedder's similarity has no scale to hold an agent to."""
         chosen = self._config.evaluators.get(evaluator)
-        objective = None if chosen is None else chosen.objective
-        return self._config.slo.objective if objective is None else objective
+        if chosen is not None and chosen.objective is not None:
+            return chosen.objective
+        if evaluator == "coherence" and self._config.embedder.kind == "wordllama":
+            return None
+        return self._config.slo.objective
 
     def _endpoints(self, admin: AdminServer, receiver: Receiver | None) -> Endpoints:
         config = self._config

@@ -10,7 +10,7 @@ import sys
 from types import TracebackType
 from typing import Self
 
-_LENGTH = struct.Struct(">I")
+LENGTH = struct.Struct(">I")
 _END_TIMEOUT = 3.0
 
 
@@ -68,11 +68,15 @@ class Child:
 
     def send(self, payload: bytes) -> None:
         """One frame, buffered: the caller bounds what is unanswered."""
-        self._writer.write(_LENGTH.pack(len(payload)) + payload)
+        self.send_frame(LENGTH.pack(len(payload)) + payload)
+
+    def send_frame(self, frame: bytes | bytearray) -> None:
+        """A payload that has its length before it already; not to be changed any more."""
+        self._writer.write(frame)
 
     async def receive(self) -> bytes:
         """The next frame."""
-        (length,) = _LENGTH.unpack(await self._reader.readexactly(4))
+        (length,) = LENGTH.unpack(await self._reader.readexactly(4))
         return await self._reader.readexactly(length)
 
     def _kill(self) -> None:

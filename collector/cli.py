@@ -16,6 +16,7 @@ import typer
 
 from collector.errors import ConfigError
 from collector.version import version
+from evaluators.errors import EvaluatorError
 
 COMMANDS: Mapping[str, str] = {
     "run": "The service. Without configuration: everything on loopback, data in ./spanwise-data.",
@@ -24,6 +25,7 @@ COMMANDS: Mapping[str, str] = {
     "inspect": "What Spanwise understood of recorded traces, before any score.",
     "evaluators": "List every evaluator: what it needs and what can be set.",
     "validate": "Check the configuration; one line per bad field.",
+    "doctor": "Which evaluators cannot run on what has arrived, why, and what to set.",
     "config": "Print the effective configuration, or its JSON Schema.",
 }
 """Name to help, in the order of `--help`. The file is `collector/commands/<name>.py`."""
@@ -32,12 +34,15 @@ COMMANDS: Mapping[str, str] = {
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; the exit code. 1: the input is wrong. 2: the command line is."""
     given = list(sys.argv[1:] if arguments is None else arguments)
+    os.environ.setdefault(
+        "GRPC_ENABLE_FORK_SUPPORT", "0"
+    )  # read when grpc is imported; we spawn, it only complains
     try:
         code = assemble(given)(given, prog_name="spanwise", standalone_mode=False)
         sys.stdout.flush()
     except typer.TyperException as error:
         return _complain(f"spanwise: {_one_line(error.format_message())}", error.exit_code)
-    except ConfigError as error:
+    except (ConfigError, EvaluatorError) as error:
         return _complain(str(error), 1)
     except (typer.Abort, KeyboardInterrupt):
         return 130

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from collector.config import Config, KafkaSecurity
 
@@ -15,6 +16,7 @@ def crosscheck(config: Config) -> list[str]:
         *_roles(config),
         *_kafka(config),
         *_listeners(config),
+        *_forward(config),
         *_files(config),
         *_embedder(config),
     ]
@@ -80,6 +82,25 @@ def _listeners(config: Config) -> Iterator[str]:
 def _overlap(one: str, other: str) -> bool:
     everywhere = {"0.0.0.0", "::", ""}  # noqa: S104 - compared, not bound
     return one == other or bool({one, other} & everywhere)
+
+
+def _forward(config: Config) -> Iterator[str]:
+    """A request forwarded to ourselves would go round for ever."""
+    if config.forward is None or "receive" not in config.roles:
+        return
+    endpoint = config.forward.endpoint
+    parts = urlsplit(endpoint if "://" in endpoint else f"//{endpoint}")
+    try:
+        port = parts.port
+    except ValueError:
+        port = None
+    if parts.hostname is None or port is None:
+        if parts.scheme not in ("http", "https") or parts.hostname is None:
+            yield f'forward.endpoint: expected host:port or a URL, got "{endpoint}"'
+        return
+    ours = (config.receiver.grpc, config.receiver.http)
+    if is_loopback(parts.hostname) and port in {each.port for each in ours}:
+        yield f"forward.endpoint: {endpoint} is this receiver itself; name another backend"
 
 
 def _files(config: Config) -> Iterator[str]:

@@ -79,5 +79,5 @@ def bare_trace(trace_id: bytes, closed: Closed, unread: str) -> Trace:
     )
 
 
-encode_job = msgspec.msgpack.Encoder().encode
+encode_job_into = msgspec.msgpack.Encoder().encode_into
 decode_job = msgspec.msgpack.Decoder(Job).decode

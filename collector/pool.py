@@ -31,10 +31,35 @@ class ScoreJob(msgspec.Struct, frozen=True, kw_only=True, tag="score"):
     only: tuple[str, ...] | None = None
 
 
+class TraceHead(msgspec.Struct, frozen=True, kw_only=True):
+    """The few fields of a `Trace` that assembly looks at."""
+
+    trace_id: str
+    service: str
+    session_id: str
+    session_source: str
+    gaps: tuple[str, ...] = ()
+
+
+class PackedTrace(msgspec.Struct, frozen=True, kw_only=True):
+    """A trace as a worker packed it: written to the log as it is, unless somebody must look inside."""
+
+    head: TraceHead
+    packed: msgspec.Raw
+    """The msgpack of the `Trace`."""
+
+    def unpack(self) -> Trace:
+        """The whole."""
+        return _trace.decode(self.packed)
+
+
+_trace = msgspec.msgpack.Decoder(Trace)
+
+
 class Workers(Protocol):
     """Both answer in the order of the jobs; a job whose worker died twice answers as if it could not be done."""
 
-    async def read(self, jobs: Sequence[ReadJob]) -> Sequence[Trace | None]:
+    async def read(self, jobs: Sequence[ReadJob]) -> Sequence[Trace | PackedTrace | None]:
         """The normalised traces; None for one that can never be read."""
         ...
 

@@ -17,11 +17,11 @@ from collections.abc import Sequence
 import msgspec
 
 from collector import planning
-from collector.child import Child
+from collector.child import LENGTH, Child
 from collector.config import Config
 from collector.errors import SpanwiseError
-from collector.jobs import Job, bare_trace, encode_job
-from collector.pool import ReadJob, ScoreJob
+from collector.jobs import Job, bare_trace, encode_job_into
+from collector.pool import PackedTrace, ReadJob, ScoreJob, TraceHead
 from collector.telemetry import Telemetry
 from evaluators.model import Outcome, Trace
 from evaluators.run import Plan
@@ -33,7 +33,7 @@ START_TIMEOUT = 120.0
 BATCH = 8
 MAX_ATTEMPTS = 2
 MAX_PAUSE = 10.0
-_trace = msgspec.msgpack.Decoder(Trace).decode
+_head = msgspec.msgpack.Decoder(TraceHead).decode
 _outcomes = msgspec.msgpack.Decoder(tuple[Outcome, ...]).decode
 
 
@@ -47,7 +47,7 @@ class _Task:
     __slots__ = ("attempts", "future", "payload")
 
     def __init__(self, job: Job) -> None:
-        self.payload = encode_job(job)
+        self.payload = framed(job)
         self.attempts = 0
         self.future: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
 
@@ -82,11 +82,11 @@ class ProcessWorkers:
             for number in range(self._count)
         ]
 
-    async def read(self, jobs: Sequence[ReadJob]) -> Sequence[Trace | None]:
+    async def read(self, jobs: Sequence[ReadJob]) -> Sequence[Trace | PackedTrace | None]:
         """See the port. A job given up on answers as a trace of which only the id is known."""
         answers = await self._all(jobs)
         return [
-            bare_trace(job.trace_id, job.closed, "worker_died") if each is None else _trace(each)
+            bare_trace(job.trace_id, job.closed, "worker_died") if each is None else _packed(each)
             for job, each in zip(jobs, answers, strict=True)
         ]
 
@@ -113,7 +113,10 @@ class ProcessWorkers:
 
     async def _all(self, jobs: Sequence[Job]) -> list[bytes | None]:
         tasks = [_Task(job) for job in jobs]
-        self._queue.extend(tasks)
+        if jobs and isinstance(jobs[0], ScoreJob):
+            self._queue.extendleft(reversed(tasks))  # what was read is scored before more is read
+        else:
+            self._queue.extend(tasks)
         self._waiting.set()
         return [await _answer(task) for task in tasks]
 
@@ -155,7 +158,7 @@ class ProcessWorkers:
             raise EOFError
         try:
             for task in tasks:
-                child.send(task.payload)
+                child.send_frame(task.payload)
             while left:
                 async with asyncio.timeout(self._timeout):
                     answer = await child.receive()
@@ -177,6 +180,18 @@ class ProcessWorkers:
         else:
             self._queue.appendleft(culprit)
         self._waiting.set()
+
+
+def framed(job: Job) -> bytearray:
+    """The job as one frame: its length, then its bytes, packed in place."""
+    frame = bytearray(LENGTH.size)
+    encode_job_into(job, frame, LENGTH.size)
+    LENGTH.pack_into(frame, 0, len(frame) - LENGTH.size)
+    return frame
+
+
+def _packed(answer: bytes) -> PackedTrace:
+    return PackedTrace(head=_head(answer), packed=msgspec.Raw(answer))
 
 
 async def _answer(task: _Task) -> bytes | None:

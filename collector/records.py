@@ -51,6 +51,16 @@ class TraceRecord(msgspec.Struct, frozen=True, kw_only=True, tag="trace", omit_d
     session_changed: bool = False
 
 
+class PackedTraceRecord(msgspec.Struct, frozen=True, kw_only=True, tag="trace", omit_defaults=True):
+    """A `TraceRecord` to be written whose trace is msgpack already. The bytes are the same."""
+
+    trace: msgspec.Raw
+    spans: tuple[bytes, ...]
+    revision: int
+    seen: float
+    session_changed: bool = False
+
+
 class VerdictRecord(msgspec.Struct, frozen=True, kw_only=True, tag="verdict", omit_defaults=True):
     """What the judge said of a subject; the first one in the log wins."""
 
@@ -116,9 +126,18 @@ class SessionTurn(msgspec.Struct, frozen=True, kw_only=True, tag="turn", omit_de
 
 SessionsTopic = SessionHead | SessionTurn
 
+
+class _Unspanned(msgspec.Struct, frozen=True, kw_only=True, tag="trace"):
+    trace: Trace
+    revision: int
+    seen: float
+    session_changed: bool = False
+
+
 _T = TypeVar("_T")
 _encoder = msgspec.msgpack.Encoder()
 _traces = msgspec.msgpack.Decoder(TracesTopic)
+_unspanned = msgspec.msgpack.Decoder(_Unspanned | VerdictRecord | SessionRecord)
 _sessions = msgspec.msgpack.Decoder(SessionsTopic)
 _mark = msgspec.msgpack.Decoder(Mark)
 
@@ -140,6 +159,24 @@ def decode_traces(value: bytes) -> TracesTopic:
         Undecodable: not one.
     """
     return _decode(_traces, value)
+
+
+def decode_unspanned(value: bytes) -> TracesTopic:
+    """A record of `traces` for who needs no raw spans: they are skipped, not copied.
+
+    Raises:
+        Undecodable: not one.
+    """
+    found = _decode(_unspanned, value)
+    if not isinstance(found, _Unspanned):
+        return found
+    return TraceRecord(
+        trace=found.trace,
+        spans=(),
+        revision=found.revision,
+        seen=found.seen,
+        session_changed=found.session_changed,
+    )
 
 
 def decode_sessions(value: bytes) -> SessionsTopic:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any, cast
 from urllib.parse import quote
 
@@ -15,6 +16,8 @@ from collector.signal import MAX_BYTES, Signal, SignalError
 
 FIRST = "spanwise_first"
 """Internal header: the first final outcome of its (subject, evaluator), which counters count."""
+_FIRST = (FIRST, b"1")
+_CONSTANT = (("content-type", b"application/json"), ("ce_specversion", b"1.0"))
 _encoder = msgspec.json.Encoder()
 _decoder = msgspec.json.Decoder(Signal)
 _TEXTS = (1024, 64)
@@ -50,20 +53,22 @@ def signal_headers(signal: Signal, *, first: bool = False) -> Headers:
     """CloudEvents' headers of the Kafka binding (binary mode), and `traceparent` where a span was scored."""
     trace = signal.scope == "trace"
     subject = f"trace/{signal.trace_id}" if trace else f"session/{signal.session_id}"
-    headers = {
-        "content-type": "application/json",
-        "ce_specversion": "1.0",
-        "ce_id": signal.id,
-        "ce_source": f"/agents/{quote(signal.service, safe='')}",
-        "ce_type": f"spanwise.signal.{signal.scope}.v1",
-        "ce_time": signal.time,
-        "ce_subject": subject,
-    }
+    headers = (
+        *_CONSTANT,
+        ("ce_id", signal.id.encode()),
+        ("ce_source", _source(signal.service)),
+        ("ce_type", b"spanwise.signal.%b.v1" % signal.scope.encode()),
+        ("ce_time", signal.time.encode()),
+        ("ce_subject", subject.encode()),
+    )
     if trace and signal.span_id:
-        headers["traceparent"] = f"00-{signal.trace_id}-{signal.span_id}-01"
-    if first:
-        headers[FIRST] = "1"
-    return tuple((name, value.encode()) for name, value in headers.items())
+        headers += (("traceparent", f"00-{signal.trace_id}-{signal.span_id}-01".encode()),)
+    return (*headers, _FIRST) if first else headers
+
+
+@lru_cache(maxsize=1024)
+def _source(service: str) -> bytes:
+    return f"/agents/{quote(service, safe='')}".encode()
 
 
 def redacted(signal: Signal) -> Signal:

@@ -9,6 +9,7 @@ span is parsed with a second small schema. The two agree on every span whose fie
 from __future__ import annotations
 
 from collections.abc import Callable, MutableSequence
+from struct import Struct
 from typing import NamedTuple, Protocol, TypeVar, cast
 
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
@@ -22,6 +23,9 @@ REMOTE_PARENT = 0x300
 _T = TypeVar("_T")
 _NO_TRACE = bytes(16)
 _NO_SPAN = bytes(8)
+_HEAD = Struct("2s16s2s8s2s8s")
+_TAGS = (b"\x0a\x10", b"\x12\x08", b"\x22\x08")
+"""Fields 1, 2 and 4 with the lengths that ids have."""
 
 
 class SpanHead(NamedTuple):
@@ -91,13 +95,15 @@ def head(span: bytes) -> SpanHead:
     Raises:
         Undecodable: not a span.
     """
+    if len(span) >= _HEAD.size:
+        of_trace, trace_id, of_span, span_id, following, parent = _HEAD.unpack_from(span)
+        if (of_trace, of_span, following) == _TAGS and not _may_be_remote(span):
+            return SpanHead(trace_id, span_id, _real(parent), False)
     if span[:2] != b"\x0a\x10" or span[18:20] != b"\x12\x08":
         return _parsed_head(span)
     following = span[28:30]
     if following == b"\x22\x08":
-        if _may_be_remote(span):
-            return _parsed_head(span)
-        return SpanHead(span[2:18], span[20:28], _real(span[30:38]), False)
+        return _parsed_head(span)
     if following[:1] < b"\x28" and following:  # a trace state, or fields out of order
         return _parsed_head(span)
     return SpanHead(span[2:18], span[20:28], b"", False)
@@ -155,7 +161,7 @@ def _parsed(span: bytes) -> _Span:
 
 
 def _real(parent_span_id: bytes) -> bytes:
-    return parent_span_id if any(parent_span_id) else b""
+    return parent_span_id if parent_span_id.strip(b"\0") else b""
 
 
 _Field = descriptor_pb2.FieldDescriptorProto

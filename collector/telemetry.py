@@ -8,8 +8,9 @@ open and is bounded: the first 64 keep their name, later ones become `_other` an
 
 from __future__ import annotations
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Info
+from prometheus_client import CollectorRegistry, Counter, Gauge, Info, disable_created_metrics
 
+disable_created_metrics()  # `_created` series would double what is scraped and say nothing we alert on
 MAX_SERVICES = 64
 OTHER = "_other"
 
@@ -98,6 +99,14 @@ class Telemetry:
             "outbox_oldest_timestamp_seconds",
             "Log time of the oldest signal that a sink has not delivered; 0 when there is none.",
             "sink",
+        )
+        self.forward_requests = self._counter(
+            "forward_requests",
+            "Requests passed on to the backend under `forward`, by what became of them.",
+            "result",
+        )
+        self.forward_queue_bytes = self._gauge(
+            "forward_queue_bytes", "Bytes of requests that wait to be forwarded."
         )
         self.label_overflow = self._counter(
             "label_overflow", "Label values folded into _other or dropped.", "label"

@@ -8,6 +8,7 @@ big-endian length and msgpack. Only here and offline are numpy and the embedder'
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import socket
@@ -29,18 +30,28 @@ def main() -> None:
     """Work until the other side closes the socket."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; we end at EOF
     os.nice(NICENESS)  # ingest comes first on a busy machine
-    with socket.socket(fileno=int(sys.argv[1])) as link:
-        frames = read_frames(link)
-        first = next(frames, None)
-        if first is None:
-            return
-        bench = Bench.of(Config.model_validate_json(first))
-        encode = msgspec.msgpack.Encoder().encode
-        send_frame(link, b"ready")
-        for frame in frames:
-            job = decode_job(frame)
-            answer = bench.read(job) if isinstance(job, ReadJob) else bench.score(job)
-            send_frame(link, encode(answer))
+    # A main process that ends while we start or work is no fault of ours to complain of.
+    with socket.socket(fileno=int(sys.argv[1])) as link, contextlib.suppress(ConnectionError):
+        work(link)
+
+
+def work(link: socket.socket) -> None:
+    """Answer every job of the socket, in order.
+
+    Raises:
+        ConnectionError: the other side went before it had its answer.
+    """
+    frames = read_frames(link)
+    first = next(frames, None)
+    if first is None:
+        return
+    bench = Bench.of(Config.model_validate_json(first))
+    encode = msgspec.msgpack.Encoder().encode
+    send_frame(link, b"ready")
+    for frame in frames:
+        job = decode_job(frame)
+        answer = bench.read(job) if isinstance(job, ReadJob) else bench.score(job)
+        send_frame(link, encode(answer))
 
 
 def read_frames(link: socket.socket) -> Iterator[bytes]:

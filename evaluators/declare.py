@@ -18,7 +18,7 @@ import msgspec
 from evaluators.errors import SettingsError
 from evaluators.expectations import Expectation
 from evaluators.model import JSON, Method, Scope, Score, Session, Trace
-from evaluators.resources import Block, Embedder, History, Judge, Running
+from evaluators.resources import Block, Conversation, Embedder, Expected, History, Judge, Running
 
 Function = Callable[..., Score | Awaitable[Score]]
 Need = Literal["embedder", "history", "expectations", "judge", "running"]
@@ -29,7 +29,9 @@ _EXACT: Mapping[Any, Need] = {
     Embedder: "embedder",
     History: "history",
     Expectation: "expectations",
+    Expected: "expectations",
     Judge: "judge",
+    Conversation: "judge",
 }
 _MARK = "__spanwise_evaluator__"
 

@@ -1,4 +1,4 @@
-"""What can be wrong with evaluators before the first trace.
+"""What can be wrong with evaluators before the first trace, and with a schema that a trace brings.
 
 EvaluatorError (ValueError)
 ├── DuplicateEvaluatorError    two evaluators declare the same name and method
@@ -28,3 +28,7 @@ class SettingsError(EvaluatorError):
 
 class ExpectationError(EvaluatorError):
     """An entry of the expectations file is wrong; the message begins with its place."""
+
+
+class Unjudgeable(ValueError):
+    """Nothing can be said about arguments against this schema."""

@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
+import msgspec
+
 JSON: TypeAlias = Any
 """A JSON value: None, bool, int, float, str, list or dict of the same."""
 
@@ -27,8 +29,7 @@ Reason = Literal["not_a_turn", "nothing_to_judge", "no_expectation"]
 # --- what arrives ----------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Event:
+class Event(msgspec.Struct, frozen=True, kw_only=True):
     """A span event (OTLP `Span.Event`)."""
 
     name: str
@@ -36,8 +37,7 @@ class Event:
     attributes: Mapping[str, JSON]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Span:
+class Span(msgspec.Struct, frozen=True, kw_only=True):
     """One decoded OTLP span. Ids are lower-case hex; `parent_span_id` is "" for a span without parent."""
 
     trace_id: str
@@ -232,6 +232,10 @@ class Score:
     state: Literal["scored", "measured", "not_applicable"] = "scored"
     truncated: str | None = None
     """What was left out of the metadata for size; None = nothing."""
+    threshold: float | None = None
+    """Set where an option of the document's own decides; None: the configured one."""
+    coverage: tuple[int, int] | None = None
+    """Sessions: (expected, present) traces that could have been judged."""
 
     @classmethod
     def assume(
@@ -263,6 +267,22 @@ class Failure:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeUse:
+    """What the judge's part in one outcome took."""
+
+    model: str
+    calls: int
+    """Calls that this outcome rests on, those shared with others included."""
+    input_tokens: int
+    """This outcome's share, like `output_tokens` and `cost_usd`: sums over outcomes are what was paid."""
+    output_tokens: int
+    cost_usd: float | None
+    """None: the price is not known."""
+    cached: bool = False
+    """Every one of those calls was answered from a cache."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
     """What became of one due (subject, evaluator): a value or an error, never both."""
 
@@ -290,3 +310,5 @@ class Outcome:
     """Digest of the expectation used (part of the signal's id)."""
     coverage: tuple[int, int] | None = None
     """Sessions: (expected, present) scores that the formula could have read."""
+    judge: JudgeUse | None = None
+    """None: no judge was asked."""

@@ -27,6 +27,8 @@ def settle(configured: Configured, score: object, **more: Any) -> Outcome:
         return failed(configured, Failure(type="invalid_metadata", message=message), **more)
     if score.state != "scored":
         return _unscored(configured, score, **more)
+    if score.coverage is not None:
+        more["coverage"] = score.coverage
     value = _number(score.value)
     if configured.spec.method == "custom":
         value = clamp(value)
@@ -45,6 +47,11 @@ def failure_of(error: Exception) -> Failure:
     """What an evaluator's exception is called in its outcome."""
     text = f"{type(error).__name__}: {error}"
     return Failure(type="exception", message=text[:MESSAGE_LIMIT])
+
+
+def skipped(configured: Configured, reason: str, **more: Any) -> Outcome:
+    """It was due, and nobody was asked on purpose: a budget is spent, for instance."""
+    return _outcome(configured, state="skipped", reason=reason, **more)
 
 
 def not_applicable(configured: Configured, reason: Reason, explanation: str) -> Outcome:
@@ -67,7 +74,7 @@ def _unscored(configured: Configured, score: Score, **more: Any) -> Outcome:
 
 
 def _scored(configured: Configured, score: Score, value: float, **more: Any) -> Outcome:
-    threshold = configured.threshold
+    threshold = configured.threshold if score.threshold is None else score.threshold
     success = score.success
     if success is None and threshold is not None:
         success = value >= threshold
@@ -79,6 +86,7 @@ def _scored(configured: Configured, score: Score, value: float, **more: Any) -> 
         state="scored",
         score=rounded(value),
         success=success,
+        threshold=threshold,
         explanation=score.explanation,
         metadata=metadata,
         evidence=score.evidence,
@@ -90,11 +98,11 @@ def _scored(configured: Configured, score: Score, value: float, **more: Any) -> 
 def _outcome(configured: Configured, **fields: Any) -> Outcome:
     spec = configured.spec
     fields.setdefault("final", configured.final)
+    fields.setdefault("threshold", configured.threshold)
     return Outcome(
         evaluator=spec.name,
         version=spec.version,
         method=spec.method,
-        threshold=configured.threshold,
         options_digest=configured.options_digest,
         **fields,
     )

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+import difflib
+import inspect
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from evaluators.declare import Need, Spec
 from evaluators.digest import options_digest
@@ -11,7 +14,7 @@ from evaluators.errors import SettingsError
 from evaluators.formulas.signals import default_signals
 from evaluators.model import JSON
 from evaluators.registry import Registry
-from evaluators.resources import WINDOW
+from evaluators.resources import WINDOW, Block
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +60,7 @@ def make_plan(
     settings: Mapping[str, Settings],
     *,
     embedder: str | None,
-    judge: bool = False,
+    judge: str | bool = False,
     expectations: bool = False,
     only: Collection[str] | None = None,
 ) -> Plan:
@@ -67,29 +70,29 @@ def make_plan(
         registry: Every evaluator there is.
         settings: By evaluator name.
         embedder: Name of the embedder's model; None = there is none.
-        judge: Whether a judge is configured.
+        judge: Name of the judge's model, part of judged evaluators' options digest; False or "" = there is none.
         expectations: Whether there is an expectations file.
         only: Emit just these; what they need is computed and not emitted.
 
     Raises:
         SettingsError: A name, option or threshold does not fit, or an evaluator enabled by name lacks what it needs;
-            the message starts with the path of the setting.
+            one line for each, which starts with the path of the setting.
     """
     have: set[Need] = {"history", "running"}
     have |= {"embedder"} if embedder is not None else set()
     have |= {"judge"} if judge else set()
     have |= {"expectations"} if expectations else set()
-    _check_names(registry, [*settings, *(only or ())])
-    for name, chosen in settings.items():
-        _check_settings(name, registry.named(name), chosen)
+    if wrong := list(_wrong(registry, settings, only or ())):
+        raise SettingsError("\n".join(wrong))
     on = {
         name: specs
         for name in sorted({spec.name for spec in registry})
         if (specs := _running_siblings(name, registry, settings, have, only))
     }
     named = set(on) if only is None else set(only)
+    models = _Models(embedder=embedder, judge=judge if isinstance(judge, str) else None)
     configured = [
-        _configure(spec, settings.get(name), specs, embedder, emit=name in named)
+        _configure(spec, settings.get(name), specs, models, emit=name in named)
         for name, specs in on.items()
         for spec in specs
     ]
@@ -118,22 +121,32 @@ def _arranged(configured: Iterable[Configured]) -> Plan:
     )
 
 
-def _check_names(registry: Registry, names: Iterable[str]) -> None:
+def _wrong(
+    registry: Registry, settings: Mapping[str, Settings], only: Collection[str]
+) -> Iterator[str]:
+    """One line per setting that fits no evaluator."""
     known = {spec.name for spec in registry}
-    for name in names:
+    for name in sorted({*settings, *only}):
         if name not in known:
-            raise SettingsError(f"evaluators.{name}: no evaluator of that name")
+            near = difflib.get_close_matches(name, known, n=1)
+            hint = f"; did you mean {near[0]}?" if near else ""
+            yield f"evaluators.{name}: no evaluator of that name{hint}"
+        elif name in settings:
+            yield from _wrong_settings(name, registry.named(name), settings[name])
 
 
-def _check_settings(name: str, siblings: tuple[Spec, ...], chosen: Settings) -> None:
+def _wrong_settings(name: str, siblings: tuple[Spec, ...], chosen: Settings) -> Iterator[str]:
     for option, value in chosen.options.items():
         owners = [spec for spec in siblings if option in spec.options] or siblings[:1]
-        for spec in owners:
-            spec.option(option, value)
+        try:
+            for spec in owners:
+                spec.option(option, value)
+        except SettingsError as error:
+            yield str(error)
     if chosen.threshold is not None and not 0 <= chosen.threshold <= 1:
-        raise SettingsError(f"evaluators.{name}.threshold: expected a number from 0 to 1")
+        yield f"evaluators.{name}.threshold: expected a number from 0 to 1"
     if chosen.model is not None and not any("judge" in spec.needs for spec in siblings):
-        raise SettingsError(f"evaluators.{name}.model: `{name}` asks no model")
+        yield f"evaluators.{name}.model: `{name}` asks no model"
 
 
 def _running_siblings(
@@ -156,11 +169,28 @@ def _running_siblings(
     return able
 
 
+def _check_block(name: str, kind: Any, options: Mapping[str, JSON]) -> None:
+    if not inspect.isclass(kind) or not issubclass(kind, Block):
+        return
+    try:
+        kind.check_options(options)
+    except ValueError as error:
+        raise SettingsError(f"evaluators.{name}: {error}") from error
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Models:
+    """Names of the models behind scores."""
+
+    embedder: str | None
+    judge: str | None
+
+
 def _configure(
     spec: Spec,
     chosen: Settings | None,
     siblings: tuple[Spec, ...],
-    embedder: str | None,
+    models: _Models,
     *,
     emit: bool,
 ) -> Configured:
@@ -168,10 +198,15 @@ def _configure(
     given = {key: value for key, value in chosen.options.items() if key in spec.options}
     options = {**spec.options, **{key: spec.option(key, given[key]) for key in given}}
     if options.get("signals", ()) is None:
-        options["signals"] = default_signals(embedder)
+        options["signals"] = default_signals(models.embedder)
     threshold = spec.threshold if chosen.threshold is None else chosen.threshold
-    model = embedder if "embedder" in spec.needs else chosen.model
+    if threshold is not None and "threshold" in spec.options:
+        options["threshold"] = threshold
+    for kind in spec.resources.values():
+        _check_block(spec.name, kind, options)
     is_judged = "judge" in spec.needs
+    judge = (chosen.model or models.judge) if is_judged else None
+    model = models.embedder if "embedder" in spec.needs else judge
     return Configured(
         spec=spec,
         options=options,

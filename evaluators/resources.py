@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Protocol
+from typing import Annotated, ClassVar, Protocol, Self
 
 import msgspec
 
-from evaluators.model import JSON, Previous, Turn
+from evaluators.expectations import Expectation
+from evaluators.model import JSON, Previous, Session, Trace, Turn
+from evaluators.prompts.schema import strict_schema
 
 UnitInterval = Annotated[float, msgspec.Meta(ge=0, le=1)]
 """A number from 0 to 1, for options and for a judge's answers."""
@@ -49,12 +52,97 @@ WINDOW = 3
 """How many earlier traces a `History` holds (PandaProbe's loop detection)."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expected:
+    """What is expected of a session's traces, by trace id."""
+
+    traces: Mapping[str, Expectation]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conversation:
+    """A session with its traces, as a judge sees it."""
+
+    session: Session
+    traces: tuple[Trace, ...]
+    """Those that can still be read and are turns, in the session's order."""
+    expected: Mapping[str, Expectation]
+    """By trace id; empty when nothing is expected."""
+
+    @property
+    def outcomes(self) -> tuple[str, ...]:
+        """Expected outcomes of the conversation, each once."""
+        every = (
+            self.expected[t.trace_id].outcomes for t in self.traces if t.trace_id in self.expected
+        )
+        return tuple(dict.fromkeys(outcome for some in every for outcome in some))
+
+    @property
+    def emphasis(self) -> str | None:
+        """What the judge should look at above all, in the operator's words; None = nothing special."""
+        every = (
+            self.expected[t.trace_id].emphasis for t in self.traces if t.trace_id in self.expected
+        )
+        return "\n".join(dict.fromkeys(filter(None, every))) or None
+
+    @property
+    def answered(self) -> tuple[tuple[Trace, str], ...]:
+        """The traces of which an output is expected, with that output."""
+        pairs = ((trace, self.expected.get(trace.trace_id)) for trace in self.traces)
+        return tuple((t, e.output) for t, e in pairs if e is not None and e.output is not None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """What a judge is asked for one block."""
+
+    rubric: str
+    """Trusted text: from code or configuration, never from a trace."""
+    schema: JSON
+    """Strict JSON Schema of the answer."""
+
+
 class Block(msgspec.Struct, frozen=True, kw_only=True):
-    """What a judge must answer for one evaluator: the fields are the answer, the docstring is the rubric."""
+    """What a judge must answer for one evaluator: the fields are the answer, the docstring is the rubric.
+
+    The methods are for blocks whose question depends on the subject or on options; most need none of them.
+    """
+
+    reads_expected: ClassVar[bool] = False
+    """Whether the judge should see the output that is expected of a trace."""
+
+    @classmethod
+    def question(cls, subject: Trace | Conversation, options: Mapping[str, JSON]) -> Question:
+        """Rubric and schema for this subject."""
+        return Question(rubric=inspect.getdoc(cls) or "", schema=strict_schema(cls))
+
+    @classmethod
+    def known(cls, subject: Trace | Conversation, extraction: Extraction | None) -> Self | None:
+        """The block when there is nothing to judge, so that no judge is asked; None: ask."""
+        return None
+
+    @classmethod
+    def check_options(cls, options: Mapping[str, JSON]) -> None:
+        """Check what the options' types cannot say, at start.
+
+        Raises:
+            ValueError: The options do not fit together.
+        """
+
+    def check(self, subject: Trace | Conversation, options: Mapping[str, JSON]) -> None:
+        """Check what a schema cannot say.
+
+        Raises:
+            ValueError: The answer does not fit the subject; the judge is asked once more.
+        """
 
 
 class Extraction(Block, frozen=True, kw_only=True):
-    """What the user wanted, what the agent did, and the plan it followed; shared by all judged evaluators."""
+    """What the user wanted, what the agent did, and the plan it followed.
+
+    task = the user's goal. outcome = what was actually done, as the steps show it and not as the answer claims.
+    plan = the steps of the plan that the agent stated or that its steps imply, in order; empty when there is none.
+    """
 
     task: str
     outcome: str

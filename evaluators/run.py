@@ -11,7 +11,7 @@ from evaluators.formulas.text import clip
 from evaluators.model import Failure, Outcome, Previous, Session, Trace, Turn
 from evaluators.outcome import failed, failure_of, not_applicable, settle
 from evaluators.plan import Configured, Plan, Settings, make_plan, needs_history, signals_of
-from evaluators.resources import WINDOW, Block, Embedder, History, Running, Vector
+from evaluators.resources import WINDOW, Embedder, History, Running, Vector
 
 __all__ = [
     "Configured",
@@ -76,9 +76,9 @@ def _score(configured: Configured, trace: Trace, resources: Mapping[str, object]
 
 
 def score_judged(
-    configured: Configured, subject: Trace | Session, answers: Mapping[str, Block]
+    configured: Configured, subject: Trace | Session, answers: Mapping[str, object]
 ) -> Outcome:
-    """The outcome of a judged evaluator, given the judge's answer for each block it declares (by parameter name)."""
+    """The outcome of a judged evaluator, given its resources, the judge's blocks above all, by parameter name."""
     try:
         score = configured.spec.function(subject, **answers, **configured.options)
     except Exception as error:  # noqa: BLE001 - one evaluator's fault is its own outcome

@@ -18,7 +18,7 @@ from collector.api.answers import Refused, answer, error
 from collector.api.guard import Guard
 from collector.config import Config
 from collector.health import Health
-from evaluators.connexity import METRICS
+from evaluators.formulas.criteria import available_metrics as connexity_listing
 
 logger = logging.getLogger(__name__)
 
@@ -46,7 +46,7 @@ def build_app(
         return answer({"status": health.state}, status=200 if health.state == "ready" else 503)
 
     async def available_metrics(_: Request) -> Response:
-        return answer({"data": [metric.listed() for metric in METRICS], "count": len(METRICS)})
+        return answer(connexity_listing())
 
     app = Starlette(
         routes=[

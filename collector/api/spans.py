@@ -45,6 +45,7 @@ def _spans(piece: bytes, *, content: bool) -> Iterator[dict[str, Any]]:
                 yield {
                     **_span(span, content=content),
                     "scope": scope_spans.scope.name,
+                    "scopeVersion": scope_spans.scope.version,
                     "resource": resource,
                 }
 
@@ -71,6 +72,7 @@ def _span(span: Span, *, content: bool) -> dict[str, Any]:
             }
             for event in span.events
         ],
+        "droppedAttributesCount": span.dropped_attributes_count,
     }
 
 

@@ -23,7 +23,7 @@ from collector.assembly.retry import Retry
 from collector.config import TraceWindow
 from collector.errors import RecordTooLarge, Undecodable
 from collector.log.port import Commit, Log, New, Position
-from collector.pool import ReadJob, Workers
+from collector.pool import PackedTrace, ReadJob, Workers
 from collector.records import TraceRecord, decode_traces
 from collector.telemetry import OTHER
 from evaluators.model import Trace
@@ -267,7 +267,7 @@ class _Asked:
             trace_id=self.closing.trace_id, pieces=self.pieces, closed=self.closing.reason
         )
 
-    def answer(self, trace: Trace | None) -> Finished:
+    def answer(self, trace: Trace | PackedTrace | None) -> Finished:
         if trace is None:
             return unread(self.buffer, self.closing, self.revision, "no worker could read it")
         return written(self.buffer, self.closing, self.revision, trace)

@@ -78,7 +78,7 @@ class Counts:
         service = self._telemetry.service(finished.service)
         self._telemetry.traces_closed.labels(service, finished.closing.reason).inc()
         if finished.record is not None:
-            for gap in finished.record.trace.gaps:
+            for gap in finished.gaps:
                 self._telemetry.trace_gaps.labels(service, gap).inc()
 
     def _late(self, service: str, action: str, spans: int) -> None:

@@ -12,7 +12,8 @@ from collector.assembly.closing import Closing
 from collector.assembly.late import Merged, keep_session
 from collector.assembly.marks import Remembered
 from collector.log.port import CLOSINGS, TRACES, New, Position
-from collector.records import Mark, TraceRecord, encode, session_key
+from collector.pool import PackedTrace
+from collector.records import Mark, PackedTraceRecord, TraceRecord, encode, session_key
 from evaluators.model import Trace
 
 NO_RECORD = -1
@@ -41,13 +42,15 @@ class Finished:
     """Where it came from; perhaps no longer an owned partition's."""
     closing: Closing
     revision: Revision | None = None
-    record: TraceRecord | None = None
+    record: TraceRecord | PackedTraceRecord | None = None
     mark: Mark | None = None
     poison: str | None = None
     """Why the trace is passed over."""
     service: str = ""
     duplicates: int = 0
     """Late spans that the trace had already."""
+    gaps: tuple[str, ...] = ()
+    """What the trace lacks."""
     ignored: int = 0
     """Late spans that came too late."""
 
@@ -78,25 +81,55 @@ def placed(mark: Mark, position: Position) -> Mark:
     )
 
 
-def written(buffer: Buffer, closing: Closing, revision: Revision | None, trace: Trace) -> Finished:
+def written(
+    buffer: Buffer, closing: Closing, revision: Revision | None, trace: Trace | PackedTrace
+) -> Finished:
     """A trace that was read: its record, and the mark to follow it."""
     if revision is None:
-        number, key, changed = 0, session_key(trace.service, trace.session_id), False
-        pieces, seen = closing.pieces, closing.times[-1]
+        return _first(buffer, closing, trace)
+    return _revised(buffer, closing, revision, _unpacked(trace))
+
+
+def _unpacked(trace: Trace | PackedTrace) -> Trace:
+    return trace.unpack() if isinstance(trace, PackedTrace) else trace
+
+
+def _first(buffer: Buffer, closing: Closing, trace: Trace | PackedTrace) -> Finished:
+    pieces, seen = closing.pieces, closing.times[-1]
+    if isinstance(trace, PackedTrace):
+        head = trace.head
+        record = PackedTraceRecord(trace=trace.packed, spans=pieces, revision=0, seen=seen)
     else:
-        trace, changed = keep_session(trace, revision.old.trace)
-        number, key = revision.mark.revision + 1, revision.key
-        pieces, seen = revision.merged.pieces, revision.merged.seen
+        head = trace
+        record = TraceRecord(trace=trace, spans=pieces, revision=0, seen=seen)
+    return Finished(
+        buffer=buffer,
+        closing=closing,
+        record=record,
+        mark=_mark(closing, revision=0, key=session_key(head.service, head.session_id)),
+        service=head.service,
+        gaps=head.gaps,
+    )
+
+
+def _revised(buffer: Buffer, closing: Closing, revision: Revision, trace: Trace) -> Finished:
+    trace, changed = keep_session(trace, revision.old.trace)
+    number = revision.mark.revision + 1
     return Finished(
         buffer=buffer,
         closing=closing,
         revision=revision,
         record=TraceRecord(
-            trace=trace, spans=pieces, revision=number, seen=seen, session_changed=changed
+            trace=trace,
+            spans=revision.merged.pieces,
+            revision=number,
+            seen=revision.merged.seen,
+            session_changed=changed,
         ),
-        mark=_mark(closing, revision=number, key=key),
+        mark=_mark(closing, revision=number, key=revision.key),
         service=trace.service,
-        duplicates=0 if revision is None else revision.merged.duplicates,
+        gaps=trace.gaps,
+        duplicates=revision.merged.duplicates,
     )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import signal
 import sys
 from collections.abc import Callable
@@ -39,7 +38,6 @@ def run(config: Config, *, beside: Callable[[Endpoints], None] | None = None) ->
     """
     logging.basicConfig(level=logging.INFO, format=FORMAT, stream=sys.stderr)
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
-    os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")  # we spawn; its handlers only complain
 
     def ready(endpoints: Endpoints) -> None:
         say(endpoints, config)

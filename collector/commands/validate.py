@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from collector import planning
 from collector.commands.options import Files, Overrides, loaded
 from collector.errors import ConfigError
 from collector.neighbours import neighbours
@@ -28,6 +29,7 @@ def validate(
     wrong = neighbours()
     try:
         settings = loaded(config, overrides)
+        planning.plan(settings)  # evaluators' names and options: only the registry knows them
     except ConfigError as error:
         raise ConfigError("\n".join([*str(error).splitlines(), *wrong])) from error
     if wrong:

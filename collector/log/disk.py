@@ -13,14 +13,15 @@ from collector.clock import Clock
 from collector.errors import ConfigError, LogUnavailable
 from collector.log.commits import Committed
 from collector.log.disk_store import DiskStore
-from collector.log.disk_writer import Answer, Call, DiskWriter
+from collector.log.disk_writer import Answer, Call, DiskWriter, Grown
 from collector.log.frames import offset_of, piece_key, read_record
 from collector.log.lock_file import LockFile
 from collector.log.log_time import LogTime
-from collector.log.polling import FOREVER, SLICE_BYTES, PollingReader, Slice, replay
+from collector.log.polling import FOREVER, LINGER, SLICE_BYTES, PollingReader, Slice, replay
 from collector.log.port import TOPICS, WINDOWS, Commit, New, Position, Record
 from collector.log.retention import Retention
 from collector.log.shares import Shares
+from collector.log.tail import Tail
 from collector.telemetry import Telemetry
 
 
@@ -44,6 +45,7 @@ class DiskLog:
         self._loop = asyncio.get_running_loop()
         self._time = LogTime(clock, store.load_time())
         self._readers: set[PollingReader] = set()
+        self._tail = Tail()
         self._open = True
         self._writer = DiskWriter(
             store,
@@ -116,7 +118,7 @@ class DiskLog:
         """
         if any((r.group, r.topic) == (group, topic) for r in self._readers):
             raise ValueError(f"group `{group}` reads `{topic}` already")
-        reader = PollingReader(self, group, topic, closed=self._readers.discard)
+        reader = PollingReader(self, group, topic, closed=self._readers.discard, linger=LINGER)
         self._readers.add(reader)
         return reader
 
@@ -133,7 +135,9 @@ class DiskLog:
 
     def release(self, positions: Iterable[Position]) -> None:
         """See `port.Log.release`; a crash may forget it."""
-        self._writer.release(positions)
+        gone = tuple(positions)
+        self._tail.forget(gone)
+        self._writer.release(gone)
 
     def partitions(self, topic: str) -> int:
         """How many partitions the topic has."""
@@ -163,7 +167,20 @@ class DiskLog:
     def slice(
         self, topic: str, partition: int, since: int, *, end: int = FOREVER, most: int = 256
     ) -> Slice:
-        """See `polling.Source`; one short read transaction."""
+        """See `polling.Source`; from memory where it can be, else in one short read transaction."""
+        place = (topic, partition)
+        head = self._writer.heads.nexts.get(place, 0)
+        known = self._tail.slice(place, since, end=end, most=most, head=head)
+        return known or self._read(topic, partition, since, end=end, most=most)
+
+    def passed(self, topic: str, partition: int) -> None:
+        """See `polling.Source`."""
+        readers = [reader for reader in self._readers if reader.topic == topic]
+        if readers:
+            offset = min(reader.position(partition) for reader in readers)
+            self._tail.passed((topic, partition), offset)
+
+    def _read(self, topic: str, partition: int, since: int, *, end: int, most: int) -> Slice:
         found: list[Record] = []
         size = 0
         with self._cursor(topic, partition) as cursor:
@@ -185,16 +202,16 @@ class DiskLog:
             raise LogUnavailable(f"the log cannot be read: {error}") from error
 
     def _deliver(
-        self, calls: Sequence[Call], answers: Sequence[Answer], topics: frozenset[str]
+        self, calls: Sequence[Call], answers: Sequence[Answer], grown: Sequence[Grown]
     ) -> None:
         try:
-            self._loop.call_soon_threadsafe(self._settle, calls, answers, topics)
+            self._loop.call_soon_threadsafe(self._settle, calls, answers, grown)
         except RuntimeError:
             # The loop is gone, and with it everybody who waited.
             return
 
     def _settle(
-        self, calls: Sequence[Call], answers: Sequence[Answer], topics: frozenset[str]
+        self, calls: Sequence[Call], answers: Sequence[Answer], grown: Sequence[Grown]
     ) -> None:
         for call, answer in zip(calls, answers, strict=True):
             if call.done.done():
@@ -203,6 +220,14 @@ class DiskLog:
                 call.done.set_exception(answer)
             else:
                 call.done.set_result(answer)
+        for each in grown:
+            self._take_in(each)
+
+    def _take_in(self, grown: Grown) -> None:
+        read = {reader.topic for reader in self._readers}
+        self._tail.forget_topics(grown.dropped)
+        self._tail.add((each for each in grown.written if each.position.topic in read), grown.time)
+        topics = {each.position.topic for each in grown.written}
         for reader in self._readers:
             if reader.topic in topics:
                 reader.wake()

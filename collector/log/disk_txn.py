@@ -36,7 +36,7 @@ class DiskTxn:
     ) -> None:
         self.heads = heads.copy()
         self.drops = Drops()
-        self.topics: set[str] = set()
+        self.written: list[Staged] = []
         self._store = store
         self._txn = txn
         self._shelf = DiskShelf(store, txn)
@@ -66,6 +66,7 @@ class DiskTxn:
         self._retention.make_room(self._shelf, self.heads.commits, need, self.drops)
         self._shelf.append(staged, self._time)
         self._advance(staged, commits)
+        self.written += staged
         return [record.position for record in staged]
 
     def release(self, positions: Iterable[Position]) -> None:
@@ -96,7 +97,6 @@ class DiskTxn:
     def _advance(self, staged: Sequence[Staged], commits: Sequence[Commit]) -> None:
         for record in staged:
             topic, partition, offset = record.position
-            self.topics.add(topic)
             self._nexts[topic, partition] = offset + 1
         self.heads.nexts.update(self._nexts)
         for commit in commits:

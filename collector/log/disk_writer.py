@@ -17,7 +17,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import lmdb
 
@@ -27,6 +27,7 @@ from collector.log.disk_txn import DiskTxn
 from collector.log.log_time import LogTime
 from collector.log.port import TOPICS, Commit, New, Position
 from collector.log.retention import Retention
+from collector.log.staging import Staged
 from collector.telemetry import Telemetry
 
 _GROUP_BYTES = 32 << 20
@@ -57,8 +58,19 @@ class Call:
 
 
 Answer: TypeAlias = Sequence[Position] | Exception
-Deliver: TypeAlias = Callable[[Sequence[Call], Sequence[Answer], frozenset[str]], None]
-"""Takes the calls, their answers and the topics that grew. Called in the writer's thread."""
+
+
+class Grown(NamedTuple):
+    """What one transaction did to the log."""
+
+    written: Sequence[Staged]
+    time: float
+    dropped: frozenset[str]
+    """Topics that lost records for want of room."""
+
+
+Deliver: TypeAlias = Callable[[Sequence[Call], Sequence[Answer], Sequence[Grown]], None]
+"""Takes the calls, their answers and how the log grew. Called in the writer's thread."""
 
 
 class DiskWriter:
@@ -110,9 +122,9 @@ class DiskWriter:
         ending = False
         while not ending:
             calls, ending = self._take()
-            answers, topics = self._answer(calls)
-            if calls:
-                self._deliver(calls, answers, topics)
+            answers, grown = self._answer(calls)
+            if calls or grown:
+                self._deliver(calls, answers, grown)
 
     def _take(self) -> tuple[list[Call], bool]:
         """The calls that wait now, or none when there is trimming or measuring left to do. True: the log closes."""
@@ -132,19 +144,19 @@ class DiskWriter:
     def _patience(self) -> float | None:
         return _MEASURE if self._unmeasured else None
 
-    def _answer(self, calls: Sequence[Call]) -> tuple[list[Answer], frozenset[str]]:
+    def _answer(self, calls: Sequence[Call]) -> tuple[list[Answer], list[Grown]]:
         alone = len(calls) <= 1
         try:
             return self._transact(calls)
         except (lmdb.MapFullError, lmdb.TxnFullError) as error:
             if alone:
                 self._make_space()
-                return [_full(error) for _ in calls], frozenset()
+                return [_full(error) for _ in calls], []
         except (lmdb.Error, OSError) as error:
-            return self._refuse(calls, error), frozenset()
+            return self._refuse(calls, error), []
         except Exception as error:  # noqa: BLE001 - a writer that dies would take every room with it
             if alone:
-                return self._refuse(calls, error), frozenset()
+                return self._refuse(calls, error), []
         return self._one_by_one(calls)
 
     def _make_space(self) -> None:
@@ -155,13 +167,13 @@ class DiskWriter:
         except Exception as error:
             _logger.warning("The log's map is full and cannot be trimmed.", exc_info=error)
 
-    def _one_by_one(self, calls: Sequence[Call]) -> tuple[list[Answer], frozenset[str]]:
+    def _one_by_one(self, calls: Sequence[Call]) -> tuple[list[Answer], list[Grown]]:
         """What spoils the transaction of all may be the fault of one."""
         answered = [self._answer([call]) for call in calls]
-        topics = frozenset[str]().union(*(topics for _, topics in answered))
-        return [answer for answers, _ in answered for answer in answers], topics
+        grown = [each for _, some in answered for each in some]
+        return [answer for answers, _ in answered for answer in answers], grown
 
-    def _transact(self, calls: Sequence[Call]) -> tuple[list[Answer], frozenset[str]]:
+    def _transact(self, calls: Sequence[Call]) -> tuple[list[Answer], list[Grown]]:
         self._more = False
         released = [self._released.popleft() for _ in range(len(self._released))]
         now = self._log_time.begin()
@@ -182,7 +194,9 @@ class DiskWriter:
         self._more = more
         work.drops.report(self._telemetry)
         self._recovered()
-        return answers, frozenset(work.topics)
+        dropped = work.drops.topics
+        grown = [Grown(work.written, now, dropped)] if work.written or dropped else []
+        return answers, grown
 
     def _measure(self, work: DiskTxn) -> None:
         now = time.monotonic()

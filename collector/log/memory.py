@@ -121,6 +121,9 @@ class MemoryLog:
         """See `polling.Source`."""
         return self._shelf.slice((topic, partition), since, end=end, most=most)
 
+    def passed(self, topic: str, partition: int) -> None:
+        """See `polling.Source`: nothing is held for readers alone."""
+
     def _make_room(self, staged: Sequence[Staged]) -> None:
         need: dict[str, int] = defaultdict(int)
         for record in staged:

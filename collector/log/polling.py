@@ -16,6 +16,8 @@ BATCH_BYTES = 8 << 20
 SLICE_BYTES = 1 << 20
 """Read without giving the event loop a turn."""
 FOREVER = sys.maxsize
+LINGER = 0.025
+"""Seconds that news may wait for more of it: a wake-up, a batch and a commit cost far more than a record."""
 
 
 class Slice(NamedTuple):
@@ -46,21 +48,37 @@ class Source(Protocol):
         """At most `most` records and about SLICE_BYTES, of the offsets from `since` to below `end`."""
         ...
 
+    def passed(self, topic: str, partition: int) -> None:
+        """A reader has moved on in the partition."""
+        ...
+
 
 class PollingReader:
     """See `port.Reader`."""
 
     def __init__(
-        self, source: Source, group: str, topic: str, *, closed: Callable[[PollingReader], None]
+        self,
+        source: Source,
+        group: str,
+        topic: str,
+        *,
+        closed: Callable[[PollingReader], None],
+        linger: float = 0.0,
     ) -> None:
         self.group = group
         self.topic = topic
         self._source = source
         self._closed = closed
+        self._linger = linger
+        self._next_look = 0.0
         self._positions: dict[int, int] = {}
         self._turn = 0
         self._news = asyncio.Event()
         self._open = True
+
+    def position(self, partition: int) -> int:
+        """The offset that it goes on from; 0 before it owns the partition."""
+        return self._positions.get(partition, 0)
 
     def wake(self) -> None:
         """Something was appended to the topic."""
@@ -76,9 +94,11 @@ class PollingReader:
             return self._revoke()
         if not self._positions:
             return self._assign()
+        await self._pace(timeout)
         batch = await self._collect(max_records)
         if batch.records or not await self._wait(timeout):
             return batch
+        await self._pace(timeout)
         return await self._collect(max_records) if self._open else self._revoke()
 
     async def close(self) -> None:
@@ -102,6 +122,12 @@ class PollingReader:
         self._positions.clear()
         return Batch(revoked=revoked)
 
+    async def _pace(self, timeout: float) -> None:
+        """Look at most every `linger` seconds, unless the last look left something behind."""
+        pause = min(self._next_look - asyncio.get_running_loop().time(), timeout)
+        if pause > 0:
+            await asyncio.sleep(pause)
+
     async def _wait(self, timeout: float) -> bool:
         """Wait for news; True when it is worth looking again, for records or for later ends."""
         if timeout <= 0:
@@ -122,6 +148,10 @@ class PollingReader:
                 break
         # Positions move only when the batch is handed over: a cancelled poll loses nothing.
         self._positions.update(haul.positions)
+        now = asyncio.get_running_loop().time()
+        self._next_look = now if haul.full else now + self._linger
+        for partition in haul.positions:
+            self._source.passed(self.topic, partition)
         return Batch(records=haul.records, ends=haul.ends)
 
     async def _take(self, partition: int, haul: _Haul) -> None:

@@ -58,6 +58,11 @@ class Drops:
         else:
             self._records[topic, "unread" if behind else "expired"] += 1
 
+    @property
+    def topics(self) -> frozenset[str]:
+        """Of the records that went."""
+        return frozenset(topic for topic, _ in self._records)
+
     def report(self, telemetry: Telemetry) -> None:
         """Add to the counters."""
         for labels, count in self._records.items():

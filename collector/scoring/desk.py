@@ -6,6 +6,7 @@ restart -> restore (read `sessions` back) -> the same again
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal, Protocol
 
@@ -49,7 +50,7 @@ class Desk:
         self._redact = redact
         self._patience = min(limits.idle, limits.max_age)
         self._why: SessionClosed = "idle" if limits.idle <= limits.max_age else "max_age"
-        self._open: dict[bytes, OpenSession] = {}
+        self._open: OrderedDict[bytes, OpenSession] = OrderedDict()
         self._due: dict[bytes, OpenSession] = {}
         """Open, due, and kept by an outcome that is not final yet."""
         self._closed: dict[bytes, int] = {}

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from collector.errors import Undecodable
 from collector.log import TRACES, Position, Record
-from collector.records import SessionTurn, TraceRecord, decode_traces
+from collector.records import SessionTurn, TraceRecord, decode_unspanned
 from collector.scoring.turn import cut_output
 from evaluators.model import Previous
 
@@ -44,7 +44,7 @@ class Recall:
         if record is None:
             return None
         try:
-            found = decode_traces(record.value)
+            found = decode_unspanned(record.value)
         except Undecodable:
             return None
         is_it = isinstance(found, TraceRecord) and found.trace.digest == entry.turn.digest

@@ -24,7 +24,7 @@ from collector.records import (
     TraceRecord,
     VerdictRecord,
     decode_sessions,
-    decode_traces,
+    decode_unspanned,
 )
 from collector.scoring.desk import Desk
 from collector.scoring.effects import Effects, Scored, SessionClosed, Task
@@ -183,7 +183,7 @@ class Scorer:
     async def _meet(self, desk: Desk, record: Record) -> Task | None:
         offset = record.position.offset
         try:
-            found = decode_traces(record.value)
+            found = decode_unspanned(record.value)
             if isinstance(found, VerdictRecord):
                 await self._settle(desk.close_due(record.time))
                 await self._settle(desk.on_verdict(found))

@@ -17,16 +17,24 @@ _BOUND = "by the empirical Bernstein inequality; Wilson where every score is 0 o
 class AgentGauges(Collector):
     """Registered once; reads the live state."""
 
-    def __init__(self, targets: Targets, now: Callable[[], float]) -> None:
+    def __init__(
+        self, targets: Targets, now: Callable[[], float], caught_up: Callable[[], bool]
+    ) -> None:
         self._targets = targets
         self._now = now
+        self._caught_up = caught_up
 
     def describe(self) -> Iterable[Metric]:
         """The families without samples, so that registering computes nothing."""
         return self._gauges().values()
 
     def collect(self) -> Iterator[Metric]:
-        """Every family at this moment."""
+        """Every family at this moment.
+
+        None while the windows of before a restart are still being read back: no number is better than an old one.
+        """
+        if not self._caught_up():
+            return
         now = self._now()
         gauges = self._gauges()
         for target in self._targets:
@@ -36,7 +44,8 @@ class AgentGauges(Collector):
     def _add(self, gauges: dict[str, GaugeMetricFamily], target: Target, now: float) -> None:
         labels = target.labels
         objective = self._targets.objective(labels)
-        gauges["slo_objective_ratio"].add_metric(labels, objective)
+        if objective is not None:
+            gauges["slo_objective_ratio"].add_metric(labels, objective)
         if target.last_score:
             gauges["last_score_timestamp_seconds"].add_metric(labels, target.last_score)
         stats = target.stats(now)
@@ -46,9 +55,10 @@ class AgentGauges(Collector):
         gauges["window_lower_bound_ratio"].add_metric(labels, stats.bounds.lower)
         gauges["window_upper_bound_ratio"].add_metric(labels, stats.bounds.upper)
         gauges["window_samples"].add_metric(labels, stats.samples)
-        gauges["drift_detected"].add_metric(
-            labels, float(target.is_drifting(stats.bounds.mean, objective))
-        )
+        if objective is not None:
+            gauges["drift_detected"].add_metric(
+                labels, float(target.is_drifting(stats.bounds.mean, objective))
+            )
         if labels.evaluator in HEADLINES:
             for version, mean in sorted(target.versions(now).items()):
                 gauges[f"{labels.evaluator}_ratio"].add_metric(

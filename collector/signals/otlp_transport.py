@@ -1,4 +1,4 @@
-"""How an export request of logs reaches an OTLP endpoint: gRPC or HTTP. One try each; the caller repeats."""
+"""How an export request reaches an OTLP endpoint: gRPC or HTTP. One try each; the caller repeats."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import asyncio
 import http.client
 import ssl
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Protocol
 from urllib.parse import urlsplit
 
@@ -15,8 +16,29 @@ from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsSer
 
 from collector.errors import ConfigError, Permanent, Retryable
 
-METHOD = "/opentelemetry.proto.collector.logs.v1.LogsService/Export"
-PATH = "/v1/logs"
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Carries:
+    """What a transport is for."""
+
+    method: str
+    """gRPC."""
+    path: str
+    """HTTP."""
+    key: str
+    """The setting that names its endpoint."""
+
+
+LOGS = Carries(
+    method="/opentelemetry.proto.collector.logs.v1.LogsService/Export",
+    path="/v1/logs",
+    key="sinks.otlp.endpoint",
+)
+TRACES = Carries(
+    method="/opentelemetry.proto.collector.trace.v1.TraceService/Export",
+    path="/v1/traces",
+    key="forward.endpoint",
+)
 
 _BAD_REQUEST = frozenset({400, 413, 422})
 _BAD_CODES = frozenset({grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.OUT_OF_RANGE})
@@ -26,7 +48,7 @@ class Transport(Protocol):
     """Sends one request."""
 
     async def export(self, request: bytes) -> tuple[int, str]:
-        """How many records the other side rejected for ever, and its words on it.
+        """How many records or spans the other side rejected for ever, and its words on it.
 
         Raises:
             Retryable: not taken now. So is every refusal that a human can mend (no access, no such method): the log
@@ -43,11 +65,19 @@ class Transport(Protocol):
 class GrpcTransport:
     """Over gRPC; TLS for `https://`, plain text for `http://` and for a bare host:port."""
 
-    def __init__(self, endpoint: str, headers: Mapping[str, str], *, timeout: float) -> None:
+    def __init__(
+        self,
+        endpoint: str,
+        headers: Mapping[str, str],
+        *,
+        timeout: float,
+        carries: Carries = LOGS,
+    ) -> None:
         scheme, _, rest = endpoint.rpartition("://")
         target = rest.rstrip("/")
         if not target or scheme not in ("", "http", "https"):
-            raise ConfigError(f'sinks.otlp.endpoint: expected host:port, got "{endpoint}"')
+            raise ConfigError(f'{carries.key}: expected host:port, got "{endpoint}"')
+        self._method = carries.method
         self._target = target
         self._tls = scheme == "https"
         self._channel: grpc.aio.Channel | None = None
@@ -57,7 +87,9 @@ class GrpcTransport:
     async def export(self, request: bytes) -> tuple[int, str]:
         """See `Transport`."""
         try:
-            call: grpc.aio.UnaryUnaryMultiCallable[bytes, bytes] = self._open().unary_unary(METHOD)
+            call: grpc.aio.UnaryUnaryMultiCallable[bytes, bytes] = self._open().unary_unary(
+                self._method
+            )
             answer = await call(request, metadata=self._metadata, timeout=self._timeout)
         except grpc.aio.AioRpcError as error:
             text = f"{error.code().name}: {error.details()}"
@@ -82,18 +114,23 @@ class GrpcTransport:
 
 
 class HttpTransport:
-    """Over HTTP/1.1 with protobuf bodies, a connection per request; `/v1/logs` is added unless the path has it."""
+    """Over HTTP/1.1 with protobuf bodies, a connection per request; `/v1/...` is added unless the path has it."""
 
-    def __init__(self, endpoint: str, headers: Mapping[str, str], *, timeout: float) -> None:
+    def __init__(
+        self,
+        endpoint: str,
+        headers: Mapping[str, str],
+        *,
+        timeout: float,
+        carries: Carries = LOGS,
+    ) -> None:
         parts = urlsplit(endpoint)
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ConfigError(
-                f'sinks.otlp.endpoint: expected http(s)://host:port, got "{endpoint}"'
-            )
+            raise ConfigError(f'{carries.key}: expected http(s)://host:port, got "{endpoint}"')
         self._host, self._port = parts.hostname, parts.port
         self._tls = ssl.create_default_context() if parts.scheme == "https" else None
         path = parts.path.rstrip("/")
-        self._path = path if path.endswith(PATH) else path + PATH
+        self._path = path if path.endswith(carries.path) else path + carries.path
         self._headers = {**headers, "content-type": "application/x-protobuf"}
         self._timeout = timeout
 
@@ -129,7 +166,7 @@ class HttpTransport:
 
 
 def _rejected(answer: bytes) -> tuple[int, str]:
-    """An answer that cannot be read is still a yes: its status said so."""
+    """An answer that cannot be read is still a yes: its status said so. Traces and logs answer with the same fields."""
     try:
         partial = ExportLogsServiceResponse.FromString(answer).partial_success
     except DecodeError:

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
 
 from prometheus_client import CollectorRegistry
 
@@ -26,13 +25,14 @@ from collector.signals.families import Families
 from collector.signals.gauges import AgentGauges
 from collector.signals.seen import Seen
 from collector.signals.sink import FIRST
-from collector.signals.targets import Placed, Targets
+from collector.signals.targets import Objectives, Placed, Targets
 from collector.signals.trace_families import TraceFamilies
 from collector.telemetry import Telemetry
 
 logger = logging.getLogger(__name__)
 
 GROUP = "sink.prometheus"
+_FIRST = (FIRST, b"1")
 EVERY = 10.0
 """Seconds between two writes of the windows."""
 
@@ -46,7 +46,7 @@ class PrometheusSink:
         log: Log,
         telemetry: Telemetry,
         windows: config.AgentWindow,
-        objectives: Callable[[str], float],
+        objectives: Objectives,
         clock: Clock,
         registry: CollectorRegistry | None = None,
         backoff: Backoff | None = None,
@@ -67,7 +67,12 @@ class PrometheusSink:
         self._durable: dict[int, int] = {}
         self._counted: dict[int, int] = {}
         self._stored = clock()
-        registry.register(AgentGauges(self._targets, lambda: max(self._now, clock())))
+        self._caught_up = False
+        registry.register(
+            AgentGauges(
+                self._targets, lambda: max(self._now, clock()), caught_up=lambda: self._caught_up
+            )
+        )
 
     async def run(self, stopping: asyncio.Event) -> None:
         """Read the windows back, then follow `signals` and `traces` until `stopping` is set."""
@@ -116,6 +121,7 @@ class PrometheusSink:
             await self._take_over(batch)
             for record in batch.records:
                 self._take(record)
+            self._caught_up = self._caught_up or bool(batch.ends)
             if self._clock() - self._stored >= EVERY:
                 await self._store()
             elif batch.records:
@@ -153,7 +159,7 @@ class PrometheusSink:
 
     def _apply(self, record: Record, *, is_new: bool) -> None:
         signal = decode_signal(record.value)
-        first = any(name == FIRST for name, _ in record.headers)
+        first = _FIRST in record.headers
         placed = self._targets.place(signal, record.time)
         self._make_room(placed, is_new=is_new)
         self._targets.take(signal, placed.labels, record.position, record.time, first=first)

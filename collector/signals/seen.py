@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
+
 
 class Seen:
     """The newest `limit` ids; the one not met for longest goes first."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
-        self._ids: dict[str, None] = {}
+        self._ids: OrderedDict[str, None] = OrderedDict()
 
     def add(self, id_: str) -> bool:
         """Remember the id; True when it is new."""
-        is_new = id_ not in self._ids
-        if not is_new:
-            del self._ids[id_]
-        elif len(self._ids) >= self._limit:
-            del self._ids[next(iter(self._ids))]
+        if id_ in self._ids:
+            self._ids.move_to_end(id_)
+            return False
+        if len(self._ids) >= self._limit:
+            self._ids.popitem(last=False)
         self._ids[id_] = None
-        return is_new
+        return True
 
     @property
     def ids(self) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from collector import config
 from collector.log.port import Position
@@ -18,6 +18,10 @@ Agent = tuple[str, str]
 """(service, agent)."""
 
 
+Objectives: TypeAlias = Callable[[str], float | None]
+"""By evaluator; None = not held to one: no drift is looked for, no burn rate computed."""
+
+
 class Placed(NamedTuple):
     """The label values of a signal, and what had to leave or fold for them."""
 
@@ -30,8 +34,8 @@ class Placed(NamedTuple):
 class Targets:
     """Every target, and which of them changed since they were last written to topic `windows`."""
 
-    def __init__(self, limits: config.AgentWindow, objectives: Callable[[str], float]) -> None:
-        """`objectives` gives an evaluator's objective by its name."""
+    def __init__(self, limits: config.AgentWindow, objectives: Objectives) -> None:
+        """`objectives` gives an evaluator's objective by its name, None for one that is not held to any."""
         self._limits = limits
         self._objectives = objectives
         self._targets: dict[Labels, Target] = {}
@@ -84,6 +88,8 @@ class Targets:
             return
         objective = self._objectives(signal.evaluator)
         target.offer(entry, signal.agent_version or "", time)
+        if objective is None:
+            return
         if first and signal.final:
             target.feed(signal.id, entry.score, objective)
         target.settle(time, objective)
@@ -118,8 +124,8 @@ class Targets:
         self._changed.clear()
         self._removed.clear()
 
-    def objective(self, labels: Labels) -> float:
-        """The objective of its evaluator."""
+    def objective(self, labels: Labels) -> float | None:
+        """The objective of its evaluator; None when it has none."""
         return self._objectives(labels.evaluator)
 
     def __iter__(self) -> Iterator[Target]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from functools import lru_cache
 
 from evaluators.dialects.facts import Facts
 from evaluators.dialects.tree import Tree
@@ -12,6 +14,8 @@ _UUID = re.compile(
 )
 _DIGITS = re.compile(r"\d{6,}")
 _LOOSE = re.compile(r"[\s_\-:./]+(?=[\s_\-:./]|$)|^[\s_\-:./]+")
+_SHORT = 256
+"""Characters of a name that is remembered."""
 _METHODS = (".kickoff", "._execute_core", ".execute_core")
 
 
@@ -19,6 +23,11 @@ def stable_name(name: str | None) -> str | None:
     """A name without what changes from run to run: UUIDs and runs of six and more digits."""
     if not name:
         return None
+    return _stable(name) if len(name) <= _SHORT else _stable.__wrapped__(name)
+
+
+@lru_cache(maxsize=512)
+def _stable(name: str) -> str | None:
     if _UUID.search(name) or _DIGITS.search(name):
         name = _LOOSE.sub("", _DIGITS.sub("", _UUID.sub("", name)))
     for method in _METHODS:
@@ -29,10 +38,11 @@ def stable_name(name: str | None) -> str | None:
 class Agents:
     """The agents of one trace."""
 
-    __slots__ = ("_tree", "names", "outermost")
+    __slots__ = ("_nearest", "_tree", "names", "outermost")
 
     def __init__(self, tree: Tree) -> None:
         self._tree = tree
+        self._nearest: dict[str, str | None] = {}
         spans = [f for f in tree.order if f.kind == "agent" and stable_name(f.agent)]
         said = [f for f in spans if f.names_agent] or spans
         self.names = tuple(dict.fromkeys(name for f in said if (name := stable_name(f.agent))))
@@ -57,6 +67,21 @@ class Agents:
         """The agent a span worked for: what it says itself, else its nearest agent span."""
         if facts.kind != "agent" and facts.agent:
             return stable_name(facts.agent)
+        parent = facts.span.parent_span_id
+        if facts.kind == "agent":  # in a ring of parents it may not find itself
+            return self._around(facts)
+        if parent not in self._nearest:
+            self._nearest[parent] = self._around(facts)
+        return self._nearest[parent]
+
+    def of_first(self, layers: Iterable[Facts]) -> str | None:
+        """The agent of the first layer of a call that has one."""
+        for facts in layers:
+            if name := self.of(facts):
+                return name
+        return None
+
+    def _around(self, facts: Facts) -> str | None:
         for ancestor in self._tree.ancestors(facts):
             if ancestor.kind == "agent" and (name := stable_name(ancestor.agent)):
                 return name

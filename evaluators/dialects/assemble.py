@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 
 from evaluators.dialects.agents import Agents
+from evaluators.dialects.decode import all_names
 from evaluators.dialects.errors import error_of
 from evaluators.dialects.facts import Facts
 from evaluators.dialects.limits import cap
@@ -34,9 +36,10 @@ def assemble(order: Sequence[Facts], *, closed: Closed, keys: Keys, broken: bool
     exchanges = find_exchanges(tree)
     agents = Agents(tree)
     first = [f.span for f in ([tree.root] if tree.root else []) if f] + [f.span for f in order]
-    session = find_id(first, (*keys.session, *SESSION))
-    user = find_id(first, (*keys.user, *USER))
-    task = find_id(first, keys.task)
+    names = all_names(first)
+    session = find_id(first, (*keys.session, *SESSION), names)
+    user = find_id(first, (*keys.user, *USER), names)
+    task = find_id(first, keys.task, names)
     service = _service(first)
     tool_calls = find_tool_calls(tree, exchanges, agents)
     offered = tools_offered(order)
@@ -59,13 +62,13 @@ def assemble(order: Sequence[Facts], *, closed: Closed, keys: Keys, broken: bool
         trace_id=trace_id,
         service=service,
         agent=agents.outermost or service,
-        agent_version=_version(first),
+        agent_version=_version(first, names),
         agents=agents.names,
         session_id=session[0] if session else trace_id,
         session_source=session[1] if session else "trace",
         user_id=user[0] if user else None,
         task_id=task[0] if task else None,
-        task_success=task_success(first),
+        task_success=task_success(first, names),
         system=cap(find_system(tree, exchanges)),
         input=cap(question),
         output=cap(answer),
@@ -97,8 +100,8 @@ def _service(spans: Sequence[Span]) -> str:
     return "unknown_service"
 
 
-def _version(spans: Sequence[Span]) -> str | None:
-    for span in spans:
+def _version(spans: Sequence[Span], names: AbstractSet[str]) -> str | None:
+    for span in spans if "gen_ai.agent.version" in names else ():
         if version := string(span.attributes.get("gen_ai.agent.version")):
             return version
     return next((v for s in spans if (v := string(s.resource.get("service.version")))), None)
@@ -107,14 +110,15 @@ def _version(spans: Sequence[Span]) -> str | None:
 def _is_cut(facts: Facts) -> bool:
     if facts.span.dropped_attributes_count:
         return True
-    return any(content is not None and content.cut for content in (facts.input, facts.output))
+    given, came = facts.input, facts.output
+    return (given is not None and given.cut) or (came is not None and came.cut)
 
 
 def _status(
     tree: Tree, exchanges: Sequence[Exchange], answer: str | None
 ) -> tuple[Status, str | None]:
     """The root's status; an error that ended the work counts even where the root hides it (openai-agents)."""
-    for facts in tree.spine():
+    for facts in tree.spine:
         if error := error_of(facts.span):
             return "error", error
     if exchanges and answer is None and (error := exchanges[-1].error):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import msgspec
 
 from evaluators.dialects.parts import Call, Result, Role
 from evaluators.dialects.values import as_dict, as_list, string, unwrap
@@ -52,17 +52,17 @@ _SILENT_TYPES = frozenset(
     {"reasoning", "thinking", "redacted_thinking", "reasoning_content", "thought"}
 )
 _TYPES = _TEXT_TYPES | _CALL_TYPES | _RESULT_TYPES | _SILENT_TYPES
+_CALL_KEYS = frozenset({"tool_calls", "toolCalls", "function_call", "additional_kwargs"})
 _KEYED_CALLS = ("toolUse", "function_call", "functionCall", "tool_use", "tool_call")
 _KEYED_RESULTS = ("toolResult", "function_response", "functionResponse", "tool_result")
 
 
-@dataclass(slots=True)
-class Body:
+class Body(msgspec.Struct, eq=False):
     """What was found inside a message."""
 
-    texts: list[str] = field(default_factory=list[str])
-    calls: list[Call] = field(default_factory=list[Call])
-    results: list[Result] = field(default_factory=list[Result])
+    texts: list[str] = []
+    calls: list[Call] = []
+    results: list[Result] = []
 
     @property
     def text(self) -> str | None:
@@ -90,7 +90,7 @@ def read_message(item: dict[str, JSON], role: Role) -> Body:
         if item.get(key):
             _read_into(item[key], body)
             break
-    if not body.calls:
+    if not body.calls and not _CALL_KEYS.isdisjoint(item):
         _read_calls(item, body)
     return body
 
@@ -135,6 +135,11 @@ def _read_text(text: str, body: Body) -> None:
 
 
 def _read_block(item: dict[str, JSON], body: Body) -> None:
+    if len(item) == 2 and item.get("type") == "text":  # by far the most frequent one
+        text = item.get("content") or item.get("text")
+        if isinstance(text, str):
+            body.texts.append(text)
+            return
     kind = item.get("type") or item.get("part_kind") or item.get("block_type")
     kind = kind if isinstance(kind, str) else None
     if kind in _SILENT_TYPES or item.get("thought") is True:
@@ -189,8 +194,15 @@ def _read_calls(item: dict[str, JSON], body: Body) -> None:
             return
 
 
+_CONVENTION = frozenset({"type", "id", "name", "arguments"})
+
+
 def read_call(item: dict[str, JSON]) -> Call | None:
     """One tool call in any spelling; None when it names no tool."""
+    if item.keys() <= _CONVENTION and item.get("type") == "tool_call":
+        name = string(item.get("name"))
+        given = read_arguments(item.get("arguments"))
+        return Call(name=name, id=string(item.get("id")), arguments=given) if name else None
     inner = item.get("function") or item.get("tool_call") or item.get("functionCall")
     inner = as_dict(inner)
     name = _first_text(inner, "name") or _first_text(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 from google.protobuf.message import DecodeError
 
 from evaluators.dialects import wire
+from evaluators.dialects.shape import Question, shape_of
 from evaluators.model import JSON, Event, Span, Status
 
 _STATUS: dict[int, Status] = {1: "ok", 2: "error"}
@@ -20,11 +21,12 @@ _DEPTH = 32
 class Attributes(Mapping[str, JSON]):
     """Attributes of a span, turned into Python values one by one, when asked for."""
 
-    __slots__ = ("_raw", "names")
+    __slots__ = ("_raw", "names", "shape")
 
     def __init__(self, raw: Any) -> None:
         self._raw = raw
-        self.names: frozenset[str] = frozenset(raw)
+        self.shape = shape = shape_of(frozenset(raw))
+        self.names: frozenset[str] = shape.names
 
     def get(self, key: str, default: Any = None) -> JSON:
         """The value of `key`, else `default`."""
@@ -67,6 +69,19 @@ def names_of(attributes: Mapping[str, JSON]) -> AbstractSet[str]:
     return attributes.names if isinstance(attributes, Attributes) else attributes.keys()
 
 
+def all_names(spans: Iterable[Span]) -> frozenset[str]:
+    """Every key of every span."""
+    sets = {id(names): names for names in (names_of(span.attributes) for span in spans)}
+    return frozenset[str]().union(*sets.values())
+
+
+def ask(attributes: Mapping[str, JSON], question: Question) -> Any:
+    """The answer for these attributes' keys: remembered for a span's, worked out for any other mapping's."""
+    if isinstance(attributes, Attributes):
+        return attributes.shape[question]
+    return question.answer(attributes.keys())
+
+
 @dataclass(slots=True)
 class Decoded:
     """The spans of one trace, in order of start, and how many could not be read."""
@@ -81,8 +96,12 @@ def decode(pieces: Sequence[bytes], trace_id: str) -> Decoded:
     found: dict[str, Span] = {}
     for piece in pieces:
         _decode_piece(piece, trace_id, found, decoded)
-    decoded.spans = sorted(found.values(), key=lambda s: (s.start_time_unix_nano, s.span_id))
+    decoded.spans = sorted(found.values(), key=_by_start)
     return decoded
+
+
+def _by_start(span: Span) -> tuple[int, str]:
+    return span.start_time_unix_nano, span.span_id
 
 
 def _parse(message: Any, raw: bytes) -> Any | None:
@@ -93,7 +112,8 @@ def _parse(message: Any, raw: bytes) -> Any | None:
 
 
 def _decode_piece(piece: bytes, trace_id: str, found: dict[str, Span], decoded: Decoded) -> None:
-    request = _parse(wire.Request, piece)
+    sound = _parse(wire.SoundRequest, piece)
+    request = _parse(wire.Request, piece) if sound is None else sound
     if request is None:
         decoded.unreadable += 1
         return
@@ -102,27 +122,30 @@ def _decode_piece(piece: bytes, trace_id: str, found: dict[str, Span], decoded: 
         attributes = Attributes(resource.attributes if resource is not None else {})
         for scope_spans in resource_spans.scope_spans:
             scope = _parse(wire.Scope, scope_spans.scope)
-            name = scope.name if scope is not None else ""
-            for raw in scope_spans.spans:
-                _decode_span(raw, trace_id, found, decoded, (name, attributes))
+            origin = (scope.name if scope is not None else "", attributes)
+            spans = scope_spans.spans
+            if sound is None:
+                spans = _each_by_itself(spans, decoded)
+            for span in spans:
+                span_id = span.span_id.hex()
+                if span_id and span_id not in found and span.trace_id.hex() == trace_id:
+                    found[span_id] = _span(span, trace_id, span_id, origin)
 
 
-def _decode_span(
-    raw: bytes,
-    trace_id: str,
-    found: dict[str, Span],
-    decoded: Decoded,
-    origin: tuple[str, Attributes],
-) -> None:
-    span = _parse(wire.Span, raw)
-    if span is None:
-        decoded.unreadable += 1
-        return
-    span_id = span.span_id.hex()
-    if span.trace_id.hex() != trace_id or span_id in found or not span_id:
-        return
-    status = span.status
-    found[span_id] = Span(
+def _each_by_itself(spans: Iterable[bytes], decoded: Decoded) -> Iterator[Any]:
+    """Those that can be read; the others are counted."""
+    for raw in spans:
+        span = _parse(wire.Span, raw)
+        if span is None:
+            decoded.unreadable += 1
+        else:
+            yield span
+
+
+def _span(span: Any, trace_id: str, span_id: str, origin: tuple[str, Attributes]) -> Span:
+    status = span.status if span.HasField("status") else None
+    events = span.events
+    return Span(
         trace_id=trace_id,
         span_id=span_id,
         parent_span_id=span.parent_span_id.hex(),
@@ -132,9 +155,9 @@ def _decode_span(
         start_time_unix_nano=span.start_time_unix_nano,
         end_time_unix_nano=span.end_time_unix_nano,
         attributes=Attributes(span.attributes),
-        events=tuple(_event(event) for event in span.events) if span.events else (),
-        status=_STATUS.get(status.code, "unset"),
-        status_message=status.message,
+        events=tuple(_event(event) for event in events) if events else (),
+        status=_STATUS.get(status.code, "unset") if status is not None else "unset",
+        status_message=status.message if status is not None else "",
         scope=origin[0],
         resource=origin[1],
         dropped_attributes_count=span.dropped_attributes_count,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from evaluators.dialects import (
     genai,
@@ -17,6 +18,7 @@ from evaluators.dialects import (
     vercel_ai,
 )
 from evaluators.dialects.complete import complete
+from evaluators.dialects.decode import Attributes
 from evaluators.dialects.facts import Facts
 from evaluators.model import Span
 
@@ -32,7 +34,8 @@ _THIN = (
 """Scopes whose spans follow the conventions and only get a name of their own."""
 
 
-_READERS: tuple[tuple[Callable[[Span], bool], Callable[[Span], Facts]], ...] = (
+_Reader = Callable[[Span], Facts]
+_READERS: tuple[tuple[Callable[[Span], bool], _Reader], ...] = (
     (langfuse.speaks, langfuse.read),
     (mlflow.speaks, mlflow.read),
     (openinference.speaks, openinference.read),
@@ -42,26 +45,52 @@ _READERS: tuple[tuple[Callable[[Span], bool], Callable[[Span], Facts]], ...] = (
     (pydantic_ai.speaks, pydantic_ai.read),
     (traceloop.speaks, traceloop.read),
 )
-"""First match wins; the first four have attributes of their own and are completed from the conventions."""
+"""First match wins; the first four have attributes of their own and are completed from the conventions.
+
+`speaks` looks at scope and keys only, so the reader is chosen once for all spans that agree in both.
+"""
 _OWN = 4
+_SCOPES = 16
+"""Scopes remembered for one set of keys."""
 
 
 def read_facts(span: Span) -> Facts:
     """The facts of one span, by the first dialect that fits."""
+    attributes = span.attributes
+    if not isinstance(attributes, Attributes):
+        return _reader(span)(span)
+    readers = attributes.shape.readers
+    read = readers.get(span.scope)
+    if read is None:
+        if len(readers) >= _SCOPES:
+            readers.clear()
+        read = readers[span.scope] = _reader(span)
+    return read(span)
+
+
+def _reader(span: Span) -> _Reader:
     for index, (speaks, read) in enumerate(_READERS):
         if speaks(span):
-            return complete(read(span)) if index < _OWN else read(span)
-    return _conventional(span)
-
-
-def _conventional(span: Span) -> Facts:
+            return partial(_completed, read) if index < _OWN else read
     for prefix, name in _THIN:
         if span.scope.startswith(prefix) and genai.speaks(span):
-            return genai.read(span, name)
-    if genai_events.speaks(span):
-        return genai.read(span, "genai_events")
+            return partial(genai.read, dialect=name)
     if genai.speaks(span):
-        return genai.read(span, "genai")
-    if "gen_ai.prompt.0.role" in span.attributes or "gen_ai.completion.0.role" in span.attributes:
-        return genai.read(span, "traceloop")
-    return Facts(span=span, dialect=PLAIN)
+        return partial(_unless_in_events, "genai")
+    attributes = span.attributes
+    if "gen_ai.prompt.0.role" in attributes or "gen_ai.completion.0.role" in attributes:
+        return partial(_unless_in_events, "traceloop")
+    return partial(_unless_in_events, PLAIN)
+
+
+def _completed(read: _Reader, span: Span) -> Facts:
+    return complete(read(span))
+
+
+def _unless_in_events(dialect: str, span: Span) -> Facts:
+    """The facts as `dialect` has them; a span whose events carry content is read as such."""
+    if span.events and genai_events.speaks(span):
+        return genai.read(span, "genai_events")
+    if dialect == PLAIN:
+        return Facts(span=span, dialect=PLAIN)
+    return genai.read(span, dialect)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+import msgspec
 
 from evaluators.dialects.content import Content
 from evaluators.dialects.parts import Message
@@ -13,8 +14,7 @@ Kind = Literal["agent", "llm", "tool", "handoff", "other"]
 NO_TOKENS = Tokens()
 
 
-@dataclass(slots=True, kw_only=True)
-class Facts:
+class Facts(msgspec.Struct, kw_only=True, eq=False):
     """The facts of one span. None or empty: the span does not say. Built by one dialect, completed by another."""
 
     span: Span
@@ -45,7 +45,6 @@ class Facts:
     cost: float | None = None
     model: str | None = None
     response_id: str | None = None
-    cut: bool = False
 
     @property
     def messages_in(self) -> tuple[Message, ...]:

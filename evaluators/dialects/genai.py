@@ -9,9 +9,10 @@ from collections.abc import Mapping
 
 from evaluators.dialects import genai_events, usage
 from evaluators.dialects.content import Content
-from evaluators.dialects.decode import names_of
+from evaluators.dialects.decode import ask, names_of
 from evaluators.dialects.facts import NO_TOKENS, Facts, Kind
 from evaluators.dialects.indexed import unflatten
+from evaluators.dialects.shape import Among, Prefix
 from evaluators.dialects.tool_values import arguments_of, outcome_of
 from evaluators.dialects.values import as_dict, string, unwrap
 from evaluators.model import JSON, Span
@@ -50,30 +51,30 @@ _KINDS: dict[str, Kind] = {
     "goto": "handoff",
     "transfer": "handoff",
 }
-_INPUT = (
+_INPUT = Among(
     "gen_ai.input.messages",
     "gen_ai.input_messages",
     "gen_ai.prompt",
     "gen_ai.input",
     "input.messages",
 )
-_OUTPUT = (
+_OUTPUT = Among(
     "gen_ai.output.messages",
     "gen_ai.output_messages",
     "gen_ai.completion",
     "gen_ai.output",
     "output.messages",
 )
-_DEFINITIONS = (
+_DEFINITIONS = Among(
     "gen_ai.tool.definitions",
     "gen_ai.request.tools",
     "gen_ai.request.available_tools",
     "gen_ai.tools",
     "gen_ai.agent.tools",
 )
-_SIDES = frozenset({*_INPUT, *_OUTPUT})
-_WORTH = _SIDES | {"gen_ai.tool.name", "gen_ai.system_instructions", *_DEFINITIONS}
-_ARGUMENTS = (
+_SIDES = Among(*_INPUT, *_OUTPUT)
+_WORTH = Among(*_SIDES, "gen_ai.tool.name", "gen_ai.system_instructions", *_DEFINITIONS)
+_ARGUMENTS = Among(
     "gen_ai.tool.call.arguments",
     "gen_ai.tool.arguments",
     "gen_ai.tool.input",
@@ -81,7 +82,7 @@ _ARGUMENTS = (
     "tool.arguments",
     "tool.input",
 )
-_RESULT = (
+_RESULT = Among(
     "gen_ai.tool.call.result",
     "gen_ai.tool.result",
     "gen_ai.tool.output",
@@ -90,31 +91,29 @@ _RESULT = (
     "tool.result",
     "tool.output",
 )
-_MARKS = frozenset(
-    {
-        "gen_ai.operation.name",
-        "gen_ai.input.messages",
-        "gen_ai.output.messages",
-        "gen_ai.tool.name",
-        "gen_ai.agent.name",
-        "gen_ai.request.model",
-        "gen_ai.response.model",
-        "gen_ai.prompt",
-        "gen_ai.completion",
-        "gen_ai.system",
-        "gen_ai.provider.name",
-    }
+_MARKS = Among(
+    "gen_ai.operation.name",
+    "gen_ai.input.messages",
+    "gen_ai.output.messages",
+    "gen_ai.tool.name",
+    "gen_ai.agent.name",
+    "gen_ai.request.model",
+    "gen_ai.response.model",
+    "gen_ai.prompt",
+    "gen_ai.completion",
+    "gen_ai.system",
+    "gen_ai.provider.name",
 )
 
 
 def speaks(span: Span) -> bool:
     """Whether the span carries attributes of the conventions at all."""
-    return not _MARKS.isdisjoint(names_of(span.attributes))
+    return bool(ask(span.attributes, _MARKS))
 
 
 def says_more(span: Span) -> bool:
     """Whether a span that is neither call nor agent still carries a tool's name or a conversation."""
-    return not _WORTH.isdisjoint(names_of(span.attributes))
+    return bool(ask(span.attributes, _WORTH))
 
 
 def read(span: Span, dialect: str = "genai") -> Facts:
@@ -158,24 +157,22 @@ def kind_of(span: Span) -> Kind:
     return "other"
 
 
-_OF_A_CALL = frozenset(
-    {
-        "gen_ai.response.model",
-        "gen_ai.response.id",
-        "gen_ai.output.messages",
-        "gen_ai.completion",
-        "gen_ai.completion.0.content",
-        "gen_ai.completion.0.role",
-        "gen_ai.usage.output_tokens",
-        "gen_ai.usage.completion_tokens",
-        "gen_ai.prompt.0.content",
-    }
+_OF_A_CALL = Among(
+    "gen_ai.response.model",
+    "gen_ai.response.id",
+    "gen_ai.output.messages",
+    "gen_ai.completion",
+    "gen_ai.completion.0.content",
+    "gen_ai.completion.0.role",
+    "gen_ai.usage.output_tokens",
+    "gen_ai.usage.completion_tokens",
+    "gen_ai.prompt.0.content",
 )
 
 
 def attributes_are_empty(attributes: Mapping[str, JSON]) -> bool:
     """Whether nothing says that the model was really called."""
-    return _OF_A_CALL.isdisjoint(names_of(attributes))
+    return not ask(attributes, _OF_A_CALL)
 
 
 def _agent_name(span: Span) -> tuple[str | None, bool]:
@@ -200,14 +197,21 @@ def _read_tool(span: Span, facts: Facts) -> None:
     facts.tool_id = facts.tool_id or outcome.id
     if outcome.is_error or attributes.get("gen_ai.tool.status") == "error":
         facts.tool_error = "error"
+    if facts.tool_name and "gen_ai.tool.json_schema" in attributes:
+        _read_definition(attributes, facts)
+    if span.events:
+        genai_events.read_tool(span, facts)
+
+
+def _read_definition(attributes: Mapping[str, JSON], facts: Facts) -> None:
+    """The tool's own definition, when its span has all of it."""
     definition = {
         "name": facts.tool_name,
         "description": attributes.get("gen_ai.tool.description"),
         "parameters": unwrap(attributes.get("gen_ai.tool.json_schema")),
     }
-    if facts.tool_name and definition["description"] and definition["parameters"]:
+    if definition["description"] and definition["parameters"]:
         facts.definitions = Content([definition], "input")
-    genai_events.read_tool(span, facts)
 
 
 def tool_in_name(name: str) -> str | None:
@@ -222,45 +226,41 @@ def tool_in_name(name: str) -> str | None:
 
 def _read_content(span: Span, facts: Facts) -> None:
     attributes = span.attributes
-    names = frozenset(names_of(attributes))
-    if facts.kind == "llm" or not names.isdisjoint(_SIDES):
-        facts.input = _content(span, names, _INPUT, "gen_ai.prompt.")
-        facts.output = _content(span, names, _OUTPUT, "gen_ai.completion.")
+    if facts.kind == "llm" or ask(attributes, _SIDES):
+        facts.input = _content(span, _INPUT, _PROMPT)
+        facts.output = _content(span, _OUTPUT, _COMPLETION)
     facts.system = attributes.get("gen_ai.system_instructions")
-    for key in _DEFINITIONS:
-        if key in names:
-            facts.definitions = Content(attributes.get(key), "input")
-            break
-    else:
-        if "llm.request.type" in names and _has_prefix(names, "llm.request.functions."):
-            facts.definitions = Content(
-                lambda: unflatten(names, attributes.get, "llm.request.functions."), "input"
-            )
+    definitions = ask(attributes, _DEFINITIONS)
+    if definitions:
+        facts.definitions = Content(attributes.get(definitions[0]), "input")
+    elif "llm.request.type" in attributes and ask(attributes, _FUNCTIONS):
+        facts.definitions = Content(
+            lambda: unflatten(names_of(attributes), attributes.get, _FUNCTIONS.text), "input"
+        )
     if span.events:
         genai_events.read_conversation(span, facts)
 
 
-def _content(span: Span, names: frozenset[str], keys: tuple[str, ...], flat: str) -> Content | None:
+_PROMPT = Prefix("gen_ai.prompt.")
+_COMPLETION = Prefix("gen_ai.completion.")
+_FUNCTIONS = Prefix("llm.request.functions.")
+"""Flattened lists; their first items may have been evicted."""
+
+
+def _content(span: Span, keys: Among, flat: Prefix) -> Content | None:
     side = "input" if keys is _INPUT else "output"
     attributes = span.attributes
-    for key in keys:
-        if key in names:
-            return Content(attributes.get(key), side)
-    if _has_prefix(names, flat):
-        return Content(lambda: _flat(names, span, flat), side)
+    there = ask(attributes, keys)
+    if there:
+        return Content(attributes.get(there[0]), side)
+    if ask(attributes, flat):
+        return Content(lambda: _flat(span, flat.text), side)
     return None
 
 
-def _has_prefix(names: frozenset[str], prefix: str) -> bool:
-    """Whether a flattened list is there; its first items may have been evicted."""
-    if f"{prefix}0.role" in names or f"{prefix}0.content" in names or f"{prefix}0.name" in names:
-        return True
-    return any([name.startswith(prefix) for name in names])  # noqa: C419 -- a list is twice as fast
-
-
-def _flat(names: frozenset[str], span: Span, prefix: str) -> JSON:
+def _flat(span: Span, prefix: str) -> JSON:
     """OpenLLMetry's flat messages; an empty answer is written as the literal `""`."""
-    items = unflatten(names, span.attributes.get, prefix)
+    items = unflatten(names_of(span.attributes), span.attributes.get, prefix)
     for item in items:
         message = as_dict(item)
         if message.get("content") == '""':
@@ -270,8 +270,6 @@ def _flat(names: frozenset[str], span: Span, prefix: str) -> JSON:
     return items
 
 
-def _first(attributes: Mapping[str, JSON], keys: tuple[str, ...]) -> JSON:
-    for key in keys:
-        if key in attributes:
-            return attributes.get(key)
-    return None
+def _first(attributes: Mapping[str, JSON], keys: Among) -> JSON:
+    there = ask(attributes, keys)
+    return attributes.get(there[0]) if there else None

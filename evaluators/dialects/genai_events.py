@@ -6,7 +6,7 @@ from evaluators.dialects.blocks import read_content
 from evaluators.dialects.content import Content
 from evaluators.dialects.facts import Facts
 from evaluators.dialects.tool_values import arguments_of
-from evaluators.dialects.values import as_dict, as_list, unwrap
+from evaluators.dialects.values import as_dict, as_list, string, unwrap
 from evaluators.model import JSON, Event, Span
 
 _PROMPTS = frozenset({"gen_ai.content.prompt", "gen_ai.prompt"})
@@ -86,7 +86,7 @@ def read_tool(span: Span, facts: Facts) -> None:
         attributes = event.attributes
         if event.name == "gen_ai.tool.message" and facts.arguments is None:
             facts.arguments = arguments_of(attributes.get("content"))
-            facts.tool_id = facts.tool_id or attributes.get("id")
+            facts.tool_id = facts.tool_id or string(attributes.get("id"))
         elif event.name == _CHOICE and facts.result is None:
             message = unwrap(attributes.get("message"))
             results = read_content(message).results

@@ -87,7 +87,9 @@ def _read(value: JSON, side: Side, depth: int) -> list[Message]:
     if depth > _DEPTH:
         return []
     if isinstance(value, dict):
-        return _read_object(as_dict(value), side, depth)
+        item = as_dict(value)
+        role = _plain_role(item)
+        return _read_object(item, side, depth) if role is None else _one(item, role)
     if not isinstance(value, list):
         return []
     items = as_list(value)
@@ -109,6 +111,17 @@ def _loose_blocks(items: list[JSON], side: Side) -> list[Message]:
     if body.results and not body.text and not body.calls:
         return [_message("tool", body)]
     return [_message("user" if side == "input" else "assistant", body)]
+
+
+_ENCLOSING = frozenset({"lc", "data", "message", "kind"})
+
+
+def _plain_role(item: dict[str, JSON]) -> Role | None:
+    """The role of an object that can be nothing but a message, as nearly all are; None: look closer."""
+    role = item.get("role")
+    if isinstance(role, str) and len(item) > 1 and _ENCLOSING.isdisjoint(item):
+        return _ROLES.get(role)
+    return None
 
 
 def _read_object(item: dict[str, JSON], side: Side, depth: int) -> list[Message]:

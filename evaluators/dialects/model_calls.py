@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Literal
 
 from evaluators.dialects.agents import Agents
 from evaluators.dialects.content import last_text
@@ -13,27 +12,54 @@ from evaluators.dialects.facts import NO_TOKENS, Facts
 from evaluators.dialects.limits import cap
 from evaluators.dialects.parts import Message
 from evaluators.dialects.tree import Tree
-from evaluators.model import ModelCall, Tokens
+from evaluators.model import ModelCall
+
+_Key = tuple[str, int, int | None, int | None, int | None, int | None]
+"""What two records of one call have in common: an id, a start, its four counts."""
 
 
-class _Key(NamedTuple):
-    """What two records of one call have in common."""
-
-    what: str
-    start: int
-    tokens: Tokens
-
-
-@dataclass(slots=True)
 class Exchange:
-    """One call of a model: the span nearest to the wire first, then the layers around it."""
+    """One call of a model: the span nearest to the wire first, then the layers around it.
 
-    layers: list[Facts] = field(default_factory=list[Facts])
+    What a call says of itself (model, tokens, cost, error) is taken from the first layer that says it.
+    """
+
+    __slots__ = ("_text", "cost", "end", "error", "layers", "model", "start", "tokens")
+
+    def __init__(self, layers: list[Facts]) -> None:
+        leaf = layers[0]
+        self.layers = layers
+        self.start = leaf.span.start_time_unix_nano
+        """Unix nanoseconds."""
+        self.end = leaf.span.end_time_unix_nano
+        """Unix nanoseconds."""
+        self.model = leaf.model
+        """The model that answered, else the one asked."""
+        self.tokens = leaf.tokens
+        self.cost = leaf.cost
+        """What the call cost, when a layer says so exactly."""
+        self.error = error_of(leaf.span)
+        """Why the call failed, else None."""
+        for facts in layers[1:]:
+            self._add(facts)
+        self._text: str | Literal[False] | None = False  # not looked for yet
+
+    def _add(self, outer: Facts) -> None:
+        span = outer.span
+        self.start = min(self.start, span.start_time_unix_nano)
+        self.end = max(self.end, span.end_time_unix_nano)
+        self.model = self.model or outer.model
+        self.tokens = outer.tokens if self.tokens is NO_TOKENS else self.tokens
+        self.cost = outer.cost if self.cost is None else self.cost
+        self.error = self.error or error_of(span)
 
     @property
     def messages_in(self) -> tuple[Message, ...]:
         """What the model was sent, from the first layer that says it."""
-        return next((f.messages_in for f in self.layers if f.messages_in), ())
+        for facts in self.layers:
+            if messages := facts.messages_in:
+                return messages
+        return ()
 
     def may_mention(self, ids: Iterable[str]) -> bool:
         """Whether one of `ids` can stand in what the model was sent; cheaper than parsing it."""
@@ -43,11 +69,19 @@ class Exchange:
     @property
     def messages_out(self) -> tuple[Message, ...]:
         """What it answered."""
-        return next((f.messages_out for f in self.layers if f.messages_out), ())
+        for facts in self.layers:
+            if messages := facts.messages_out:
+                return messages
+        return ()
 
     @property
     def text(self) -> str | None:
         """The answer's text; None when it has none or was not exported."""
+        if self._text is False:
+            self._text = self._find_text()
+        return self._text
+
+    def _find_text(self) -> str | None:
         for facts in self.layers:
             if facts.output is not None:
                 messages = facts.output.messages
@@ -55,36 +89,6 @@ class Exchange:
                 if text:
                     return text
         return None
-
-    @property
-    def tokens(self) -> Tokens:
-        """Counts of the call, from the layer nearest to the wire that has them."""
-        return next((f.tokens for f in self.layers if f.tokens is not NO_TOKENS), NO_TOKENS)
-
-    @property
-    def cost(self) -> float | None:
-        """What the call cost, when a layer says so exactly."""
-        return next((f.cost for f in self.layers if f.cost is not None), None)
-
-    @property
-    def model(self) -> str | None:
-        """The model that answered, else the one asked."""
-        return next((f.model for f in self.layers if f.model), None)
-
-    @property
-    def start(self) -> int:
-        """Unix nanoseconds."""
-        return min(f.span.start_time_unix_nano for f in self.layers)
-
-    @property
-    def end(self) -> int:
-        """Unix nanoseconds."""
-        return max(f.span.end_time_unix_nano for f in self.layers)
-
-    @property
-    def error(self) -> str | None:
-        """Why the call failed, else None."""
-        return next((error for f in self.layers if (error := error_of(f.span))), None)
 
 
 def _spoken(messages: tuple[Message, ...]) -> str | None:
@@ -100,30 +104,31 @@ def find_exchanges(tree: Tree) -> list[Exchange]:
         outer = _outer_call(tree, facts)
         if outer is not None:
             inner.setdefault(outer.span.span_id, []).append(facts)
-    groups: dict[_Key, Exchange] = {}
-    home: dict[str, Exchange] = {}
+    groups: dict[_Key, list[Facts]] = {}
+    home: dict[str, list[Facts]] = {}
     for facts in calls:
         if facts.span.span_id not in inner:
-            exchange = groups.setdefault(_key(facts), Exchange())
-            exchange.layers.append(facts)
-            home[facts.span.span_id] = exchange
+            layers = groups.setdefault(_key(facts), [])
+            layers.append(facts)
+            home[facts.span.span_id] = layers
     _add_outer_layers(calls, inner, home)
-    return sorted(groups.values(), key=lambda e: (e.start, e.layers[0].span.span_id))
+    exchanges = [Exchange(layers) for layers in groups.values()]
+    return sorted(exchanges, key=lambda e: (e.start, e.layers[0].span.span_id))
 
 
 def _add_outer_layers(
-    calls: list[Facts], inner: dict[str, list[Facts]], home: dict[str, Exchange]
+    calls: list[Facts], inner: dict[str, list[Facts]], home: dict[str, list[Facts]]
 ) -> None:
     """A layer around exactly one call is that call once more; around several it is only their sum."""
     for facts in reversed(calls):
         if facts.span.span_id in home:
             continue
-        layers = [f.span.span_id for f in inner[facts.span.span_id]]
-        homes = {id(home[i]): home[i] for i in layers if i in home}
+        ids = [f.span.span_id for f in inner[facts.span.span_id]]
+        homes = {id(home[i]): home[i] for i in ids if i in home}
         if len(homes) == 1:
-            exchange = next(iter(homes.values()))
-            exchange.layers.append(facts)
-            home[facts.span.span_id] = exchange
+            layers = next(iter(homes.values()))
+            layers.append(facts)
+            home[facts.span.span_id] = layers
 
 
 def _outer_call(tree: Tree, facts: Facts) -> Facts | None:
@@ -138,11 +143,14 @@ def _outer_call(tree: Tree, facts: Facts) -> Facts | None:
 
 def _key(facts: Facts) -> _Key:
     """Response id and counts; without an id the parent and the start. Constant ids of test servers merge nothing."""
+    tokens, span = facts.tokens, facts.span
     if facts.response_id:
-        return _Key(facts.response_id, 0, facts.tokens)
-    if facts.tokens is NO_TOKENS:
-        return _Key(facts.span.span_id, 0, NO_TOKENS)
-    return _Key(facts.span.parent_span_id, facts.span.start_time_unix_nano, facts.tokens)
+        what, start = facts.response_id, 0
+    elif tokens is NO_TOKENS:
+        what, start = span.span_id, 0
+    else:
+        what, start = span.parent_span_id, span.start_time_unix_nano
+    return what, start, tokens.input, tokens.output, tokens.cached, tokens.reasoning
 
 
 def model_call(exchange: Exchange, agents: Agents) -> ModelCall:
@@ -151,7 +159,7 @@ def model_call(exchange: Exchange, agents: Agents) -> ModelCall:
     return ModelCall(
         span_id=leaf.span.span_id,
         model=exchange.model,
-        agent=next((name for f in exchange.layers if (name := agents.of(f))), None),
+        agent=agents.of_first(exchange.layers),
         output=cap(exchange.text),
         error=cap(exchange.error),
         tokens=exchange.tokens,

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+import msgspec
 
 from evaluators.model import JSON
 
 Role = Literal["system", "user", "assistant", "tool"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Call:
+class Call(msgspec.Struct, frozen=True, kw_only=True):
     """A tool call that a model asked for. `arguments` is an object where it was one."""
 
     name: str
@@ -19,8 +19,7 @@ class Call:
     arguments: JSON = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Result:
+class Result(msgspec.Struct, frozen=True, kw_only=True):
     """What a tool gave back, as a later message says it."""
 
     id: str | None = None
@@ -29,8 +28,7 @@ class Result:
     is_error: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Message:
+class Message(msgspec.Struct, frozen=True, kw_only=True):
     """One message. A tool's answer has `results`, its text stands there."""
 
     role: Role

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from evaluators.dialects.decode import names_of
@@ -70,10 +71,20 @@ _LIMIT = 1_024
 """Characters; a longer id is no id."""
 
 
-def find_id(spans: Iterable[Span], keys: Sequence[str]) -> tuple[str, str] | None:
-    """The first span's best id as (id, key); None when no span carries one. A scrubbed id is none."""
+def find_id(
+    spans: Iterable[Span], keys: Sequence[str], all_names: AbstractSet[str]
+) -> tuple[str, str] | None:
+    """The first span's best id as (id, key); None when no span carries one. A scrubbed id is none.
+
+    Args:
+        spans: Best first.
+        keys: Best first.
+        all_names: Every key of every span.
+    """
+    nested = "metadata" in all_names and any(key.startswith("metadata.") for key in keys)
     wanted = frozenset(keys)
-    nested = any(key.startswith("metadata.") for key in keys)
+    if not nested and all_names.isdisjoint(wanted):
+        return None
     for span in spans:
         names = names_of(span.attributes)
         if names.isdisjoint(wanted) and not (nested and "metadata" in names):
@@ -101,8 +112,10 @@ def _as_id(value: JSON) -> str | None:
     return value
 
 
-def task_success(spans: Iterable[Span]) -> bool | None:
+def task_success(spans: Iterable[Span], all_names: AbstractSet[str]) -> bool | None:
     """What a span says of its task's success (`spanwise.task.success`), also as text."""
+    if "spanwise.task.success" not in all_names:
+        return None
     for span in spans:
         value = span.attributes.get("spanwise.task.success")
         if isinstance(value, bool):

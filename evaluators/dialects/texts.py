@@ -14,7 +14,7 @@ from evaluators.model import JSON
 
 def find_input(tree: Tree, exchanges: Sequence[Exchange]) -> str | None:
     """The user's last words: where the root has them, else in the first model call that does."""
-    contents = [f.input for f in tree.spine() if f.input is not None]
+    contents = [f.input for f in tree.spine if f.input is not None]
     return (
         _first_text(contents, cut=False)
         or _first_text((f.input for e in exchanges for f in e.layers if f.input), cut=None)
@@ -25,7 +25,7 @@ def find_input(tree: Tree, exchanges: Sequence[Exchange]) -> str | None:
 
 def find_output(tree: Tree, exchanges: Sequence[Exchange]) -> str | None:
     """The answer: where the root has it, else the text of the last model call, best of one without tool calls."""
-    contents = [f.output for f in tree.spine() if f.output is not None]
+    contents = [f.output for f in tree.spine if f.output is not None]
     return _first_text(contents, cut=False) or _last_answer(exchanges) or _raw(contents)
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from evaluators.dialects.agents import Agents
 from evaluators.dialects.errors import error_of
@@ -21,8 +22,7 @@ PSEUDO = frozenset({"final_answer", "finish", "final_result", "(merged tools)"})
 _HANDOFF = re.compile(r"(?:transfer|hand_?off|delegate)(?:_back|_work)?_to_?_?(.*)", re.IGNORECASE)
 
 
-@dataclass(slots=True)
-class _Found:
+class _Found(msgspec.Struct, eq=False):
     """One call while it is put together."""
 
     name: str
@@ -126,7 +126,8 @@ def _add_requested(calls: list[_Found], exchanges: Sequence[Exchange], agents: A
                 continue
             seen.add(call.id)
         pending.append((call, exchange))
-    for matches in (_by_id, _by_arguments, _by_name):
+    pending = _without_known_ids(calls, pending)
+    for matches in (_by_arguments, _by_name):
         pending = [(c, e) for c, e in pending if not _join(calls, c, e, matches)]
     for call, exchange in pending:
         calls.append(_only_requested(call, exchange, agents))
@@ -165,8 +166,24 @@ def this_turn(messages: Sequence[Message]) -> Sequence[Message]:
     return messages
 
 
-def _by_id(call: _Found, wanted: Call) -> bool:
-    return wanted.id is not None and call.id == wanted.id
+def _without_known_ids(
+    calls: list[_Found], pending: list[tuple[Call, Exchange]]
+) -> list[tuple[Call, Exchange]]:
+    """Join the calls that have the same id; what is left could not be joined so."""
+    by_id: dict[str, list[_Found]] = {}
+    for call in calls:
+        if isinstance(call.id, str):
+            by_id.setdefault(call.id, []).append(call)
+    left: list[tuple[Call, Exchange]] = []
+    for wanted, exchange in pending:
+        same = by_id.get(wanted.id, []) if wanted.id is not None else []
+        if not _join(same, wanted, exchange, _any):
+            left.append((wanted, exchange))
+    return left
+
+
+def _any(_call: _Found, _wanted: Call) -> bool:
+    return True
 
 
 def _by_arguments(call: _Found, wanted: Call) -> bool:
@@ -200,7 +217,7 @@ def _only_requested(call: Call, exchange: Exchange, agents: Agents) -> _Found:
         name=call.name,
         id=call.id,
         arguments=call.arguments,
-        agent=next((name for f in exchange.layers if (name := agents.of(f))), None),
+        agent=agents.of_first(exchange.layers),
         requested=True,
         start=exchange.end,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from evaluators.dialects.messages import read_messages
 from evaluators.dialects.values import as_dict, as_list, python_literal, unwrap
@@ -47,8 +47,7 @@ def _decorated(item: dict[str, JSON]) -> JSON:
     return args[0] if len(args) == 1 else args
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     """A tool's result, and what its wrapping said about it."""
 
     result: JSON = None
@@ -68,10 +67,18 @@ def outcome_of(value: JSON) -> Outcome:
     if value[:1] == '"':
         inner = unwrap(value)
         return Outcome(result=inner) if isinstance(inner, str) else outcome_of(inner)
-    head = value[:_HEAD]
-    if head[:1] in ("{", "[") and any(mark in head or mark in value[-_HEAD:] for mark in _WRAPPED):
+    if value[:1] in ("{", "[") and _may_be_wrapped(value):
         return _from_object(unwrap(value), raw=value)
     return Outcome(result=value or None)
+
+
+def _may_be_wrapped(text: str) -> bool:
+    if len(text) > _HEAD:
+        text = text[:_HEAD] + "\n" + text[-_HEAD:]
+    for mark in _WRAPPED:  # noqa: SIM110 - any() over a generator takes three times as long
+        if mark in text:
+            return True
+    return False
 
 
 def _from_object(value: JSON, raw: str | None = None) -> Outcome:

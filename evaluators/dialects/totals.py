@@ -53,6 +53,8 @@ def tools_offered(facts: Iterable[Facts]) -> tuple[ToolDefinition, ...]:
     found: dict[str, ToolDefinition] = {}
     seen: set[str] = set()
     for span in facts:
+        if span.definitions is None and not span.request_tools:
+            continue
         for definition in _definitions(span, seen):
             known = found.get(definition.name)
             if known is None or (known.parameters is None and definition.parameters is not None):

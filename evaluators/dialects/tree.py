@@ -14,12 +14,13 @@ _REMOTE = 0x300
 class Tree:
     """The facts of a trace, in order of start, with their parents and children."""
 
-    __slots__ = ("_children", "_facts", "order", "root", "root_kind")
+    __slots__ = ("_children", "_facts", "_spine", "order", "root", "root_kind")
 
     def __init__(self, order: Sequence[Facts]) -> None:
         self.order = order
         self._facts = {facts.span.span_id: facts for facts in order}
         self._children: dict[str, list[Facts]] = {}
+        self._spine: tuple[Facts, ...] | None = None
         for facts in order:
             self._children.setdefault(facts.span.parent_span_id, []).append(facts)
         self.root: Facts | None
@@ -53,8 +54,14 @@ class Tree:
             yield current
             current = self.parent(current)
 
-    def spine(self) -> Iterator[Facts]:
+    @property
+    def spine(self) -> tuple[Facts, ...]:
         """The root, then its one inner span, and so on, while there is exactly one: what wraps the work."""
+        if self._spine is None:
+            self._spine = tuple(self._find_spine())
+        return self._spine
+
+    def _find_spine(self) -> Iterator[Facts]:
         current = self.root
         seen: set[str] = set()
         while current is not None and current.span.span_id not in seen:

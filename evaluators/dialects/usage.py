@@ -2,23 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
-from evaluators.dialects.decode import names_of
+from evaluators.dialects.decode import ask
 from evaluators.dialects.facts import NO_TOKENS
+from evaluators.dialects.shape import Among, Question
 from evaluators.dialects.values import as_dict, integer, number
 from evaluators.model import JSON, Tokens
 
-GENAI = {
-    "input": ("gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens", "llm.usage.prompt_tokens"),
-    "output": (
+Spellings = tuple[tuple[str, ...], ...]
+
+
+class TokenKeys(Question):
+    """The keys of each kind of count, best first. The answer: those that are there, by kind; empty when none is."""
+
+    __slots__ = ("_kinds",)
+
+    def __init__(
+        self,
+        *,
+        input: tuple[str, ...],  # noqa: A002 - what the counts are called
+        output: tuple[str, ...],
+        cached: tuple[str, ...],
+        reasoning: tuple[str, ...],
+    ) -> None:
+        self._kinds = (input, output, cached, reasoning)
+
+    @property
+    def by_kind(self) -> Mapping[str, tuple[str, ...]]:
+        """The keys, by what they count."""
+        return dict(zip(("input", "output", "cached", "reasoning"), self._kinds, strict=True))
+
+    def answer(self, names: AbstractSet[str]) -> Spellings:
+        """Four tuples, in the order of the constructor's arguments; or none."""
+        there = tuple(tuple(key for key in keys if key in names) for keys in self._kinds)
+        return there if any(there) else ()
+
+
+GENAI = TokenKeys(
+    input=("gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens", "llm.usage.prompt_tokens"),
+    output=(
         "gen_ai.usage.output_tokens",
         "gen_ai.usage.completion_tokens",
         "llm.usage.completion_tokens",
     ),
-    "cached": (
+    cached=(
         "gen_ai.usage.cache_read.input_tokens",
         "gen_ai.usage.cache_read_input_tokens",
         "gen_ai.usage.input_tokens.cached",
@@ -29,7 +59,7 @@ GENAI = {
         "gen_ai.usage.cached_input_tokens",
         "gen_ai.usage.prompt_tokens_details.cached_tokens",
     ),
-    "reasoning": (
+    reasoning=(
         "gen_ai.usage.reasoning_tokens",
         "gen_ai.usage.reasoning.output_tokens",
         "gen_ai.usage.details.reasoning_tokens",
@@ -38,32 +68,32 @@ GENAI = {
         "gen_ai.usage.experimental.reasoning_tokens",
         "gen_ai.usage.completion_tokens_details.reasoning_tokens",
     ),
-}
-AGGREGATE = {
-    "input": ("gen_ai.aggregated_usage.input_tokens",),
-    "output": ("gen_ai.aggregated_usage.output_tokens",),
-    "cached": ("gen_ai.aggregated_usage.cache_read.input_tokens",),
-    "reasoning": (
+)
+AGGREGATE = TokenKeys(
+    input=("gen_ai.aggregated_usage.input_tokens",),
+    output=("gen_ai.aggregated_usage.output_tokens",),
+    cached=("gen_ai.aggregated_usage.cache_read.input_tokens",),
+    reasoning=(
         "gen_ai.aggregated_usage.details.reasoning_tokens",
         "gen_ai.aggregated_usage.reasoning.output_tokens",
     ),
-}
-OPENINFERENCE = {
-    "input": ("llm.token_count.prompt",),
-    "output": ("llm.token_count.completion",),
-    "cached": (
+)
+OPENINFERENCE = TokenKeys(
+    input=("llm.token_count.prompt",),
+    output=("llm.token_count.completion",),
+    cached=(
         "llm.token_count.prompt_details.cache_read",
         "llm.token_count.prompt_details.cache_input",
     ),
-    "reasoning": ("llm.token_count.completion_details.reasoning",),
-}
-VERCEL = {
-    "input": ("ai.usage.inputTokens", "ai.usage.promptTokens"),
-    "output": ("ai.usage.outputTokens", "ai.usage.completionTokens"),
-    "cached": ("ai.usage.cachedInputTokens", "ai.usage.inputTokenDetails.cacheReadTokens"),
-    "reasoning": ("ai.usage.reasoningTokens", "ai.usage.outputTokenDetails.reasoningTokens"),
-}
-COSTS = (
+    reasoning=("llm.token_count.completion_details.reasoning",),
+)
+VERCEL = TokenKeys(
+    input=("ai.usage.inputTokens", "ai.usage.promptTokens"),
+    output=("ai.usage.outputTokens", "ai.usage.completionTokens"),
+    cached=("ai.usage.cachedInputTokens", "ai.usage.inputTokenDetails.cacheReadTokens"),
+    reasoning=("ai.usage.reasoningTokens", "ai.usage.outputTokenDetails.reasoningTokens"),
+)
+COSTS = Among(
     "operation.cost",
     "gen_ai.usage.cost",
     "llm.cost.total",
@@ -74,16 +104,15 @@ COSTS = (
 )
 """Keys under which a span states the exact cost of its own call in USD."""
 
-_COSTS = frozenset(COSTS)
-_CACHE_WRITES = (
+_CACHE_WRITES = Among(
     "gen_ai.usage.cache_creation.input_tokens",
     "gen_ai.usage.cache_creation_input_tokens",
     "gen_ai.usage.cache_write.input_tokens",
     "gen_ai.usage.cache_write_input_tokens",
 )
 
-_OBJECT = {
-    "input": (
+_OBJECT = TokenKeys(
+    input=(
         "input_tokens",
         "prompt_tokens",
         "input",
@@ -92,7 +121,7 @@ _OBJECT = {
         "prompt_token_count",
         "promptTokenCount",
     ),
-    "output": (
+    output=(
         "output_tokens",
         "completion_tokens",
         "output",
@@ -101,7 +130,7 @@ _OBJECT = {
         "candidates_token_count",
         "candidatesTokenCount",
     ),
-    "cached": (
+    cached=(
         "cache_read_input_tokens",
         "cached_tokens",
         "input_cache_read",
@@ -110,7 +139,7 @@ _OBJECT = {
         "cachedContentTokenCount",
         "input_cached_tokens",
     ),
-    "reasoning": (
+    reasoning=(
         "reasoning_tokens",
         "output_reasoning",
         "reasoningTokens",
@@ -118,21 +147,18 @@ _OBJECT = {
         "thoughtsTokenCount",
         "output_reasoning_tokens",
     ),
-}
-_ALL = {
-    id(table): frozenset(key for keys in table.values() for key in keys)
-    for table in (GENAI, AGGREGATE, OPENINFERENCE, VERCEL, _OBJECT)
-}
-"""All keys of a table, to see at once that a span has none of them."""
+)
 
 
-def read_tokens(attributes: Mapping[str, JSON], keys: Mapping[str, tuple[str, ...]]) -> Tokens:
+def read_tokens(attributes: Mapping[str, JSON], keys: TokenKeys) -> Tokens:
     """The counts under the first key of each that holds one."""
-    names = names_of(attributes)
-    if names.isdisjoint(_ALL[id(keys)]):
+    there: Spellings = ask(attributes, keys)
+    if not there:
         return NO_TOKENS
-    found = {name: _first(attributes, names, spellings) for name, spellings in keys.items()}
-    return NO_TOKENS if all(c is None for c in found.values()) else Tokens(**found)
+    given, came, cached, reasoning = [_first(attributes, spellings) for spellings in there]
+    if given is None and came is None and cached is None and reasoning is None:
+        return NO_TOKENS
+    return Tokens(input=given, output=came, cached=cached, reasoning=reasoning)
 
 
 def read_genai_tokens(attributes: Mapping[str, JSON]) -> Tokens:
@@ -146,15 +172,13 @@ def read_genai_tokens(attributes: Mapping[str, JSON]) -> Tokens:
     provider = attributes.get("gen_ai.provider.name") or attributes.get("gen_ai.system")
     if provider not in ("anthropic", "Anthropic"):
         return tokens
-    beside = (tokens.cached or 0) + (_first(attributes, names_of(attributes), _CACHE_WRITES) or 0)
+    beside = (tokens.cached or 0) + (_first(attributes, ask(attributes, _CACHE_WRITES)) or 0)
     return replace(tokens, input=max(0, tokens.input - beside))
 
 
-def _first(
-    attributes: Mapping[str, JSON], names: AbstractSet[str], keys: tuple[str, ...]
-) -> int | None:
+def _first(attributes: Mapping[str, JSON], keys: Iterable[str]) -> int | None:
     for key in keys:
-        if key in names and (count := integer(attributes.get(key))) is not None:
+        if (count := integer(attributes.get(key))) is not None:
             return count
     return None
 
@@ -176,9 +200,7 @@ def read_usage_object(value: JSON) -> Tokens:
 
 def read_cost(attributes: Mapping[str, JSON]) -> float | None:
     """The exact cost in USD that a span states of itself, else None."""
-    if names_of(attributes).isdisjoint(_COSTS):
-        return None
-    for key in COSTS:
-        if key in attributes and (cost := number(attributes.get(key))) is not None:
+    for key in ask(attributes, COSTS):
+        if (cost := number(attributes.get(key))) is not None:
             return cost
     return None

@@ -63,6 +63,9 @@ _MESSAGES: dict[str, tuple[tuple[str, int, str], ...]] = {
     "Resource": (("attributes", 1, "@"),),
     "ResourceSpans": (("resource", 1, "bytes"), ("scope_spans", 2, "*ScopeSpans")),
     "Request": (("resource_spans", 1, "*ResourceSpans"),),
+    "SoundScopeSpans": (("scope", 1, "bytes"), ("spans", 2, "*Span")),
+    "SoundResourceSpans": (("resource", 1, "bytes"), ("scope_spans", 2, "*SoundScopeSpans")),
+    "SoundRequest": (("resource_spans", 1, "*SoundResourceSpans"),),
 }
 
 
@@ -112,7 +115,7 @@ def _build() -> dict[str, Any]:
     pool.AddSerializedFile(file.SerializeToString())
     return {
         name: message_factory.GetMessageClass(pool.FindMessageTypeByName(f"{_PACKAGE}.{name}"))
-        for name in ("Request", "Resource", "Scope", "Span")
+        for name in ("Request", "Resource", "Scope", "Span", "SoundRequest")
     }
 
 
@@ -121,3 +124,5 @@ Request: Any = _classes["Request"]
 Resource: Any = _classes["Resource"]
 Scope: Any = _classes["Scope"]
 Span: Any = _classes["Span"]
+SoundRequest: Any = _classes["SoundRequest"]
+"""A request whose spans are parsed with it: cheaper, but one broken span breaks it."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from evaluators.formulas.schemas import Unjudgeable, argument_error
 from evaluators.formulas.shapes import encoded
 from evaluators.model import JSON, ToolCall, Trace
 
@@ -46,6 +47,23 @@ def unknown(trace: Trace) -> tuple[ToolCall, ...]:
     """Calls of tools that the model was not offered; none when the trace does not say what it was offered."""
     offered = {tool.name for tool in trace.tools_offered}
     return tuple(call for call in trace.tool_calls if offered and call.name not in offered)
+
+
+def misfits(trace: Trace) -> tuple[ToolCall, ...]:
+    """Calls whose arguments contradict the schema of their tool."""
+    schemas = {tool.name: tool.parameters for tool in trace.tools_offered}
+    return tuple(
+        call for call in trace.tool_calls if _contradicts(schemas.get(call.name), call.arguments)
+    )
+
+
+def _contradicts(schema: JSON, arguments: JSON) -> bool:
+    if schema is None or arguments is None:
+        return False
+    try:
+        return argument_error(schema, arguments) is not None
+    except Unjudgeable:
+        return False
 
 
 def span_ids(calls: Sequence[ToolCall]) -> tuple[str, ...]:

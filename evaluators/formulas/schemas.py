@@ -5,15 +5,12 @@ from __future__ import annotations
 import json
 from functools import lru_cache
 
+from evaluators.errors import Unjudgeable
 from evaluators.formulas.shapes import encoded
 from evaluators.model import JSON
 
 SIZE_LIMIT = 65_536
 """Bytes of a schema or of arguments, as JSON; what is longer is not judged."""
-
-
-class Unjudgeable(ValueError):
-    """Nothing can be said about arguments against this schema."""
 
 
 def argument_error(schema: JSON, arguments: JSON) -> str | None:

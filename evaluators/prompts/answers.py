@@ -12,13 +12,16 @@ from typing import TypeVar
 import msgspec
 
 from evaluators.formulas.bounds import clamp
-from evaluators.formulas.shapes import object_of
+from evaluators.formulas.shapes import list_of, object_of
 from evaluators.model import JSON
 from evaluators.resources import Block
 
 B = TypeVar("B", bound=Block)
 
 _THINKING = re.compile(r"<(think|thinking|reasoning)>.*?</\1>", re.DOTALL | re.IGNORECASE)
+_THOUGHT = re.compile(r"</(?:think|thinking|reasoning)>", re.IGNORECASE)
+_UNENDED = re.compile(r"<(?:think|thinking|reasoning)>.*", re.DOTALL | re.IGNORECASE)
+_BEGINS = re.compile(r"\{\s*\"")
 _FENCE = re.compile(r"^```[^\n]*\n(.*)```\s*$", re.DOTALL)
 
 
@@ -32,26 +35,44 @@ def read_block(raw: str, kind: type[B]) -> B:
     Raises:
         AnswerError: There is none, or several, or a field is missing, of a wrong type or out of range.
     """
+    return to_block(read_object(raw), kind)
+
+
+def to_block(value: JSON, kind: type[B]) -> B:
+    """A decoded answer as a block.
+
+    Raises:
+        AnswerError: A field is missing, of a wrong type or out of range, or a number is not finite.
+    """
     try:
-        block = msgspec.convert(_object(raw), kind, strict=False)
-    except msgspec.ValidationError as error:
+        block = msgspec.convert(value, kind, strict=False)
+    except (msgspec.ValidationError, RecursionError) as error:
         raise AnswerError(str(error)) from error
-    if any(isinstance(value, float) and not math.isfinite(value) for value in _values(block)):
+    if not _is_finite(msgspec.to_builtins(block)):
         raise AnswerError("a number is not finite")
     return block
 
 
-def _values(block: Block) -> Iterator[object]:
-    return (getattr(block, name) for name in block.__struct_fields__)
+def _is_finite(value: JSON) -> bool:
+    if isinstance(value, float):
+        return math.isfinite(value)
+    inner = (object_of(value) or {}).values() if isinstance(value, dict) else list_of(value) or ()
+    return all(_is_finite(each) for each in inner)
 
 
-def _object(raw: str) -> JSON:
+def read_object(raw: str) -> dict[str, JSON]:
+    """The one JSON object of the text, whatever prose, code fence or thinking stands around it.
+
+    Raises:
+        AnswerError: There is none, or several, or it was cut off.
+    """
     text = _bare(raw)
     whole = _json(text)
-    if object_of(whole) is not None:
-        return whole
     if whole is not _NOT_JSON:
-        raise AnswerError("the answer is JSON, but no object")
+        known = object_of(whole)
+        if known is None:
+            raise AnswerError("the answer is JSON, but no object")
+        return known
     found = list(_objects(text))
     if len(found) != 1:
         raise AnswerError(f"the answer holds {len(found)} JSON objects")
@@ -59,7 +80,10 @@ def _object(raw: str) -> JSON:
 
 
 def _bare(raw: str) -> str:
-    text = _THINKING.sub("", raw).strip().lstrip("\ufeff").strip()
+    text = _THINKING.sub("", raw)
+    # A template may swallow the opening tag; thoughts that never end hold no answer.
+    text = _THOUGHT.split(text)[-1]
+    text = _UNENDED.sub("", text).strip().lstrip("\ufeff").strip()
     fenced = _FENCE.match(text)
     return fenced.group(1).strip() if fenced else text
 
@@ -74,14 +98,20 @@ def _json(text: str) -> JSON:
         return _NOT_JSON
 
 
-def _objects(text: str) -> Iterator[JSON]:
-    """Every outermost JSON object in a text."""
+def _objects(text: str) -> Iterator[dict[str, JSON]]:
+    """Every outermost JSON object in a text.
+
+    Raises:
+        AnswerError: One begins and is broken: what stands inside it is not the answer.
+    """
     decoder = json.JSONDecoder()
     start = text.find("{")
     while start >= 0:
         try:
             value, end = decoder.raw_decode(text, start)
-        except (ValueError, RecursionError):
+        except (ValueError, RecursionError) as error:
+            if _BEGINS.match(text, start):
+                raise AnswerError("a JSON object is broken or cut off") from error
             end = start + 1
         else:
             yield value

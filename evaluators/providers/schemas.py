@@ -12,7 +12,7 @@ from jsonschema import validators
 from jsonschema.exceptions import SchemaError, ValidationError
 from referencing import Registry
 
-from evaluators.formulas.schemas import Unjudgeable
+from evaluators.errors import Unjudgeable
 from evaluators.model import JSON
 
 PATTERN_LIMIT = 256

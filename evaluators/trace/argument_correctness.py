@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Mapping
+from typing import Literal, Self
 
 from evaluators.declare import evaluator
+from evaluators.errors import Unjudgeable
 from evaluators.formulas.calls import bounded, brief, left_out, span_ids
-from evaluators.formulas.schemas import Unjudgeable, argument_error
+from evaluators.formulas.schemas import argument_error
 from evaluators.model import JSON, Score, ToolCall, Trace
-from evaluators.resources import Block
+from evaluators.prompts.schema import list_schema, object_schema, strict_schema
+from evaluators.resources import Block, Conversation, Extraction, Question
+
+MOST = 100
+"""Tool calls that one call of a judge can give verdicts for."""
 
 
 class CallVerdict(Block, frozen=True, kw_only=True):
@@ -22,6 +28,29 @@ class Arguments(Block, frozen=True, kw_only=True):
     """Were the arguments of each tool call right for the user's task? One verdict per tool call, in call order."""
 
     verdicts: tuple[CallVerdict, ...]
+
+    @classmethod
+    def question(cls, subject: Trace | Conversation, options: Mapping[str, JSON]) -> Question:
+        """Exactly one verdict per call."""
+        length = len(subject.tool_calls) if isinstance(subject, Trace) else None
+        verdicts = list_schema(strict_schema(CallVerdict), length)
+        rubric = super().question(subject, options).rubric
+        return Question(rubric=rubric, schema=object_schema({"verdicts": verdicts}))
+
+    @classmethod
+    def known(cls, subject: Trace | Conversation, extraction: Extraction | None) -> Self | None:
+        """No calls, or too many for one verdict each: no judge is asked."""
+        askable = isinstance(subject, Trace) and 0 < len(subject.tool_calls) <= MOST
+        return None if askable else cls(verdicts=())
+
+    def check(self, subject: Trace | Conversation, options: Mapping[str, JSON]) -> None:
+        """Check that every call has its verdict.
+
+        Raises:
+            ValueError: There are more or fewer.
+        """
+        if isinstance(subject, Trace) and len(self.verdicts) != len(subject.tool_calls):
+            raise ValueError(f"{len(self.verdicts)} verdicts for {len(subject.tool_calls)} calls")
 
 
 @evaluator(version="1", verdict_in_metadata=True)
@@ -79,6 +108,8 @@ def judged_argument_correctness(trace: Trace, *, arguments: Arguments) -> Score:
     metadata: dict[str, JSON] = {"user_input": brief(trace.input), "verdicts": []}
     if not calls:
         return Score.assume(1.0, "the trace called no tools", metadata)
+    if len(calls) > MOST:
+        return Score.not_applicable(f"more than {MOST} tool calls: too many for a verdict each")
     if len(verdicts) != len(calls):
         raise ValueError(f"{len(verdicts)} verdicts for {len(calls)} tool calls")
     wrong = [call for call, each in zip(calls, verdicts, strict=True) if each.verdict == "no"]

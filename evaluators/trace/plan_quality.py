@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Self
+
 from evaluators.declare import evaluator
 from evaluators.model import JSON, Score, Trace
-from evaluators.resources import Block, Extraction, UnitInterval
+from evaluators.resources import Block, Conversation, Extraction, UnitInterval
 
 
 class Quality(Block, frozen=True, kw_only=True):
@@ -16,6 +18,11 @@ class Quality(Block, frozen=True, kw_only=True):
 
     score: UnitInterval
     reason: str | None = None
+
+    @classmethod
+    def known(cls, subject: Trace | Conversation, extraction: Extraction | None) -> Self | None:
+        """Without a plan nothing is judged; the score here is not read."""
+        return cls(score=0.0) if extraction is not None and not extraction.plan else None
 
 
 @evaluator(version="1", verdict_in_metadata=True)

@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 from evaluators.declare import evaluator
-from evaluators.formulas.calls import bounded, brief, left_out, named, repeats, span_ids, unknown
-from evaluators.formulas.schemas import Unjudgeable, argument_error
-from evaluators.model import JSON, Score, ToolCall, Trace
+from evaluators.formulas.calls import (
+    bounded,
+    brief,
+    left_out,
+    misfits,
+    named,
+    repeats,
+    span_ids,
+    unknown,
+)
+from evaluators.model import JSON, Score, Trace
 from evaluators.resources import Block, UnitInterval
 
 
@@ -43,23 +51,6 @@ def tool_correctness(trace: Trace) -> Score:
         evidence=span_ids([call for call in calls if id(call) in wrong]),
         truncated=truncated,
     )
-
-
-def misfits(trace: Trace) -> tuple[ToolCall, ...]:
-    """Calls whose arguments contradict the schema of their tool."""
-    schemas = {tool.name: tool.parameters for tool in trace.tools_offered}
-    return tuple(
-        call for call in trace.tool_calls if _contradicts(schemas.get(call.name), call.arguments)
-    )
-
-
-def _contradicts(schema: JSON, arguments: JSON) -> bool:
-    if schema is None or arguments is None:
-        return False
-    try:
-        return argument_error(schema, arguments) is not None
-    except Unjudgeable:
-        return False
 
 
 def _metadata(trace: Trace) -> tuple[dict[str, JSON], str | None]:

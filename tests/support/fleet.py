@@ -13,6 +13,7 @@ from tests.support import agents
 from tests.support.sender import Sender
 from tests.support.service import Service
 
+SAYS = frozenset({"gRPC", "HTTP", "page"})
 Scores = dict[tuple[str, ...], tuple[Any, ...]]
 SETTINGS = (
     "windows.trace.root_grace=1s",
@@ -62,6 +63,7 @@ class Fleet:
             *self.settings,
             *settings,
             workers=0,
+            says=SAYS if "receive" in roles else frozenset({"page"}),
         )
         self.services.append(service)
         return service.start()

@@ -27,7 +27,7 @@ def objective(_: str) -> float:
 class Publisher:
     log: ListLog = field(default_factory=ListLog)
     limits: config.AgentWindow = field(default_factory=config.AgentWindow)
-    objectives: Callable[[str], float] = objective
+    objectives: Callable[[str], float | None] = objective
     reader: Reader | None = None
 
     def __post_init__(self) -> None:

@@ -46,3 +46,15 @@ class Sender(threading.Thread):
             except grpc.RpcError:
                 return False
         return True
+
+
+def send(target: str, *requests: bytes) -> None:
+    """Each request once.
+
+    Raises:
+        grpc.RpcError: the first that is not accepted.
+    """
+    with grpc.insecure_channel(target) as channel:
+        export = channel.unary_unary(EXPORT, request_serializer=bytes, response_deserializer=bytes)
+        for request in requests:
+            export(request, timeout=10)

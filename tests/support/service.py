@@ -11,7 +11,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -23,8 +23,20 @@ READY = re.compile(r"^(gRPC|HTTP|page)\s+(\S+)", re.MULTILINE)
 class Service:
     """`spanwise run` on free ports over a data folder that outlives it. Bounded in every wait."""
 
-    def __init__(self, data: Path, *settings: str, workers: int = 1) -> None:
+    def __init__(
+        self,
+        data: Path,
+        *settings: str,
+        workers: int = 1,
+        command: str = "run",
+        environment: Mapping[str, str] | None = None,
+        says: frozenset[str] = frozenset({"gRPC", "HTTP", "page"}),
+    ) -> None:
+        """Settings are `path=value`; `says` names the lines that make it ready: its roles serve no more than those."""
         self.data = data
+        self._command = command
+        self._environment = environment or {}
+        self._says = says
         self._settings = [
             f"data_dir={data}",
             "receiver.grpc.port=0",
@@ -33,8 +45,6 @@ class Service:
             f"workers={workers}",
             *settings,
         ]
-        receives = all("receive" in each for each in settings if each.startswith("roles="))
-        self._served = {"gRPC", "HTTP", "page"} if receives else {"page"}
         self._process: subprocess.Popen[bytes] | None = None
         self.output = data.parent / f"{data.name}.log"
         self.grpc = self.http = self.admin = ""
@@ -46,13 +56,13 @@ class Service:
         arguments = [part for each in self._settings for part in ("--set", each)]
         with self.output.open("ab") as output:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "collector.cli", "run", *arguments],
+                [sys.executable, "-m", "collector.cli", self._command, *arguments],
                 cwd=ROOT,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
                 start_new_session=True,
-                env={**os.environ, "PYTHONUNBUFFERED": "1"},
+                env={**os.environ, "PYTHONUNBUFFERED": "1", **self._environment},
             )
         deadline = time.monotonic() + timeout
         while time.monotonic() < deadline:
@@ -60,7 +70,7 @@ class Service:
                 output.seek(offset)
                 text = output.read().decode(errors="replace")
             found = dict(READY.findall(text))
-            if self._served <= found.keys():
+            if self._says <= found.keys():
                 self.grpc, self.http = found.get("gRPC", ""), found.get("HTTP", "")
                 self.admin = found["page"].rstrip("/")
                 return self
@@ -139,7 +149,7 @@ class Service:
     def signal_lines(self) -> list[str]:
         """Every line of the JSONL sink, rotated files included, oldest first."""
         files = sorted(self.data.glob("signals.jsonl*"), key=lambda each: each.stat().st_mtime)
-        return [line for each in files for line in each.read_text().splitlines() if line]
+        return [line for each in files for line in each.read_text().split("\n") if line]
 
     def signals(self) -> list[dict[str, Any]]:
         """The same, decoded."""

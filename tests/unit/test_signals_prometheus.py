@@ -328,3 +328,26 @@ async def test_windows_stored_without_their_commit_are_not_fed_again() -> None:
 
     assert [target.encode() for target in after.sink._targets] == [before]
     assert after.value("evaluations_total") is None
+
+
+async def test_an_evaluator_without_objective_is_held_to_none() -> None:
+    publisher = Publisher(objectives=lambda _: None)
+
+    for number in range(400):
+        await publisher.publish(signal(trace=f"t-{number}", score=0.1))
+
+    assert publisher.value("window_mean_ratio") == pytest.approx(0.1)
+    assert publisher.value("drift_detected") is None
+    assert publisher.value("slo_objective_ratio") is None
+
+
+async def test_no_gauge_is_shown_before_what_was_known_is_read_back() -> None:
+    publisher = Publisher()
+    await publisher.publish(session("s-1", 0.5, evaluator="agent_reliability"))
+    successor = publisher.successor()
+
+    await successor.sink._restore()
+
+    assert successor.value("agent_reliability_ratio") is None
+    await successor.step()
+    assert successor.value("agent_reliability_ratio") == 0.5

@@ -1,0 +1,127 @@
+"""`spanwise doctor`: which evaluators cannot run on what has arrived, why, and what to set."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Literal, TextIO
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from collector import planning, recordings
+from collector.commands.options import Files, Overrides, loaded
+from collector.commands.output import opened
+from collector.config import Config
+from collector.doctor.finding import Diagnosis, Stack, diagnose
+from collector.doctor.from_files import seen_in
+from collector.doctor.from_service import Service, seen_by
+from collector.doctor.needs import Stop, stops, without_tasks
+from evaluators.dialects.advice import Advice
+from evaluators.registry import Registry
+
+HELP = "Which evaluators cannot run on what has arrived (or on PATH), why, and what mends it."
+WIDTH = 140
+Paths = Annotated[
+    list[Path] | None,
+    typer.Argument(
+        metavar="[PATH...]", help="Recordings; without any, the running service is asked."
+    ),
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("doctor", help=HELP)(command)
+
+
+def command(
+    paths: Paths = None,
+    config: Files = None,
+    overrides: Overrides = None,
+    shape: Annotated[
+        Literal["table", "json"], typer.Option("--format", help="table or json.")
+    ] = "table",
+    traces: Annotated[
+        int,
+        typer.Option("--traces", min=1, help="Newest traces of the running service to look at."),
+    ] = 200,
+) -> None:
+    """Parse and run."""
+    settings = loaded(config, overrides)
+    found = examine(settings, paths or [], traces=traces)
+    with opened(None) as stream:
+        if shape == "json":
+            stream.write(json.dumps(asdict(found), indent=2, ensure_ascii=False) + "\n")
+        else:
+            print_diagnosis(stream, found)
+
+
+def examine(config: Config, paths: Sequence[Path], *, traces: int) -> Diagnosis:
+    """Look at the recordings, or at the running service.
+
+    Raises:
+        ConfigError: a path is no recording, or nobody answers.
+    """
+    registry = Registry.discover()
+    plan = planning.plan(config, registry=registry)
+    seen = (
+        seen_in(config, recordings.find(paths))
+        if paths
+        else seen_by(Service(config.admin), config, limit=traces)
+    )
+    off: tuple[Stop, ...] = stops(registry, config)
+    return diagnose(seen, plan=plan, stops=(*off, *without_tasks(seen)))
+
+
+def print_diagnosis(stream: TextIO, found: Diagnosis) -> None:
+    """One table per stack, then the evaluators that are off."""
+    console = Console(file=stream, width=None if stream.isatty() else WIDTH, highlight=False)
+    if not found.stacks:
+        console.print("no trace has arrived")
+    for stack in found.stacks:
+        _print_stack(console, stack)
+    if found.stops:
+        table = Table("evaluator", "method", "off because", "set", title="Configuration")
+        for stop in found.stops:
+            cells = (stop.evaluator, stop.method, stop.why, stop.setting)
+            table.add_row(*map(Text, cells))
+        console.print(table)
+
+
+def _print_stack(console: Console, stack: Stack) -> None:
+    said = ", ".join(stack.dialects) or "no dialect known"
+    console.print(Text(f"{stack.service}: {said}: {stack.turns} turns in {stack.traces} traces"))
+    for name, texts in (("scopes", stack.scopes), ("SDK", stack.sdks)):
+        if texts:
+            console.print(Text(f"  {name}: {', '.join(texts)}"))
+    if not stack.findings:
+        console.print(Text("  nothing is missing\n"))
+        return
+    table = Table("missing", "turns", "stops or weakens", "example")
+    for finding in stack.findings:
+        turns = f"{finding.traces}/{stack.turns}"
+        table.add_row(
+            *map(Text, (finding.lack, turns, ", ".join(finding.stops) or "-", finding.example))
+        )
+    console.print(table)
+    for line in _settings(stack):
+        console.print(Text(line), soft_wrap=True)
+
+
+def _settings(stack: Stack) -> Iterator[str]:
+    """One line per setting, never folded: it is there to be copied."""
+    mended: dict[Advice, list[str]] = {}
+    for finding in stack.findings:
+        for advice in finding.advice:
+            mended.setdefault(advice, []).append(finding.lack)
+    for advice, lacks in mended.items():
+        yield f"  {', '.join(lacks)}: set in the agent's process"
+        yield f"      {advice.setting}"
+        if advice.note:
+            yield f"      ({advice.note})"
+    yield ""

@@ -1,0 +1,102 @@
+"""What each evaluator reads of a trace, and what the configuration keeps from it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from collector.config import Config
+from collector.doctor.seen import Seen
+from evaluators.declare import Spec
+from evaluators.dialects.advice import Lack
+
+_TEXT: tuple[Lack, ...] = ("no_content", "content_in_logs", "truncated", "dropped_attributes")
+_CALLS: tuple[Lack, ...] = ("no_tool_arguments", "content_in_logs", "dropped_attributes")
+_JUDGED: tuple[Lack, ...] = (*_TEXT, "no_tool_arguments")
+
+READS: Mapping[str, tuple[Lack, ...]] = {
+    "task_completion": (*_JUDGED, "no_root"),
+    "tool_correctness": (*_CALLS, "no_tool_definitions"),
+    "argument_correctness": (*_CALLS, "no_tool_definitions"),
+    "step_efficiency": _CALLS,
+    "confidence": (*_TEXT, "no_root"),
+    "plan_adherence": _JUDGED,
+    "plan_quality": _JUDGED,
+    "coherence": _TEXT,
+    "loop_detection": (*_TEXT, "no_session", "scrubbed"),
+    "tool_expectations": _CALLS,
+    "exact_match": _TEXT,
+    "contains": _TEXT,
+    "regex": _TEXT,
+    "json_schema": _TEXT,
+    "faithfulness": _JUDGED,
+    "relevance": _TEXT,
+    "response_coherence": _TEXT,
+    "helpfulness": _TEXT,
+    "agent_reliability": ("no_session", "scrubbed", *_JUDGED),
+    "agent_consistency": ("no_session", "scrubbed", *_JUDGED),
+    "agentic": ("no_session", "scrubbed", *_TEXT),
+    "conversation_quality": ("no_session", "scrubbed", *_JUDGED),
+    "repeated_calls": ("no_session", "scrubbed", *_CALLS),
+    "work_baseline": ("no_tokens",),
+    "cost": ("no_tokens",),
+    "token_usage": ("no_tokens",),
+    "latency": ("no_root",),
+}
+"""The lacks that keep an evaluator of ours from saying all it could. A judge of the user's own reads texts."""
+
+
+def blocked_by(lack: Lack) -> frozenset[str]:
+    """Names of the evaluators that this lack concerns."""
+    return frozenset(name for name, lacks in READS.items() if lack in lacks)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stop:
+    """An evaluator that does not run at all with this configuration, and what would make it."""
+
+    evaluator: str
+    method: str
+    why: str
+    """no_judge, no_expectations, no_embedder, no_task or off."""
+    setting: str
+
+
+def stops(specs: Iterable[Spec], config: Config) -> tuple[Stop, ...]:
+    """Every evaluator that this configuration keeps from running."""
+    found = [_stop(spec, config) for spec in specs]
+    return tuple(stop for stop in found if stop is not None)
+
+
+def _stop(spec: Spec, config: Config) -> Stop | None:
+    chosen = config.evaluators.get(spec.name)
+    if chosen is not None and not chosen.enabled:
+        return _because(spec, "off", f"evaluators.{spec.name}.enabled: true")
+    if (
+        "judge" in spec.needs
+        and config.judge.model is None
+        and (chosen is None or "model" not in chosen.options)
+    ):
+        return _because(
+            spec, "no_judge", "judge.model: <a litellm model name> (SPANWISE_JUDGE__MODEL)"
+        )
+    if "expectations" in spec.needs and config.expectations is None:
+        return _because(spec, "no_expectations", "expectations: <file> (SPANWISE_EXPECTATIONS)")
+    if "embedder" in spec.needs and config.embedder.kind == "none":
+        return _because(spec, "no_embedder", "embedder.kind: wordllama (SPANWISE_EMBEDDER__KIND)")
+    if not spec.on and chosen is None:
+        return _because(spec, "off", f"evaluators.{spec.name}.enabled: true")
+    return None
+
+
+def _because(spec: Spec, why: str, setting: str) -> Stop:
+    return Stop(evaluator=spec.name, method=spec.method, why=why, setting=setting)
+
+
+def without_tasks(seen: Iterable[Seen]) -> tuple[Stop, ...]:
+    """pass@k and pass^k need task runs: sessions whose spans name their task."""
+    turns = [each for each in seen if each.is_turn]
+    if not turns or any(each.has_task for each in turns):
+        return ()
+    setting = 'span.set_attribute("spanwise.task.id", "...") on any span of a task run'
+    return (Stop(evaluator="task pass@k", method="formula", why="no_task", setting=setting),)

@@ -1,0 +1,181 @@
+"""What each dialect's reader takes from where: the table behind docs/dialects.md. A test holds every row true.
+
+Where a reader declares its keys, the row is that declaration; the others name them here. `N` stands for an index.
+Every dialect is completed from the GenAI conventions, so the rows of `genai` hold for all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from evaluators.dialects import usage
+from evaluators.dialects.genai import _ARGUMENTS, _DEFINITIONS, _INPUT, _OUTPUT, _RESULT
+from evaluators.dialects.sessions import SESSION, USER
+
+Field = Literal[
+    "input",
+    "output",
+    "system",
+    "tools offered",
+    "tool name",
+    "tool call id",
+    "arguments",
+    "result",
+    "input tokens",
+    "output tokens",
+    "cached tokens",
+    "reasoning tokens",
+    "cost",
+    "model",
+    "agent",
+    "session",
+    "user",
+]
+Kind = Literal["model call", "tool", "agent", "any"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reads:
+    """One field of the normalised trace, on which spans it is looked for, and under which keys, best first."""
+
+    field: Field
+    on: Kind
+    keys: tuple[str, ...]
+
+
+def _row(field: Field, on: Kind, *keys: str) -> Reads:
+    return Reads(field=field, on=on, keys=keys)
+
+
+def _tokens(table: usage.TokenKeys) -> tuple[Reads, ...]:
+    keys = table.by_kind
+    return (
+        _row("input tokens", "model call", *keys["input"]),
+        _row("output tokens", "model call", *keys["output"]),
+        _row("cached tokens", "model call", *keys["cached"]),
+        _row("reasoning tokens", "model call", *keys["reasoning"]),
+    )
+
+
+READS: Mapping[str, tuple[Reads, ...]] = {
+    "genai": (
+        _row("input", "model call", *_INPUT, "gen_ai.prompt.N.content"),
+        _row("output", "model call", *_OUTPUT, "gen_ai.completion.N.content"),
+        _row("system", "model call", "gen_ai.system_instructions"),
+        _row("tools offered", "model call", *_DEFINITIONS),
+        _row("tool name", "tool", "gen_ai.tool.name"),
+        _row("tool call id", "tool", "gen_ai.tool.call.id", "tool_call.id"),
+        _row("arguments", "tool", *_ARGUMENTS),
+        _row("result", "tool", *_RESULT),
+        *_tokens(usage.GENAI),
+        _row("cost", "model call", *usage.COSTS),
+        _row("model", "model call", "gen_ai.response.model", "gen_ai.request.model"),
+        _row("agent", "agent", "gen_ai.agent.name"),
+        _row("session", "any", *SESSION),
+        _row("user", "any", *USER),
+    ),
+    "openinference": (
+        _row("input", "model call", "llm.input_messages.N.message.content", "input.value"),
+        _row("output", "model call", "llm.output_messages.N.message.content", "output.value"),
+        _row("tools offered", "model call", "llm.tools.N.tool.json_schema"),
+        _row("tool name", "tool", "tool.name", "tool_call.function.name"),
+        _row("tool call id", "tool", "tool_call.id", "tool.id"),
+        _row("arguments", "tool", "tool_call.function.arguments", "input.value", "tool.parameters"),
+        _row("result", "tool", "output.value"),
+        *_tokens(usage.OPENINFERENCE),
+        _row("cost", "model call", "llm.cost.total"),
+        _row("model", "model call", "llm.model_name"),
+        _row("agent", "agent", "agent.name", "graph.node.id"),
+    ),
+    "langfuse": (
+        _row("input", "model call", "langfuse.observation.input"),
+        _row("output", "model call", "langfuse.observation.output"),
+        _row("arguments", "tool", "langfuse.observation.input"),
+        _row("result", "tool", "langfuse.observation.output"),
+        _row("tool call id", "tool", "langfuse.observation.metadata.tool_call_id"),
+        _row("input tokens", "model call", "langfuse.observation.usage_details"),
+        _row("cost", "model call", "langfuse.observation.cost_details"),
+        _row(
+            "model", "model call", "langfuse.observation.model.name", "langfuse.observation.model"
+        ),
+    ),
+    "mlflow": (
+        _row("input", "model call", "mlflow.spanInputs"),
+        _row("output", "model call", "mlflow.spanOutputs"),
+        _row("tools offered", "model call", "mlflow.chat.tools"),
+        _row("tool name", "tool", "mlflow.spanFunctionName"),
+        _row("arguments", "tool", "mlflow.spanInputs"),
+        _row("result", "tool", "mlflow.spanOutputs"),
+        _row("input tokens", "model call", "mlflow.chat.tokenUsage"),
+        _row("cost", "model call", "mlflow.llm.cost"),
+        _row("model", "model call", "mlflow.llm.model", "model"),
+    ),
+    "vercel_ai": (
+        _row("input", "model call", "ai.prompt.messages", "ai.prompt"),
+        _row("output", "model call", "ai.response.text", "ai.response.object", "ai.result.text"),
+        _row("tools offered", "model call", "ai.prompt.tools"),
+        _row("tool name", "tool", "ai.toolCall.name"),
+        _row("tool call id", "tool", "ai.toolCall.id"),
+        _row("arguments", "tool", "ai.toolCall.args", "ai.toolCall.input"),
+        _row("result", "tool", "ai.toolCall.result", "ai.toolCall.output"),
+        *_tokens(usage.VERCEL),
+        _row("model", "model call", "ai.response.model", "ai.model.id"),
+        _row("agent", "agent", "ai.telemetry.functionId"),
+    ),
+    "langsmith": (
+        _row("input", "model call", "gen_ai.prompt"),
+        _row("output", "model call", "gen_ai.completion"),
+        _row("arguments", "tool", "gen_ai.prompt"),
+        _row("result", "tool", "gen_ai.completion"),
+        _row("agent", "agent", "langsmith.trace.name"),
+    ),
+    "google_adk": (
+        _row("input", "model call", "gcp.vertex.agent.llm_request"),
+        _row("output", "model call", "gcp.vertex.agent.llm_response"),
+        _row("arguments", "tool", "gcp.vertex.agent.tool_call_args"),
+        _row("result", "tool", "gcp.vertex.agent.tool_response"),
+    ),
+    "pydantic_ai": (
+        _row("input", "agent", "pydantic_ai.all_messages", "all_messages_events", "all_messages"),
+        _row("output", "agent", "final_result", "pydantic_ai.all_messages", "all_messages_events"),
+        _row("input", "model call", "events"),
+        _row("tools offered", "model call", "model_request_parameters"),
+        _row("arguments", "tool", "tool_arguments"),
+        _row("result", "tool", "tool_response"),
+        _row("agent", "agent", "gen_ai.agent.name", "agent_name"),
+        _row("input tokens", "agent", *usage.AGGREGATE.by_kind["input"]),
+        _row("output tokens", "agent", *usage.AGGREGATE.by_kind["output"]),
+    ),
+    "traceloop": (
+        _row("input", "agent", "traceloop.entity.input"),
+        _row("output", "agent", "traceloop.entity.output"),
+        _row("tool name", "tool", "traceloop.entity.name"),
+        _row("arguments", "tool", "traceloop.entity.input"),
+        _row("result", "tool", "traceloop.entity.output"),
+        _row("agent", "agent", "traceloop.entity.name"),
+        _row("tools offered", "model call", "llm.request.functions.N.name"),
+    ),
+    "genai_events": (
+        _row(
+            "input",
+            "model call",
+            "event gen_ai.user.message: content",
+            "event gen_ai.user.message: gen_ai.event.content",
+            "event gen_ai.content.prompt: gen_ai.prompt",
+            "event gen_ai.client.inference.operation.details: gen_ai.input.messages",
+        ),
+        _row(
+            "output",
+            "model call",
+            "event gen_ai.choice: message",
+            "event gen_ai.choice: gen_ai.event.content",
+            "event gen_ai.content.completion: gen_ai.completion",
+            "event gen_ai.client.inference.operation.details: gen_ai.output.messages",
+        ),
+        _row("arguments", "tool", "event gen_ai.tool.message: content"),
+        _row("result", "tool", "event gen_ai.choice: message"),
+    ),
+}
+"""By dialect. The thin ones (autogen, logfire, anthropic_sdk, agent_framework, semantic_kernel) read as `genai`."""

@@ -1,0 +1,21 @@
+"""Faithfulness (Cogitator's `faithfulness`)."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from evaluators.declare import evaluator
+from evaluators.judgement import Judgement
+from evaluators.model import Score, Trace
+
+
+class Faithfulness(Judgement, frozen=True, kw_only=True):
+    """Whether the response is faithful to facts in the input."""
+
+    criterion: ClassVar[str] = "Whether the response is faithful to facts in the input."
+
+
+@evaluator(version="1", on=False)
+def faithfulness(trace: Trace, *, judgement: Faithfulness) -> Score:
+    """Whether the response is faithful to facts in the input."""
+    return judgement.to_score()

@@ -1,0 +1,21 @@
+"""Helpfulness (Cogitator's `helpfulness`)."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from evaluators.declare import evaluator
+from evaluators.judgement import Judgement
+from evaluators.model import Score, Trace
+
+
+class Helpfulness(Judgement, frozen=True, kw_only=True):
+    """Whether the response would be useful to the user."""
+
+    criterion: ClassVar[str] = "Whether the response would be useful to the user."
+
+
+@evaluator(version="1", on=False)
+def helpfulness(trace: Trace, *, judgement: Helpfulness) -> Score:
+    """Whether the response would be useful to the user."""
+    return judgement.to_score()

@@ -1,0 +1,21 @@
+"""Relevance (Cogitator's `relevance`)."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from evaluators.declare import evaluator
+from evaluators.judgement import Judgement
+from evaluators.model import Score, Trace
+
+
+class Relevance(Judgement, frozen=True, kw_only=True):
+    """Whether the response addresses the question asked."""
+
+    criterion: ClassVar[str] = "Whether the response addresses the question asked."
+
+
+@evaluator(version="1", on=False)
+def relevance(trace: Trace, *, judgement: Relevance) -> Score:
+    """Whether the response addresses the question asked."""
+    return judgement.to_score()

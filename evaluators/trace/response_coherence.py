@@ -1,0 +1,21 @@
+"""Response coherence (Cogitator's `coherence`)."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from evaluators.declare import evaluator
+from evaluators.judgement import Judgement
+from evaluators.model import Score, Trace
+
+
+class ResponseCoherence(Judgement, frozen=True, kw_only=True):
+    """Whether the response is logical and well-structured."""
+
+    criterion: ClassVar[str] = "Whether the response is logical and well-structured."
+
+
+@evaluator(version="1", on=False)
+def response_coherence(trace: Trace, *, judgement: ResponseCoherence) -> Score:
+    """Whether the response is logical and well-structured."""
+    return judgement.to_score()

@@ -1,0 +1,122 @@
+"""Forwarding against a real second OTLP server: gRPC and HTTP, there and away."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator, Callable
+from typing import TypeAlias
+
+import grpc
+import pytest
+
+from collector import config
+from collector.forward import Forwarder, forwarder
+from collector.telemetry import Telemetry
+from tests.support.eventually import eventually
+from tests.support.otlp import body, span
+from tests.support.otlp_backend import Backend, grpc_backend, http_backend
+from tests.support.receiving import Served, export, serving
+
+Server: TypeAlias = Callable[..., contextlib.AbstractAsyncContextManager[Backend]]
+PROTOCOLS = pytest.mark.parametrize(
+    ("protocol", "server"), [("grpc", grpc_backend), ("http", http_backend)]
+)
+
+
+@contextlib.asynccontextmanager
+async def forwarding(endpoint: str, protocol: str) -> AsyncGenerator[tuple[Served, Telemetry]]:
+    """A receiver that passes everything on to `endpoint`."""
+    target = config.OtlpTarget.model_validate(
+        {"endpoint": endpoint, "protocol": protocol, "headers": {"X-Key": "secret"}}
+    )
+    telemetry, stopping = Telemetry(), asyncio.Event()
+    forward: Forwarder = forwarder(target, telemetry=telemetry, clock=lambda: 0.0)
+    run = asyncio.create_task(forward.run(stopping))
+    try:
+        async with serving(forward=forward) as served:
+            yield served, telemetry
+    finally:
+        stopping.set()
+        await asyncio.wait_for(run, 20)
+
+
+def counted(telemetry: Telemetry, result: str) -> float:
+    labels = {"result": result}
+    return telemetry.registry.get_sample_value("spanwise_forward_requests_total", labels) or 0.0
+
+
+@PROTOCOLS
+async def test_the_backend_gets_the_bytes_and_the_headers(protocol: str, server: Server) -> None:
+    async with (
+        server() as backend,
+        forwarding(backend.endpoint, protocol) as (served, telemetry),
+    ):
+        sent = [body(span(n, n, text="x" * n)) for n in range(1, 6)]
+        for each in sent:
+            assert (await export(served.target, each)).code is grpc.StatusCode.OK
+        await eventually(lambda: counted(telemetry, "forwarded") == 5)
+
+        assert sorted(backend.requests) == sorted(sent)
+        assert {headers["x-key"] for headers in backend.headers} == {"secret"}
+
+
+@PROTOCOLS
+async def test_a_backend_that_refuses_delays_nobody_and_gets_everything_later(
+    protocol: str, server: Server
+) -> None:
+    async with (
+        server() as backend,
+        forwarding(backend.endpoint, protocol) as (served, telemetry),
+    ):
+        backend.code = "UNAVAILABLE" if protocol == "grpc" else "503"
+        assert (await export(served.target, body(span()))).code is grpc.StatusCode.OK
+        await eventually(lambda: counted(telemetry, "retried") > 0)
+        assert len(served.log.spans()) == 1
+
+        backend.code = "OK"
+        await eventually(lambda: counted(telemetry, "forwarded") == 1)
+        assert backend.requests == [body(span())]
+
+
+@PROTOCOLS
+async def test_a_request_the_backend_calls_invalid_is_dropped_once(
+    protocol: str, server: Server
+) -> None:
+    async with (
+        server() as backend,
+        forwarding(backend.endpoint, protocol) as (served, telemetry),
+    ):
+        backend.code = "INVALID_ARGUMENT" if protocol == "grpc" else "400"
+        assert (await export(served.target, body(span()))).code is grpc.StatusCode.OK
+        await eventually(lambda: counted(telemetry, "refused") == 1)
+
+        assert backend.tries == 1
+
+
+@PROTOCOLS
+async def test_a_backend_that_was_never_there_costs_ingest_nothing_and_stops_in_time(
+    protocol: str, server: Server
+) -> None:
+    async with server() as backend:
+        endpoint = backend.endpoint
+    async with forwarding(endpoint, protocol) as (served, telemetry):
+        for number in range(1, 20):
+            assert (await export(served.target, body(span(number)))).code is grpc.StatusCode.OK
+
+        assert len(served.log.spans()) == 19
+        assert counted(telemetry, "forwarded") == 0
+    dropped = counted(telemetry, "stopped")
+    assert dropped == 19
+
+
+async def test_what_the_receiver_refuses_is_not_forwarded() -> None:
+    async with (
+        grpc_backend() as backend,
+        forwarding(backend.endpoint, "grpc") as (served, telemetry),
+    ):
+        assert (await export(served.target, b"\xff\xff")).code is grpc.StatusCode.INVALID_ARGUMENT
+        assert (await export(served.target, body(span()))).code is grpc.StatusCode.OK
+        await eventually(lambda: counted(telemetry, "forwarded") == 1)
+
+        assert backend.requests == [body(span())]

@@ -1,0 +1,59 @@
+"""The real process passes requests on to a second OTLP server, and `spanwise doctor` reads what it holds."""
+
+from __future__ import annotations
+
+import json
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from collector import recordings
+from collector.config import Admin, Config
+from collector.doctor.from_service import Service as Api
+from collector.doctor.from_service import seen_by
+from collector.receiver.otlp_json import to_protobuf
+from tests.support.eventually import eventually
+from tests.support.otlp_backend import grpc_backend
+from tests.support.service import Service
+
+pytestmark = [pytest.mark.e2e]
+CAPTURE = Path(__file__).parents[1] / "data" / "captures" / "openai_v2" / "session.otlp"
+
+
+def send(service: Service, body: bytes) -> None:
+    headers = {"content-type": "application/x-protobuf"}
+    with urllib.request.urlopen(urllib.request.Request(service.http, body, headers), timeout=10):
+        pass
+
+
+async def test_a_recording_sent_is_forwarded_and_diagnosed(tmp_path: Path) -> None:
+    requests = list(recordings.requests(CAPTURE, to_protobuf))
+    async with grpc_backend() as backend:
+        service = Service(
+            tmp_path / "data",
+            f"forward={json.dumps({'endpoint': backend.endpoint})}",
+            "windows.trace.root_grace=100ms",
+            workers=0,
+        ).start()
+        try:
+            for each in requests:
+                send(service, each)
+            await eventually(lambda: len(backend.requests) == len(requests))
+            port = int(service.admin.rpartition(":")[2])
+            config = Config(admin=Admin(port=port))
+
+            def settled() -> bool:
+                return len(seen_by(Api(config.admin), config, limit=10)) == 3
+
+            await eventually(settled)
+            seen = seen_by(Api(config.admin), config, limit=10)
+        finally:
+            service.kill()
+
+    assert sorted(backend.requests) == sorted(requests)
+    assert {scope for each in seen for scope in each.scopes} == {
+        "my.agent 1.0",
+        "opentelemetry.instrumentation.openai_v2",
+    }
+    assert all("no_content" in each.lacks for each in seen)

@@ -1,0 +1,138 @@
+"""Errors of the user's making, as the user meets them: one clear line each, exit 1 or 2, never a traceback."""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+
+import pytest
+
+from tests.support.command import Ended, spanwise
+from tests.support.service import Service
+
+pytestmark = [pytest.mark.e2e]
+
+RECORDINGS = str(Path(__file__).parents[1] / "data" / "captures" / "strands" / "session.otlp")
+FREE_PORTS = ("receiver.grpc.port=0", "receiver.http.port=0", "admin.port=0")
+
+
+def settings(*given: str) -> list[str]:
+    return [part for each in given for part in ("--set", each)]
+
+
+def assert_one_line(ended: Ended, *words: str) -> None:
+    assert ended.code in (1, 2), ended.err
+    assert len(ended.complaints) == 1, ended.err
+    assert "Traceback" not in ended.err
+    for word in words:
+        assert word in ended.err
+
+
+def test_two_misspelt_keys_name_both_paths(tmp_path: Path) -> None:
+    file = tmp_path / "spanwise.yaml"
+    file.write_text("windows: {trace: {root_grase: 3s}}\nsinks: {jsnol: {path: a}}\n")
+
+    ended = spanwise("validate", "--config", str(file))
+
+    assert ended.code == 1
+    assert [line.partition(":")[0] for line in ended.complaints] == [
+        "windows.trace.root_grase",
+        "sinks.jsnol",
+    ]
+
+
+def test_misspelt_evaluators_and_options_name_their_paths() -> None:
+    ended = spanwise(
+        "validate",
+        *settings(
+            "evaluators.agent_relability.threshold=0.5",
+            "evaluators.loop_detection.treshold=0.5",
+            "evaluators.agent_reliability.signals=[mood]",
+        ),
+    )
+
+    assert ended.code == 1
+    assert [line.partition(":")[0] for line in ended.complaints] == [
+        "evaluators.agent_relability",
+        "evaluators.agent_reliability.signals",
+        "evaluators.loop_detection.treshold",
+    ]
+    assert "did you mean agent_reliability?" in ended.complaints[0]
+
+
+def test_an_evaluator_without_what_it_needs_says_what() -> None:
+    ended = spanwise(
+        "validate", *settings("embedder.kind=none", "evaluators.coherence.enabled=true")
+    )
+
+    assert_one_line(ended, "evaluators.coherence", "embedder")
+
+
+def test_an_unknown_evaluator_on_the_command_line(tmp_path: Path) -> None:
+    ended = spanwise("evaluate", RECORDINGS, "--evaluators", "loop_detection,coherense")
+
+    assert_one_line(ended, "coherense", "did you mean coherence?")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["evaluate", "/no/such/folder"], ["/no/such/folder"]),
+        (["inspect", "/no/such.otlp"], ["/no/such.otlp"]),
+        (["run", "--config", "/no/such.yaml"], ["/no/such.yaml"]),
+        (["evaluate", str(Path(__file__))], ["not a recording", ".otlp"]),
+        (["evaluate", RECORDINGS, "--output", "/no/such/file"], ["/no/such/file"]),
+        (["evaluate", RECORDINGS, "--summary", "/no/such/file"], ["/no/such/file"]),
+        (["evaluate", RECORDINGS, "--fail-under", "coherence"], ["NAME=VALUE"]),
+        (["evaluate", RECORDINGS, "--fail-under", "cohesion=0.5"], ["cohesion"]),
+        (["run", "--set", "admin"], ["admin", "path=value"]),
+        (["run", *settings("data_dir=/proc/nothing", *FREE_PORTS)], ["data_dir"]),
+        (["rnu"], ["rnu"]),
+    ],
+)
+def test_each_is_one_line(arguments: list[str], words: list[str]) -> None:
+    assert_one_line(spanwise(*arguments), *words)
+
+
+def test_bad_yaml_says_file_and_line(tmp_path: Path) -> None:
+    file = tmp_path / "broken.yaml"
+    file.write_text("admin:\n  port: 5\n bad\n")
+
+    assert_one_line(spanwise("run", "--config", str(file)), f"{file}:3:")
+
+
+def test_a_truncated_recording_says_where(tmp_path: Path) -> None:
+    recording = tmp_path / "cut.otlp"
+    recording.write_bytes(Path(RECORDINGS).read_bytes()[:-7])
+
+    assert_one_line(spanwise("evaluate", str(recording)), str(recording))
+
+
+def test_a_port_that_is_taken_is_named_with_its_setting(tmp_path: Path) -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        for name in ("receiver.grpc.port", "receiver.http.port", "admin.port"):
+            free = [each for each in FREE_PORTS if not each.startswith(name)]
+            ended = spanwise(
+                "run", *settings(f"data_dir={tmp_path / 'data'}", *free, f"{name}={port}")
+            )
+
+            assert_one_line(ended, str(port), name)
+
+
+def test_a_second_run_on_the_same_data_folder_is_one_line(tmp_path: Path) -> None:
+    with Service(tmp_path / "data") as service:
+        ended = spanwise("run", *settings(f"data_dir={service.data}", *FREE_PORTS))
+
+        assert ended.code == 1
+        assert_one_line(ended, str(service.data))
+        assert service.get("/healthz") is not None
+
+
+def test_good_settings_are_valid() -> None:
+    """Else `validate` could refuse everything."""
+    ended = spanwise("validate", "--config", "spanwise.yaml")
+
+    assert (ended.code, ended.err) == (0, "")

@@ -1,0 +1,147 @@
+"""Workers that die or hang on a third party's evaluator: real processes, installed by an entry point."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from collector import planning
+from collector.config import Config
+from collector.pool import ScoreJob
+from collector.pool_processes import ProcessWorkers
+from collector.telemetry import Telemetry
+from evaluators.model import ModelCall, Outcome, Trace
+from tests.support import plugin
+from tests.support.asking import asked, trace_id
+from tests.support.eventually import eventually
+from tests.support.sender import send
+from tests.support.service import Service, children
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(90)]
+
+# The model is not needed here and would make every restart slower.
+CONFIG = Config.model_validate({"embedder": {"kind": "none"}})
+
+
+def job(question: str) -> ScoreJob:
+    return ScoreJob(
+        trace=Trace(
+            trace_id=question.encode().hex().ljust(32, "0")[:32],
+            service="bot",
+            agent="bot",
+            session_id="s",
+            session_source="session.id",
+            closed="root_ended",
+            input=question,
+            output="an answer",
+            model_calls=(ModelCall(span_id="1" * 16),),
+        )
+    )
+
+
+@pytest.fixture
+async def workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[ProcessWorkers]:
+    folder = str(plugin.install(tmp_path / "installed"))
+    monkeypatch.syspath_prepend(folder)
+    monkeypatch.setenv("PYTHONPATH", folder)
+    pool = ProcessWorkers(
+        CONFIG, planning.plan(CONFIG), count=1, telemetry=Telemetry(), job_timeout=2.0
+    )
+    pool.start()
+    yield pool
+    await pool.close()
+
+
+def restarts(pool: ProcessWorkers, reason: str) -> float:
+    value = pool._telemetry.registry.get_sample_value(
+        "spanwise_worker_restarts_total", {"reason": reason}
+    )
+    return value or 0.0
+
+
+def error_types(outcomes: Sequence[Outcome]) -> set[str | None]:
+    return {each.error.type if each.error else None for each in outcomes}
+
+
+async def test_a_trace_that_kills_its_worker_twice_is_given_up(workers: ProcessWorkers) -> None:
+    deadly, harmless = await workers.score([job("die"), job("hello")])
+
+    assert error_types(deadly) == {"worker_died"}
+    assert {each.state for each in deadly} == {"failed"}
+    assert "worker_died" not in error_types(harmless)
+    assert restarts(workers, "died") == 2
+
+
+async def test_a_trace_whose_worker_died_once_is_scored_again(
+    workers: ProcessWorkers, tmp_path: Path
+) -> None:
+    (outcomes,) = await workers.score([job(f"die-once {tmp_path / 'mark'}")])
+
+    assert "worker_died" not in error_types(outcomes)
+    assert restarts(workers, "died") == 1
+
+
+async def test_a_worker_that_hangs_is_killed_and_its_trace_given_up_the_second_time(
+    workers: ProcessWorkers,
+) -> None:
+    stuck, harmless = await workers.score([job("sleep 60"), job("hello")])
+
+    assert error_types(stuck) == {"worker_died"}
+    assert "worker_died" not in error_types(harmless)
+    assert restarts(workers, "hung") == 2
+
+
+async def test_a_worker_killed_while_scoring_is_replaced(
+    workers: ProcessWorkers,
+) -> None:
+    async with asyncio.TaskGroup() as tasks:
+        scoring = tasks.create_task(workers.score([job("sleep 1"), job("hello")]))
+        await eventually(lambda: bool(workers.pids))
+        await asyncio.sleep(0.4)  # it is in the first job's sleep now
+        os.kill(workers.pids[0], signal.SIGKILL)
+
+    for outcomes in scoring.result():
+        assert "worker_died" not in error_types(outcomes)
+    assert restarts(workers, "died") == 1
+
+
+def test_the_service_survives_what_kills_its_workers(tmp_path: Path) -> None:
+    installed = plugin.install(tmp_path / "installed")
+    begun = tmp_path / "begun"
+    settings = ("windows.trace.root_grace=300ms", "embedder.kind=none")
+    with Service(
+        tmp_path / "data", *settings, environment={"PYTHONPATH": str(installed)}
+    ) as service:
+        send(service.grpc, asked("deadly", "die"), asked("slow", f"mark {begun}"))
+        service.wait_for("the worker scores", begun.exists, timeout=30)
+
+        for child in children(service.pid):
+            os.kill(child, signal.SIGKILL)
+        begun.unlink()
+        service.wait_for("another worker scores", begun.exists, timeout=30)
+        for child in children(service.pid):
+            os.kill(child, signal.SIGKILL)
+        send(service.grpc, asked("good", "hello"))
+        service.wait_for("all three traces have signals", lambda: len(scored_by(service)) == 3)
+
+        fates = scored_by(service)
+        assert fates[trace_id("deadly")] == {("failed", "worker_died")}
+        assert fates[trace_id("slow")] == {("failed", "worker_died")}
+        assert {outcome for outcome, _ in fates[trace_id("good")]} >= {"scored"}
+        assert service.metrics()['spanwise_worker_restarts_total{reason="died"}'] == 4
+        assert service.get("/healthz") is not None
+
+
+def scored_by(service: Service) -> dict[str, set[tuple[str, str | None]]]:
+    """Trace id -> its outcomes with their error types."""
+    found: dict[str, set[tuple[str, str | None]]] = {}
+    for each in service.signals():
+        if each["scope"] == "trace":
+            kind = each["error"] and each["error"]["type"]
+            found.setdefault(each["trace_id"], set()).add((each["outcome"], kind))
+    return found

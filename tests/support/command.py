@@ -1,0 +1,42 @@
+"""The command line as a process of its own, the way a user types it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tests.support.service import ROOT
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """What a command left behind."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def complaints(self) -> list[str]:
+        """The lines on stderr."""
+        return self.err.splitlines()
+
+
+def spanwise(
+    *arguments: str, timeout: float = 60.0, environment: Mapping[str, str] | None = None
+) -> Ended:
+    """Run `spanwise ARGUMENTS` to its end."""
+    done = subprocess.run(
+        [sys.executable, "-m", "collector.cli", *arguments],
+        cwd=ROOT,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        check=False,
+        env={**os.environ, **(environment or {})},
+    )
+    return Ended(code=done.returncode, out=done.stdout, err=done.stderr)

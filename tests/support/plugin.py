@@ -1,0 +1,41 @@
+"""A third party's evaluators, installed in a folder: what `pip install --target` would leave there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+SOURCE = '''
+import os
+import time
+from pathlib import Path
+
+from evaluators import Score, Trace, evaluator
+
+
+@evaluator(version="1")
+def obeys(trace: Trace) -> Score:
+    """Does what the question says: waits, dies, or dies the first time."""
+    order, _, argument = (trace.input or "").partition(" ")
+    if order == "sleep":
+        time.sleep(float(argument))
+    if order == "die":
+        os._exit(9)
+    if order == "die-once" and not Path(argument).exists():
+        Path(argument).touch()
+        os._exit(9)
+    if order == "mark":
+        Path(argument).touch()
+        time.sleep(30)
+    return Score(value=1.0)
+'''
+
+
+def install(folder: Path) -> Path:
+    """Put the package `acme` with its entry point there; the folder goes onto PYTHONPATH."""
+    (folder / "acme").mkdir(parents=True)
+    (folder / "acme" / "__init__.py").write_text(SOURCE)
+    about = folder / "acme-1.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: acme\nVersion: 1.0\n")
+    (about / "entry_points.txt").write_text("[spanwise.evaluators]\nacme = acme\n")
+    return folder

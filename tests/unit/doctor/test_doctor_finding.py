@@ -1,0 +1,181 @@
+"""What the doctor finds in traces, whom it stops, and what it says to set."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from collector import planning
+from collector.api import spans
+from collector.config import Config
+from collector.doctor.finding import Diagnosis, diagnose
+from collector.doctor.needs import READS, stops, without_tasks
+from collector.doctor.seen import Seen, see
+from evaluators.dialects.advice import ADVICE, LACKS, Lack, advise
+from evaluators.dialects.show import show
+from evaluators.registry import Registry
+from tests.support.dialect_spans import Made, request, trace_of
+
+CHAT = {"gen_ai.operation.name": "chat", "gen_ai.request.model": "gpt-4o-mini"}
+TEXT = {
+    "gen_ai.input.messages": '[{"role":"user","parts":[{"type":"text","content":"Hi?"}]}]',
+    "gen_ai.output.messages": '[{"role":"assistant","parts":[{"type":"text","content":"Ho."}]}]',
+    "gen_ai.tool.definitions": '[{"type":"function","name":"look_up","parameters":{}}]',
+    "gen_ai.usage.input_tokens": 3,
+}
+
+
+def seen_of(*made: Made, **more: bool) -> Seen:
+    shown = spans.decode([request(*made)], content=True)
+    return see(show(trace_of(*made)), shown, **more)
+
+
+def diagnosed(*seen: Seen, config: Config | None = None) -> Diagnosis:
+    config = config or Config()
+    registry = Registry.discover()
+    return diagnose(
+        seen, plan=planning.plan(config, registry=registry), stops=stops(registry, config)
+    )
+
+
+def chat(
+    more: Mapping[str, Any] | None = None, *, scope: str = "my.agent", dropped: int = 0
+) -> Made:
+    return Made(id=1, attributes={**CHAT, **(more or {})}, scope=scope, dropped=dropped)
+
+
+def test_a_trace_that_says_everything_lacks_nothing() -> None:
+    seen = seen_of(chat({**TEXT, "session.id": "s-1", "spanwise.task.id": "t"}))
+
+    (stack,) = diagnosed(seen).stacks
+
+    assert (stack.service, stack.dialects, stack.scopes) == ("shop", ("genai",), ("my.agent",))
+    assert (stack.turns, stack.findings) == (1, ())
+    assert without_tasks([seen]) == ()
+
+
+@pytest.mark.parametrize(
+    ("made", "lacks"),
+    [
+        (chat({"session.id": "s"}), {"no_content", "no_tool_definitions", "no_tokens"}),
+        (chat(TEXT), {"no_session"}),
+        (chat({**TEXT, "session_id": "[Scrubbed due to 'session']"}), {"scrubbed"}),
+        (chat({**TEXT, "session.id": "s"}, dropped=4), {"dropped_attributes"}),
+        (
+            chat(
+                {
+                    **TEXT,
+                    "session.id": "s",
+                    "gen_ai.input.messages": '[{"role":"user","parts":[{"ty',
+                }
+            ),
+            {"truncated"},
+        ),
+        (Made(id=1, parent=9, attributes={**CHAT, **TEXT, "session.id": "s"}), {"no_root"}),
+    ],
+)
+def test_each_lack_is_seen(made: Made, lacks: set[str]) -> None:
+    assert seen_of(made).lacks == lacks
+
+
+def test_tool_calls_without_arguments_are_a_lack_unless_the_service_hides_them() -> None:
+    tool = Made(
+        id=2,
+        parent=1,
+        attributes={"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "look_up"},
+    )
+    made = (chat({**TEXT, "session.id": "s"}), tool)
+
+    assert seen_of(*made).lacks == {"no_tool_arguments"}
+    assert seen_of(*made, redacted=True).lacks == set()
+
+
+def test_content_that_came_as_log_records_is_told_apart_from_content_that_never_came() -> None:
+    seen = seen_of(
+        chat({"session.id": "s"}, scope="opentelemetry.instrumentation.openai_v2"),
+        content_in_logs=True,
+    )
+
+    (stack,) = diagnosed(seen).stacks
+
+    finding = stack.findings[0]
+    assert finding.lack == "content_in_logs"
+    (advice,) = finding.advice
+    assert advice.setting == (
+        "OTEL_SEMCONV_STABILITY_OPT_IN=gen_ai_latest_experimental"
+        " OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=span_and_event"
+    )
+    assert {"coherence", "loop_detection", "confidence"} <= set(finding.stops)
+
+
+def test_a_trace_that_is_no_turn_lacks_nothing() -> None:
+    created = Made(
+        id=1, name="create_agent a", attributes={"gen_ai.operation.name": "create_agent"}
+    )
+
+    seen = seen_of(created)
+
+    assert (seen.is_turn, seen.lacks) == (False, frozenset())
+    assert diagnosed(seen).stacks[0].findings == ()
+
+
+def test_stacks_are_told_apart_by_service_and_dialects_and_counted() -> None:
+    whole, bare = seen_of(chat({**TEXT, "session.id": "s"})), seen_of(chat(TEXT))
+
+    (stack,) = diagnosed(whole, bare, bare).stacks
+
+    assert (stack.traces, stack.turns) == (3, 3)
+    assert [(f.lack, f.traces) for f in stack.findings] == [("no_session", 2)]
+
+
+def test_the_configuration_stops_what_needs_a_judge_expectations_or_an_embedder() -> None:
+    registry = Registry.discover()
+
+    found = {(s.evaluator, s.method): s.why for s in stops(registry, Config())}
+    without = Config.model_validate({"embedder": {"kind": "none"}, "judge": {"model": "m"}})
+    other = {(s.evaluator, s.method): s.why for s in stops(registry, without)}
+
+    assert found["task_completion", "llm_judge"] == "no_judge"
+    assert found["exact_match", "deterministic"] == "no_expectations"
+    assert ("coherence", "embedding") not in found
+    assert other["coherence", "embedding"] == "no_embedder"
+    assert ("task_completion", "llm_judge") not in other
+
+
+def test_an_evaluator_switched_off_says_how_to_switch_it_on() -> None:
+    config = Config.model_validate({"evaluators": {"latency": {"enabled": False}}})
+
+    (stop,) = [s for s in stops(Registry.discover(), config) if s.evaluator == "latency"]
+
+    assert (stop.why, stop.setting) == ("off", "evaluators.latency.enabled: true")
+
+
+def test_traces_without_a_task_say_what_names_one() -> None:
+    (stop,) = without_tasks([seen_of(chat(TEXT))])
+
+    assert "spanwise.task.id" in stop.setting
+
+
+@pytest.mark.parametrize("lack", LACKS)
+def test_every_lack_has_advice_for_any_stack(lack: Lack) -> None:
+    if lack == "scrubbed":
+        assert advise(lack, scopes=["logfire 5.2.0"], dialects=["logfire"])
+        return
+
+    assert advise(lack, scopes=["my.agent"], dialects=[])
+
+
+def test_a_stacks_own_advice_comes_instead_of_the_general_one() -> None:
+    own = advise("no_session", scopes=["langfuse-sdk 5.0.4"], dialects=["langfuse"])
+
+    assert [a.setting for a in own] == ['with propagate_attributes(session_id="..."):']
+
+
+def test_every_advice_names_its_source_and_mends_something() -> None:
+    assert all(a.source and a.lacks and a.setting for a in ADVICE)
+
+
+def test_every_evaluator_there_is_says_what_it_reads() -> None:
+    assert {spec.name for spec in Registry.discover([])} <= READS.keys()

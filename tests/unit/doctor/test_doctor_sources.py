@@ -1,0 +1,117 @@
+"""Where the doctor looks: recordings, or the running service's API; and what the command prints."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from collector import cli, recordings
+from collector.api import spans
+from collector.config import Config
+from collector.doctor.from_files import seen_in
+from collector.doctor.from_service import seen_by
+from evaluators.dialects.show import show
+from tests.support.dialect_spans import TRACE_ID, Made, request, trace_of
+
+CAPTURES = Path(__file__).parents[2] / "data" / "captures"
+CHAT = Made(id=1, attributes={"gen_ai.operation.name": "chat", "gen_ai.request.model": "m"})
+
+
+class FakeApi:
+    """The admin API of a service that knows one trace, in two sessions' pages."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def __call__(self, path: str) -> Any:
+        self.asked.append(path)
+        if path.startswith("/api/v1/sessions?"):
+            item = {"session_id": "a/b", "service": "shop"}
+            return {"items": [item], "next": None if "cursor" in path else "n&xt"}
+        if path.startswith("/api/v1/sessions/"):
+            return {"traces": [{"trace_id": "gone"}, {"trace_id": TRACE_ID}]}
+        if path.endswith("gone"):
+            return None
+        shown = spans.decode([request(CHAT)], content=True)
+        return {"trace": show(trace_of(CHAT)), "spans": shown, "signals": []}
+
+
+def test_the_running_service_is_asked_page_by_page_and_each_trace_once() -> None:
+    api = FakeApi()
+
+    seen = seen_by(api, Config(), limit=10)
+
+    assert [each.trace_id for each in seen] == [TRACE_ID]
+    assert "no_content" in seen[0].lacks
+    assert api.asked.count(f"/api/v1/traces/{TRACE_ID}") == 1
+    assert "/api/v1/sessions/a%2Fb?service=shop" in api.asked
+    assert "/api/v1/sessions?limit=50&cursor=n%26xt" in api.asked
+
+
+def test_no_more_traces_are_asked_for_than_wanted() -> None:
+    api = FakeApi()
+
+    seen_by(api, Config(), limit=1)
+
+    assert [path for path in api.asked if "/traces/" in path] == [f"/api/v1/traces/{TRACE_ID}"]
+
+
+@pytest.mark.parametrize(
+    ("stack", "lack", "setting"),
+    [
+        ("google_adk", "no_content", "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT="),
+        ("logfire_openai", "scrubbed", "logfire.configure(scrubbing=False)"),
+        ("oai_agents_tl", "no_session", "Traceloop.set_association_properties("),
+        ("agent_framework", "no_session", 'span.set_attribute("session.id"'),
+        ("mlflow_openai", "no_session", 'span.set_attribute("session.id"'),
+        ("langgraph_oi", "truncated", "OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT"),
+    ],
+)
+def test_real_stacks_get_the_setting_of_their_own(
+    stack: str, lack: str, setting: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = cli.main(["doctor", str(CAPTURES / stack), "--format", "json"])
+
+    found = json.loads(capsys.readouterr().out)
+    advice = [
+        each["setting"]
+        for one in found["stacks"]
+        for finding in one["findings"]
+        if finding["lack"] == lack
+        for each in finding["advice"]
+    ]
+    assert code == 0
+    assert any(setting in each for each in advice), found["stacks"]
+
+
+def test_recordings_tell_scopes_with_versions_and_sdks() -> None:
+    seen = seen_in(Config(), recordings.find([CAPTURES / "dspy"]))
+
+    assert {scope for each in seen for scope in each.scopes} == {
+        "openinference.instrumentation.dspy 0.1.48"
+    }
+    assert {sdk for each in seen for sdk in each.sdks} == {"python 1.45.2"}
+
+
+def test_the_table_never_folds_a_setting(capsys: pytest.CaptureFixture[str]) -> None:
+    cli.main(["doctor", str(CAPTURES / "google_adk")])
+
+    assert (
+        "OTEL_SEMCONV_STABILITY_OPT_IN=gen_ai_latest_experimental"
+        " OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=SPAN_AND_EVENT\n"
+        in capsys.readouterr().out
+    )
+
+
+def test_without_a_service_and_without_a_path_it_says_so_in_one_line(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    code = cli.main(["doctor", "--set", "admin.port=1"])
+
+    said = capsys.readouterr()
+    assert (code, said.out) == (1, "")
+    assert said.err.startswith("http://127.0.0.1:1: no running Spanwise answers")
+    assert len(said.err.splitlines()) == 1
