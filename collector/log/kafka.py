@@ -28,7 +28,7 @@ from collector.log.kafka_member import metadata_of
 from collector.log.kafka_reader import KafkaReader
 from collector.log.kafka_records import GUARDED, Fenced, fence, state_behind
 from collector.log.kafka_writer import Writer
-from collector.log.port import Commit, New, Position, Record
+from collector.log.port import SPANS, Commit, New, Position, Record
 from collector.telemetry import Telemetry
 
 DEADLINE = 10.0
@@ -45,7 +45,9 @@ class KafkaLog:
     def __init__(self, link: Link) -> None:
         self._link = link
         self._connecting = Connecting(link)
-        self._writer = Writer(link)
+        self._intake = Writer(link, compression=None)
+        """What receivers write: compressing would be most of their work. A broker can do it (`compression.type`)."""
+        self._writer = Writer(link, compression="zstd")
         self._lookup = Lookup(link)
         self._readers: set[KafkaReader] = set()
         self._looking: set[asyncio.Task[int]] = set()
@@ -96,11 +98,9 @@ class KafkaLog:
         if self._looking:
             await asyncio.wait(self._looking, timeout=self._link.deadline)
         stale = {place for place, new in enumerate(records) if self._is_anothers(new)}
-        written = iter(
-            await self._writer.write([n for i, n in enumerate(records) if i not in stale])
-            if len(stale) < len(records)
-            else ()
-        )
+        fresh = [new for place, new in enumerate(records) if place not in stale]
+        writer = self._intake if all(new.topic == SPANS for new in fresh) else self._writer
+        written = iter(await writer.write(fresh) if fresh else ())
         positions = [
             Position(new.topic, new.partition or 0, -1) if place in stale else next(written)
             for place, new in enumerate(records)
@@ -178,6 +178,7 @@ class KafkaLog:
             task.cancel()
         async with asyncio.TaskGroup() as group:
             group.create_task(self._connecting.end())
+            group.create_task(self._intake.close(CLOSE))
             group.create_task(self._writer.close(CLOSE))
             group.create_task(self._lookup.close(CLOSE))
 

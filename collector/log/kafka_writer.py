@@ -37,10 +37,11 @@ class _Sent:
 
 
 class Writer:
-    """The process's one producer."""
+    """One producer. `compression`: aiokafka's name of a codec, None for none."""
 
-    def __init__(self, link: Link) -> None:
+    def __init__(self, link: Link, *, compression: str | None) -> None:
         self._link = link
+        self._compression = compression
         self._order = asyncio.Lock()
         self._producer: AIOKafkaProducer | None = None
         self._starting: asyncio.Task[None] | None = None
@@ -152,7 +153,7 @@ class Writer:
                 **self._link.client,
                 acks="all",
                 enable_idempotence=True,
-                compression_type="zstd",
+                compression_type=self._compression,
                 linger_ms=5,
                 max_batch_size=256 << 10,
                 max_request_size=LARGEST + (1 << 20),

@@ -46,6 +46,7 @@ class Fleet:
     def __init__(self, folder: Path, bootstrap: str, *, partitions: int = 6) -> None:
         self._folder = folder
         name = uuid.uuid4().hex[:8]
+        self.prefix = f"{name}."
         self.settings = (
             *SETTINGS,
             f"log.kafka.bootstrap_servers={bootstrap}",
