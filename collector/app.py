@@ -34,7 +34,7 @@ from collector.pool import Workers
 from collector.pool_inline import InlineWorkers
 from collector.pool_processes import ProcessWorkers
 from collector.receiver.room import Receiver
-from collector.rooms import assembler, scorer
+from collector.rooms import assembler, judge_room, scorer
 from collector.signals.delivery import Delivery
 from collector.signals.exposition import exposition
 from collector.signals.prometheus import PrometheusSink
@@ -119,6 +119,9 @@ class App:
             stages.start(
                 "score", scorer(self._config, self._plan, trace_log, workers, self._telemetry).run
             )
+        if "judge" in self._config.roles and self._plan.judged:
+            room = judge_room(self._config, self._plan, trace_log, self._telemetry, self._clock)
+            stages.start("judge", room.run)
         if "assemble" in self._config.roles:
             stages.start(
                 "assemble", assembler(self._config, trace_log, workers, self._telemetry).run
@@ -162,7 +165,7 @@ class App:
         await stages.stop("assemble", "forward")
         if drains and "assemble" in self._config.roles:
             await assembler(self._config, trace_log, workers, self._telemetry).drain("shutdown")
-        await stages.stop("score")
+        await stages.stop("score", "judge")
         if drains and "score" in self._config.roles:
             await scorer(self._config, self._plan, trace_log, workers, self._telemetry).drain(
                 "shutdown"

@@ -58,7 +58,7 @@ class Child:
     ) -> None:
         """Close the socket, which ends a healthy child; kill one that hangs."""
         if kind is not None and not issubclass(kind, asyncio.CancelledError):
-            self._kill()
+            self.kill()
         await self._end()
 
     @property
@@ -79,7 +79,8 @@ class Child:
         (length,) = LENGTH.unpack(await self._reader.readexactly(4))
         return await self._reader.readexactly(length)
 
-    def _kill(self) -> None:
+    def kill(self) -> None:
+        """End it now: it hangs. Whoever receives is told by EOFError."""
         with contextlib.suppress(ProcessLookupError):
             self._process.kill()
 
@@ -91,5 +92,5 @@ class Child:
             async with asyncio.timeout(_END_TIMEOUT):
                 await self._process.wait()
         except TimeoutError:
-            self._kill()
+            self.kill()
             await self._process.wait()

@@ -25,6 +25,7 @@ COMMANDS: Mapping[str, str] = {
     "inspect": "What Spanwise understood of recorded traces, before any score.",
     "evaluators": "List every evaluator: what it needs and what can be set.",
     "validate": "Check the configuration; one line per bad field.",
+    "replay": "Score the log's history again, e.g. after a rubric changed.",
     "doctor": "Which evaluators cannot run on what has arrived, why, and what to set.",
     "config": "Print the effective configuration, or its JSON Schema.",
 }

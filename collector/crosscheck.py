@@ -8,6 +8,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from collector.config import Config, KafkaSecurity
+from evaluators.providers.litellm import listed_price
 
 
 def crosscheck(config: Config) -> list[str]:
@@ -19,6 +20,7 @@ def crosscheck(config: Config) -> list[str]:
         *_forward(config),
         *_files(config),
         *_embedder(config),
+        *_judge(config),
     ]
 
 
@@ -118,3 +120,19 @@ def _missing(path: str, file: Path | None) -> Iterator[str]:
 def _embedder(config: Config) -> Iterator[str]:
     if config.embedder.kind == "litellm" and config.embedder.model is None:
         yield "embedder.model: required with embedder.kind litellm, such as text-embedding-3-small"
+
+
+def _judge(config: Config) -> Iterator[str]:
+    judge = config.judge
+    if judge.model is None or judge.budget.usd_per_day is None or judge.price is not None:
+        return
+    models = {"judge.model": judge.model}
+    for name, chosen in config.evaluators.items():
+        if isinstance(model := chosen.options.get("model"), str):
+            models[f"evaluators.{name}.model"] = model
+    for path, model in models.items():
+        if listed_price(model) is None:
+            yield (
+                f"{path}: the price of `{model}` is not known, so judge.budget.usd_per_day cannot"
+                " be kept; set judge.price: {input:, output:} (USD per 1M tokens)"
+            )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -162,8 +162,8 @@ def configuration_page(text: str) -> str:
 def settings_of(text: str) -> Iterator[Setting]:
     """The leaves of the file, in its order."""
     comments = [_comment(line) for line in text.splitlines()]
-    compose: Callable[..., Any] = yaml.compose  # pyright: ignore[reportUnknownMemberType] -- it has no types
-    for path, node, line in _leaves(compose(text, Loader=yaml.SafeLoader), ()):
+    loader = yaml.SafeLoader(text)
+    for path, node, line in _leaves(loader.get_single_node(), ()):
         default = text[node.start_mark.index : node.end_mark.index].strip()
         yield Setting(".".join(path), default, comments[line])
 

@@ -10,6 +10,7 @@ from collector import planning
 from collector.config import Config
 from collector.pool import ReadJob, ScoreJob
 from evaluators.dialects.read import Keys, read_trace
+from evaluators.expectations import Expectation, Expectations
 from evaluators.model import Closed, Outcome, Trace
 from evaluators.resources import Embedder
 from evaluators.run import Plan, score_trace
@@ -23,10 +24,18 @@ UNKNOWN_SERVICE = "unknown_service"
 class Bench:
     """Everything a job needs, made once per worker."""
 
-    def __init__(self, *, plan: Plan, keys: Keys, embedder: Embedder | None) -> None:
+    def __init__(
+        self,
+        *,
+        plan: Plan,
+        keys: Keys,
+        embedder: Embedder | None,
+        expectations: Expectations | None = None,
+    ) -> None:
         self._plan = plan
         self._keys = keys
         self._embedder = embedder
+        self._expectations = expectations
 
     @classmethod
     def of(cls, config: Config, plan: Plan | None = None) -> Bench:
@@ -37,6 +46,7 @@ class Bench:
             plan=plan,
             keys=planning.read_keys(config),
             embedder=planning.embedder(config) if embeds else None,
+            expectations=planning.expectations(config),
         )
 
     def read(self, job: ReadJob) -> Trace:
@@ -60,7 +70,20 @@ class Bench:
             job.trace,
             history=job.history,
             embedder=self._embedder,
+            expectation=self._expected(job),
             only=job.only,
+        )
+
+    def _expected(self, job: ScoreJob) -> Expectation | None:
+        if self._expectations is None:
+            return None
+        trace = job.trace
+        return self._expectations.find(
+            trace_id=trace.trace_id,
+            session_id=trace.session_id,
+            task=trace.task_id,
+            turn=job.turn,
+            text=trace.input,
         )
 
 

@@ -7,7 +7,7 @@ ids as the running service, because nothing but the spans goes into an id.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from collector import recordings
 from collector.clock import wall
 from collector.config import Config
 from collector.jobs import Bench
-from collector.log import SIGNALS, SPANS, TRACES, New
+from collector.log import SIGNALS, SPANS, TRACES, Log, New
 from collector.log.memory import MemoryLog
 from collector.pool import Workers
 from collector.pool_inline import InlineWorkers
@@ -23,7 +23,7 @@ from collector.pool_processes import ProcessWorkers
 from collector.receiver.cut import Cut, cut
 from collector.receiver.otlp_json import to_protobuf
 from collector.records import TraceRecord, decode_traces
-from collector.rooms import assembler, scorer
+from collector.rooms import assembler, judge_room, scorer
 from collector.telemetry import Telemetry
 from evaluators.model import Trace
 from evaluators.run import Plan
@@ -57,21 +57,57 @@ async def assemble(
 
 
 async def evaluate(
-    config: Config, plan: Plan, files: Iterable[Path], progress: Callable[[Path], None]
+    config: Config,
+    plan: Plan,
+    files: Iterable[Path],
+    progress: Callable[[Path], None],
+    *,
+    only: Sequence[str] | None = None,
 ) -> Offline:
-    """Recordings as signals. `progress` is called after each file."""
+    """Recordings as signals. `progress` is called after each file; `only` is what the plan was limited to."""
     telemetry = Telemetry()
     files = list(files)
     workers = _workers(config, plan, files, telemetry)
     try:
         trace_log, found = await _filled(config, files, progress)
         await assembler(config, trace_log, workers, telemetry).drain("end")
-        await scorer(config, plan, trace_log, workers, telemetry).drain("idle")
+        await score(config, plan, trace_log, workers, telemetry, only=only)
     finally:
         await workers.close()
     found.traces = await _traces(trace_log)
     found.signals = [record.value async for record in trace_log.replay(SIGNALS, 0)]
     return found
+
+
+async def score(
+    config: Config,
+    plan: Plan,
+    trace_log: Log,
+    workers: Workers,
+    telemetry: Telemetry,
+    *,
+    only: Sequence[str] | None = None,
+) -> None:
+    """Every trace of the log to final signals: what is judged of traces, the sessions, what is judged of them.
+
+    Verdicts are written before the desks look, so that a session closes with them.
+    """
+    scorers = scorer(config, plan, trace_log, workers, telemetry)
+    if not plan.judged:
+        await scorers.drain("idle")
+        return
+    emitted = None if only is None else tuple(only)
+    # The budget's clock is the wall's; the log's stands still, so that no verdict comes too late.
+    now = wall()
+    judging = judge_room(
+        config, plan, trace_log, telemetry, wall, log_clock=lambda: now, only=emitted
+    )
+    async with judging.standing():
+        await judging.drain()
+        await scorers.drain("idle")
+        if any(each.spec.scope == "session" for each in plan.judged):
+            await judging.drain()
+            await scorers.drain("idle")
 
 
 def _workers(config: Config, plan: Plan, files: list[Path], telemetry: Telemetry) -> Workers:

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection
+from pathlib import Path
+from typing import Any
+
+import yaml
 
 from collector.config import Config, EvaluatorConfig
 from collector.errors import ConfigError
 from evaluators import outcome
+from evaluators.declare import Spec
 from evaluators.dialects.read import Keys
-from evaluators.errors import SettingsError
+from evaluators.errors import ExpectationError, SettingsError
+from evaluators.expectations import Expectations
+from evaluators.judgement import own_judge, with_own_judges
 from evaluators.model import Failure, Outcome
 from evaluators.providers.wordllama import MODEL, WordLlamaEmbedder
 from evaluators.registry import Registry
@@ -32,9 +40,11 @@ def plan(
     """
     try:
         return make_plan(
-            registry or Registry.discover(),
+            with_own_judges(registry or Registry.discover(), _own_judges(config)),
             {name: _settings(each) for name, each in config.evaluators.items()},
             embedder=embedder_model(config),
+            judge=config.judge.model is not None,
+            expectations=config.expectations is not None,
             only=only,
         )
     except SettingsError as error:
@@ -49,6 +59,47 @@ def embedder_model(config: Config) -> str | None:
 def embedder(config: Config) -> Embedder | None:
     """The local embedder. It imports numpy and its model at the first text: only workers may use it."""
     return WordLlamaEmbedder() if config.embedder.kind == "wordllama" else None
+
+
+def _own_judges(config: Config) -> list[Spec]:
+    """Off without a judge, like every judged evaluator; a mistake in them is told all the same."""
+    return [
+        own_judge(name, each.rubric, each.scope, each.threshold, each.version)
+        for name, each in config.judges.items()
+    ]
+
+
+def expectations(config: Config) -> Expectations | None:
+    """The entries of the expectations file; None without one.
+
+    Raises:
+        ConfigError: it cannot be read, or an entry is not what it should be.
+    """
+    path = config.expectations
+    if path is None:
+        return None
+    try:
+        return Expectations(_entries(path))
+    except ExpectationError as error:
+        raise ConfigError(f"{path}: {error}") from error
+    except (OSError, UnicodeDecodeError, ValueError, yaml.YAMLError) as error:
+        raise ConfigError(f"expectations: {path} cannot be read: {_first_line(error)}") from error
+
+
+def _entries(path: Path) -> list[Any]:
+    text = path.read_text("utf-8")
+    if path.suffix in {".jsonl", ".ndjson"}:
+        return [json.loads(line) for line in text.splitlines() if line.strip()]
+    entries: Any = yaml.safe_load(text)
+    if entries is None:
+        return []
+    if not isinstance(entries, list):
+        raise ValueError("expected a list of entries")
+    return entries  # pyright: ignore[reportUnknownVariableType] - read entry by entry
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]
 
 
 def failed(

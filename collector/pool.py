@@ -29,6 +29,8 @@ class ScoreJob(msgspec.Struct, frozen=True, kw_only=True, tag="score"):
     history: tuple[Previous, ...] = ()
     """The newest last; at most the evaluators' window."""
     only: tuple[str, ...] | None = None
+    turn: int | None = None
+    """Its place among the session's turns, 1-based; None = not known."""
 
 
 class TraceHead(msgspec.Struct, frozen=True, kw_only=True):

@@ -68,8 +68,13 @@ class VerdictRecord(msgspec.Struct, frozen=True, kw_only=True, tag="verdict", om
     service: str
     session_id: str
     subject: str
+    """Trace id, or session id."""
     digest: str
+    """What was judged: the trace's digest, or the session's input digest."""
     outcomes: tuple[Outcome, ...]
+    calls: int = 0
+    """Requests that were made and answered, for the budget."""
+    cost_usd: float = 0.0
 
 
 class SessionRecord(msgspec.Struct, frozen=True, kw_only=True, tag="session", omit_defaults=True):
@@ -79,6 +84,10 @@ class SessionRecord(msgspec.Struct, frozen=True, kw_only=True, tag="session", om
     session_id: str
     closed: Closed
     traces: tuple[int, ...]
+    digest: str = ""
+    """The input digest that a verdict about the session names."""
+    due: tuple[str, ...] = ()
+    """Judged session evaluators whose verdict is wanted."""
 
 
 TracesTopic = TraceRecord | VerdictRecord | SessionRecord
@@ -101,6 +110,8 @@ class SessionHead(msgspec.Struct, frozen=True, kw_only=True, tag="head", omit_de
     """Trace records below this offset belong to an earlier life of the session, which closed."""
     closed: bool = False
     """Closed; the tombstone follows once the commit has passed `since`."""
+    cause: int = -1
+    """Offset of the newest verdict that changed it."""
 
 
 class SessionTurn(msgspec.Struct, frozen=True, kw_only=True, tag="turn", omit_defaults=True):
@@ -122,9 +133,34 @@ class SessionTurn(msgspec.Struct, frozen=True, kw_only=True, tag="turn", omit_de
     session_source: str = "trace"
     kept: bool = True
     """False: the output text was let go of; its trace record has it."""
+    span_id: str | None = None
+    """Of the trace's root."""
+    closed: Closed = "root_ended"
+    placed_at: float = 0.0
+    """Log time of its newest trace record."""
+    due: tuple[str, ...] = ()
+    """Judged evaluators whose verdict has not come yet."""
+    counted: tuple[str, ...] = ()
+    """Judged evaluators that had a final outcome at an earlier revision."""
 
 
-SessionsTopic = SessionHead | SessionTurn
+class SessionAwaited(msgspec.Struct, frozen=True, kw_only=True, tag="awaited", omit_defaults=True):
+    """A closed session whose verdict has not come yet: all that its signals need."""
+
+    service: str
+    session_id: str
+    session_source: str
+    agent: str
+    agent_version: str | None
+    seen: float
+    closed: Closed
+    closed_at: float
+    """Log time."""
+    digest: str
+    due: tuple[str, ...]
+
+
+SessionsTopic = SessionHead | SessionTurn | SessionAwaited
 
 
 class _Unspanned(msgspec.Struct, frozen=True, kw_only=True, tag="trace"):

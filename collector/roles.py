@@ -12,6 +12,7 @@ from collector.log import CLOSINGS, SIGNALS, SPANS, TRACES
 
 ASSEMBLY, SCORING = "assembly", "scoring"
 API_TRACES, API_SIGNALS = "api.traces", "api.signals"
+JUDGING = "judging"
 PROMETHEUS, PROMETHEUS_TRACES = "sink.prometheus", "sink.prometheus.traces"
 
 
@@ -23,6 +24,15 @@ def groups(config: Config) -> Mapping[str, frozenset[str]]:
     return {
         SPANS: frozenset({ASSEMBLY}),
         CLOSINGS: frozenset({ASSEMBLY}),
-        TRACES: frozenset({SCORING, API_TRACES, PROMETHEUS_TRACES}),
+        TRACES: frozenset({SCORING, API_TRACES, PROMETHEUS_TRACES, *_judging(config)}),
         SIGNALS: frozenset({API_SIGNALS, PROMETHEUS, *on}),
     }
+
+
+def asks(config: Config) -> bool:
+    """Whether there is anybody to ask over the network: a judge, or a hosted embedder."""
+    return config.judge.model is not None or config.embedder.kind == "litellm"
+
+
+def _judging(config: Config) -> frozenset[str]:
+    return frozenset({JUDGING}) if asks(config) else frozenset()

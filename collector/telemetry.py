@@ -8,7 +8,14 @@ open and is bounded: the first 64 keep their name, later ones become `_other` an
 
 from __future__ import annotations
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Info, disable_created_metrics
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    Info,
+    disable_created_metrics,
+)
 
 disable_created_metrics()  # `_created` series would double what is scraped and say nothing we alert on
 MAX_SERVICES = 64
@@ -69,6 +76,31 @@ class Telemetry:
         )
         self.worker_restarts = self._counter(
             "worker_restarts", "Evaluator workers replaced, by why.", "reason"
+        )
+        self.judge_requests = self._counter(
+            "judge_requests", "Requests to judges, by how they ended.", "model", "result"
+        )
+        self.judge_request_duration = Histogram(
+            "spanwise_judge_request_duration_seconds",
+            "Duration of requests to judges.",
+            ("model",),
+            buckets=(0.25, 0.5, 1, 2, 4, 8, 16, 32, 64),
+            registry=self.registry,
+        )
+        self.judge_tokens = self._counter(
+            "judge_tokens", "Tokens that judges counted.", "model", "type"
+        )
+        self.judge_cost = self._counter("judge_cost_usd", "What judges cost, in USD.", "model")
+        self.judge_budget_remaining = self._gauge(
+            "judge_budget_remaining_usd",
+            "What may still be spent in the budget's period.",
+            "budget",
+        )
+        self.judge_budget_limit = self._gauge(
+            "judge_budget_limit_usd", "What may be spent in the budget's period.", "budget"
+        )
+        self.judge_restarts = self._counter(
+            "judge_restarts", "Judge processes replaced, by why.", "reason"
         )
         self.log_bytes = self._gauge("log_bytes", "Bytes held by the log, by topic.", "topic")
         self.log_limit_bytes = self._gauge(

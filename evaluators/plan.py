@@ -110,6 +110,10 @@ def needs_history(plan: Plan) -> int:
     return WINDOW if any("history" in each.spec.needs for each in plan.trace) else 0
 
 
+_KEYS: Mapping[Need, str] = {"judge": "judge.model", "embedder": "embedder.kind"}
+"""The setting that gives what an evaluator needs, where it has another name."""
+
+
 def _arranged(configured: Iterable[Configured]) -> Plan:
     every = tuple(configured)
     judged = tuple(each for each in every if "judge" in each.spec.needs)
@@ -164,7 +168,8 @@ def _running_siblings(
         return ()
     able = tuple(spec for spec in siblings if set(spec.needs) <= set(have))
     if by_name and not able:
-        missing = sorted({need for spec in siblings for need in spec.needs} - set(have))
+        lacking = {need for spec in siblings for need in spec.needs} - set(have)
+        missing = sorted(_KEYS.get(need, need) for need in lacking)
         raise SettingsError(f"evaluators.{name}: needs {', '.join(missing)}, which is not set")
     return able
 

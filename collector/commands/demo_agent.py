@@ -3,17 +3,20 @@
     python -m collector.commands.demo_agent ENDPOINT [GOOD_SECONDS]
 
 Its model and tool are scripted; its spans are not: they go through the OpenTelemetry SDK and its OTLP exporter, with
-the OTel GenAI conventions, as any agent's do. Runs until its standard input closes.
+the OTel GenAI conventions, as any agent's do. Runs until its standard input closes, or Ctrl-C.
 """
 
 from __future__ import annotations
 
 import json
+import logging
+import signal
 import sys
 import threading
 import time
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
+from types import FrameType
 
 from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.resources import Resource
@@ -27,6 +30,8 @@ VERSION = "1.4.2"
 GOOD_SECONDS = 20.0
 TURNS = 3
 PAUSE = 0.25
+EXPORT_TIMEOUT = 1
+"""Seconds; the service is on this machine."""
 MODEL = "gpt-4o-mini"
 TOOL = {
     "type": "function",
@@ -52,10 +57,17 @@ NON_ANSWER = "I am sorry, I could not find that. Let me look into it again."
 
 
 def main() -> None:
-    """Talk to customers until standard input closes."""
+    """Talk to customers until standard input closes, or Ctrl-C."""
     endpoint = sys.argv[1]
     good_seconds = float(sys.argv[2]) if len(sys.argv) > 2 else GOOD_SECONDS
+    # When both are stopped, the service may be gone before our last spans: nothing to complain of.
+    logging.getLogger("opentelemetry").setLevel(logging.CRITICAL)
     ended = threading.Event()
+
+    def interrupted(number: int, frame: FrameType | None) -> None:
+        ended.set()
+
+    signal.signal(signal.SIGINT, interrupted)  # Ctrl-C reaches the whole group
     threading.Thread(target=lambda: (sys.stdin.read(), ended.set()), daemon=True).start()
     begin = time.monotonic()
     agent = _Agent(endpoint)
@@ -75,7 +87,7 @@ class _Agent:
         self.is_good = True
         resource = Resource.create({"service.name": SERVICE, "service.version": VERSION})
         self._provider = TracerProvider(resource=resource, shutdown_on_exit=False)
-        exporter = OTLPSpanExporter(endpoint=endpoint, insecure=True)
+        exporter = OTLPSpanExporter(endpoint=endpoint, insecure=True, timeout=EXPORT_TIMEOUT)
         self._provider.add_span_processor(BatchSpanProcessor(exporter, schedule_delay_millis=250))
         self._tracer: Tracer = self._provider.get_tracer("spanwise.demo")
 

@@ -96,14 +96,15 @@ def evaluate(
         ConfigError: a path, an evaluator or an option that is not there.
     """
     plan = planning.plan(config, only=only)
-    unknown = fail_under.keys() - {each.spec.name for each in (*plan.trace, *plan.session)}
+    every = (*plan.trace, *plan.session, *plan.judged)
+    unknown = fail_under.keys() - {each.spec.name for each in every}
     if unknown:
         raise ConfigError(f"--fail-under: no evaluator `{min(unknown)}` runs here")
     found = recordings.find(paths)
     for left_out in found.left_out:
         note(f"{left_out}: left out, it holds the logs signal")
     with progress_over(found.files) as progress:
-        scored = asyncio.run(offline.evaluate(config, plan, found.files, progress))
+        scored = asyncio.run(offline.evaluate(config, plan, found.files, progress, only=only))
     if scored.rejected:
         note(f"{scored.rejected} spans rejected: {'; '.join(scored.reasons)}")
     signals = [msgspec.json.decode(each) for each in scored.signals]

@@ -32,6 +32,8 @@ from collector.telemetry import Telemetry
 
 _GROUP_BYTES = 32 << 20
 """A transaction takes no further call above this."""
+_GATHER = 0.001
+"""Seconds that the first call waits for others: a transaction and its sync cost more than forty small records."""
 _TRIM = 1000
 """Records trimmed at most in one transaction."""
 _RELEASED = 100_000
@@ -137,6 +139,8 @@ class DiskWriter:
                 break
             if call is None:
                 return calls, True
+            if not calls:
+                time.sleep(_GATHER)
             calls.append(call)
             size += call.size
         return calls, False

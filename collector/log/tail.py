@@ -82,7 +82,9 @@ class _Stretch:
     __slots__ = ("first", "next", "records", "size")
 
     def __init__(self) -> None:
-        self.first = self.next = self.size = 0
+        self.first: int = 0
+        self.next: int = 0
+        self.size: int = 0
         self.records: dict[int, Record] = {}
 
     def add(self, record: Record, limit: int) -> None:

@@ -112,7 +112,7 @@ class GrpcServer:
             answer = await self._intake.take(body, transport="grpc", decode=sniff)
         if answer.code != OK.code:
             await context.abort(_CODES[answer.code], answer.message, trailers(answer))
-        return response(answer).SerializeToString()
+        return b"" if answer is OK else response(answer).SerializeToString()
 
 
 def _authorization(context: grpc.aio.ServicerContext[bytes, bytes]) -> str | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable
+from functools import cache
 from typing import Literal, TypeAlias
 
 from collector.clock import Clock
@@ -63,6 +64,9 @@ class Intake:
         self._forward = forward
         self._body_timeout = body_timeout
         self._strict = strict
+        # `labels` validates and locks; these few children are looked up for every request.
+        self._requests = cache(telemetry.requests.labels)
+        self._spans = cache(telemetry.spans_received.labels)
         self._admission = Admission(limit=IN_FLIGHT * max_request, gauge=telemetry.in_flight_bytes)
         self._stopping = False
         self._complained = float("-inf")
@@ -88,7 +92,7 @@ class Intake:
     ) -> Answer:
         """Take one request in. Raises nothing: own faults are answered as UNAVAILABLE."""
         answer = await self._take(body, transport, decode)
-        self._telemetry.requests.labels(transport, answer.code.name).inc()
+        self._requests(transport, answer.code.name).inc()
         return answer
 
     async def _take(
@@ -159,7 +163,7 @@ class Intake:
 
     def _count(self, transport: Transport, result: Result, spans: int) -> None:
         if spans:
-            self._telemetry.spans_received.labels(transport, result).inc(spans)
+            self._spans(transport, result).inc(spans)
 
     def _pass_on(self, request: bytes) -> None:
         if self._forward is None or not request:

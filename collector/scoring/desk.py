@@ -13,6 +13,7 @@ from typing import Literal, Protocol
 from collector.errors import Undecodable
 from collector.log import SESSIONS, New
 from collector.records import (
+    SessionAwaited,
     SessionHead,
     SessionsTopic,
     SessionTurn,
@@ -20,6 +21,7 @@ from collector.records import (
     VerdictRecord,
     session_key,
 )
+from collector.scoring.awaited import Awaited
 from collector.scoring.effects import Effects, Scored, SessionClosed, Task
 from collector.scoring.open_session import Bounds, OpenSession, turn_key
 from collector.scoring.ports import Rules
@@ -56,8 +58,11 @@ class Desk:
         self._closed: dict[bytes, int] = {}
         """Closed, their head not yet removed from the log: the offset below which their records are repeats."""
         self._in_flight: set[bytes] = set()
+        self._awaited = Awaited(partition=partition, rules=rules, most=max_open, redact=redact)
         self._next = 0
         """The offset after the newest record that was looked at."""
+        self._now = 0.0
+        """The newest log time that was heard of."""
 
     def __len__(self) -> int:
         return len(self._open) + len(self._due)
@@ -65,10 +70,13 @@ class Desk:
     def restore(self, records: Iterable[SessionsTopic]) -> tuple[New, ...]:
         """Take back what the log holds of the partition's sessions (rule 5); returns tombstones of what is nobody's."""
         heads: dict[bytes, SessionHead] = {}
+        gone: list[New] = []
         turns: list[SessionTurn] = []
         for record in records:
             if isinstance(record, SessionTurn):
                 turns.append(record)
+            elif isinstance(record, SessionAwaited):
+                gone += self._awaited.restore(record)
             else:
                 heads[session_key(record.service, record.session_id)] = record
         for key, head in sorted(heads.items(), key=lambda each: each[1].offset):
@@ -76,7 +84,11 @@ class Desk:
                 self._closed[key] = head.since
             else:
                 self._open[key] = self._session(key, head)
-        return tuple(self._put_back(turns))
+        tombstones = (*self._put_back(turns), *gone)
+        for session in self._open.values():
+            self._await(session)
+        self._awaited.sort()
+        return tombstones
 
     def accepts(self, key: bytes, offset: int, now: float) -> bool:
         """Whether the record may be taken now, or only after the outcomes that are under way."""
@@ -88,7 +100,13 @@ class Desk:
         return not (opens and len(self) >= self._max_open and self._oldest.key in self._in_flight)
 
     def close_due(self, now: float) -> Iterator[Effects]:
-        """Close what was due at this log time; a session that waits for a verdict closes with it."""
+        """Close what was due at this log time; a session that waits for a verdict closes with it.
+
+        Verdicts that are too late by now are given here, through the log: the first one there wins (rule 6).
+        """
+        self._now = max(self._now, now)
+        if lapsed := tuple(self._awaited.lapsed(now, self._waits_for)):
+            yield Effects(state=lapsed)
         while self._open:
             session = next(iter(self._open.values()))
             if not self._is_due(session, now):
@@ -131,11 +149,34 @@ class Desk:
     def finish(self, task: Task, outcomes: Sequence[Outcome], reruns: Sequence[Scored]) -> Effects:
         """The outcomes of a task, and of those of its reruns that could be read back."""
         self._in_flight.discard(task.key)
-        return self._open[task.key].finish(task, outcomes, reruns)
+        session = self._open[task.key]
+        effects = session.finish(task, outcomes, reruns)
+        trace_id = task.record.trace.trace_id
+        if (placed_at := session.waiting.get(trace_id)) is not None:
+            self._awaited.trace(task.key, trace_id, placed_at)
+        return effects
 
-    def on_verdict(self, record: VerdictRecord) -> Iterator[Effects]:
-        """What the judge said: final outcomes in place of stand-ins. No judge yet: nothing follows."""
-        return iter(())
+    def on_verdict(
+        self, record: VerdictRecord, *, key: bytes, offset: int, now: float
+    ) -> Iterator[Effects]:
+        """What the judge said: final outcomes in place of stand-ins, once (rule 6)."""
+        self._next = offset
+        yield from self.close_due(now)
+        self._next = offset + 1
+        if record.scope == "session":
+            yield from self._awaited.on_verdict(record, key=key, offset=offset)
+            return
+        session = self._find(key)
+        if session is None or self._is_past(key, offset):
+            return
+        effects = session.on_verdict(record, offset=offset)
+        if effects is None:
+            return
+        yield effects
+        if record.subject not in session.waiting:
+            self._awaited.forget(key, record.subject)
+        if key in self._due and not session.waiting:
+            yield self._close(session, self._why)
 
     def close_all(self, reason: SessionClosed) -> Iterator[Effects]:
         """At the end of a recording, or of a service that will not come back: every session closes."""
@@ -152,9 +193,22 @@ class Desk:
     def _close(self, session: OpenSession, reason: SessionClosed) -> Effects:
         self._open.pop(session.key, None)
         self._due.pop(session.key, None)
-        effects = session.close(reason, since=max(self._next, session.head.offset + 1))
+        for trace_id in session.waiting:
+            self._awaited.forget(session.key, trace_id)
+        since = max(self._next, session.head.offset + 1)
+        effects, awaited = session.close(reason, since=since, now=self._now)
+        if awaited is not None:
+            self._awaited.put_back(awaited)
         self._closed[session.key] = session.head.since
         return effects
+
+    def _await(self, session: OpenSession) -> None:
+        for trace_id, time in session.waiting.items():
+            self._awaited.trace(session.key, trace_id, time)
+
+    def _waits_for(self, key: bytes, trace_id: str) -> SessionTurn | None:
+        session = self._find(key)
+        return None if session is None else session.due(trace_id)
 
     def _put_back(self, turns: Iterable[SessionTurn]) -> Iterator[New]:
         for turn in turns:

@@ -44,6 +44,8 @@ class Task:
     """It opened the session."""
     placed: Placed
     history: tuple[SessionTurn, ...]
+    turn: int | None
+    """Its place among the turns, 1-based; None: it is none."""
     reruns: tuple[Rerun, ...]
 
 

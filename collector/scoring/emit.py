@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from collector.log import SIGNALS, New
-from collector.records import TraceRecord
+from collector.records import SessionTurn, TraceRecord
+from collector.scoring.ports import Rules
 from collector.signal import (
     Coverage,
+    JudgeCost,
     Signal,
     SignalError,
     rfc3339,
@@ -15,7 +17,7 @@ from collector.signal import (
     trace_input_digest,
 )
 from collector.signal_bytes import encode_signal, redacted, signal_headers
-from evaluators.model import Closed, Outcome, Scope, Trace
+from evaluators.model import Closed, JudgeUse, Outcome, Scope, Trace, Turn
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +60,24 @@ def trace_subject(record: TraceRecord, *, service: str, session_id: str) -> Subj
     )
 
 
-def trace_signal_id(service: str, trace: Trace, outcome: Outcome) -> str:
+def turn_subject(entry: SessionTurn) -> Subject:
+    """The trace of a turn, as its record said it."""
+    return Subject(
+        scope="trace",
+        service=entry.service,
+        session_id=entry.session_id,
+        session_source=entry.session_source,
+        agent=entry.agent,
+        agent_version=entry.agent_version,
+        seen=entry.seen,
+        revision=entry.revision,
+        closed=entry.closed,
+        trace_id=entry.turn.trace_id,
+        span_id=entry.span_id,
+    )
+
+
+def trace_signal_id(service: str, trace: Trace | Turn, outcome: Outcome) -> str:
     """The id of one outcome of a trace."""
     read = trace_input_digest(trace.digest, outcome.compared, outcome.expectation)
     return signal_id(
@@ -77,8 +96,8 @@ def session_signal_id(subject: Subject, outcome: Outcome, input_digest: str) -> 
     )
 
 
-def signal_of(subject: Subject, outcome: Outcome, id_: str) -> Signal:
-    """The outcome as it is published."""
+def signal_of(subject: Subject, outcome: Outcome, id_: str, *, probability: float = 1.0) -> Signal:
+    """The outcome as it is published; `probability` is that of its subject being in the sample."""
     error = outcome.error
     coverage = outcome.coverage
     return Signal(
@@ -110,7 +129,20 @@ def signal_of(subject: Subject, outcome: Outcome, id_: str) -> Signal:
         truncated=outcome.truncated,
         coverage=coverage and Coverage(expected=coverage[0], present=coverage[1]),
         closed=subject.closed,
+        sample_probability=probability,
+        judge=outcome.judge and _cost(outcome.judge),
         error=error and SignalError(type=error.type, message=error.message),
+    )
+
+
+def _cost(use: JudgeUse) -> JudgeCost:
+    return JudgeCost(
+        model=use.model,
+        calls=use.calls,
+        input_tokens=use.input_tokens,
+        output_tokens=use.output_tokens,
+        cost_usd=use.cost_usd,
+        cached=use.cached,
     )
 
 
@@ -123,3 +155,13 @@ def new_signal(signal: Signal, *, first: bool, redact: bool) -> New:
         value=encode_signal(shown),
         headers=signal_headers(shown, first=first),
     )
+
+
+def outcome_signal(
+    subject: Subject, outcome: Outcome, id_: str, *, first: bool, rules: Rules, redact: bool
+) -> New:
+    """The record that publishes an outcome; `first`: it is its (subject, evaluator)'s first final one."""
+    is_judged = outcome.method == "llm_judge"
+    probability = rules.judged.probability if is_judged else 1.0
+    signal = signal_of(subject, outcome, id_, probability=probability)
+    return new_signal(signal, first=first, redact=redact)

@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol
 
 from msgspec.structs import replace as amended
 
 from collector.log import SESSIONS, TRACES, New
-from collector.records import SessionHead, SessionRecord, SessionTurn, TraceRecord, encode
+from collector.records import (
+    SessionAwaited,
+    SessionHead,
+    SessionRecord,
+    SessionTurn,
+    TraceRecord,
+    VerdictRecord,
+    encode,
+)
+from collector.scoring.awaited import awaited_state
 from collector.scoring.effects import Effects, Rerun, Scored, SessionClosed, Task
 from collector.scoring.emit import (
     Subject,
-    new_signal,
+    outcome_signal,
     session_signal_id,
-    signal_of,
     trace_signal_id,
     trace_subject,
+    turn_subject,
 )
 from collector.scoring.ports import Rules, SessionScorer
 from collector.scoring.session_window import SessionWindow
@@ -42,7 +51,17 @@ class Bounds(Protocol):
 class OpenSession:
     """Takes one trace record at a time: `take`, then `finish` with its outcomes."""
 
-    __slots__ = ("_partition", "_redact", "_rules", "_scorer", "_window", "head", "key", "waiting")
+    __slots__ = (
+        "_judged",
+        "_partition",
+        "_redact",
+        "_rules",
+        "_scorer",
+        "_window",
+        "head",
+        "key",
+        "waiting",
+    )
 
     def __init__(
         self,
@@ -56,8 +75,8 @@ class OpenSession:
     ) -> None:
         self.key = key
         self.head = head
-        self.waiting: set[str] = set()
-        """Traces with an outcome that is not final yet; the session closes after them."""
+        self.waiting: dict[str, float] = {}
+        """Traces whose verdict has not come yet, and the log time of their records; the session closes after them."""
         self._rules = rules
         self._partition = partition
         self._redact = redact
@@ -66,11 +85,14 @@ class OpenSession:
             max_traces=bounds.max_traces,
             max_age=bounds.max_age,
             history=rules.history if rules.history_takers else 0,
-            used=set(rules.used.values()),
+            used={(), *rules.used.values()},
         )
+        self._judged = tuple(each.spec.name for each in rules.judged.trace)
 
     def put_back(self, entry: SessionTurn) -> None:
-        """A turn read back from the log after a restart."""
+        """A turn read back from the log after a restart. A judge that is gone since then is not waited for."""
+        due = tuple(name for name in entry.due if name in self._judged)
+        entry = amended(entry, due=due) if due != entry.due else entry
         self._window.put_back(entry)
         self._keep(entry)
 
@@ -95,7 +117,7 @@ class OpenSession:
         """Place the trace; says what must be scored."""
         head = self.head
         entry = unscored_turn(
-            record, service=head.service, session_id=head.session_id, offset=offset
+            record, service=head.service, session_id=head.session_id, offset=offset, now=now
         )
         held = self._window.get(entry.turn.trace_id)
         placed = self._window.place(entry)
@@ -108,6 +130,7 @@ class OpenSession:
             is_new=is_new,
             placed=placed,
             history=self._window.before(entry),
+            turn=self._window.place_of(entry),
             reruns=tuple(self._reruns(placed.affected)),
         )
 
@@ -120,6 +143,7 @@ class OpenSession:
         state: list[New] = []
         changed = task.is_new or (task.placed.inside and is_turn(task.entry))
         for left in task.placed.left:
+            signals += self._given_up(left, "overload")
             changed = self._forget(left) or changed
         entry = self._score(task, outcomes, signals)
         touched = dict.fromkeys(task.placed.let_go)
@@ -138,45 +162,160 @@ class OpenSession:
         state.append(self._new_head())
         return Effects(signals=tuple(signals), state=tuple(state))
 
-    def close(self, reason: SessionClosed, *, since: int) -> Effects:
-        """The final signals, the session's record, and the end of its state.
+    def on_verdict(self, record: VerdictRecord, *, offset: int) -> Effects | None:
+        """Final outcomes of a trace in place of its stand-ins; None when nothing of it is waited for (rule 6).
+
+        The head goes first: a crash before the turn is stored repeats the whole, after it nothing.
+        """
+        entry = self._window.get(record.subject)
+        if entry is None or entry.turn.digest != record.digest:
+            return None
+        outcomes = [each for each in record.outcomes if each.evaluator in entry.due and each.final]
+        if not outcomes:
+            return None
+        signals, settled = self._verdict(entry, outcomes)
+        self._window.settle(settled)
+        self._keep(settled)
+        self.head = amended(self.head, cause=offset)
+        signals += self._session_signals(None)
+        return Effects(signals=tuple(signals), state=(self._new_head(), self._new_turn(settled)))
+
+    def due(self, trace_id: str) -> SessionTurn | None:
+        """The turn, if a verdict about it is still waited for."""
+        return self._window.get(trace_id) if trace_id in self.waiting else None
+
+    def close(
+        self, reason: SessionClosed, *, since: int, now: float
+    ) -> tuple[Effects, SessionAwaited | None]:
+        """The final signals, the session's record, and the end of its state; and what a judge must still say.
 
         Records of its traces below offset `since` are repeats from now on. The closed head goes first: turns that a
         crash leaves behind it are of no session (DESIGN 4, rule 5).
         """
         offsets = tuple(entry.offset for entry in self._window)
+        late = self._give_up_all("overload" if reason == "memory" else "judge_lag")
+        awaited = self._awaited(reason, now)
         record = SessionRecord(
             service=self.head.service,
             session_id=self.head.session_id,
             closed=reason,
             traces=offsets,
+            digest=awaited.digest if awaited is not None else "",
+            due=awaited.due if awaited is not None else (),
         )
-        signals = tuple(self._session_signals(reason))
+        signals = (*late, *self._session_signals(reason), *self._settled_session(reason))
         self.head = amended(self.head, closed=True, since=since)
         turns = (self._new_state(entry.turn.trace_id, None) for entry in self._window)
-        return Effects(
+        effects = Effects(
             signals=signals,
             state=(
+                *(() if awaited is None else (awaited_state(self.key, awaited, self._partition),)),
                 New(topic=TRACES, key=self.key, value=encode(record), partition=self._partition),
                 self._new_head(),
                 *turns,
             ),
             closed=(self.head.service, reason),
         )
+        return effects, awaited
 
     def _score(self, task: Task, outcomes: Sequence[Outcome], signals: list[New]) -> SessionTurn:
-        known = task.held.signal_ids if task.held is not None else None
-        if known is None and task.record.revision == 0:
-            known = {}
+        known = _known(task)
+        settled, due = self._judgement(task)
+        outcomes = [*outcomes, *settled]
         ids = self._publish(task.record, outcomes, known, signals)
         placed = self._window.get(task.entry.turn.trace_id)
-        entry = with_outcomes(placed or task.entry, outcomes, ids)
+        counted = self._judged if known is None else tuple(n for n in self._judged if n in known)
+        entry = with_outcomes(
+            amended(placed or task.entry, due=due, counted=counted), outcomes, ids
+        )
         if placed is not None:
             self._window.settle(entry)
             self._keep(entry)
         if task.held is not None and not is_turn(entry):
             self._scorer.drop(entry.turn.trace_id)
         return entry
+
+    def _judgement(self, task: Task) -> tuple[tuple[Outcome, ...], tuple[str, ...]]:
+        """Outcomes that no judge is needed for, and the names of those that are due."""
+        if not self._judged:
+            return (), ()
+        judged = self._rules.judged
+        settled = judged.settled(task.record.trace, self.key)
+        if not settled and not task.placed.inside:
+            settled = judged.skipped("trace", "overload")
+        return settled, () if settled else self._judged
+
+    def _verdict(
+        self, entry: SessionTurn, outcomes: Sequence[Outcome]
+    ) -> tuple[list[New], SessionTurn]:
+        """The signals of final outcomes that came after their trace's own, and the turn with them."""
+        subject = turn_subject(entry)
+        ids = {
+            each.evaluator: trace_signal_id(entry.service, entry.turn, each) for each in outcomes
+        }
+        known = {*entry.counted, *entry.signal_ids}
+        signals = [
+            self._signal(subject, each, ids[each.evaluator], first=each.evaluator not in known)
+            for each in outcomes
+            if each.evaluator in self._rules.emitted
+        ]
+        return signals, with_outcomes(entry, outcomes, ids)
+
+    def _given_up(self, entry: SessionTurn, reason: str) -> list[New]:
+        """What is waited for ends without a verdict: the trace leaves, or its session closes for want of room."""
+        if not entry.due:
+            return []
+        return self._verdict(entry, self._rules.judged.skipped("trace", reason, entry.due))[0]
+
+    def _give_up_all(self, reason: str) -> list[New]:
+        signals: list[New] = []
+        for trace_id in [*self.waiting]:
+            entry = self._window.get(trace_id)
+            if entry is None:
+                continue
+            outcomes = self._rules.judged.skipped("trace", reason, entry.due)
+            more, settled = self._verdict(entry, outcomes)
+            self._window.settle(settled)
+            self._keep(settled)
+            signals += more
+        return signals
+
+    def _awaited(self, reason: SessionClosed, now: float) -> SessionAwaited | None:
+        judged = self._rules.judged
+        if not judged.session or self._settled_outcomes():
+            return None
+        subject = self._subject(reason)
+        return SessionAwaited(
+            service=subject.service,
+            session_id=subject.session_id,
+            session_source=subject.session_source,
+            agent=subject.agent,
+            agent_version=subject.agent_version,
+            seen=subject.seen,
+            closed=reason,
+            closed_at=now,
+            digest=self._window.input_digest(()),
+            due=tuple(each.spec.name for each in judged.session),
+        )
+
+    def _settled_outcomes(self) -> tuple[Outcome, ...]:
+        has_turns = bool(len(self._window.turns))
+        return self._rules.judged.settled_session(self.key, has_turns=has_turns)
+
+    def _settled_session(self, reason: SessionClosed) -> Iterator[New]:
+        """The judged outcomes of the session that no judge has to be asked for."""
+        subject = self._subject(reason)
+        read = self._window.input_digest(())
+        for each in self._settled_outcomes():
+            if each.evaluator in self._rules.emitted:
+                yield self._signal(
+                    subject, each, session_signal_id(subject, each, read), first=True
+                )
+
+    def _signal(self, subject: Subject, outcome: Outcome, id_: str, *, first: bool) -> New:
+        return outcome_signal(
+            subject, outcome, id_, first=first, rules=self._rules, redact=self._redact
+        )
 
     def _rescore(self, scored: Scored, signals: list[New]) -> bool:
         """Whether anything changed; the same id says that nothing did."""
@@ -206,7 +345,7 @@ class OpenSession:
         self,
         record: TraceRecord,
         outcomes: Sequence[Outcome],
-        known: dict[str, str] | None,
+        known: Mapping[str, str] | None,
         signals: list[New],
     ) -> dict[str, str]:
         """Ids by evaluator. First final outcomes are those whose evaluator is not `known`; None: all are."""
@@ -217,8 +356,7 @@ class OpenSession:
             id_ = ids[each.evaluator] = trace_signal_id(head.service, record.trace, each)
             if each.evaluator in self._rules.emitted:
                 first = each.final and known is not None and each.evaluator not in known
-                signal = signal_of(subject, each, id_)
-                signals.append(new_signal(signal, first=first, redact=self._redact))
+                signals.append(self._signal(subject, each, id_, first=first))
         return ids
 
     def _session_signals(self, closed: SessionClosed | None) -> Iterator[New]:
@@ -231,18 +369,7 @@ class OpenSession:
             turns=self._window.turns,
             closed=closed,
         )
-        subject = Subject(
-            scope="session",
-            service=head.service,
-            session_id=head.session_id,
-            session_source=newest.session_source if newest is not None else head.session_source,
-            agent=agent,
-            agent_version=newest.agent_version if newest is not None else head.agent_version,
-            seen=self._window.seen or head.last,
-            # The last word comes after the newest record's own.
-            revision=head.offset + 1 if closed else head.offset,
-            closed=closed,
-        )
+        subject = self._subject(closed)
         scorer = self._scorer if closed is None else self._fresh_scorer()
         is_final = closed is not None
         for outcome in scorer.outcomes(session, closed=is_final):
@@ -250,8 +377,25 @@ class OpenSession:
                 continue
             each = outcome if is_final else replace(outcome, final=False)
             read = self._window.input_digest(self._rules.used.get(each.evaluator, ()))
-            signal = signal_of(subject, each, session_signal_id(subject, each, read))
-            yield new_signal(signal, first=each.final, redact=self._redact)
+            yield self._signal(
+                subject, each, session_signal_id(subject, each, read), first=each.final
+            )
+
+    def _subject(self, closed: SessionClosed | None) -> Subject:
+        head, newest = self.head, self._window.newest
+        cause = max(head.offset, head.cause)
+        return Subject(
+            scope="session",
+            service=head.service,
+            session_id=head.session_id,
+            session_source=newest.session_source if newest is not None else head.session_source,
+            agent=newest.agent if newest is not None else head.agent,
+            agent_version=newest.agent_version if newest is not None else head.agent_version,
+            seen=self._window.seen or head.last,
+            # The last word comes after the newest record's own.
+            revision=cause + 1 if closed else cause,
+            closed=closed,
+        )
 
     def _fresh_scorer(self) -> SessionScorer:
         """The last word is computed from the turns in order, so that no way there can leave a trace in it."""
@@ -270,14 +414,14 @@ class OpenSession:
         trace_id = entry.turn.trace_id
         if is_turn(entry):
             self._scorer.put(bare(entry.turn))
-        if entry.outcomes:
-            self.waiting.add(trace_id)
+        if entry.due:
+            self.waiting[trace_id] = entry.placed_at
         else:
-            self.waiting.discard(trace_id)
+            self.waiting.pop(trace_id, None)
 
     def _forget(self, entry: SessionTurn) -> bool:
         """Whether a turn left."""
-        self.waiting.discard(entry.turn.trace_id)
+        self.waiting.pop(entry.turn.trace_id, None)
         if is_turn(entry):
             self._scorer.drop(entry.turn.trace_id)
         return is_turn(entry)
@@ -299,6 +443,13 @@ class OpenSession:
     def _new_state(self, trace_id: str | None, value: bytes | None) -> New:
         key = self.key if trace_id is None else turn_key(self.key, trace_id)
         return New(topic=SESSIONS, key=key, value=value, partition=self._partition)
+
+
+def _known(task: Task) -> Mapping[str, str] | None:
+    """Evaluators of the trace that had a final outcome before; None: nobody knows, it is a later revision."""
+    if task.held is not None:
+        return {**dict.fromkeys(task.held.counted, ""), **task.held.signal_ids}
+    return {} if task.record.revision == 0 else None
 
 
 def turn_key(session: bytes, trace_id: str) -> bytes:

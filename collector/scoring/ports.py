@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
+from collector.scoring.judged import JudgedRules
 from evaluators.model import Outcome, Session, Turn
 
 
@@ -86,12 +87,20 @@ class Rules:
     emitted: frozenset[str]
     used: Mapping[str, tuple[str, ...]]
     """By session evaluator: the trace evaluators it reads, sorted."""
+    judged: JudgedRules = field(default_factory=JudgedRules)
 
     @classmethod
-    def of(cls, plan: Plan, new_scorer: NewScorer, history: int) -> Rules:
+    def of(
+        cls,
+        plan: Plan,
+        new_scorer: NewScorer,
+        history: int,
+        judged: JudgedRules | None = None,
+    ) -> Rules:
         """Read the plan once."""
+        judged = judged or JudgedRules()
         scorer = new_scorer()
-        every = (*plan.trace, *plan.session)
+        every = (*plan.trace, *plan.session, *judged.trace, *judged.session)
         takers = (each.spec.name for each in plan.trace if "history" in each.spec.needs)
         return cls(
             new_scorer=new_scorer,
@@ -102,4 +111,5 @@ class Rules:
                 each.spec.name: tuple(sorted(scorer.signals_used(each.spec.name)))
                 for each in plan.session
             },
+            judged=judged,
         )

@@ -185,8 +185,8 @@ class Scorer:
         try:
             found = decode_unspanned(record.value)
             if isinstance(found, VerdictRecord):
-                await self._settle(desk.close_due(record.time))
-                await self._settle(desk.on_verdict(found))
+                verdict = desk.on_verdict(found, key=record.key, offset=offset, now=record.time)
+                await self._settle(verdict)
                 return None
             if not isinstance(found, TraceRecord):
                 return None
@@ -216,7 +216,8 @@ class Scorer:
             self._outbox.done(record.position.partition, record.position.offset)
 
     async def _dispatch(self, desk: Desk, task: Task, recall: Recall) -> _Dispatched:
-        jobs = [ScoreJob(trace=task.record.trace, history=await recall.history(task.history))]
+        history = await recall.history(task.history)
+        jobs = [ScoreJob(trace=task.record.trace, history=history, turn=task.turn)]
         neighbours: list[TraceRecord] = []
         for rerun in task.reruns:
             record = await recall.trace(rerun.entry)

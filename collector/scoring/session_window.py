@@ -103,6 +103,11 @@ class SessionWindow:
             for _start, trace_id in self._turns[max(0, place - self._reach) : place]
         )
 
+    def place_of(self, entry: SessionTurn) -> int | None:
+        """Its place among the turns held, 1-based; None for what is no turn or not held."""
+        place = bisect_left(self._turns, _key(entry))
+        return place + 1 if place < len(self._turns) and self._turns[place] == _key(entry) else None
+
     def put_back(self, entry: SessionTurn) -> None:
         """After a restart: as it was, nothing slides."""
         self._insert(entry)

@@ -23,7 +23,7 @@ def cut_output(text: str | None) -> str | None:
 
 
 def unscored_turn(
-    record: TraceRecord, *, service: str, session_id: str, offset: int
+    record: TraceRecord, *, service: str, session_id: str, offset: int, now: float = 0.0
 ) -> SessionTurn:
     """The trace's place in the window before its outcomes are known."""
     trace = record.trace
@@ -37,6 +37,9 @@ def unscored_turn(
         agent=trace.agent,
         agent_version=trace.agent_version,
         session_source=trace.session_source,
+        span_id=trace.root_span_id,
+        closed=trace.closed,
+        placed_at=now,
     )
 
 
@@ -69,8 +72,9 @@ def with_outcomes(
         turn=replace(
             entry.turn, scores=dict(sorted(scores.items())), unscored=tuple(sorted(unscored))
         ),
-        outcomes=tuple(waiting[name] for name in sorted(waiting)),
+        outcomes=tuple(waiting[name] for name in sorted(waiting) if name not in final),
         signal_ids=dict(sorted(ids.items())),
+        due=tuple(name for name in entry.due if name not in final),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TypeVar
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
 
@@ -10,6 +11,7 @@ from collector.signal import Signal
 from collector.signals.decode import unix_seconds
 from collector.signals.target import Labels
 
+_F = TypeVar("_F", Counter, Histogram)
 _T = ("service", "agent", "evaluator", "scope")
 _TENTHS = tuple(round(tenth / 10, 1) for tenth in range(1, 11))
 SKIPPED = frozenset(
@@ -157,14 +159,19 @@ class Families:
         return children[family]
 
     def _forget(self, leaves: Callable[[dict[str, str]], bool]) -> None:
-        for held in (self._counters, self._histograms):
-            for values, children in tuple(held.items()):
-                for family in tuple(children):
-                    if leaves(dict(zip(self._names[family], values, strict=True))):
-                        family.remove(*values)
-                        del children[family]
-                if not children:
-                    del held[values]
+        self._forget_children(self._counters, leaves)
+        self._forget_children(self._histograms, leaves)
+
+    def _forget_children(
+        self, held: dict[tuple[str, ...], dict[_F, _F]], leaves: Callable[[dict[str, str]], bool]
+    ) -> None:
+        for values, children in tuple(held.items()):
+            for family in tuple(children):
+                if leaves(dict(zip(self._names[family], values, strict=True))):
+                    family.remove(*values)
+                    del children[family]
+            if not children:
+                del held[values]
 
 
 def outcome_of(signal: Signal) -> str:

@@ -46,9 +46,8 @@ class Agents:
         spans = [f for f in tree.order if f.kind == "agent" and stable_name(f.agent)]
         said = [f for f in spans if f.names_agent] or spans
         self.names = tuple(dict.fromkeys(name for f in said if (name := stable_name(f.agent))))
-        self.outermost = (
-            stable_name(min(said, key=self._depth).agent) if said else self._mentioned()
-        )
+        outermost = min(said, key=self._depth) if len(said) > 1 else next(iter(said), None)
+        self.outermost = stable_name(outermost.agent) if outermost else self._mentioned()
         if not self.names and self.outermost:
             self.names = (self.outermost,)
 

@@ -35,7 +35,9 @@ def assemble(order: Sequence[Facts], *, closed: Closed, keys: Keys, broken: bool
     tree = Tree(order)
     exchanges = find_exchanges(tree)
     agents = Agents(tree)
-    first = [f.span for f in ([tree.root] if tree.root else []) if f] + [f.span for f in order]
+    first = [f.span for f in order]
+    if tree.root is not None:
+        first.insert(0, tree.root.span)
     names = all_names(first)
     session = find_id(first, (*keys.session, *SESSION), names)
     user = find_id(first, (*keys.user, *USER), names)

@@ -25,15 +25,15 @@ class Attributes(Mapping[str, JSON]):
 
     def __init__(self, raw: Any) -> None:
         self._raw = raw
-        self.shape = shape = shape_of(frozenset(raw))
-        self.names: frozenset[str] = shape.names
+        self.shape = shape_of(frozenset(raw))
+        self.names: frozenset[str] = self.shape.names
 
     def get(self, key: str, default: Any = None) -> JSON:
         """The value of `key`, else `default`."""
         if key not in self.names:
             return default
         value = self._raw[key]
-        return value.string_value or _python(value, 0)
+        return value.string_value or value.int_value or _python(value, 0)
 
     def __getitem__(self, key: str) -> JSON:
         if key not in self.names:
@@ -71,7 +71,7 @@ def names_of(attributes: Mapping[str, JSON]) -> AbstractSet[str]:
 
 def all_names(spans: Iterable[Span]) -> frozenset[str]:
     """Every key of every span."""
-    sets = {id(names): names for names in (names_of(span.attributes) for span in spans)}
+    sets = {id(names := names_of(span.attributes)): names for span in spans}
     return frozenset[str]().union(*sets.values())
 
 

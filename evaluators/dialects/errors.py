@@ -10,7 +10,8 @@ def error_of(span: Span) -> str | None:
     """The message of a span that ended in error, from its exception, its status, else its error type."""
     if span.status != "error":
         return None
-    return exception_of(span) or string(span.status_message) or error_type(span) or "error"
+    said = exception_of(span) or string(span.status_message)
+    return said or string(span.attributes.get("error.message")) or error_type(span) or "error"
 
 
 def exception_of(span: Span) -> str | None:

@@ -37,6 +37,12 @@ _KINDS: dict[str, Kind] = {
     "invoke_model": "llm",
     "converse": "llm",
     "converse_stream": "llm",
+    "acompletion": "llm",  # litellm names the call's type
+    "atext_completion": "llm",
+    "aresponses": "llm",
+    "anthropic_messages": "llm",
+    "agenerate_content": "llm",
+    "process_thread_run": "llm",  # Azure AI agents: the whole run, with its messages as events
     "execute_tool": "tool",
     "tool": "tool",
     "tool_call": "tool",
@@ -57,6 +63,8 @@ _INPUT = Among(
     "gen_ai.prompt",
     "gen_ai.input",
     "input.messages",
+    "mastra.agent_run.input",
+    "mastra.workflow_run.input",
 )
 _OUTPUT = Among(
     "gen_ai.output.messages",
@@ -64,6 +72,8 @@ _OUTPUT = Among(
     "gen_ai.completion",
     "gen_ai.output",
     "output.messages",
+    "mastra.agent_run.output",
+    "mastra.workflow_run.output",
 )
 _DEFINITIONS = Among(
     "gen_ai.tool.definitions",
@@ -122,7 +132,7 @@ def read(span: Span, dialect: str = "genai") -> Facts:
     kind = kind_of(span)
     facts = Facts(span=span, dialect=dialect, kind=kind)
     facts.agent = string(attributes.get("gen_ai.agent.name"))
-    if kind in {"tool", "handoff"}:
+    if kind in ("tool", "handoff"):
         _read_tool(span, facts)
         return facts
     if kind == "agent":
@@ -147,7 +157,7 @@ def kind_of(span: Span) -> Kind:
     attributes = span.attributes
     operation = string(attributes.get("gen_ai.operation.name"))
     if operation is not None:
-        return _KINDS.get(operation.lower(), "other")
+        return _KINDS.get(operation) or _KINDS.get(operation.lower(), "other")
     if "gen_ai.tool.name" in attributes:
         return "tool"
     if attributes.get("llm.request.type") in ("chat", "completion"):

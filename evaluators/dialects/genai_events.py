@@ -25,10 +25,21 @@ def read_conversation(span: Span, facts: Facts) -> None:
     events = [event for event in span.events if event.name.startswith("gen_ai.")]
     if not events:
         return
+    if span.attributes.get("gen_ai.operation.name") == "process_thread_run":
+        events, said = _split_run(events)
+        facts.output = facts.output or _side(said, "output")
     if facts.input is None:
         facts.input = _side([e for e in events if _is_input(e)], "input")
     if facts.output is None:
         facts.output = _side([e for e in events if _is_output(e)], "output")
+
+
+def _split_run(events: list[Event]) -> tuple[list[Event], list[Event]]:
+    """Azure's thread run has no choice: what its assistant says after the user's last words is what came out."""
+    users = [index for index, event in enumerate(events) if event.name == "gen_ai.user.message"]
+    start = users[-1] + 1 if users else 0
+    said = [e for e in events[start:] if e.name == "gen_ai.assistant.message"]
+    return [e for e in events if e not in said], said
 
 
 def _is_input(event: Event) -> bool:

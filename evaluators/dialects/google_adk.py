@@ -70,9 +70,12 @@ def _tokens(response: JSON) -> usage.Tokens:
 
 def _read_tool(span: Span, facts: Facts) -> None:
     get = span.attributes.get
-    if facts.arguments is None:
-        facts.arguments = arguments_of(get(f"{_PREFIX}tool_call_args"))
-        facts.arguments = None if facts.arguments in _EMPTY else facts.arguments
+    facts.tool_id = None if facts.tool_id in _EMPTY else facts.tool_id
+    given = get(f"{_PREFIX}tool_call_args")
+    # Without content, arguments and response are both emptied; a tool may well have no arguments.
+    hidden = given in _EMPTY and (given != "{}" or get(f"{_PREFIX}tool_response") in _EMPTY)
+    if facts.arguments is None and not hidden:
+        facts.arguments = arguments_of(given)
     if facts.result is None:
         facts.result = outcome_of(_given(get(f"{_PREFIX}tool_response"))).result
     response = unwrap(facts.result) if isinstance(facts.result, str) else facts.result

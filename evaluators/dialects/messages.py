@@ -93,9 +93,23 @@ def _read(value: JSON, side: Side, depth: int) -> list[Message]:
     if not isinstance(value, list):
         return []
     items = as_list(value)
-    if items and all(isinstance(item, dict) and blocks.is_block(as_dict(item)) for item in items):
+    if _are_blocks(items):
         return _loose_blocks(items, side)
-    return [message for item in items for message in _read(unwrap_container(item), side, depth + 1)]
+    found: list[Message] = []
+    for item in items:
+        role = _plain_role(as_dict(item)) if isinstance(item, dict) and depth < _DEPTH else None
+        if role is not None:
+            found += _one(as_dict(item), role)
+        else:
+            found += _read(unwrap_container(item), side, depth + 1)
+    return found
+
+
+def _are_blocks(items: list[JSON]) -> bool:
+    for item in items:  # a loop: any() and all() over a generator cost three times as much
+        if not isinstance(item, dict) or not blocks.is_block(as_dict(item)):
+            return False
+    return bool(items)
 
 
 def unwrap_container(item: JSON) -> JSON:

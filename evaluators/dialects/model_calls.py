@@ -133,6 +133,9 @@ def _add_outer_layers(
 
 def _outer_call(tree: Tree, facts: Facts) -> Facts | None:
     """The model call around this one; an agent or a tool between them makes it a call of its own."""
+    parent = tree.parent(facts)
+    if parent is None or parent.kind not in ("llm", "other"):
+        return None
     for ancestor in tree.ancestors(facts):
         if ancestor.kind == "llm":
             return ancestor

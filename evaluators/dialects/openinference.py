@@ -73,7 +73,7 @@ def _tokens(span: Span) -> Tokens:
 
 def _agent_name(span: Span) -> tuple[str | None, bool]:
     attributes = span.attributes
-    for key in ("agent.name", "graph.node.id"):
+    for key in ("agent.name", "graph.node.name", "graph.node.id"):
         if name := string(attributes.get(key)):
             return name, True
     if span.scope.endswith("langchain"):
@@ -130,7 +130,9 @@ def _with_errors(messages: list[dict[str, JSON]], raw: JSON) -> list[dict[str, J
     if not isinstance(raw, str) or not _ERROR_MARK.search(raw):
         return messages
     failed = {r.id for m in read_messages(raw, "input") for r in m.results if r.is_error and r.id}
-    return [{**m, "is_error": True} if m.get("tool_call_id") in failed else m for m in messages]
+    return [
+        {**m, "is_error": True} if string(m.get("tool_call_id")) in failed else m for m in messages
+    ]
 
 
 def _prompt_text(item: dict[str, JSON]) -> JSON:
@@ -198,13 +200,18 @@ def _read_tool(span: Span, facts: Facts) -> None:
     facts.result, facts.tool_id = outcome.result, facts.tool_id or outcome.id
     if outcome.is_error:
         facts.tool_error = "error"
-    if "tool.description" in attributes or "tool.parameters" in attributes:
+    if not _OWN_DEFINITION.isdisjoint(names_of(attributes)):
         facts.definitions = Content(lambda: _own_definition(span, facts), "input")
 
 
+_OWN_DEFINITION = frozenset({"tool.description", "tool.parameters", "tool.json_schema"})
+
+
 def _own_definition(span: Span, facts: Facts) -> JSON:
-    parameters = unwrap(span.attributes.get("tool.parameters"))
-    if not _is_schema(parameters):
+    keys = ("tool.json_schema", "tool.parameters")
+    schemas = [unwrap(span.attributes.get(key)) for key in keys]
+    parameters = next((schema for schema in schemas if _is_schema(schema)), None)
+    if parameters is None:
         return None
     return [
         {

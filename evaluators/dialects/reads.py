@@ -80,6 +80,7 @@ READS: Mapping[str, tuple[Reads, ...]] = {
         _row("input", "model call", "llm.input_messages.N.message.content", "input.value"),
         _row("output", "model call", "llm.output_messages.N.message.content", "output.value"),
         _row("tools offered", "model call", "llm.tools.N.tool.json_schema"),
+        _row("tools offered", "tool", "tool.json_schema", "tool.parameters"),
         _row("tool name", "tool", "tool.name", "tool_call.function.name"),
         _row("tool call id", "tool", "tool_call.id", "tool.id"),
         _row("arguments", "tool", "tool_call.function.arguments", "input.value", "tool.parameters"),
@@ -87,7 +88,7 @@ READS: Mapping[str, tuple[Reads, ...]] = {
         *_tokens(usage.OPENINFERENCE),
         _row("cost", "model call", "llm.cost.total"),
         _row("model", "model call", "llm.model_name"),
-        _row("agent", "agent", "agent.name", "graph.node.id"),
+        _row("agent", "agent", "agent.name", "graph.node.name", "graph.node.id"),
     ),
     "langfuse": (
         _row("input", "model call", "langfuse.observation.input"),

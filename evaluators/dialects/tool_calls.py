@@ -10,6 +10,7 @@ import msgspec
 from evaluators.dialects.agents import Agents
 from evaluators.dialects.errors import error_of
 from evaluators.dialects.facts import Facts
+from evaluators.dialects.kernel import function_name, speaks_kernel
 from evaluators.dialects.limits import cap, cap_json
 from evaluators.dialects.model_calls import Exchange
 from evaluators.dialects.parts import Call, Message, Result
@@ -46,7 +47,11 @@ def find_tool_calls(
 ) -> tuple[ToolCall, ...]:
     """Every call in order of start; one only seen in messages stands at the end of the model call that asked for it."""
     calls = _from_spans(tree, agents)
-    _add_requested(calls, exchanges, agents)
+    kernel = speaks_kernel(tree.order)
+    if kernel:
+        for call in calls:
+            call.name = function_name(call.name)
+    _add_requested(calls, exchanges, agents, kernel=kernel)
     _add_results(calls, exchanges)
     _add_hand_written(calls, tree)
     kept = [c for c in calls if c.name not in PSEUDO and not _is_handoff(c, agents)]
@@ -73,10 +78,17 @@ def _from_spans(tree: Tree, agents: Agents) -> list[_Found]:
 
 def _of_span(facts: Facts, agents: Agents) -> _Found:
     span = facts.span
-    call = _Found(name=facts.tool_name or "", facts=facts, agent=agents.of(facts))
-    call.start, call.end = span.start_time_unix_nano, span.end_time_unix_nano
-    _merge(call, facts)
-    return call
+    return _Found(
+        name=facts.tool_name or "",
+        id=facts.tool_id,
+        arguments=facts.arguments,
+        result=facts.result,
+        error=_span_error(facts),
+        agent=agents.of(facts),
+        facts=facts,
+        start=span.start_time_unix_nano,
+        end=span.end_time_unix_nano,
+    )
 
 
 def _merge(call: _Found, facts: Facts) -> None:
@@ -101,6 +113,9 @@ def _span_error(facts: Facts) -> str | None:
 
 def _same_call_around(tree: Tree, facts: Facts, found: dict[str, _Found]) -> _Found | None:
     """The call this span records a second time: a tool span of the same name (and id) right around it."""
+    parent = tree.parent(facts)
+    if parent is None or parent.kind in ("llm", "agent"):
+        return None
     for ancestor in tree.ancestors(facts):
         if ancestor.kind in ("llm", "agent"):
             return None
@@ -116,7 +131,9 @@ def _same_call_around(tree: Tree, facts: Facts, found: dict[str, _Found]) -> _Fo
 # --- messages --------------------------------------------------------------------------------------------------------
 
 
-def _add_requested(calls: list[_Found], exchanges: Sequence[Exchange], agents: Agents) -> None:
+def _add_requested(
+    calls: list[_Found], exchanges: Sequence[Exchange], agents: Agents, *, kernel: bool
+) -> None:
     """Join the calls that models asked for: by id, then by name and arguments, then by name, each in order of time."""
     seen: set[str] = set()
     pending: list[tuple[Call, Exchange]] = []
@@ -125,7 +142,8 @@ def _add_requested(calls: list[_Found], exchanges: Sequence[Exchange], agents: A
             if call.id in seen:
                 continue
             seen.add(call.id)
-        pending.append((call, exchange))
+        named = msgspec.structs.replace(call, name=function_name(call.name)) if kernel else call
+        pending.append((named, exchange))
     pending = _without_known_ids(calls, pending)
     for matches in (_by_arguments, _by_name):
         pending = [(c, e) for c, e in pending if not _join(calls, c, e, matches)]

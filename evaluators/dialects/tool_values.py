@@ -4,12 +4,27 @@ from __future__ import annotations
 
 import msgspec
 
+from evaluators.dialects.blocks import read_content
 from evaluators.dialects.messages import read_messages
 from evaluators.dialects.values import as_dict, as_list, python_literal, unwrap
 from evaluators.model import JSON
 
 _DECORATOR = frozenset({"args", "kwargs", "sanitize_inputs_outputs"})
-_WRAPPED = ("tool_call_id", '"lc"', '"output"', '"outputs"', "ToolMessage", '"toolResult"')
+_WRAPPED = (
+    "tool_call_id",
+    '"lc"',
+    '"output"',
+    '"outputs"',
+    "ToolMessage",
+    '"toolResult"',
+    '"isError"',
+    '"raw_output"',
+)
+_ENVELOPES = (
+    ({"inputs"}, "inputs"),
+    ({"input", "options"}, "input"),  # beeai
+    ({"tool_name", "arguments"}, "arguments"),  # OpenLLMetry's MCP client
+)
 _HEAD = 2_048
 """Where a wrapping shows itself: a result is only parsed when its first characters hint at one."""
 
@@ -26,8 +41,14 @@ def arguments_of(value: JSON) -> JSON:
         return _decorated(item)
     if item.get("type") == "tool_call" and "args" in item:
         return arguments_of(item["args"])
-    if item.keys() == {"inputs"} and isinstance(item["inputs"], dict):
-        return as_dict(item["inputs"])
+    return _enclosed(item)
+
+
+def _enclosed(item: dict[str, JSON]) -> JSON:
+    """The arguments in what a framework passes around them; `item` itself when it is no such envelope."""
+    for keys, key in _ENVELOPES:
+        if item.keys() == keys and isinstance(item[key], dict):
+            return as_dict(item[key])
     return item
 
 
@@ -53,6 +74,8 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     result: JSON = None
     id: str | None = None
     is_error: bool = False
+    name: str | None = None
+    """The tool, where its answer says it."""
 
 
 _NOTHING = Outcome()
@@ -72,6 +95,12 @@ def outcome_of(value: JSON) -> Outcome:
     return Outcome(result=value or None)
 
 
+def _of_mcp(item: dict[str, JSON]) -> Outcome:
+    """What an MCP server answers to tools/call."""
+    text = read_content(item["content"]).text
+    return Outcome(result=text if text is not None else item["content"], is_error=item["isError"])
+
+
 def _may_be_wrapped(text: str) -> bool:
     if len(text) > _HEAD:
         text = text[:_HEAD] + "\n" + text[-_HEAD:]
@@ -81,8 +110,23 @@ def _may_be_wrapped(text: str) -> bool:
     return False
 
 
+def _of_llama_index(item: dict[str, JSON]) -> Outcome:
+    """LlamaIndex's ToolOutput, which also says the tool's name."""
+    text = read_content(item.get("blocks") or item.get("content")).text
+    raw = item["raw_output"]
+    return Outcome(
+        result=raw if raw is not None else text,
+        is_error=item.get("is_error") is True,
+        name=item["tool_name"],
+    )
+
+
 def _from_object(value: JSON, raw: str | None = None) -> Outcome:
     item = as_dict(value)
+    if isinstance(item.get("isError"), bool) and isinstance(item.get("content"), list):
+        return _of_mcp(item)
+    if "raw_output" in item and isinstance(item.get("tool_name"), str):
+        return _of_llama_index(item)
     results = [r for m in read_messages(value, "output") for r in m.results] if value else []
     if results:
         last = results[-1]

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from evaluators.dialects.definitions import read_definitions, tools_in_request
 from evaluators.dialects.facts import NO_TOKENS, Facts
+from evaluators.dialects.kernel import function_name, speaks_kernel
 from evaluators.dialects.model_calls import Exchange
 from evaluators.dialects.tree import Tree
 from evaluators.model import Tokens, ToolDefinition
@@ -50,12 +52,16 @@ def sum_cost(exchanges: Sequence[Exchange]) -> float | None:
 
 def tools_offered(facts: Iterable[Facts]) -> tuple[ToolDefinition, ...]:
     """Every tool once, by name, with the fullest definition there is, in order of appearance."""
+    facts = tuple(facts)
+    kernel = speaks_kernel(facts)
     found: dict[str, ToolDefinition] = {}
     seen: set[str] = set()
     for span in facts:
         if span.definitions is None and not span.request_tools:
             continue
         for definition in _definitions(span, seen):
+            if kernel:
+                definition = replace(definition, name=function_name(definition.name))  # noqa: PLW2901
             known = found.get(definition.name)
             if known is None or (known.parameters is None and definition.parameters is not None):
                 found[definition.name] = definition

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from evaluators.dialects import genai
 from evaluators.dialects.content import Content
 from evaluators.dialects.facts import Facts, Kind
-from evaluators.dialects.tool_values import arguments_of, outcome_of
+from evaluators.dialects.tool_values import Outcome, arguments_of, outcome_of
 from evaluators.dialects.values import as_dict, string, unwrap
 from evaluators.model import JSON, Span
 
@@ -56,10 +58,28 @@ def _read_tool(span: Span, facts: Facts) -> None:
     if facts.tool_id is None and isinstance(entity, str):
         facts.tool_id = _call_id(entity)
     if facts.result is None:
-        outcome = outcome_of(attributes.get("traceloop.entity.output"))
+        outcome = _outcome(attributes)
         facts.result, facts.tool_id = outcome.result, facts.tool_id or outcome.id
+        if (
+            name is None and outcome.name
+        ):  # LlamaIndex's spans are named for the class, FunctionTool
+            facts.tool_name = outcome.name
         if outcome.is_error:
             facts.tool_error = "error"
+
+
+def _outcome(attributes: Mapping[str, JSON]) -> Outcome:
+    """The entity's output; that of an MCP call (OpenLLMetry's client) stands in `{"result", "is_error"}`."""
+    given, came = (
+        attributes.get("traceloop.entity.input"),
+        attributes.get("traceloop.entity.output"),
+    )
+    if not (isinstance(given, str) and given.startswith('{"tool_name"')):
+        return outcome_of(came)
+    item = as_dict(unwrap(came))
+    if "result" not in item or not item.keys() <= {"result", "is_error"}:
+        return outcome_of(came)
+    return Outcome(result=item["result"], is_error=item.get("is_error") is True)
 
 
 def _call_id(entity: str) -> str | None:

@@ -155,7 +155,9 @@ def read_tokens(attributes: Mapping[str, JSON], keys: TokenKeys) -> Tokens:
     there: Spellings = ask(attributes, keys)
     if not there:
         return NO_TOKENS
-    given, came, cached, reasoning = [_first(attributes, spellings) for spellings in there]
+    given, came = _first(attributes, there[0]), _first(attributes, there[1])
+    cached = _first(attributes, there[2]) if there[2] else None
+    reasoning = _first(attributes, there[3]) if there[3] else None
     if given is None and came is None and cached is None and reasoning is None:
         return NO_TOKENS
     return Tokens(input=given, output=came, cached=cached, reasoning=reasoning)
@@ -173,7 +175,9 @@ def read_genai_tokens(attributes: Mapping[str, JSON]) -> Tokens:
     if provider not in ("anthropic", "Anthropic"):
         return tokens
     beside = (tokens.cached or 0) + (_first(attributes, ask(attributes, _CACHE_WRITES)) or 0)
-    return replace(tokens, input=max(0, tokens.input - beside))
+    if beside > tokens.input:  # it was never in there: the API's own figure, passed on as it came
+        return tokens
+    return replace(tokens, input=tokens.input - beside)
 
 
 def _first(attributes: Mapping[str, JSON], keys: Iterable[str]) -> int | None:

@@ -32,7 +32,7 @@ def is_scrubbed(value: JSON) -> bool:
 
 def unwrap(value: JSON) -> JSON:
     """The JSON value in `value`; a text that holds none is returned as it is. Never raises."""
-    return unwrap_cut(value)[0]
+    return unwrap_cut(value)[0] if isinstance(value, str) else value
 
 
 def unwrap_cut(value: JSON) -> tuple[JSON, bool]:
@@ -41,7 +41,7 @@ def unwrap_cut(value: JSON) -> tuple[JSON, bool]:
         if not isinstance(value, str):
             return value, False
         inner, cut = _once(value)
-        if cut or inner is value:
+        if cut or inner is value or not isinstance(inner, str):
             return inner, cut
         value = inner
     return value, False

@@ -48,16 +48,19 @@ def to_block(value: JSON, kind: type[B]) -> B:
         block = msgspec.convert(value, kind, strict=False)
     except (msgspec.ValidationError, RecursionError) as error:
         raise AnswerError(str(error)) from error
-    if not _is_finite(msgspec.to_builtins(block)):
-        raise AnswerError("a number is not finite")
+    _check(msgspec.to_builtins(block))
     return block
 
 
-def _is_finite(value: JSON) -> bool:
-    if isinstance(value, float):
-        return math.isfinite(value)
-    inner = (object_of(value) or {}).values() if isinstance(value, dict) else list_of(value) or ()
-    return all(_is_finite(each) for each in inner)
+def _check(value: JSON) -> None:
+    """What the standard library's JSON allows and JSON does not: NaN, infinity, half a surrogate pair."""
+    if isinstance(value, float) and not math.isfinite(value):
+        raise AnswerError("a number is not finite")
+    if isinstance(value, str) and any("\ud800" <= char <= "\udfff" for char in value):
+        raise AnswerError("a text is not Unicode")
+    inner = object_of(value)
+    for each in inner.values() if inner is not None else list_of(value) or ():
+        _check(each)
 
 
 def read_object(raw: str) -> dict[str, JSON]:
@@ -94,7 +97,7 @@ _NOT_JSON = object()
 def _json(text: str) -> JSON:
     try:
         return msgspec.json.decode(text)
-    except (msgspec.DecodeError, RecursionError):
+    except (msgspec.DecodeError, RecursionError, UnicodeEncodeError):
         return _NOT_JSON
 
 

@@ -136,6 +136,10 @@ class Asking:
         self._dead[model] = failure
         return self._count(failure)
 
+    def found_useless(self, failure: Failure) -> None:
+        """Count an answer that could be read, and of which nothing could be used."""
+        self._count(failure)
+
     def _count(self, failure: Failure) -> Failure:
         self._faults += 1
         if self._faults >= MAX_FAULTS:

@@ -103,6 +103,7 @@ class Panel:
                 self._extraction = to_block(answer[EXTRACTION], Extraction)
             except AnswerError as error:
                 why = parse_failure(error)
+                self._asking.found_useless(why)
                 continue
             self._preface = _told(self._extraction)
             return
@@ -172,12 +173,14 @@ class Panel:
         answer = await self._asking.ask(
             stage, questions, model=model, owners=owners, preface=self._preface
         )
-        for seat in asked:
-            if isinstance(answer, Failure | Skip):
+        if isinstance(answer, Failure | Skip):
+            for seat in asked:
                 # An answer that could not be read says more than that asking again failed.
                 seat.missing = seat.missing or answer
-            else:
-                self._take(seat, answer)
+            return
+        if not sum(self._take(seat, answer) for seat in asked):
+            nothing = "no entry of the answer could be used"
+            self._asking.found_useless(Failure(type="parse_error", message=nothing))
 
     def _questions(self, seat: _Seat) -> dict[str, Question]:
         options = seat.configured.options
@@ -185,8 +188,10 @@ class Panel:
             key: kind.question(self._subject, options) for key, (_, kind) in seat.questions.items()
         }
 
-    def _take(self, seat: _Seat, answer: Mapping[str, JSON]) -> None:
+    def _take(self, seat: _Seat, answer: Mapping[str, JSON]) -> int:
+        """Give the seat its blocks; how many there were that could be used."""
         seat.missing = None
+        before = len(seat.questions)
         for key, (name, kind) in list(seat.questions.items()):
             try:
                 block = to_block(answer.get(key), kind)
@@ -196,6 +201,7 @@ class Panel:
             else:
                 seat.given[name] = block
                 del seat.questions[key]
+        return before - len(seat.questions)
 
     # --- outcomes -----------------------------------------------------------------------------------------------------
 
@@ -258,7 +264,9 @@ def _is_unreadable(missing: object) -> bool:
 
 
 def _key(name: str) -> str:
-    return "".join(char if char.isalnum() or char == "_" else "_" for char in name)
+    # A name of ours has no double underscore, so a third party's `package/name` cannot meet one.
+    told = name.replace("/", "__")
+    return "".join(char if char.isalnum() or char == "_" else "_" for char in told)
 
 
 def _told(extraction: Extraction) -> str:

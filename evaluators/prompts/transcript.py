@@ -18,10 +18,14 @@ from evaluators.resources import Conversation
 
 CHARACTERS_PER_TOKEN = 4
 _LIMITS = (16_000, 8_000, 4_000, 2_000, 1_000, 500, 250, 120, 60)
-_ENDS = 8
-"""Minor pieces kept at either end when minor ones in the middle must go."""
-
 Kind = Literal["heading", "call", "error", "value", "text", "minor"]
+_THINNINGS: tuple[tuple[frozenset[Kind], int], ...] = (
+    (frozenset({"minor"}), 8),
+    (frozenset({"minor", "value"}), 8),
+    (frozenset({"minor", "value"}), 1),
+)
+"""What loses its middle, and how many are kept at either end, until the rest fits."""
+
 _FACTOR = {"heading": 2, "call": 1, "error": 2, "value": 1, "text": 4, "minor": 1}
 """How much longer than a tool's values a piece may be: questions and answers matter most."""
 
@@ -149,9 +153,11 @@ def cut(text: str, limit: int) -> str:
 
 
 def _fit(pieces: Sequence[_Piece], room: int) -> Recording:
-    text = _rendered(pieces, None)
-    if len(text) <= room:
-        return Recording(text=text)
+    # Hidden characters do not count, but a text twice the room is not worth the reading.
+    if sum(len(piece.label) + len(piece.text) for piece in pieces) <= 2 * room:
+        text = _rendered(pieces, None)
+        if len(text) <= room:
+            return Recording(text=text)
     for limit in _LIMITS:
         text = _rendered(pieces, limit)
         if len(text) <= room:
@@ -161,23 +167,29 @@ def _fit(pieces: Sequence[_Piece], room: int) -> Recording:
 
 def _thinned(pieces: Sequence[_Piece], room: int) -> Recording:
     limit = _LIMITS[-1]
-    cuts = [f"values cut to {limit} characters"]
-    steps: tuple[tuple[Kind, str], ...] = (("minor", "model texts"), ("value", "values"))
-    for kind, told in steps:
-        kept = _without_middle(pieces, kind)
-        if len(kept) < len(pieces):
-            cuts.append(f"{len(pieces) - len(kept)} {told} left out")
-            pieces = kept
-        text = _rendered(pieces, limit)
+    kept = pieces
+    for kinds, ends in _THINNINGS:
+        kept = _without_middle(pieces, kinds, ends)
+        text = _rendered(kept, limit)
         if len(text) <= room:
-            return Recording(text=text, truncated="; ".join(cuts))
-    merged = _merged(pieces)
+            return Recording(text=text, truncated=_left_out(pieces, kept))
+    merged = _merged(kept)
     text = _rendered(merged, limit)
-    cuts.append("runs of calls of one tool told as one")
+    cuts = f"{_left_out(pieces, kept)}; runs of calls of one tool told as one"
     if len(text) > room:
-        cuts.append(f"{len(text) - room} characters in the middle left out")
+        cuts += f"; {len(text) - room} characters in the middle left out"
         text = _cut_whole(merged, room)
-    return Recording(text=text, truncated="; ".join(cuts))
+    return Recording(text=text, truncated=cuts)
+
+
+def _left_out(pieces: Sequence[_Piece], kept: Sequence[_Piece]) -> str:
+    told = [f"values cut to {_LIMITS[-1]} characters"]
+    names: tuple[tuple[Kind, str], ...] = (("minor", "model texts"), ("value", "values"))
+    for kind, name in names:
+        gone = sum(each.kind == kind for each in pieces) - sum(each.kind == kind for each in kept)
+        if gone:
+            told.append(f"{gone} {name} left out")
+    return "; ".join(told)
 
 
 def _cut_whole(pieces: Sequence[_Piece], room: int) -> str:
@@ -188,9 +200,11 @@ def _cut_whole(pieces: Sequence[_Piece], room: int) -> str:
     return f"{text}\nall errors again:\n{told}" if errors else text
 
 
-def _without_middle(pieces: Sequence[_Piece], kind: Kind) -> list[_Piece]:
-    places = [at for at, piece in enumerate(pieces) if piece.kind == kind]
-    gone = set(places[_ENDS:-_ENDS])
+def _without_middle(pieces: Sequence[_Piece], kinds: frozenset[Kind], ends: int) -> list[_Piece]:
+    gone: set[int] = set()
+    for kind in kinds:
+        places = [at for at, piece in enumerate(pieces) if piece.kind == kind]
+        gone |= set(places[ends : len(places) - ends])
     return [piece for at, piece in enumerate(pieces) if at not in gone]
 
 

@@ -20,6 +20,8 @@ _HEDGE = re.compile(
     r"|\btry again later\b|\bsomething went wrong\b",
     re.IGNORECASE,
 )
+_HEDGE_WORDS = ("sure", "know", "could", "able", "later", "wrong")
+"""Every hedge has one of these. Without an i, the one letter that matches others than casefold() knows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,8 +95,13 @@ def _answer_doubts(trace: Trace) -> Iterator[_Doubt]:
             yield _Doubt(cost=0.2, told="it ended with a tool call and no answer")
         else:
             yield _Doubt(cost=0.5, told="no final answer")
-    elif found := _HEDGE.search(clip(trace.output)):
+    elif found := _hedge(clip(trace.output)):
         yield _Doubt(cost=0.25, told=f"the answer hedges or gives up: `{found.group()}`")
+
+
+def _hedge(text: str) -> re.Match[str] | None:
+    folded = text.casefold()  # a tenth of the expression's cost
+    return _HEDGE.search(text) if any(word in folded for word in _HEDGE_WORDS) else None
 
 
 def _ended_in_action(trace: Trace) -> bool:

@@ -118,10 +118,10 @@ def run_service(
     try:
         with Service(folder / "data", MEMORY_SHARE, "windows.trace.root_grace=1s", *settings) as it:
             send(it.grpc, file, "--requests", "20", base=9000)
-            _drained(it)
+            settled(it)
             before = cpu_seconds(it.pid)
             sent = send(it.grpc, file, *options, passes=passes)
-            _drained(it)
+            settled(it)
             return _run(label, sent, cpu_seconds(it.pid) - before)
     finally:
         shutil.rmtree(folder)
@@ -138,7 +138,7 @@ def _run(label: str, sent: dict[str, Any], cpu: float) -> Run:
     )
 
 
-def _drained(service: Service) -> None:
+def settled(service: Service) -> None:
     """No trace open that will close by its root, nothing undelivered, and the CPU quiet for a second."""
     deadline = time.monotonic() + 120
     quiet = 0

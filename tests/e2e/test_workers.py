@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import sys
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
@@ -47,7 +48,7 @@ def job(question: str) -> ScoreJob:
 @pytest.fixture
 async def workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[ProcessWorkers]:
     folder = str(plugin.install(tmp_path / "installed"))
-    monkeypatch.syspath_prepend(folder)
+    monkeypatch.setattr(sys, "path", [folder, *sys.path])
     monkeypatch.setenv("PYTHONPATH", folder)
     pool = ProcessWorkers(
         CONFIG, planning.plan(CONFIG), count=1, telemetry=Telemetry(), job_timeout=2.0

@@ -10,14 +10,25 @@ from dataclasses import dataclass
 from collector.config import SessionWindow, Windows
 from collector.log import SIGNALS, TRACES
 from collector.pool import ReadJob, ScoreJob
-from collector.records import TraceRecord, encode, session_key
+from collector.records import (
+    SessionRecord,
+    TraceRecord,
+    VerdictRecord,
+    encode,
+    session_key,
+)
+from collector.scoring.judged import JudgedRules
 from collector.scoring.ports import Rules
 from collector.scoring.room import Scorer
 from collector.signal import Signal
 from collector.signal_bytes import decode_signal
 from collector.telemetry import Telemetry
+from evaluators.declare import declared, evaluator
 from evaluators.digest import trace_digest
-from evaluators.model import Failure, ModelCall, Outcome, Session, Trace, Turn
+from evaluators.model import Failure, JudgeUse, ModelCall, Outcome, Score, Session, Trace, Turn
+from evaluators.plan import make_plan
+from evaluators.registry import Registry
+from evaluators.resources import Block, UnitInterval
 from tests.support.crashing_log import CrashingLog
 
 HISTORY = 3
@@ -91,9 +102,10 @@ class FakeSessionScorer:
 
 
 class FakeWorkers:
-    """Scores are hashes of all that an evaluator may see."""
+    """Scores are hashes of all that an evaluator may see; `stand_in` = a judge has the last word on confidence."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, stand_in: bool = False) -> None:
+        self.stand_in = stand_in
         self.jobs: list[ScoreJob] = []
         self.waves: list[int] = []
 
@@ -104,7 +116,7 @@ class FakeWorkers:
         await asyncio.sleep(0)
         self.jobs += jobs
         self.waves.append(len(jobs))
-        return [outcomes_of(job) for job in jobs]
+        return [outcomes_of(job, stand_in=self.stand_in) for job in jobs]
 
     async def close(self) -> None:
         pass
@@ -114,7 +126,7 @@ def unit(text: str) -> float:
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big") / 2**32
 
 
-def outcomes_of(job: ScoreJob) -> tuple[Outcome, ...]:
+def outcomes_of(job: ScoreJob, *, stand_in: bool = False) -> tuple[Outcome, ...]:
     trace = job.trace
     compared = tuple(each.digest for each in job.history)
     texts = [each.output or "" for each in job.history]
@@ -140,6 +152,7 @@ def outcomes_of(job: ScoreJob) -> tuple[Outcome, ...]:
         method="deterministic",
         state="scored",
         score=unit(trace.digest),
+        final=not stand_in,
         explanation=f"of {trace.output}",
         metadata={"said": trace.output, "n": 1},
     )
@@ -147,8 +160,44 @@ def outcomes_of(job: ScoreJob) -> tuple[Outcome, ...]:
     return tuple(each for each in every if job.only is None or each.evaluator in job.only)
 
 
-def rules(plan: FakePlan | None = None) -> Rules:
-    return Rules.of(plan or FakePlan(), FakeSessionScorer, HISTORY)
+def rules(plan: FakePlan | None = None, judged: JudgedRules | None = None) -> Rules:
+    return Rules.of(plan or FakePlan(), FakeSessionScorer, HISTORY, judged)
+
+
+class Verdict(Block, frozen=True, kw_only=True):
+    """Is it good?"""
+
+    score: UnitInterval
+
+
+@evaluator(version="1", name="confidence")
+def confidence(trace: Trace, *, verdict: Verdict) -> Score:
+    """The verdict on what `outcomes_of` gives a stand-in for."""
+    return Score(value=verdict.score)
+
+
+@evaluator(version="1", name="tone")
+def tone(session: Session, *, verdict: Verdict) -> Score:
+    """A judged session evaluator without a stand-in."""
+    return Score(value=verdict.score)
+
+
+def judged_rules(
+    *, max_lag: float = 100.0, samples: Callable[[bytes], bool] = lambda _key: True
+) -> JudgedRules:
+    """One judged evaluator of each scope."""
+    plan = make_plan(
+        Registry(each for each in map(declared, (confidence, tone)) if each is not None),
+        {},
+        embedder=None,
+        judge=True,
+    )
+    return JudgedRules(
+        trace=tuple(each for each in plan.judged if each.spec.scope == "trace"),
+        session=tuple(each for each in plan.judged if each.spec.scope == "session"),
+        max_lag=max_lag,
+        samples=samples,
+    )
 
 
 def make_record(
@@ -203,12 +252,13 @@ def make_scorer(
     limits: Windows | None = None,
     telemetry: Telemetry | None = None,
     redact: bool = False,
+    judged: JudgedRules | None = None,
     pause: Callable[[float], Awaitable[None]] = _no_pause,
 ) -> Scorer:
     return Scorer(
         log=log,
-        workers=workers or FakeWorkers(),
-        rules=rules(),
+        workers=workers or FakeWorkers(stand_in=judged is not None),
+        rules=rules(judged=judged),
         windows=limits or windows(),
         telemetry=telemetry or Telemetry(),
         redact=redact,
@@ -234,3 +284,41 @@ def latest(log: CrashingLog) -> dict[tuple[str, str, str], Signal]:
         if key not in found or each.revision >= found[key].revision:
             found[key] = each
     return found
+
+
+USE = JudgeUse(model="m", calls=2, input_tokens=30, output_tokens=4, cost_usd=0.5)
+
+
+def verdict_of(subject: TraceRecord | SessionRecord, *, salt: str = "") -> VerdictRecord:
+    """What a judge would say of it: the same for the same `salt`."""
+    trace = isinstance(subject, TraceRecord)
+    digest = subject.trace.digest if isinstance(subject, TraceRecord) else subject.digest
+    outcome = Outcome(
+        evaluator="confidence" if trace else "tone",
+        version="1",
+        method="llm_judge",
+        state="scored",
+        score=unit(digest + salt),
+        judge=USE,
+    )
+    if isinstance(subject, TraceRecord):
+        scope, service = "trace", subject.trace.service
+        session_id, id_ = subject.trace.session_id, subject.trace.trace_id
+    else:
+        scope, service = "session", subject.service
+        session_id = id_ = subject.session_id
+    return VerdictRecord(
+        scope=scope,
+        service=service,
+        session_id=session_id,
+        subject=id_,
+        digest=digest,
+        outcomes=(outcome,),
+        calls=2,
+        cost_usd=0.5,
+    )
+
+
+def append_verdict(log: CrashingLog, verdict: VerdictRecord, now: float | None = None) -> int:
+    log.now = log.now if now is None else now
+    return log.append(TRACES, session_key(verdict.service, verdict.session_id), encode(verdict))

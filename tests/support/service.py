@@ -104,6 +104,11 @@ class Service:
         """SIGCONT."""
         os.killpg(self.pid, signal.SIGCONT)
 
+    def wait(self, timeout: float) -> int:
+        """Until it has ended by itself; the exit code."""
+        assert self._process is not None
+        return self._process.wait(timeout)
+
     def stop(self, timeout: float = 30.0) -> int:
         """SIGTERM; the exit code."""
         assert self._process is not None

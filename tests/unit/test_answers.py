@@ -77,3 +77,21 @@ def test_a_rating_is_read_where_its_meaning_is_plain(raw: str, score: float) -> 
 def test_a_rating_that_could_mean_several_things_is_an_error(raw: str) -> None:
     with pytest.raises(AnswerError):
         read_rating(raw)
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        '{"quoted": {"score": 0.99}, "score": 0.',
+        'The trace says {"score": 0.99}. My verdict: {"score": 0.',
+        '<think>The trace says {"score": 0.99}',
+        'Well.\n<reasoning>{"score": 0.99}</think',
+    ],
+)
+def test_what_a_cut_off_answer_quotes_is_not_its_verdict(raw: str) -> None:
+    with pytest.raises(AnswerError):
+        read_block(raw, Verdict)
+
+
+def test_thoughts_whose_opening_tag_was_swallowed_are_no_answer() -> None:
+    assert read_block('maybe {"score": 0.1}</think>{"score": 0.5}', Verdict).score == 0.5

@@ -420,6 +420,25 @@ def test_a_failed_tool_says_why() -> None:
     assert [c.error for c in trace.tool_calls] == ["too slow", "why", "TOOL_ERROR"]
 
 
+def test_an_id_that_is_no_text_is_none() -> None:
+    asked = {"role": "tool", "tool_call_id": "c", "content": "x", "is_error": True}
+    chat = {
+        "openinference.span.kind": "LLM",
+        "llm.input_messages.0.message.role": "tool",
+        "llm.input_messages.0.message.content": "x",
+        "llm.input_messages.0.message.tool_call_id": ["c"],
+        "input.value": json.dumps({"messages": [asked]}),
+    }
+    message = ("gen_ai.tool.message", {"content": "{}", "id": ["c"]})
+    run = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "f"}
+
+    trace = trace_of(
+        Made(id=1, attributes=chat), Made(id=2, parent=1, attributes=run, events=[message])
+    )
+
+    assert [(call.name, call.id) for call in trace.tool_calls] == [("f", None)]
+
+
 def test_a_hand_over_to_an_agent_of_the_trace_is_no_tool_call_but_a_tool_named_so_is() -> None:
     requested = asking(call("transfer_to_refund_agent", "c1"), call("transfer_to_human", "c2"))
     trace = trace_of(

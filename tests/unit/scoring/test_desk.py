@@ -9,14 +9,15 @@ from collector.log import SESSIONS
 from collector.records import SessionHead, SessionsTopic, session_key
 from collector.scoring.desk import Desk
 from collector.scoring.effects import Effects, Task
+from collector.scoring.judged import JudgedRules
 from collector.scoring.open_session import turn_key
 from collector.scoring.turn import unscored_turn
 from evaluators.model import Outcome
-from tests.support.scoring_fakes import make_record, rules
+from tests.support.scoring_fakes import judged_rules, make_record, rules
 
 
-def make_desk(*, max_open: int = 100) -> Desk:
-    return Desk(partition=0, rules=rules(), limits=SessionWindow(), max_open=max_open)
+def make_desk(*, max_open: int = 100, judged: JudgedRules | None = None) -> Desk:
+    return Desk(partition=0, rules=rules(judged=judged), limits=SessionWindow(), max_open=max_open)
 
 
 def make_head(session: str, *, offset: int, since: int = 0, closed: bool = False) -> SessionHead:
@@ -111,7 +112,7 @@ def test_a_session_under_way_takes_no_second_record() -> None:
 
 
 def test_a_session_with_a_stand_in_waits_for_its_verdict() -> None:
-    desk = make_desk()
+    desk = make_desk(judged=judged_rules(max_lag=2e9))
     key = session_key("bot", "a")
     task = desk.take(make_record("t1", session="a"), key=key, offset=0, now=0.0)
     assert isinstance(task, Task)

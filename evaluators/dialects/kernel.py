@@ -1,0 +1,22 @@
+"""Semantic Kernel's function names without their plugin: `WeatherPlugin-get_weather` is the tool `get_weather`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from evaluators.dialects.facts import Facts
+
+_SCOPES = ("semantic_kernel", "Microsoft.SemanticKernel")
+_QUALIFIED = re.compile(r"(?:\w+-|\w*Plugin_)(?=\w+$)")
+"""A function's name holds no dash; the underscore, which .NET uses with some models, only separates a `...Plugin`."""
+
+
+def speaks_kernel(order: Iterable[Facts]) -> bool:
+    """Whether Semantic Kernel took part in the trace: its names then stand in other libraries' spans as well."""
+    return any(facts.span.scope.startswith(_SCOPES) for facts in order)
+
+
+def function_name(name: str) -> str:
+    """The function's own name."""
+    return _QUALIFIED.sub("", name, count=1) if _QUALIFIED.match(name) else name

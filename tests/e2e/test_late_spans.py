@@ -1,0 +1,92 @@
+"""Spans that come after their trace was closed: a revision, a duplicate, or ignored, and every one counted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.support.agents import request
+from tests.support.asking import asked, span, trace_id
+from tests.support.sender import send
+from tests.support.service import Service
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(60)]
+
+BOT = "desk-bot"
+LATE = 'spanwise_late_spans_total{action="%s",service="desk-bot"}'
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    settings = ("windows.trace.root_grace=500ms", "windows.trace.max_revisions=2")
+    with Service(tmp_path_factory.mktemp("late") / "data", *settings) as running:
+        yield running
+
+
+def revisions(service: Service, trace: str) -> list[int]:
+    """Of one evaluator, in order of arrival."""
+    return [
+        each["revision"]
+        for each in service.signals()
+        if each["trace_id"] == trace and each["evaluator"] == "tool_correctness"
+    ]
+
+
+def counted(service: Service, name: str) -> float:
+    return service.metrics().get(name, 0.0)
+
+
+def late(session: str, tool: str) -> bytes:
+    return request(BOT, [span(session, "", child=tool)])
+
+
+def test_a_late_span_is_a_revision_a_repeat_is_not_and_the_counters_add_up(
+    service: Service,
+) -> None:
+    trace = trace_id("revised")
+    question = asked("revised", "Where is my order?")
+    send(service.grpc, question, question)
+    service.wait_for("it is scored", lambda: revisions(service, trace) == [0])
+
+    send(service.grpc, late("revised", "lookup"))
+    service.wait_for("it is scored again", lambda: revisions(service, trace) == [0, 1])
+    send(service.grpc, late("revised", "lookup"))
+    service.wait_for("a duplicate", lambda: counted(service, LATE % "duplicate"))
+    send(service.grpc, late("revised", "refund"))
+    service.wait_for("the last revision", lambda: revisions(service, trace) == [0, 1, 2])
+    send(service.grpc, late("revised", "one too many"))
+    service.wait_for("it is ignored", lambda: counted(service, LATE % "ignored"))
+
+    assert revisions(service, trace) == [0, 1, 2]
+    metrics = service.metrics()
+    assert metrics[LATE % "revised"] == 2
+    assert metrics[LATE % "duplicate"] == 1
+    assert metrics[LATE % "ignored"] == 1
+    assert metrics['spanwise_spans_ignored_total{reason="duplicate"}'] == 1
+    # What was accepted is in a trace, or was a duplicate, or was ignored: nothing went anywhere else.
+    accepted = metrics['spanwise_spans_received_total{result="accepted",transport="grpc"}']
+    in_traces = service.get(f"/api/v1/traces/{trace}")["trace"]["spans"]
+    assert accepted == in_traces + 1 + 1 + 1 == 6
+
+
+def test_a_revised_trace_supersedes_its_session_s_score(service: Service) -> None:
+    """The tool call that came late is in the newest session signal."""
+    send(service.grpc, asked("session", "Where is my order?"))
+    service.wait_for("scored", lambda: revisions(service, trace_id("session")) == [0])
+    send(service.grpc, late("session", "lookup"))
+    service.wait_for("revised", lambda: revisions(service, trace_id("session")) == [0, 1])
+
+    def present() -> list[int]:
+        return [
+            each["coverage"]["present"]
+            for each in service.signals()
+            if each["session_id"] == "session" and each["evaluator"] == "agent_reliability"
+        ]
+
+    service.wait_for("the session is scored again", lambda: len(present()) == 2)
+    trace = service.get(f"/api/v1/traces/{trace_id('session')}")
+    assert [call["name"] for call in trace["trace"]["tool_calls"]] == ["lookup"]
+    assert trace["trace"]["spans"] == 2
+    names = [each["evaluator"] for each in trace["signals"]]
+    assert len(names) == len(set(names)), "the newest of each evaluator only"

@@ -1,0 +1,77 @@
+"""The page over a running service that the demo's agent talks to, in a real browser."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.async_api import async_playwright, expect
+
+from tests.support.service import ROOT, Service
+
+CHROMIUM = Path("/usr/bin/chromium")
+ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"]
+REQUIRED = os.environ.get("SPANWISE_REQUIRE_CHROMIUM") == "1"
+
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.timeout(80),
+    pytest.mark.skipif(
+        not CHROMIUM.exists() and not REQUIRED,
+        reason="/usr/bin/chromium is not installed (SPANWISE_REQUIRE_CHROMIUM=1 makes this a failure)",
+    ),
+]
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """After some good sessions and some bad ones."""
+    data = tmp_path_factory.mktemp("page") / "data"
+    with Service(data, "windows.trace.root_grace=1s") as running:
+        command = [sys.executable, "-m", "collector.commands.demo_agent"]
+        agent = subprocess.Popen(
+            [*command, f"http://{running.grpc}", "3"], cwd=ROOT, stdin=subprocess.PIPE
+        )
+        try:
+            running.wait_for("good and bad sessions", lambda: has_both(running), timeout=40)
+        finally:
+            agent.communicate(timeout=10)  # closing its input ends it
+        yield running
+
+
+def has_both(service: Service) -> bool:
+    sessions = service.get("/api/v1/sessions?limit=100")["items"]
+    scores = [each["reliability"] for each in sessions if each["reliability"] is not None]
+    return bool(scores) and min(scores) < 0.3 and max(scores) > 0.6
+
+
+async def test_from_the_agents_to_a_bad_session_to_its_trace_without_a_complaint(
+    service: Service,
+) -> None:
+    complaints: list[str] = []
+    async with async_playwright() as playwright:
+        browser = await playwright.chromium.launch(executable_path=str(CHROMIUM), args=ARGUMENTS)
+        page = await browser.new_page(viewport={"width": 1100, "height": 800})
+        page.on("console", lambda message: complaints.append(message.text))
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("requestfailed", lambda failed: complaints.append(failed.url))
+
+        await page.goto(service.admin + "/")
+        await expect(page.locator("#agents tbody tr")).to_have_count(1)
+        await expect(page.locator("#agents")).to_contain_text("order-desk")
+        await page.click("#sessions tbody tr a >> nth=0")
+        await expect(page.locator("h1")).to_have_text(re.compile(r"Session demo-\d+"))
+        await expect(page.locator("article").first).to_contain_text("I could not find that")
+        await page.click("article h3 a >> nth=0")
+        await expect(page.locator("h1")).to_have_text(re.compile(r"Trace [0-9a-f]{32}"))
+        await expect(page.locator("main")).to_contain_text("order service did not answer")
+        await page.click("summary >> nth=1")
+        await expect(page.locator(".tree details[open]")).to_contain_text("gen_ai.operation.name")
+        await browser.close()
+
+    assert complaints == []

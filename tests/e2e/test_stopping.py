@@ -1,0 +1,72 @@
+"""SIGTERM: a durable log keeps what is open, a memory log and `drain_on_stop` hand it over; always within seconds."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.support.agents import request
+from tests.support.asking import asked, span, trace_id
+from tests.support.sender import send
+from tests.support.service import Service
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(60)]
+
+SECONDS = 12.0
+LONG = "windows.trace.root_grace=10m"
+
+
+def closings(service: Service) -> dict[str, set[str]]:
+    """Trace id -> why it closed, of all traces with signals."""
+    found: dict[str, set[str]] = {}
+    for each in service.signals():
+        if each["scope"] == "trace":
+            found.setdefault(each["trace_id"], set()).add(each["closed"])
+    return found
+
+
+def test_open_traces_wait_in_the_log_and_are_scored_after_the_next_start(tmp_path: Path) -> None:
+    service = Service(tmp_path / "data", "windows.trace.root_grace=5s").start()
+    send(service.grpc, asked("waits", "Where is my order?"))
+    began = time.monotonic()
+
+    code = service.stop(SECONDS)
+
+    assert code == 0
+    assert time.monotonic() - began < 5
+    assert closings(service) == {}
+    with service:
+        service.wait_for("the trace is scored", lambda: closings(service), timeout=30)
+        assert closings(service) == {trace_id("waits"): {"root_ended"}}
+
+
+@pytest.mark.parametrize("setting", ["log.kind=memory", "drain_on_stop=true"])
+def test_what_will_not_come_back_scores_open_traces_before_it_ends(
+    tmp_path: Path, setting: str
+) -> None:
+    service = Service(tmp_path / "data", LONG, setting).start()
+    rootless = request("desk-bot", [span("open", "", number=1, child="lookup")])
+    send(service.grpc, asked("open", "Where is my order?"), rootless)
+
+    code = service.stop(SECONDS)
+
+    assert code == 0
+    assert closings(service) == {
+        trace_id("open", 0): {"root_ended"},  # its root was there: only the grace was cut short
+        trace_id("open", 1): {"shutdown"},
+    }
+    final = [each for each in service.signals() if each["scope"] == "session" and each["final"]]
+    assert "open" in {each["session_id"] for each in final}
+
+
+def test_it_stops_at_once_while_senders_go_on(tmp_path: Path) -> None:
+    service = Service(tmp_path / "data", LONG).start()
+    send(service.grpc, *(asked(f"s{n}", "Where?") for n in range(50)))
+    began = time.monotonic()
+
+    assert service.stop(SECONDS) == 0
+
+    assert time.monotonic() - began < 5
+    assert "Traceback" not in service.output.read_text()

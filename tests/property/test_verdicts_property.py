@@ -1,0 +1,151 @@
+"""Verdicts: each due (subject, evaluator) ends in one final outcome, the first verdict's, whatever crashes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Sequence
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from collector.log import SIGNALS, TRACES
+from collector.records import SessionRecord, TraceRecord, VerdictRecord, decode_traces
+from collector.signal import Signal
+from collector.signal_bytes import FIRST
+from tests.property.test_scoring_property import arrivals
+from tests.support.crashing_log import CrashingLog, Killed
+from tests.support.scoring_fakes import (
+    append,
+    append_verdict,
+    judged_rules,
+    make_scorer,
+    run_to_end,
+    signals,
+    verdict_of,
+    windows,
+)
+
+Said = tuple[float, TraceRecord | VerdictRecord]
+
+
+@st.composite
+def conversations(draw: st.DrawFn) -> list[Said]:
+    """Traces, and verdicts about them: soon or late, twice, or about a revision that is gone. Some never come."""
+    said: list[Said] = []
+    open_questions: list[TraceRecord] = []
+    now = 0.0
+    for at, record in draw(arrivals()):
+        now = max(now, at)
+        said.append((now, record))
+        open_questions.append(record)
+        for _ in range(draw(st.sampled_from([0, 1, 1, 2]))):
+            about = draw(st.sampled_from(open_questions))
+            salt = draw(st.sampled_from(["", "another"]))
+            said.append((now, verdict_of(about, salt=salt)))
+    return said
+
+
+async def _lived(said: Sequence[Said], fuses: Sequence[int], *, atomic: bool) -> CrashingLog:
+    """Feed in stages, be killed by each fuse in turn, end by draining; a judge answers for closed sessions."""
+    log = CrashingLog(atomic=atomic)
+    limits = windows(idle=5.0, max_age=20.0, max_traces=3)
+    left = list(fuses)
+    answered: set[int] = set()
+    stages = [said[n : n + 4] for n in range(0, len(said), 4)]
+    for stage in [*stages, None, None]:
+        for now, each in stage or ():
+            if isinstance(each, TraceRecord):
+                append(log, each, now)
+            else:
+                append_verdict(log, each, now)
+        while True:
+            log.fuse = left.pop(0) if left else None
+            scorer = make_scorer(log, limits=limits, judged=judged_rules(max_lag=1e9))
+            try:
+                await (scorer.drain("idle") if stage is None else run_to_end(scorer, log))
+            except Killed:
+                continue
+            break
+        _answer(log, answered)
+    return log
+
+
+def _answer(log: CrashingLog, answered: set[int]) -> None:
+    for record in list(log.topics.get(TRACES, [])):
+        found = decode_traces(record.value)
+        offset = record.position.offset
+        if isinstance(found, SessionRecord) and found.due and offset not in answered:
+            answered.add(offset)
+            append_verdict(log, verdict_of(found))
+
+
+def finals(log: CrashingLog) -> Counter[tuple[str, ...]]:
+    """Distinct final signals per subject as it was, evaluator and revision of the trace."""
+    ids = {each.id: each for each in signals(log) if each.final and each.method == "llm_judge"}
+    return Counter(_subject(each) for each in ids.values())
+
+
+def _subject(signal: Signal) -> tuple[str, ...]:
+    if signal.scope == "session":
+        return ("session", signal.id)
+    return ("trace", signal.trace_id or "", str(signal.revision), signal.evaluator)
+
+
+@settings(max_examples=80, deadline=None)
+@given(said=conversations(), fuses=st.lists(st.integers(0, 60), min_size=1, max_size=6))
+def test_a_crash_changes_no_verdict_and_no_score_that_follows_from_it(
+    said: list[Said], fuses: list[int]
+) -> None:
+    calm = asyncio.run(_lived(said, [], atomic=True))
+    stormy = asyncio.run(_lived(said, fuses, atomic=True))
+
+    assert {each.value for each in stormy.topics[SIGNALS]} == {
+        each.value for each in calm.topics[SIGNALS]
+    }
+    assert len(signals(stormy)) == len(signals(calm))
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    said=conversations(),
+    fuses=st.lists(st.integers(0, 60), max_size=4),
+    atomic=st.booleans(),
+)
+def test_every_due_judged_evaluator_ends_in_exactly_one_final_outcome(
+    said: list[Said], fuses: list[int], *, atomic: bool
+) -> None:
+    log = asyncio.run(_lived(said, fuses, atomic=atomic))
+
+    assert set(finals(log).values()) <= {1}
+    last = {
+        (each.trace_id, each.evaluator): each
+        for each in signals(log)
+        if each.scope == "trace" and each.evaluator == "confidence"
+    }
+    judged = {
+        (each.trace_id, each.evaluator)
+        for each in signals(log)
+        if each.final and each.evaluator == "confidence"
+    }
+    assert judged == set(last)
+    sessions = [each for each in signals(log) if each.scope == "session" and each.final]
+    reliable = {each.session_id for each in sessions if each.evaluator == "agent_reliability"}
+    assert {each.session_id for each in sessions if each.evaluator == "tone"} == reliable
+
+
+@settings(max_examples=40, deadline=None)
+@given(said=conversations())
+def test_counters_count_a_judged_outcome_of_a_trace_once(said: list[Said]) -> None:
+    log = asyncio.run(_lived(said, [], atomic=True))
+
+    counted: Counter[tuple[str | None, int]] = Counter()
+    for record, signal in zip(log.topics[SIGNALS], signals(log), strict=True):
+        if signal.evaluator == "confidence" and any(name == FIRST for name, _ in record.headers):
+            assert signal.final
+            counted[signal.trace_id, 0] += 1
+    lives = Counter(
+        each.session_id for each in signals(log) if each.evaluator == "latency" and each.final
+    )
+    if set(lives.values()) <= {1}:
+        assert set(counted.values()) <= {1}

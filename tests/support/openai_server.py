@@ -1,0 +1,181 @@
+"""A real HTTP server on loopback that speaks /v1/chat/completions and /v1/embeddings, good or bad as it is told."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+import time
+from collections.abc import Mapping
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import TracebackType
+from typing import Any, Literal, Self, cast
+
+Mode = Literal[
+    "good", "slow", "429", "500", "400", "garbage", "half", "wrong_types", "nan", "out_of_range"
+]
+STATUS: Mapping[str, int] = {"429": 429, "500": 500, "400": 400}
+
+
+class OpenAiServer:
+    """Answers by the schema it is given, or badly by `mode`; counts what it was asked and what it answered.
+
+    `slow` waits `delay` seconds before each good answer.
+    """
+
+    def __init__(self, mode: Mode = "good", *, delay: float = 0.0) -> None:
+        self.mode: Mode = mode
+        self.delay = delay
+        self.requests: list[dict[str, Any]] = []
+        """Bodies of chat requests, in the order of their arrival."""
+        self.answered = 0
+        """Chat answers that were sent: what a provider would bill."""
+        self.embedded: list[str] = []
+        self._lock = threading.Lock()
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
+        self._server.daemon_threads = True
+        self._thread = threading.Thread(
+            target=lambda: self._server.serve_forever(poll_interval=0.05), daemon=True
+        )
+
+    @property
+    def url(self) -> str:
+        """For `judge.base_url`."""
+        return f"http://127.0.0.1:{self._server.server_address[1]}/v1"
+
+    def __enter__(self) -> Self:
+        """Serving."""
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Ended."""
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join(5)
+
+    def asked_about(self, text: str) -> int:
+        """How many chat requests hold the text."""
+        return sum(text in json.dumps(each["messages"]) for each in list(self.requests))
+
+    def chat(self, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+        """Status and body of the answer."""
+        with self._lock:
+            self.requests.append(body)
+        mode = self.mode
+        if mode == "slow":
+            time.sleep(self.delay)
+        if mode in STATUS:
+            return STATUS[mode], {"error": {"message": "no", "type": mode, "code": mode}}
+        text = _text(mode, body)
+        prompt = sum(len(str(each["content"])) for each in body["messages"]) // 4
+        return 200, {
+            "id": "chatcmpl-1",
+            "object": "chat.completion",
+            "created": 1,
+            "model": body["model"],
+            "choices": [
+                {
+                    "index": 0,
+                    "finish_reason": "stop",
+                    "message": {"role": "assistant", "content": text},
+                }
+            ],
+            "usage": {
+                "prompt_tokens": prompt,
+                "completion_tokens": 50,
+                "total_tokens": prompt + 50,
+            },
+        }
+
+    def embed(self, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+        """Status and body of the answer."""
+        texts = cast(list[str], body["input"])
+        self.embedded += texts
+        rows = [
+            {"object": "embedding", "index": at, "embedding": vector(text)}
+            for at, text in enumerate(texts)
+        ]
+        usage = {"prompt_tokens": 1, "total_tokens": 1}
+        return 200, {"object": "list", "data": rows, "model": body["model"], "usage": usage}
+
+    def _handler(self) -> type[BaseHTTPRequestHandler]:
+        server = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_POST(self) -> None:
+                length = int(self.headers["content-length"])
+                body = json.loads(self.rfile.read(length))
+                chat = self.path.endswith("/chat/completions")
+                status, answer = server.chat(body) if chat else server.embed(body)
+                payload = json.dumps(answer).encode()
+                try:
+                    self.send_response(status)
+                    self.send_header("content-type", "application/json")
+                    self.send_header("content-length", str(len(payload)))
+                    self.end_headers()
+                    self.wfile.write(payload)
+                except OSError:
+                    return  # the asker is gone
+                if chat and status == 200:
+                    with server._lock:
+                        server.answered += 1
+
+            def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+                pass
+
+        return Handler
+
+
+def vector(text: str) -> list[float]:
+    """Eight numbers out of a text."""
+    return [byte / 255 for byte in hashlib.sha256(text.encode()).digest()[:8]]
+
+
+def _text(mode: Mode, body: dict[str, Any]) -> str:
+    if mode == "garbage":
+        return "I would say it is 0.9 out of 1, quite good!"
+    schema = body.get("response_format", {}).get("json_schema", {}).get("schema")
+    if schema is None:
+        return "{}"
+    numbers: dict[Mode, Any] = {
+        "wrong_types": "very good",
+        "nan": float("nan"),
+        "out_of_range": 7.5,
+    }
+    text = json.dumps(filled(schema, numbers.get(mode, 0.8)))
+    return text[: len(text) // 2] if mode == "half" else text
+
+
+def filled(schema: dict[str, Any], number: Any, root: dict[str, Any] | None = None) -> Any:
+    """An instance of the schema whose numbers are all `number`."""
+    root = schema if root is None else root
+    if "$ref" in schema:
+        found: Any = root
+        for step in str(schema["$ref"]).removeprefix("#/").split("/"):
+            found = found[step]
+        return filled(found, number, root)
+    if "anyOf" in schema:
+        return filled(schema["anyOf"][0], number, root)
+    if "enum" in schema:
+        return schema["enum"][0]
+    kinds: Any = schema.get("type")
+    kind = str(kinds[0] if isinstance(kinds, list) else kinds)
+    if kind == "object":
+        fields = schema.get("properties", {})
+        return {name: filled(each, number, root) for name, each in fields.items()}
+    if kind == "array":
+        return [filled(schema["items"], number, root)] * schema.get("minItems", 1)
+    return {
+        "number": number,
+        "integer": number if not isinstance(number, float) else 1,
+        "boolean": True,
+        "null": None,
+    }.get(kind, "because it is so")

@@ -1,0 +1,114 @@
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from collector.config import Judge
+from collector.judging.ask import Asker, Gate
+from collector.judging.cache import AnswerCache
+from collector.judging.frames import FromJudge, Settled, Want
+from evaluators.prompts.ask import Answer, JudgeError, Prompt
+
+PROMPT = Prompt(name="p", system="s", user="u", schema=None, digest="d")
+
+
+class FakeProvider:
+    """Fails with the given types in turn, then answers."""
+
+    def __init__(self, *failures: str) -> None:
+        self.failures = list(failures)
+        self.asked = 0
+
+    def ceiling(self, prompt: Prompt, model: str) -> float:
+        return 0.25
+
+    async def ask(self, prompt: Prompt, *, model: str) -> Answer:
+        self.asked += 1
+        if self.failures:
+            raise JudgeError(type=self.failures.pop(0), message="no")
+        return Answer(text="yes", model=model, input_tokens=1, output_tokens=1, cost_usd=0.1)
+
+
+class Stand:
+    """An asker whose main process grants all, or nothing."""
+
+    def __init__(self, folder: Path, provider: FakeProvider, *, grants: bool = True) -> None:
+        self.sent: list[FromJudge] = []
+        self.pauses: list[float] = []
+        self.grants = grants
+        self.gate = Gate(self._send)
+        self.asker = Asker(
+            provider=provider,
+            gate=self.gate,
+            cache=AnswerCache(folder, 1 << 20),
+            judge=Judge(model="m", attempts=3),
+            pause=self._pause,
+        )
+
+    def _send(self, frame: FromJudge) -> None:
+        self.sent.append(frame)
+        if isinstance(frame, Want):
+            loop = asyncio.get_running_loop()
+            loop.call_soon(lambda: self.gate.answer(frame.id, ok=self.grants))
+
+    async def _pause(self, seconds: float) -> None:
+        self.pauses.append(seconds)
+
+    @property
+    def results(self) -> list[str]:
+        return [each.result for each in self.sent if isinstance(each, Settled)]
+
+
+@pytest.mark.parametrize("kind", ["rate_limited", "timeout"])
+async def test_what_may_pass_is_tried_again_with_growing_pauses(tmp_path: Path, kind: str) -> None:
+    stand = Stand(tmp_path, FakeProvider(kind, kind))
+    answer = await stand.asker.about("me")(PROMPT, model=None)
+    assert answer.text == "yes"
+    assert stand.pauses == [0.5, 1.0]
+    assert stand.results == ["retry", "retry", "ok"]
+
+
+async def test_attempts_end(tmp_path: Path) -> None:
+    provider = FakeProvider(*["rate_limited"] * 9)
+    stand = Stand(tmp_path, provider)
+    with pytest.raises(JudgeError) as caught:
+        await stand.asker.about("me")(PROMPT, model=None)
+    assert caught.value.type == "rate_limited"
+    assert provider.asked == 3
+    assert stand.results == ["retry", "retry", "rate_limited"]
+
+
+async def test_other_errors_are_not_tried_again(tmp_path: Path) -> None:
+    provider = FakeProvider("provider_error")
+    stand = Stand(tmp_path, provider)
+    with pytest.raises(JudgeError):
+        await stand.asker.about("me")(PROMPT, model=None)
+    assert provider.asked == 1
+    assert stand.results == ["provider_error"]
+
+
+async def test_nobody_is_asked_without_leave(tmp_path: Path) -> None:
+    provider = FakeProvider()
+    stand = Stand(tmp_path, provider, grants=False)
+    with pytest.raises(JudgeError) as caught:
+        await stand.asker.about("me")(PROMPT, model=None)
+    assert caught.value.type == "budget"
+    assert provider.asked == 0
+    assert stand.sent == [Want(id=0, usd=0.25)]
+
+
+async def test_an_answer_is_paid_once(tmp_path: Path) -> None:
+    provider = FakeProvider()
+    stand = Stand(tmp_path, provider)
+    first = await stand.asker.about("me")(PROMPT, model=None)
+    after_a_crash = await stand.asker.about("me")(PROMPT, model=None)
+    another = await stand.asker.about("another")(PROMPT, model=None)
+    assert provider.asked == 1
+    assert (first.cost_usd, after_a_crash.cost_usd, another.cost_usd) == (0.1, 0.1, 0.0)
+    assert (first.cached, after_a_crash.cached, another.cached) == (False, False, True)
+
+    stand.asker.written("me")
+    later = await stand.asker.about("me")(PROMPT, model=None)
+    assert later.cached

@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+from collector.judging.cache import AnswerCache, Entry
+
+
+def make_entry(owner: str | None = "me", text: str = "yes") -> Entry:
+    return Entry(text=text, model="m", input_tokens=1, output_tokens=2, cost_usd=0.5, owner=owner)
+
+
+def test_an_answer_is_its_payers_until_the_verdict_is_written(tmp_path: Path) -> None:
+    cache = AnswerCache(tmp_path, 1 << 20)
+    cache.put("d", "m", make_entry())
+    mine, theirs = cache.get("d", "m", "me"), cache.get("d", "m", "another")
+    assert mine is not None
+    assert mine.owner == "me"
+    assert theirs is not None
+    assert theirs.owner is None
+
+    cache.written("d", "m")
+    mine = cache.get("d", "m", "me")
+    assert mine is not None
+    assert mine.owner is None
+    cache.close()
+
+
+def test_off_keeps_only_what_a_crash_must_find_again(tmp_path: Path) -> None:
+    cache = AnswerCache(tmp_path, 0)
+    cache.put("d", "m", make_entry())
+    assert cache.get("d", "m", "another") is None
+    assert cache.get("d", "m", "me") is not None
+    cache.written("d", "m")
+    assert cache.get("d", "m", "me") is None
+    cache.close()
+
+
+def test_answers_survive_the_process_and_the_oldest_go_first(tmp_path: Path) -> None:
+    cache = AnswerCache(tmp_path, 1 << 20)
+    for number in range(40):
+        cache.put(str(number), "m", make_entry(text="x" * 50_000))
+    cache.close()
+    cache = AnswerCache(tmp_path, 1 << 20)
+    held = [number for number in range(40) if cache.get(str(number), "m", "me") is not None]
+    assert held == list(range(40 - len(held), 40))
+    assert 15 <= len(held) <= 21
+    cache.close()
+
+
+def test_one_that_is_no_cache_is_begun_anew(tmp_path: Path) -> None:
+    (tmp_path / "data.mdb").write_bytes(b"nonsense" * 1000)
+    cache = AnswerCache(tmp_path, 1 << 20)
+    cache.put("d", "m", make_entry())
+    assert cache.get("d", "m", "me") is not None
+    cache.close()

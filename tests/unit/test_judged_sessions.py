@@ -1,0 +1,267 @@
+"""agentic and conversation_quality: from a judge's answers to the documents' fields."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from evaluators.errors import SettingsError
+from evaluators.expectations import Expectation, ExpectedTool
+from evaluators.model import Trace
+from evaluators.plan import Settings, make_plan
+from tests.support.evaluating import OURS, a_call, a_trace
+from tests.support.judging import always, answering, by_name, judge_turns, judged
+
+TRACES = [a_trace(trace_id=str(at), output=f"answer {at}") for at in range(4)]
+EXPECTED = {trace.trace_id: Expectation(output="right") for trace in TRACES}
+
+
+def correct(*scores: float) -> Any:
+    def change(_: str, answer: dict[str, Any]) -> Any:
+        for verdict, score in zip(answer["agentic"]["verdicts"], scores, strict=True):
+            verdict["correctness"] = score
+        return answer
+
+    return answering(change)
+
+
+async def test_all_interactions_are_judged_in_one_call() -> None:
+    asked = correct(0.7, 1.0, 0.69, 1.0)
+
+    (outcome,) = (
+        await judge_turns(TRACES, asked, judged("agentic"), expectations=EXPECTED)
+    ).outcomes
+
+    assert len(asked.asked) == 1
+    assert (outcome.score, outcome.success, outcome.threshold) == (0.75, False, 0.7)
+    assert outcome.metadata["correct_indices"] == [0, 1, 3]
+    assert outcome.metadata["pass_at_k"] == pytest.approx(1 - 0.25**3)
+    assert outcome.metadata["pass_pow_k"] == pytest.approx(0.75**3)
+    assert list(outcome.metadata) == [
+        "session_id",
+        "total_interactions",
+        "correct_interactions",
+        "is_fully_correct",
+        "threshold",
+        "correctness_scores",
+        "correct_indices",
+        "tool_correctness_scores",
+        "k",
+        "pass_at_k",
+        "pass_at_k_ci_low",
+        "pass_at_k_ci_high",
+        "pass_pow_k",
+        "pass_pow_k_ci_low",
+        "pass_pow_k_ci_high",
+    ]
+
+
+async def test_its_options_are_the_document_s() -> None:
+    settings = Settings(threshold=0.9, options={"k": 2, "mode": "bayesian", "ci_level": 0.9})
+
+    (outcome,) = (
+        await judge_turns(
+            TRACES,
+            correct(0.9, 0.9, 0.9, 0.8),
+            judged("agentic", agentic=settings),
+            expectations=EXPECTED,
+        )
+    ).outcomes
+
+    assert (outcome.score, outcome.threshold) == (0.75, 0.9)
+    assert outcome.metadata["k"] == 2
+    assert outcome.metadata["pass_at_k_ci_low"] < outcome.metadata["pass_at_k"]
+
+
+async def test_only_interactions_with_an_expected_output_count() -> None:
+    expected = {"1": EXPECTED["1"], "2": Expectation(regex="x")}
+
+    (outcome,) = (
+        await judge_turns(TRACES, correct(1.0), judged("agentic"), expectations=expected)
+    ).outcomes
+
+    assert (outcome.score, outcome.success, outcome.coverage) == (1.0, True, (4, 1))
+
+
+@pytest.mark.parametrize("expected", [None, {}, {"1": Expectation(regex="x")}])
+async def test_nothing_expected_is_not_applicable_and_costs_nothing(expected: Any) -> None:
+    asked = answering()
+
+    verdict = await judge_turns(TRACES, asked, judged("agentic"), expectations=expected)
+
+    assert verdict.outcomes[0].reason == "no_expectation"
+    assert asked.asked == []
+
+
+async def test_tool_correctness_is_null_without_expected_or_used_tools() -> None:
+    used = replace(TRACES[0], tool_calls=(a_call("calculator", {"a": 5}),))
+    tools = (ExpectedTool(name="calculator", arguments={"a": 5}),)
+    expected = {
+        "0": Expectation(output="8", tools=tools, answer_uses_tools=True),
+        "1": Expectation(output="8", tools=tools),
+        "2": Expectation(output="8"),
+    }
+
+    (outcome,) = (
+        await judge_turns(
+            [used, TRACES[1], replace(used, trace_id="2")],
+            correct(1, 1, 1),
+            judged("agentic"),
+            expectations=expected,
+        )
+    ).outcomes
+
+    first, *others = outcome.metadata["tool_correctness_scores"]
+    assert first["overall_correctness"] == 1.0
+    assert "selection 1.00" in first["reasoning"]
+    assert others == [None, None]
+
+
+async def test_a_missing_interaction_is_asked_for_again_and_then_fails() -> None:
+    def drop(_: str, answer: dict[str, Any]) -> Any:
+        answer["agentic"]["verdicts"].pop()
+        return answer
+
+    asked = answering(drop)
+    (outcome,) = (
+        await judge_turns(TRACES, asked, judged("agentic"), expectations=EXPECTED)
+    ).outcomes
+
+    assert len(asked.asked) == 2
+    assert outcome.error is not None
+    assert "3 verdicts for 4" in outcome.error.message
+
+
+# --- conversation_quality ---------------------------------------------------------------------------------------------
+
+
+def scoring(**scores: Any) -> Any:
+    def change(_: str, answer: dict[str, Any]) -> Any:
+        for name, part in answer["conversation_quality"].items():
+            if name in scores:
+                part[("score" if "score" in part else "passed")] = scores[name]
+            elif isinstance(part, dict) and "score" in part:
+                part["score"] = 5
+        return answer
+
+    return answering(change)
+
+
+async def _quality(asked: Any, settings: Settings | None = None, **more: Any) -> Any:
+    chosen = {} if settings is None else {"conversation_quality": settings}
+    due = judged("conversation_quality", **chosen)
+    return (await judge_turns(TRACES, asked, due, **more)).outcomes[0]
+
+
+async def test_eight_criteria_make_one_score() -> None:
+    outcome = await _quality(scoring(tool_routing=0))
+
+    assert (outcome.score, outcome.success) == (0.85, True)
+    assert outcome.metadata["overall_score"] == 85.0
+    assert outcome.metadata["tool_routing"]["label"] == "critical_fail"
+    assert (
+        sum("weight" in part for part in outcome.metadata.values() if isinstance(part, dict)) == 8
+    )
+
+
+async def test_chosen_criteria_alone_are_asked_for() -> None:
+    chosen: list[Any] = [
+        {"metric": "tool_routing", "weight": 3},
+        {"metric": "task_completion", "weight": 1},
+    ]
+    asked = scoring(task_completion=False)
+
+    outcome = await _quality(asked, Settings(options={"metrics": chosen, "pass_threshold": 80}))
+
+    fields = asked.asked[0][0].schema["properties"]["conversation_quality"]["properties"]
+    assert list(fields) == ["tool_routing", "task_completion"]
+    assert (outcome.score, outcome.success, outcome.threshold) == (0.75, False, 0.8)
+    assert outcome.metadata["task_completion"]["label"] == "fail"
+
+
+async def test_expected_outcomes_are_reported_and_never_scored() -> None:
+    expected = {"1": Expectation(outcomes=("refund issued", "polite"), emphasis="Look at refunds.")}
+    asked = scoring()
+
+    outcome = await _quality(asked, expectations=expected)
+
+    assert outcome.score == 1.0
+    told = outcome.metadata["expected_outcomes"]
+    assert [each["statement"] for each in told] == ["refund issued", "polite"]
+    assert asked.asked[0][0].user.startswith("What the operator")
+    assert (await _quality(scoring())).metadata["expected_outcomes"] is None
+
+
+@pytest.mark.parametrize("bad", [None, "4.5", True, [], float("nan"), float("inf")])
+async def test_a_part_that_breaks_its_schema_fails_the_verdict(bad: Any) -> None:
+    asked = scoring(tool_routing=bad)
+
+    outcome = await _quality(asked)
+
+    assert outcome.state == "failed"
+    assert outcome.score is None
+    assert len(asked.asked) == 2
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"metrics": [{"metric": "task_completion"}]},
+        {"metrics": [{"metric": "tool_routing", "weight": 0}]},
+        {"metrics": [{"metric": "tool_routing"}, {"metric": "tool_routing"}]},
+        {"metrics": [{"metric": "Tool_Routing"}]},
+        {"metrics": [{"metric": "tool_routing", "weight": -1}]},
+        {"pass_threshold": 101},
+    ],
+)
+def test_a_selection_that_cannot_be_used_is_an_error_at_start(options: Any) -> None:
+    with pytest.raises(SettingsError, match="conversation_quality"):
+        judged("conversation_quality", conversation_quality=Settings(options=options))
+
+
+def test_it_is_off_until_it_is_named() -> None:
+    plan = make_plan(OURS, {}, embedder=None, judge=True, expectations=True)
+
+    names = {each.spec.name for each in plan.judged}
+    assert "agentic" in names
+    assert not {"conversation_quality", "faithfulness", "helpfulness", "relevance"} & names
+
+
+async def test_both_take_one_call_and_a_bad_one_fails_alone() -> None:
+    def break_one(_: str, answer: dict[str, Any]) -> Any:
+        if "agentic" in answer:
+            answer["agentic"] = None
+        return answer
+
+    asked = answering(break_one)
+    due = judged("agentic", "conversation_quality")
+
+    outcomes = by_name(await judge_turns(TRACES, asked, due, expectations=EXPECTED))
+
+    assert outcomes["agentic"].state == "failed"
+    assert outcomes["conversation_quality"].state == "scored"
+    assert len(asked.asked) == 2
+
+
+@pytest.mark.parametrize("text", ["", "0.9", '{"agentic": {"verdicts": [0.9', "[]"])
+async def test_garbage_about_a_session_is_one_outcome_each(text: str) -> None:
+    asked = always(text)
+
+    verdict = await judge_turns(
+        TRACES, asked, judged("agentic", "conversation_quality"), expectations=EXPECTED
+    )
+
+    assert [outcome.state for outcome in verdict.outcomes] == ["failed", "failed"]
+    assert len(asked.asked) == 2
+
+
+async def test_turns_that_cannot_be_read_are_not_judged() -> None:
+    unread: list[Trace] = [replace(trace, unread="undecodable") for trace in TRACES]
+    asked = answering()
+
+    verdict = await judge_turns(unread, asked, judged("agentic"), expectations=EXPECTED)
+
+    assert verdict.outcomes[0].state == "not_applicable"
+    assert asked.asked == []
