@@ -123,16 +123,26 @@ def _embedder(config: Config) -> Iterator[str]:
 
 
 def _judge(config: Config) -> Iterator[str]:
-    judge = config.judge
-    if judge.model is None or judge.budget.usd_per_day is None or judge.price is not None:
+    """A limit in USD needs the price of everything that is asked."""
+    if config.judge.budget.usd_per_day is None or config.judge.price is not None:
         return
-    models = {"judge.model": judge.model}
-    for name, chosen in config.evaluators.items():
-        if isinstance(model := chosen.options.get("model"), str):
-            models[f"evaluators.{name}.model"] = model
-    for path, model in models.items():
+    for path, model in _models(config).items():
         if listed_price(model) is None:
             yield (
                 f"{path}: the price of `{model}` is not known, so judge.budget.usd_per_day cannot"
                 " be kept; set judge.price: {input:, output:} (USD per 1M tokens)"
             )
+
+
+def _models(config: Config) -> dict[str, str]:
+    """Everything that is asked, by the path of its setting."""
+    models: dict[str, str] = {}
+    if config.judge.model is not None:
+        models["judge.model"] = config.judge.model
+        for name, chosen in config.evaluators.items():
+            if isinstance(model := chosen.options.get("model"), str):
+                models[f"evaluators.{name}.model"] = model
+    embedder = config.embedder
+    if embedder.kind == "litellm" and embedder.model is not None:
+        models["embedder.model"] = embedder.model
+    return models

@@ -27,7 +27,7 @@ from collector.judging.frames import (
     decode_to_judge,
     encode,
 )
-from evaluators.providers.litellm import LiteLlmJudge
+from evaluators.providers.litellm import LiteLlmEmbedder, LiteLlmJudge
 
 _LENGTH = struct.Struct(">I")
 NICENESS = 5
@@ -69,7 +69,13 @@ class _Process:
         provider.load()
         self._gate = Gate(self._send)
         cache = AnswerCache(Path(config.data_dir) / CACHE, judge.cache)
-        self._asker = Asker(provider=provider, gate=self._gate, cache=cache, judge=judge)
+        self._asker = Asker(
+            provider=provider,
+            gate=self._gate,
+            cache=cache,
+            judge=judge,
+            vectors=_vectors(config, setup),
+        )
         self._bench = JudgeBench.of(config, self._asker, setup.only)
         self._owners: dict[int, str] = {}
 
@@ -104,6 +110,19 @@ class _Process:
 
     def _frame(self, payload: bytes) -> None:
         self._writer.write(_LENGTH.pack(len(payload)) + payload)
+
+
+def _vectors(config: Config, setup: Setup) -> LiteLlmEmbedder | None:
+    embedder, price = config.embedder, config.judge.price
+    if embedder.kind != "litellm" or embedder.model is None:
+        return None
+    return LiteLlmEmbedder(
+        embedder.model,
+        timeout=config.judge.timeout,
+        base_url=embedder.base_url,
+        api_key=setup.embedder_api_key,
+        price=price and (price.input, price.output),
+    )
 
 
 class _EndError(Exception):

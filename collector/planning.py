@@ -43,6 +43,7 @@ def plan(
             with_own_judges(registry or Registry.discover(), _own_judges(config)),
             {name: _settings(each) for name, each in config.evaluators.items()},
             embedder=embedder_model(config),
+            hosted=config.embedder.kind == "litellm",
             judge=config.judge.model is not None,
             expectations=config.expectations is not None,
             only=only,
@@ -52,8 +53,9 @@ def plan(
 
 
 def embedder_model(config: Config) -> str | None:
-    """The name that goes into the options digest of embedding evaluators; None without a local embedder."""
-    return MODEL if config.embedder.kind == "wordllama" else None
+    """The name that goes into the options digest of embedding evaluators; None without an embedder."""
+    embedder = config.embedder
+    return {"wordllama": MODEL, "litellm": embedder.model, "none": None}[embedder.kind]
 
 
 def embedder(config: Config) -> Embedder | None:

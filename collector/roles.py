@@ -30,4 +30,5 @@ def groups(config: Config) -> Mapping[str, frozenset[str]]:
 
 
 def _judging(config: Config) -> frozenset[str]:
-    return frozenset() if config.judge.model is None else frozenset({JUDGING})
+    asks = config.judge.model is not None or config.embedder.kind == "litellm"
+    return frozenset({JUDGING}) if asks else frozenset()

@@ -83,4 +83,5 @@ def judge_room(
         telemetry=telemetry,
         clock=log_clock or clock,
         group=roles.JUDGING,
+        session_age=config.windows.session.max_age,
     )

@@ -52,7 +52,7 @@ class Plan:
     trace: tuple[Configured, ...] = ()
     session: tuple[Configured, ...] = ()
     judged: tuple[Configured, ...] = ()
-    """Of either scope: those that wait for a judge."""
+    """Of either scope: those that wait for a judge, or for hosted embeddings."""
 
 
 def make_plan(
@@ -60,6 +60,7 @@ def make_plan(
     settings: Mapping[str, Settings],
     *,
     embedder: str | None,
+    hosted: bool = False,
     judge: str | bool = False,
     expectations: bool = False,
     only: Collection[str] | None = None,
@@ -70,6 +71,7 @@ def make_plan(
         registry: Every evaluator there is.
         settings: By evaluator name.
         embedder: Name of the embedder's model; None = there is none.
+        hosted: The embedder is asked over the network: what embeds waits for a verdict as what is judged does.
         judge: Name of the judge's model, part of judged evaluators' options digest; False or "" = there is none.
         expectations: Whether there is an expectations file.
         only: Emit just these; what they need is computed and not emitted.
@@ -97,7 +99,7 @@ def make_plan(
         for spec in specs
     ]
     needed = named | {signal for each in configured if each.emit for signal in signals_of(each)}
-    return _arranged(each for each in configured if each.spec.name in needed)
+    return _arranged((each for each in configured if each.spec.name in needed), hosted=hosted)
 
 
 def signals_of(configured: Configured) -> tuple[str, ...]:
@@ -107,17 +109,32 @@ def signals_of(configured: Configured) -> tuple[str, ...]:
 
 def needs_history(plan: Plan) -> int:
     """How many earlier traces of a session the plan's evaluators want to see."""
-    return WINDOW if any("history" in each.spec.needs for each in plan.trace) else 0
+    return WINDOW if any(map(sees_history, plan.trace)) else 0
+
+
+def sees_history(configured: Configured) -> bool:
+    """Whether it compares a trace with those before it."""
+    return "history" in configured.spec.needs
+
+
+def is_embedded(configured: Configured) -> bool:
+    """Whether it takes vectors and no judge's answer."""
+    needs = configured.spec.needs
+    return "embedder" in needs and "judge" not in needs
 
 
 _KEYS: Mapping[str, str] = {"judge": "judge.model", "embedder": "embedder.kind"}
 """The setting that gives what an evaluator needs, where it has another name."""
 
 
-def _arranged(configured: Iterable[Configured]) -> Plan:
+def _arranged(configured: Iterable[Configured], *, hosted: bool) -> Plan:
     every = tuple(configured)
-    judged = tuple(each for each in every if "judge" in each.spec.needs)
-    local = [each for each in every if "judge" not in each.spec.needs]
+
+    def waits(each: Configured) -> bool:
+        return "judge" in each.spec.needs or (hosted and is_embedded(each))
+
+    judged = tuple(each for each in every if waits(each))
+    local = [each for each in every if not waits(each)]
     return Plan(
         trace=tuple(each for each in local if each.spec.scope == "trace"),
         session=tuple(each for each in local if each.spec.scope == "session"),

@@ -1,4 +1,7 @@
-"""Asking within limits: cache, concurrency, budget, attempts. Runs in the judge process."""
+"""Asking within limits: cache, concurrency, budget, attempts. Runs in the judge process.
+
+Questions to a judge and texts to be embedded take the same way.
+"""
 
 from __future__ import annotations
 
@@ -6,19 +9,24 @@ import asyncio
 import itertools
 import time
 from collections import defaultdict
-from collections.abc import Awaitable, Callable
-from typing import Protocol
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Protocol, TypeVar
 
 import msgspec
 
 from collector.config import Judge
 from collector.judging.cache import AnswerCache, Entry
 from collector.judging.frames import FromJudge, Result, Settled, Want
+from collector.judging.vectors import entries_of, known_vector, text_digest
+from evaluators.embedding import Embedded
+from evaluators.prompts.answers import AnswerError, read_object
 from evaluators.prompts.ask import Answer, JudgeError, Prompt
 
+_T = TypeVar("_T", Answer, Embedded)
 PASSING = frozenset({"rate_limited", "timeout"})
 """What may pass: only these are tried again."""
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 30.0
+"""Seconds; a provider that asks for a longer pause than the longest is given that."""
 
 
 class Provider(Protocol):
@@ -30,6 +38,23 @@ class Provider(Protocol):
 
     async def ask(self, prompt: Prompt, *, model: str) -> Answer:
         """The answer, or a JudgeError."""
+        ...
+
+
+class Vectors(Protocol):
+    """A way to hosted embeddings (evaluators/providers/litellm.py)."""
+
+    @property
+    def model(self) -> str:
+        """Its name."""
+        ...
+
+    def ceiling(self, texts: Sequence[str]) -> float:
+        """USD that the vectors cost at most."""
+        ...
+
+    async def embed(self, texts: Sequence[str]) -> Embedded:
+        """One vector per text, or a JudgeError."""
         ...
 
 
@@ -78,9 +103,11 @@ class Asker:
         gate: Gate,
         cache: AnswerCache,
         judge: Judge,
+        vectors: Vectors | None = None,
         pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self._provider = provider
+        self._vectors = vectors
         self._gate = gate
         self._cache = cache
         self._model = judge.model or ""
@@ -106,36 +133,83 @@ class Asker:
             if entry.owner == owner:
                 self._unwritten[owner].append((prompt.digest, name))
             return _known(entry)
-        answer = await self._tried(prompt, name)
+        answer = await self._tried(
+            name,
+            self._provider.ceiling(prompt, name),
+            lambda: self._provider.ask(prompt, model=name),
+            is_readable=lambda given: prompt.schema is None or _is_readable(given.text),
+        )
         self._cache.put(prompt.digest, name, _entry(answer, owner))
         self._unwritten[owner].append((prompt.digest, name))
         return answer
 
-    async def _tried(self, prompt: Prompt, model: str) -> Answer:
+    async def embed(self, texts: Sequence[str], owner: str) -> Embedded:
+        """See `evaluators.embedding.Embed`. Each text is remembered by itself."""
+        vectors = self._vectors
+        if vectors is None:
+            raise JudgeError(type="provider_error", message="no hosted embedder is configured")
+        digests = {text: text_digest(text) for text in texts}
+        found = {text: self._cache.get(digests[text], vectors.model, owner) for text in digests}
+        missing = tuple(text for text, entry in found.items() if entry is None)
+        if missing:
+            answer = await self._tried(
+                vectors.model, vectors.ceiling(missing), lambda: vectors.embed(missing)
+            )
+            for text, entry in zip(missing, entries_of(answer, vectors.model, owner), strict=True):
+                self._cache.put(digests[text], vectors.model, entry)
+                found[text] = entry
+        paid = {text: entry for text, entry in found.items() if entry and entry.owner == owner}
+        self._unwritten[owner] += [(digests[text], vectors.model) for text in paid]
+        costs = [entry.cost_usd for entry in paid.values()]
+        return Embedded(
+            vectors=tuple(known_vector(entry) for text in texts if (entry := found[text])),
+            input_tokens=sum(entry.input_tokens for entry in paid.values()),
+            cost_usd=None if None in costs else sum(cost for cost in costs if cost is not None),
+            cached=not paid,
+        )
+
+    async def _tried(
+        self,
+        model: str,
+        ceiling: float,
+        ask: Callable[[], Awaitable[_T]],
+        *,
+        is_readable: Callable[[_T], bool] = lambda _: True,
+    ) -> _T:
         attempt = 1
         while True:
+            is_last = attempt >= self._attempts
             try:
-                return await self._once(prompt, model, is_last=attempt >= self._attempts)
+                return await self._once(model, ceiling, ask, is_readable, is_last=is_last)
             except JudgeError as error:
-                if error.type not in PASSING or attempt >= self._attempts:
+                if error.type not in PASSING or is_last:
                     raise
-            await self._pause(min(FIRST_PAUSE * 2 ** (attempt - 1), LONGEST_PAUSE))
+                wanted = max(error.retry_after or 0.0, FIRST_PAUSE * 2 ** (attempt - 1))
+            await self._pause(min(wanted, LONGEST_PAUSE))
             attempt += 1
 
-    async def _once(self, prompt: Prompt, model: str, *, is_last: bool) -> Answer:
+    async def _once(
+        self,
+        model: str,
+        ceiling: float,
+        ask: Callable[[], Awaitable[_T]],
+        is_readable: Callable[[_T], bool],
+        *,
+        is_last: bool,
+    ) -> _T:
         async with self._slots:
-            number = await self._gate.enter(self._provider.ceiling(prompt, model))
+            number = await self._gate.enter(ceiling)
             began = time.monotonic()
-            result: Answer | JudgeError | None = None
+            settled = _unanswered(number, model, None, is_last=is_last)
             try:
-                result = answer = await self._provider.ask(prompt, model=model)
+                answer = await ask()
+                settled = _answered(number, model, answer, readable=is_readable(answer))
             except JudgeError as error:
-                result = error
+                settled = _unanswered(number, model, error, is_last=is_last)
                 raise
             finally:
-                settled = _settled(number, model, result, is_last=is_last)
-                settled = msgspec.structs.replace(settled, seconds=time.monotonic() - began)
-                self._gate.leave(settled)
+                seconds = time.monotonic() - began
+                self._gate.leave(msgspec.structs.replace(settled, seconds=seconds))
         return answer
 
 
@@ -150,28 +224,40 @@ class OwnAsk:
         """See `evaluators.prompts.ask.Ask`."""
         return await self._asker.ask(prompt, model, self._owner)
 
+    async def embed(self, texts: Sequence[str]) -> Embedded:
+        """See `evaluators.embedding.Embed`."""
+        return await self._asker.embed(texts, self._owner)
 
-def _settled(
-    number: int, model: str, answer: Answer | JudgeError | None, *, is_last: bool
-) -> Settled:
-    if isinstance(answer, Answer):
-        return Settled(
-            id=number,
-            model=model,
-            result="ok",
-            seconds=0.0,
-            input_tokens=answer.input_tokens,
-            output_tokens=answer.output_tokens,
-            usd=answer.cost_usd,
-        )
-    kind = "provider_error" if answer is None else answer.type
+
+def _is_readable(text: str) -> bool:
+    try:
+        read_object(text)
+    except AnswerError:
+        return False
+    return True
+
+
+def _answered(number: int, model: str, answer: Answer | Embedded, *, readable: bool) -> Settled:
+    return Settled(
+        id=number,
+        model=model,
+        result="ok" if readable else "parse_error",
+        seconds=0.0,
+        input_tokens=answer.input_tokens,
+        output_tokens=answer.output_tokens if isinstance(answer, Answer) else 0,
+        usd=answer.cost_usd,
+    )
+
+
+def _unanswered(number: int, model: str, error: JudgeError | None, *, is_last: bool) -> Settled:
+    kind = "provider_error" if error is None else error.type
     result: Result = "rate_limited" if kind == "rate_limited" else "provider_error"
     if kind == "timeout":
         result = "timeout"
     if kind in PASSING and not is_last:
         result = "retry"
     # A provider may bill an answer that came too late, or was not waited for.
-    kept = kind == "timeout" or answer is None
+    kept = kind == "timeout" or error is None
     return Settled(id=number, model=model, result=result, seconds=0.0, kept=kept)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Sequence
 
@@ -9,13 +10,14 @@ import msgspec
 
 from collector import planning
 from collector.config import Config
-from collector.judging.ask import Asker
+from collector.judging.ask import Asker, OwnAsk
 from collector.judging.frames import Done, Job, SessionJob, TraceJob
+from evaluators.embedding import embed_trace
 from evaluators.expectations import Expectation, Expectations
 from evaluators.judging import Verdict, judge_session, judge_trace
 from evaluators.model import Failure, Outcome, Session, Trace
 from evaluators.outcome import failed
-from evaluators.plan import Configured, Plan
+from evaluators.plan import Configured, Plan, is_embedded
 
 log = logging.getLogger(__name__)
 _trace = msgspec.msgpack.Decoder(Trace).decode
@@ -27,11 +29,14 @@ class JudgeBench:
     def __init__(
         self, *, plan: Plan, config: Config, asker: Asker, expectations: Expectations | None
     ) -> None:
-        self._judged = {
+        self._due = {
             scope: [each for each in plan.judged if each.spec.scope == scope]
             for scope in ("trace", "session")
         }
+        self._embedded = [each for each in self._due["trace"] if is_embedded(each)]
+        self._judged = [each for each in self._due["trace"] if not is_embedded(each)]
         self._config = config.judge
+        self._embedder = config.embedder.model or ""
         self._asker = asker
         self._expectations = expectations
 
@@ -53,7 +58,7 @@ class JudgeBench:
         except Exception as error:  # one subject must not end the judge
             log.exception("job of `%s` failed", scope)
             failure = Failure(type="exception", message=type(error).__name__)
-            verdict = Verdict(outcomes=_failed(self._judged[scope], failure))
+            verdict = Verdict(outcomes=_failed(self._due[scope], failure))
         return Done(
             id=job.id,
             outcomes=verdict.outcomes,
@@ -63,13 +68,32 @@ class JudgeBench:
 
     async def _trace(self, job: TraceJob) -> Verdict:
         trace = _trace(job.trace)
+        ask = self._asker.about(job.owner)
+        expectation = self._expected(trace, job.turn)
+        async with asyncio.TaskGroup() as both:
+            judged = both.create_task(self._judge(trace, ask, expectation))
+            embedded = both.create_task(
+                embed_trace(
+                    self._embedded,
+                    trace,
+                    ask.embed,
+                    model=self._embedder,
+                    history=job.history,
+                    expectation=expectation,
+                )
+            )
+        return _together(judged.result(), embedded.result())
+
+    async def _judge(self, trace: Trace, ask: OwnAsk, expectation: Expectation | None) -> Verdict:
+        if not self._judged:
+            return Verdict(outcomes=())
         return await judge_trace(
-            self._judged["trace"],
+            self._judged,
             trace,
-            self._asker.about(job.owner),
+            ask,
             calls=self._config.calls,
             max_prompt=self._config.max_prompt,
-            expectation=self._expected(trace, job.turn),
+            expectation=expectation,
         )
 
     async def _session(self, job: SessionJob) -> Verdict:
@@ -81,7 +105,7 @@ class JudgeBench:
             closed=job.closed,
         )
         return await judge_session(
-            self._judged["session"],
+            self._due["session"],
             session,
             traces,
             self._asker.about(job.owner),
@@ -107,6 +131,18 @@ class JudgeBench:
             turn=turn,
             text=trace.input,
         )
+
+
+def _together(one: Verdict, other: Verdict) -> Verdict:
+    """The verdict of both; where a price is not known the known part is what counts as spent."""
+    return Verdict(
+        outcomes=(*one.outcomes, *other.outcomes),
+        models=(*one.models, *other.models),
+        calls=one.calls + other.calls,
+        input_tokens=one.input_tokens + other.input_tokens,
+        output_tokens=one.output_tokens + other.output_tokens,
+        cost_usd=(one.cost_usd or 0.0) + (other.cost_usd or 0.0),
+    )
 
 
 def _failed(judged: Sequence[Configured], failure: Failure) -> tuple[Outcome, ...]:

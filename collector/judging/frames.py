@@ -10,7 +10,7 @@ from typing import Literal
 
 import msgspec
 
-from evaluators.model import Outcome
+from evaluators.model import Outcome, Previous
 
 Result = Literal[
     "ok", "retry", "rate_limited", "timeout", "parse_error", "provider_error", "budget_denied"
@@ -37,6 +37,8 @@ class TraceJob(msgspec.Struct, frozen=True, kw_only=True, tag="trace"):
     trace: msgspec.Raw
     turn: int | None = None
     """Its place in the session, 1-based; None = not known."""
+    history: tuple[Previous, ...] = ()
+    """The turns before it, oldest first, as far as an evaluator of hosted embeddings wants them."""
 
 
 class SessionJob(msgspec.Struct, frozen=True, kw_only=True, tag="session"):

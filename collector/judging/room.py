@@ -12,7 +12,7 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 import msgspec
 
@@ -22,46 +22,26 @@ from collector.errors import RecordTooLarge, Retryable, Undecodable
 from collector.judging.budget import DAY, Budget
 from collector.judging.errors import JudgeDiedError, JudgeLateError
 from collector.judging.frames import Done, Job, SessionJob, TraceJob
+from collector.judging.judges import Judges
 from collector.judging.progress import Progress
+from collector.judging.recall import previous_of, traces_of
 from collector.judging.sample import is_sampled
 from collector.judging.subjects import RawTrace, TraceHead, decode_head, decode_subject
-from collector.judging.turns import Turns
+from collector.judging.turns import SeenTurn, Turns
 from collector.log import TRACES, Commit, Log, New, Position, Reader, Record
 from collector.records import SessionRecord, VerdictRecord, encode
 from collector.telemetry import Telemetry
 from evaluators.model import Failure, Outcome
 from evaluators.outcome import failed
-from evaluators.plan import Configured
+from evaluators.plan import Configured, is_embedded, sees_history
+from evaluators.resources import WINDOW
 
 BATCH = 64
-SESSION_BYTES = 64 << 20
-"""Of one session's traces; what is older than fits is left out of its verdict."""
 _POLL = 0.5
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0
 _COMMIT_EVERY = 1.0
 _T = TypeVar("_T")
 _log = logging.getLogger(__name__)
-
-
-class Judges(Protocol):
-    """Whoever judges (collector/judging/process.py; tests bring their own)."""
-
-    async def judge(self, make: Callable[[int], Job]) -> Done:
-        """The verdict of a job, which is made with a number of the judge's own.
-
-        Raises:
-            JudgeDiedError: there will be none, whoever asks.
-            JudgeLateError: there will be none in time.
-        """
-        ...
-
-    def written(self, done: Done) -> None:
-        """The verdict is in the log."""
-        ...
-
-    async def run(self) -> None:
-        """Stand by until cancelled."""
-        ...
 
 
 class JudgingRoom:
@@ -78,6 +58,7 @@ class JudgingRoom:
         telemetry: Telemetry,
         clock: Clock,
         group: str = "judging",
+        session_age: float = DAY,
         pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self._trace_log = log
@@ -86,11 +67,14 @@ class JudgingRoom:
             scope: tuple(each for each in judged if each.spec.scope == scope)
             for scope in ("trace", "session")
         }
+        compares = any(is_embedded(each) and sees_history(each) for each in judged)
+        self._reach = WINDOW if compares else 0
         self._config = config
         self._budget = budget
         self._telemetry = telemetry
         self._clock = clock
         self._group = group
+        self._session_age = session_age
         self._pause = pause
         self._partitions: dict[int, Progress] = {}
         self._turns = Turns()
@@ -155,26 +139,37 @@ class JudgingRoom:
         await self._commit_due()
 
     async def _restore(self, partition: int, offset: int) -> None:
-        """Read back what today's verdicts cost, and which subjects above the commit have theirs (rule 6)."""
+        """Read back what today's verdicts cost, and which subjects above the commit have theirs (rule 6).
+
+        And below the commit the turns of sessions that may still be open: later traces have their place after them.
+        """
         progress = self._partitions[partition] = Progress(offset)
         total = self._trace_log.partitions(TRACES)
         self._budget.share = len(self._partitions) / max(1, total)
-        today = self._clock() // DAY * DAY
+        now = self._clock()
+        oldest = min(now // DAY * DAY, now - self._session_age)
         async for record in self._trace_log.replay(TRACES, partition):
-            if record.time < today and record.position.offset < offset:
+            if record.time < oldest and record.position.offset < offset:
                 continue
-            self._read_back(record, progress)
+            try:
+                self._read_back(record, progress, is_done=record.position.offset < offset)
+            except Undecodable:
+                continue  # was named when its turn came, or will be
 
-    def _read_back(self, record: Record, progress: Progress) -> None:
-        try:
-            found = decode_subject(record.value)
-        except Undecodable:
-            return  # named when its turn comes
+    def _read_back(self, record: Record, progress: Progress, *, is_done: bool) -> None:
+        found = decode_subject(record.value)
         if isinstance(found, VerdictRecord):
             progress.judged(found.subject, found.digest)
             self._budget.restore(
                 record.time, calls=found.calls, usd=found.cost_usd, now=self._clock()
             )
+        elif isinstance(found, SessionRecord):
+            if is_done:
+                self._turns.closed(record.key, found.traces)
+        elif is_done and self._judged["trace"]:
+            head = decode_head(found.trace)
+            if head.is_judged:
+                self._turns.place(record.key, _turn(record, head))
 
     async def _take(self, record: Record, subjects: asyncio.TaskGroup) -> None:
         progress = self._partitions.get(record.position.partition)
@@ -186,6 +181,7 @@ class JudgingRoom:
             if isinstance(found, RawTrace):
                 await self._take_trace(record, found, progress, subjects)
             elif isinstance(found, SessionRecord):
+                self._turns.closed(record.key, found.traces)
                 await self._take_session(record, found, progress, subjects)
             else:
                 progress.judged(found.subject, found.digest)
@@ -202,13 +198,15 @@ class JudgingRoom:
         self, record: Record, found: RawTrace, progress: Progress, subjects: asyncio.TaskGroup
     ) -> None:
         head = decode_head(found.trace)
-        if not self._judged["trace"] or not head.is_judged or not self._is_due(record):
+        if not self._judged["trace"] or not head.is_judged:
             return
-        turn = self._turns.place(record.key, head.start_time_unix_nano, head.trace_id)
-        if progress.is_judged(head.trace_id, head.digest):
+        turn = _turn(record, head)
+        place = self._turns.place(record.key, turn)
+        if progress.is_judged(head.trace_id, head.digest) or not self._is_due(record):
             return
+        before = self._turns.before(record.key, turn, self._reach)
         await self._begin(record, progress, head.trace_id, head.digest)
-        subjects.create_task(self._trace(record, found, head, turn, progress))
+        subjects.create_task(self._trace(record, found, head, place, before, progress))
 
     async def _take_session(
         self, record: Record, found: SessionRecord, progress: Progress, subjects: asyncio.TaskGroup
@@ -237,8 +235,10 @@ class JudgingRoom:
         found: RawTrace,
         head: TraceHead,
         turn: int | None,
+        before: Sequence[SeenTurn],
         progress: Progress,
     ) -> None:
+        history = await previous_of(self._get, record.position.partition, before)
         service, session_id = _split(record.key)
         owner = "/".join(("trace", service, head.trace_id, head.digest))
         verdict = VerdictRecord(
@@ -253,11 +253,13 @@ class JudgingRoom:
             record,
             progress,
             verdict,
-            lambda number: TraceJob(id=number, owner=owner, trace=found.trace, turn=turn),
+            lambda number: TraceJob(
+                id=number, owner=owner, trace=found.trace, turn=turn, history=history
+            ),
         )
 
     async def _session(self, record: Record, found: SessionRecord, progress: Progress) -> None:
-        traces = await self._traces_of(record, found)
+        traces = await traces_of(self._get, record.position.partition, found.traces)
         verdict = VerdictRecord(
             scope="session",
             service=found.service,
@@ -281,21 +283,8 @@ class JudgingRoom:
             ),
         )
 
-    async def _traces_of(self, record: Record, found: SessionRecord) -> tuple[msgspec.Raw, ...]:
-        """The newest traces that the log still has, as many as fit, oldest first."""
-        traces: list[msgspec.Raw] = []
-        size = 0
-        for offset in reversed(found.traces):
-            position = Position(TRACES, record.position.partition, offset)
-            stored = await self._patiently(lambda at=position: self._trace_log.get(at))
-            trace = None if stored is None else _trace_of(stored)
-            if trace is None:
-                continue
-            size += len(bytes(trace))
-            if size > SESSION_BYTES:
-                break
-            traces.append(trace)
-        return tuple(reversed(traces))
+    async def _get(self, position: Position) -> Record | None:
+        return await self._patiently(lambda: self._trace_log.get(position))
 
     async def _judge(
         self,
@@ -399,12 +388,13 @@ async def _stop_after(stopping: asyncio.Event) -> None:
     raise _StopError
 
 
-def _trace_of(record: Record) -> msgspec.Raw | None:
-    try:
-        found = decode_subject(record.value)
-    except Undecodable:
-        return None
-    return found.trace if isinstance(found, RawTrace) else None
+def _turn(record: Record, head: TraceHead) -> SeenTurn:
+    return SeenTurn(
+        start=head.start_time_unix_nano,
+        trace_id=head.trace_id,
+        digest=head.digest,
+        offset=record.position.offset,
+    )
 
 
 def _split(key: bytes) -> tuple[str, str]:

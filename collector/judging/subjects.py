@@ -34,10 +34,15 @@ class TraceHead(msgspec.Struct, frozen=True, kw_only=True):
         return self.unread is None and bool(self.model_calls or self.tool_calls)
 
 
+class _Output(msgspec.Struct, frozen=True, kw_only=True):
+    output: str | None = None
+
+
 Subject = RawTrace | VerdictRecord | SessionRecord
 
 _subject = msgspec.msgpack.Decoder(Subject)
 _head = msgspec.msgpack.Decoder(TraceHead)
+_output = msgspec.msgpack.Decoder(_Output)
 
 
 def decode_subject(value: bytes) -> Subject:
@@ -56,6 +61,15 @@ def decode_head(raw: msgspec.Raw) -> TraceHead:
         Undecodable: not a trace.
     """
     return _decoded(_head, raw)
+
+
+def decode_output(raw: msgspec.Raw) -> str | None:
+    """The text that a trace ended with.
+
+    Raises:
+        Undecodable: not a trace.
+    """
+    return _decoded(_output, raw).output
 
 
 def _decoded(decoder: msgspec.msgpack.Decoder[Any], value: bytes | msgspec.Raw) -> Any:

@@ -161,7 +161,6 @@ def outcome_signal(
     subject: Subject, outcome: Outcome, id_: str, *, first: bool, rules: Rules, redact: bool
 ) -> New:
     """The record that publishes an outcome; `first`: it is its (subject, evaluator)'s first final one."""
-    is_judged = outcome.method == "llm_judge"
-    probability = rules.judged.probability if is_judged else 1.0
+    probability = rules.judged.probability if rules.judged.judges(outcome) else 1.0
     signal = signal_of(subject, outcome, id_, probability=probability)
     return new_signal(signal, first=first, redact=redact)

@@ -27,6 +27,14 @@ class JudgedRules:
     probability: float = 1.0
     """Of a session being judged."""
 
+    def judges(self, outcome: Outcome) -> bool:
+        """Whether the outcome came of a verdict, or of the want of one: not a stand-in's of the same name."""
+        if outcome.method == "llm_judge":
+            return True
+        return outcome.method == "embedding" and any(
+            each.spec.name == outcome.evaluator for each in self.trace
+        )
+
     def settled(self, trace: Trace, key: bytes) -> tuple[Outcome, ...]:
         """Outcomes of a trace that no judge has to be asked for; empty = all of them are due."""
         if trace.unread is not None:

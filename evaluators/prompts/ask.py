@@ -20,12 +20,20 @@ class JudgeError(Exception):
         type: timeout, rate_limited, provider_error, overload, ... become `failed` with this type; budget becomes
             `skipped` with this reason.
         message: What a person should read; never the prompt.
+        retry_after: Seconds that the provider wants to be left alone; None = it said nothing.
     """
 
-    def __init__(self, *, type: str, message: str) -> None:  # noqa: A002 - the signal's own word for it
+    def __init__(
+        self,
+        *,
+        type: str,  # noqa: A002 - the signal's own word for it
+        message: str,
+        retry_after: float | None = None,
+    ) -> None:
         super().__init__(f"{type}: {message}")
         self.type = type
         self.message = message
+        self.retry_after = retry_after
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

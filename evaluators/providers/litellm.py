@@ -6,14 +6,16 @@ import asyncio
 import importlib.util
 import json
 import logging
+import math
 import os
+from array import array
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, cast
 
+from evaluators.embedding import Embedded
 from evaluators.prompts.ask import Answer, JudgeError, Prompt
-from evaluators.resources import Vector
 
 MAX_OUTPUT = 4096
 """Tokens that an answer may have: what the budget reserves for it."""
@@ -118,17 +120,37 @@ class LiteLlmJudge:
 
 
 class LiteLlmEmbedder:
-    """Hosted embeddings. `embed` blocks on the network: call it from a thread of the judge process only."""
+    """One request, one vector per text, as floats of 32 bits; otherwise as `LiteLlmJudge`.
+
+    `price` stands in where litellm lists none: the judge's own is more than an embedding ever costs.
+    """
 
     def __init__(
-        self, model: str, *, timeout: float, base_url: str | None = None, api_key: str | None = None
+        self,
+        model: str,
+        *,
+        timeout: float,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        price: Price | None = None,
     ) -> None:
         self.model = model
         self._timeout = timeout
         self._base_url = base_url
         self._api_key = api_key
+        self._price = listed_price(model) or (price and (price[0] / 1e6, price[1] / 1e6))
 
-    def embed(self, texts: Sequence[str]) -> Sequence[Vector]:
+    def load(self) -> None:
+        """Import litellm now, so that no text waits for it."""
+        _library()
+
+    def ceiling(self, texts: Sequence[str]) -> float:
+        """USD that the vectors cost at most; 0 when no price is known."""
+        if self._price is None:
+            return 0.0
+        return sum(len(text.encode("utf-8", "replace")) for text in texts) * self._price[0]
+
+    async def embed(self, texts: Sequence[str]) -> Embedded:
         """One vector per text, in order.
 
         Raises:
@@ -136,21 +158,38 @@ class LiteLlmEmbedder:
         """
         library = _library()
         try:
-            response = library.embedding(
-                model=self.model,
-                input=list(texts),
-                timeout=self._timeout,
-                base_url=self._base_url,
-                api_key=self._api_key,
-                encoding_format="float",
-                num_retries=0,
-                max_retries=0,
-            )
-            rows = cast(list[Any], response.data)
-            vectors = {int(row["index"]): cast(list[float], row["embedding"]) for row in rows}
-            return [[float(value) for value in vectors[at]] for at in range(len(texts))]
+            async with asyncio.timeout(self._timeout):
+                response = await library.aembedding(
+                    model=self.model,
+                    input=list(texts),
+                    timeout=self._timeout,
+                    api_base=self._base_url,
+                    api_key=self._api_key,
+                    encoding_format="float",
+                    num_retries=0,
+                    max_retries=0,
+                )
+            vectors = _vectors(response, len(texts))
         except Exception as error:
             raise _public(_failure(library, error)) from error
+        guess = sum(-(-len(text) // 4) for text in texts)
+        sent = _count(getattr(response, "usage", None), "prompt_tokens", guess)
+        cost = None if self._price is None else sent * self._price[0]
+        return Embedded(vectors=vectors, input_tokens=sent, cost_usd=cost)
+
+
+def _vectors(response: Any, count: int) -> tuple[Sequence[float], ...]:
+    """Rounded to 32 bits, as a cache keeps them: a cached vector is the same vector."""
+    rows = {int(row["index"]): cast(list[float], row["embedding"]) for row in response.data}
+    vectors = tuple(array("f", (float(value) for value in rows[at])) for at in range(count))
+    lengths = {len(vector) for vector in vectors}
+    if (
+        0 in lengths
+        or len(lengths) > 1
+        or not all(math.isfinite(v) for each in vectors for v in each)
+    ):
+        raise ValueError("vectors of different or no length, or not of numbers")
+    return vectors
 
 
 def listed_price(model: str) -> Price | None:
@@ -208,13 +247,29 @@ def _failure(library: Any, error: Exception) -> JudgeError:
     if isinstance(error, (TimeoutError, library.Timeout)):
         return JudgeError(type="timeout", message="the judge did not answer in time")
     if isinstance(error, library.RateLimitError):
-        return JudgeError(type="rate_limited", message="the judge refused: too many requests")
+        return JudgeError(
+            type="rate_limited",
+            message="the judge refused: too many requests",
+            retry_after=_retry_after(error),
+        )
     status = getattr(error, "status_code", None)
     # The provider's text may repeat the prompt: only what kind of error it was is told.
     message = f"{type(error).__name__}" + (f" (status {status})" if status else "")
     if isinstance(error, library.BadRequestError):
         return JudgeError(type="refused", message=message)
     return JudgeError(type="provider_error", message=message)
+
+
+def _retry_after(error: Exception) -> float | None:
+    """The header in seconds; a date is not read, the usual pause serves."""
+    response = getattr(error, "response", None)
+    told: Any = getattr(error, "litellm_response_headers", None)
+    headers: Any = told or getattr(response, "headers", None) or {}
+    try:
+        seconds = float(str(headers.get("retry-after")))
+    except ValueError:
+        return None
+    return seconds if 0 <= seconds < math.inf else None
 
 
 def _public(error: JudgeError) -> JudgeError:

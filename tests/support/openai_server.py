@@ -23,8 +23,13 @@ class OpenAiServer:
     `slow` waits `delay` seconds before each good answer.
     """
 
-    def __init__(self, mode: Mode = "good", *, delay: float = 0.0) -> None:
+    def __init__(
+        self, mode: Mode = "good", *, delay: float = 0.0, embeddings: Mode = "good"
+    ) -> None:
         self.mode: Mode = mode
+        self.embeddings: Mode = embeddings
+        self.headers: dict[str, str] = {}
+        """Sent with every answer."""
         self.delay = delay
         self.requests: list[dict[str, Any]] = []
         """Bodies of chat requests, in the order of their arrival."""
@@ -96,7 +101,10 @@ class OpenAiServer:
     def embed(self, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
         """Status and body of the answer."""
         texts = cast(list[str], body["input"])
-        self.embedded += texts
+        if self.embeddings in STATUS:
+            return STATUS[self.embeddings], {"error": {"message": "no"}}
+        with self._lock:
+            self.embedded += texts
         rows = [
             {"object": "embedding", "index": at, "embedding": vector(text)}
             for at, text in enumerate(texts)
@@ -119,6 +127,8 @@ class OpenAiServer:
                 try:
                     self.send_response(status)
                     self.send_header("content-type", "application/json")
+                    for name, value in server.headers.items():
+                        self.send_header(name, value)
                     self.send_header("content-length", str(len(payload)))
                     self.end_headers()
                     self.wfile.write(payload)
