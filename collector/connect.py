@@ -11,6 +11,7 @@ from aiokafka.errors import KafkaError
 
 from collector.config import Config
 from collector.errors import ConfigError
+from collector.judging.trial import models_refuse
 from collector.kafka_client import ClientSettings, client_settings
 from collector.log import TOPICS
 from collector.log.kafka_connect import REFUSED, greet, refusal
@@ -30,6 +31,7 @@ def connect(config: Config) -> None:
         ConfigError: One line per thing that does not answer or does not fit.
     """
     wrong = asyncio.run(_kafka(config)) if config.log.kind == "kafka" else []
+    wrong += asyncio.run(models_refuse(config))
     if wrong:
         raise ConfigError("\n".join(wrong))
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 import msgspec
 from pydantic import SecretStr
@@ -66,6 +66,7 @@ class JudgeProcess:
         telemetry: Telemetry,
         clock: Clock,
         only: tuple[str, ...] | None = None,
+        pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         judge, embedder = config.judge, config.embedder
         self._setup = encode(
@@ -81,6 +82,7 @@ class JudgeProcess:
         self.budget = budget
         self._telemetry = telemetry
         self._clock = clock
+        self._pause = pause
         self._numbers = itertools.count()
         self._pending: dict[int, _Pending] = {}
         self._reserved: dict[int, float] = {}
@@ -134,7 +136,7 @@ class JudgeProcess:
             self._telemetry.judge_restarts.labels(reason).inc()
             log.warning("the judge process %s, starting another", reason)
             early_ends = 0 if self._clock() - began > MAX_PAUSE else early_ends + 1
-            await asyncio.sleep(min(0.1 * 2**early_ends, MAX_PAUSE))
+            await self._pause(min(0.1 * 2**early_ends, MAX_PAUSE))
 
     async def _serve(self, child: Child) -> None:
         self._child, self.pid = child, child.pid

@@ -29,10 +29,9 @@ class JudgedRules:
 
     def judges(self, outcome: Outcome) -> bool:
         """Whether the outcome came of a verdict, or of the want of one: not a stand-in's of the same name."""
-        if outcome.method == "llm_judge":
-            return True
-        return outcome.method == "embedding" and any(
-            each.spec.name == outcome.evaluator for each in self.trace
+        return outcome.method == "llm_judge" or any(
+            (each.spec.name, each.spec.method) == (outcome.evaluator, outcome.method)
+            for each in self.trace
         )
 
     def settled(self, trace: Trace, key: bytes) -> tuple[Outcome, ...]:

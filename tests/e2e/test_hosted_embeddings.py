@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +48,9 @@ def has(service: Service, count: int) -> bool:
 def test_they_come_as_final_signals_with_their_cost_and_history_outlives_a_restart(
     tmp_path: Path,
 ) -> None:
+    found: list[dict[str, Any]] = []
+    signals: list[dict[str, Any]] = []
+    metrics: Mapping[str, float] = {}
     with OpenAiServer() as server:
         for start in range(2):
             with make_service(tmp_path / "data", server) as service:
@@ -73,8 +77,9 @@ def test_they_come_as_final_signals_with_their_cost_and_history_outlives_a_resta
     assert metrics[f'spanwise_judge_requests_total{{model="{MODEL}",result="ok"}}'] == 2
     # Earlier outputs were embedded with their own trace: nothing is paid for twice.
     assert set(asked.values()) == {1}
+    # Its scale is not the local embedder's: session formulas read coherence too.
     session = [each for each in signals if each["evaluator"] == "agent_reliability"][-1]
-    assert "coherence_risk" in str(session["metadata"])
+    assert session["coverage"] == {"expected": 16, "present": 16}
 
 
 def test_a_provider_that_fails_ends_in_failed_outcomes(tmp_path: Path) -> None:

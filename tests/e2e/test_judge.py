@@ -236,3 +236,24 @@ def test_replay_scores_the_history_again_with_a_new_rubric(tmp_path: Path) -> No
     after = {each["evaluator"]: each for each in found if each["method"] == "llm_judge"}
     assert {name: each["id"] for name, each in after.items() if name in before} == before
     assert after["tone"]["score"] == 0.8
+
+
+def test_a_session_that_closes_gets_its_final_verdict(tmp_path: Path) -> None:
+    settings = ("windows.session.idle=2s", "evaluators.conversation_quality.enabled=true")
+    with OpenAiServer() as server, make_service(tmp_path / "data", server, *settings) as service:
+        send(service, [agents.Turn(service="bot", session="s-0", number=n) for n in range(2)])
+
+        def found() -> list[dict[str, Any]]:
+            return [e for e in service.signals() if e["evaluator"] == "conversation_quality"]
+
+        service.wait_for("the verdict", lambda: bool(found()), 40)
+        time.sleep(0.5)
+        (verdict,) = found()
+        metrics = service.metrics()
+    assert (verdict["scope"], verdict["session_id"]) == ("session", "s-0")
+    assert (verdict["method"], verdict["outcome"]) == ("llm_judge", "scored")
+    assert verdict["final"]
+    assert verdict["closed"] == "idle"
+    assert verdict["judge"]["cost_usd"] > 0
+    ok = 'spanwise_judge_requests_total{model="openai/test-judge",result="ok"}'
+    assert metrics[ok] == len(server.requests)

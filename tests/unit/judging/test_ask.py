@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from collector.config import Judge
 from collector.judging.ask import Asker, Gate
 from collector.judging.cache import AnswerCache
 from collector.judging.frames import FromJudge, Settled, Want
+from evaluators.embedding import Embedded
 from evaluators.prompts.ask import Answer, JudgeError, Prompt
 
 PROMPT = Prompt(name="p", system="s", user="u", schema=None, digest="d")
@@ -17,8 +19,9 @@ PROMPT = Prompt(name="p", system="s", user="u", schema=None, digest="d")
 class FakeProvider:
     """Fails with the given types in turn, then answers."""
 
-    def __init__(self, *failures: str) -> None:
+    def __init__(self, *failures: str, retry_after: float | None = None) -> None:
         self.failures = list(failures)
+        self.retry_after = retry_after
         self.asked = 0
 
     def ceiling(self, prompt: Prompt, model: str) -> float:
@@ -27,14 +30,22 @@ class FakeProvider:
     async def ask(self, prompt: Prompt, *, model: str) -> Answer:
         self.asked += 1
         if self.failures:
-            raise JudgeError(type=self.failures.pop(0), message="no")
+            kind = self.failures.pop(0)
+            raise JudgeError(type=kind, message="no", retry_after=self.retry_after)
         return Answer(text="yes", model=model, input_tokens=1, output_tokens=1, cost_usd=0.1)
 
 
 class Stand:
     """An asker whose main process grants all, or nothing."""
 
-    def __init__(self, folder: Path, provider: FakeProvider, *, grants: bool = True) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        provider: FakeProvider,
+        *,
+        grants: bool = True,
+        vectors: FakeVectors | None = None,
+    ) -> None:
         self.sent: list[FromJudge] = []
         self.pauses: list[float] = []
         self.grants = grants
@@ -44,6 +55,7 @@ class Stand:
             gate=self.gate,
             cache=AnswerCache(folder, 1 << 20),
             judge=Judge(model="m", attempts=3),
+            vectors=vectors,
             pause=self._pause,
         )
 
@@ -112,3 +124,74 @@ async def test_an_answer_is_paid_once(tmp_path: Path) -> None:
     stand.asker.written("me")
     later = await stand.asker.about("me")(PROMPT, model=None)
     assert later.cached
+
+
+@pytest.mark.parametrize(("wanted", "pause"), [(7.0, 7.0), (0.1, 0.5), (3600.0, 30.0)])
+async def test_a_provider_s_own_pause_is_kept_within_the_bound(
+    tmp_path: Path, wanted: float, pause: float
+) -> None:
+    stand = Stand(tmp_path, FakeProvider("rate_limited", retry_after=wanted))
+    await stand.asker.about("me")(PROMPT, model=None)
+    assert stand.pauses == [pause]
+
+
+async def test_an_answer_that_cannot_be_read_is_paid_for_and_counted_as_such(
+    tmp_path: Path,
+) -> None:
+    prompt = Prompt(name="p", system="s", user="u", schema={"type": "object"}, digest="e")
+    stand = Stand(tmp_path, FakeProvider())
+    answer = await stand.asker.about("me")(prompt, model=None)
+    assert answer.text == "yes"
+    (settled,) = [each for each in stand.sent if isinstance(each, Settled)]
+    assert (settled.result, settled.usd) == ("parse_error", 0.1)
+
+
+class FakeVectors:
+    """Vectors of one number, its text's length."""
+
+    model = "vectors"
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, ...]] = []
+
+    def ceiling(self, texts: Sequence[str]) -> float:
+        return 0.25
+
+    async def embed(self, texts: Sequence[str]) -> Embedded:
+        self.asked.append(tuple(texts))
+        vectors = tuple((len(text) / 3,) for text in texts)
+        return Embedded(vectors=vectors, input_tokens=3 * len(texts), cost_usd=0.1 * len(texts))
+
+
+async def test_a_text_is_embedded_once_and_its_vector_stays_the_same(tmp_path: Path) -> None:
+    vectors = FakeVectors()
+    stand = Stand(tmp_path, FakeProvider(), vectors=vectors)
+    first = await stand.asker.about("me").embed(["a", "bb"])
+    stand.asker.written("me")
+    second = await stand.asker.about("you").embed(["ccc", "bb"])
+    third = await stand.asker.about("they").embed(["bb", "a"])
+
+    assert vectors.asked == [("a", "bb"), ("ccc",)]
+    assert [list(each) for each in second.vectors] == [[1.0], list(first.vectors[1])]
+    assert (first.input_tokens, first.cost_usd, first.cached) == (6, pytest.approx(0.2), False)
+    assert (second.input_tokens, second.cost_usd, second.cached) == (3, pytest.approx(0.1), False)
+    assert (third.input_tokens, third.cost_usd, third.cached) == (0, 0, True)
+    assert stand.results == ["ok", "ok"]
+
+
+async def test_own_vectors_from_before_a_crash_cost_what_they_cost(tmp_path: Path) -> None:
+    vectors = FakeVectors()
+    stand = Stand(tmp_path, FakeProvider(), vectors=vectors)
+    await stand.asker.about("me").embed(["a"])
+    again = await stand.asker.about("me").embed(["a"])
+    assert len(vectors.asked) == 1
+    assert (again.cost_usd, again.cached) == (pytest.approx(0.1), False)
+
+
+async def test_no_vectors_beyond_the_budget(tmp_path: Path) -> None:
+    vectors = FakeVectors()
+    stand = Stand(tmp_path, FakeProvider(), vectors=vectors, grants=False)
+    with pytest.raises(JudgeError) as caught:
+        await stand.asker.about("me").embed(["a"])
+    assert caught.value.type == "budget"
+    assert not vectors.asked

@@ -1,0 +1,101 @@
+"""Mistakes about judges, as the user meets them: one line that names the setting."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.command import spanwise
+from tests.support.openai_server import OpenAiServer
+
+pytestmark = [pytest.mark.e2e]
+
+
+def settings(*given: str) -> list[str]:
+    return [part for each in given for part in ("--set", each)]
+
+
+def assert_one_line(given: list[str], *words: str) -> None:
+    ended = spanwise("validate", *given)
+    assert ended.code == 1, ended.err
+    assert len(ended.complaints) == 1, ended.err
+    assert "Traceback" not in ended.err
+    for word in words:
+        assert word in ended.err
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (
+            ["judge.model=local/nobody-knows", "judge.budget.usd_per_day=5"],
+            ["judge.model:", "price of `local/nobody-knows` is not known", "judge.price"],
+        ),
+        (
+            [
+                "embedder.kind=litellm",
+                "embedder.model=local/nobody-knows",
+                "judge.budget.usd_per_day=5",
+            ],
+            ["embedder.model:", "price of `local/nobody-knows` is not known"],
+        ),
+        (["evaluators.helpfulness.enabled=true"], ["evaluators.helpfulness:", "judge.model"]),
+        (["embedder.kind=litellm"], ["embedder.model: required"]),
+    ],
+)
+def test_settings_that_do_not_fit_are_named(given: list[str], words: list[str]) -> None:
+    assert_one_line(settings(*given), *words)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("- {match: {turn: 1}, outputs: x}", ["entry 1", "`outputs`"]),
+        ("- [", ["cannot be read"]),
+        ("match: {turn: 1}", ["expected a list of entries"]),
+    ],
+)
+def test_an_expectations_file_with_a_mistake_is_named_by_its_path(
+    tmp_path: Path, text: str, words: list[str]
+) -> None:
+    file = tmp_path / "expected.yaml"
+    file.write_text(text)
+    data = tmp_path / "data"
+    ended = spanwise(
+        "run",
+        *settings(
+            f"expectations={file}",
+            f"data_dir={data}",
+            "receiver.grpc.port=0",
+            "receiver.http.port=0",
+            "admin.port=0",
+        ),
+    )
+    assert ended.code == 1, ended.err
+    assert len(ended.complaints) == 1, ended.err
+    for word in (str(file), *words):
+        assert word in ended.err
+
+
+def test_connect_tries_the_models_and_says_one_line_for_each_that_fails() -> None:
+    with OpenAiServer() as server:
+        models = settings(
+            "judge.model=openai/test-judge",
+            f"judge.base_url={server.url}",
+            "judge.api_key=none",
+            "embedder.kind=litellm",
+            "embedder.model=openai/test-vectors",
+            f"embedder.base_url={server.url}",
+            "embedder.api_key=none",
+        )
+        good = spanwise("validate", "--connect", *models)
+        asked = len(server.requests)
+        server.mode = "500"
+        bad = spanwise("validate", "--connect", *models)
+    assert good.code == 0, good.err
+    assert asked == 1
+    assert bad.code == 1
+    (line,) = bad.complaints
+    assert line.startswith("judge.model: `openai/test-judge` at http://127.0.0.1")
+    assert "provider_error" in line

@@ -1,0 +1,82 @@
+"""The keeper of the judge process, over children that a test decides."""
+
+from __future__ import annotations
+
+import asyncio
+from types import TracebackType
+from typing import ClassVar, Self
+
+import msgspec
+import pytest
+
+from collector.config import Config
+from collector.judging import process
+from collector.judging.budget import Budget
+from collector.judging.errors import JudgeDiedError
+from collector.judging.frames import TraceJob, Want, encode
+from collector.judging.process import JudgeProcess
+from collector.telemetry import Telemetry
+
+
+class DyingChild:
+    """Wants a call for the job it is given, and dies of it."""
+
+    started: ClassVar[int] = 0
+
+    def __init__(self, *_: object) -> None:
+        self.pid = 1
+        self.gone = False
+        self._frames: asyncio.Queue[bytes | None] = asyncio.Queue()
+
+    async def __aenter__(self) -> Self:
+        type(self).started += 1
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
+        self.gone = True
+
+    def send(self, payload: bytes) -> None:
+        if b"trace" in payload:
+            self._frames.put_nowait(encode(Want(id=0, usd=0.25)))
+        else:
+            self._frames.put_nowait(None)  # it has leave now: the call is under way
+
+    async def receive(self) -> bytes:
+        frame = await self._frames.get()
+        if frame is None:
+            raise EOFError
+        return frame
+
+    def kill(self) -> None:
+        self.gone = True
+
+
+async def test_three_deaths_on_a_subject_end_it_and_its_calls_count_as_spent(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(process, "Child", DyingChild)
+    DyingChild.started = 0
+    budget = Budget(usd_per_day=1.0, calls_per_minute=60)
+
+    async def at_once(_: float) -> None:
+        await asyncio.sleep(0)
+
+    judges = JudgeProcess(
+        Config(), budget=budget, telemetry=Telemetry(), clock=lambda: 1e9, pause=at_once
+    )
+    running = asyncio.ensure_future(judges.run())
+    try:
+        async with asyncio.timeout(5):
+            with pytest.raises(JudgeDiedError, match="3 times"):
+                await judges.judge(
+                    lambda number: TraceJob(id=number, owner="o", trace=msgspec.Raw(b"\x80"))
+                )
+    finally:
+        running.cancel()
+    assert DyingChild.started == 3
+    assert budget.remaining(1e9) == pytest.approx(1.0 - 3 * 0.25)
