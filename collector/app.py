@@ -23,12 +23,12 @@ from collector.api.server import AdminServer
 from collector.clock import Clock, wall
 from collector.commands.evaluators import listed
 from collector.config import Config
-from collector.errors import ConfigError
 from collector.forward import Forwarder, forwarder
 from collector.health import Health
 from collector.jobs import Bench
 from collector.log import Log
 from collector.log.disk import DiskLog
+from collector.log.kafka import KafkaLog
 from collector.log.memory import MemoryLog
 from collector.pool import Workers
 from collector.pool_inline import InlineWorkers
@@ -157,6 +157,8 @@ class App:
         """From the beginning of the walk; a durable log keeps what is open, a memory log must hand it over."""
         log.info("stopping")
         self._health.stopping = True
+        if isinstance(trace_log, KafkaLog):
+            trace_log.hasten()
         drains = self._config.drain_on_stop or self._config.log.kind == "memory"
         if receiver is not None:
             await receiver.stop(RECEIVER_GRACE)
@@ -262,7 +264,7 @@ async def open_log(config: Config, clock: Clock, telemetry: Telemetry) -> Log:
     if config.log.kind == "memory":
         return MemoryLog(clock=clock, max_size=MEMORY_LOG, telemetry=telemetry, groups=groups)
     if config.log.kind == "kafka":
-        raise ConfigError("log.kind: kafka is not available in this version; use disk")
+        return await KafkaLog.open(config.log.kafka, clock=clock, telemetry=telemetry)
     return await DiskLog.open(
         config.data_dir / "log",
         max_size=config.log.disk.max_size,

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from importlib import import_module
-from typing import Any
+from collections.abc import Mapping
 
-from collector.config import Config, KafkaSecurity
+from aiokafka.admin import AIOKafkaAdminClient
+from aiokafka.errors import KafkaError
+
+from collector.config import Config
 from collector.errors import ConfigError
+from collector.kafka_client import ClientSettings, client_settings
 from collector.log import TOPICS
+from collector.log.kafka_connect import REFUSED, greet, refusal
+from collector.log.kafka_link import LARGEST
+from collector.log.kafka_topics import topic_settings
+from collector.log.port import WINDOWS
 
 PATIENCE = 10.0
 """Seconds for the whole of Kafka."""
-LARGEST = 20 << 20
-"""Bytes that a topic must take in one message."""
+Settings = Mapping[str, Mapping[str, str]]
 
 
 def connect(config: Config) -> None:
@@ -31,14 +37,27 @@ def connect(config: Config) -> None:
 async def _kafka(config: Config) -> list[str]:
     # The client's own complaints would stand beside our one line.
     logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
+    kafka = config.log.kafka
+    client = client_settings(kafka.bootstrap_servers or "", kafka.security, section="log.kafka")
     try:
         async with asyncio.timeout(PATIENCE):
-            topics, limits = await _asked(config)
-    except (TimeoutError, OSError, _kafka_error()) as error:
+            await greet(client)
+            partitions, settings = await _asked(client, kafka.topic_prefix)
+    except REFUSED as error:
+        await asyncio.sleep(
+            0.01
+        )  # a connection that failed in its handshake closes in the loop's next turns
+        return [refusal(kafka.bootstrap_servers, error)]
+    except (TimeoutError, OSError, KafkaError) as error:
         why = str(error) or "no answer in time"
-        servers = f"log.kafka.bootstrap_servers: {config.log.kafka.bootstrap_servers}"
+        servers = f"log.kafka.bootstrap_servers: {kafka.bootstrap_servers}"
         return [f"{servers} does not answer ({why}); check the address and log.kafka.security"]
-    return [*partitions_differ(topics), *too_small(limits)]
+    windows = f"{kafka.topic_prefix}{WINDOWS}"
+    keyed = {name: count for name, count in partitions.items() if name != windows}
+    wrong = [*partitions_differ(keyed), *too_small(_limits(settings)), *senders_times(settings)]
+    if partitions.get(windows, 1) != 1:
+        wrong.append(f"log.kafka.topic_prefix: topic {windows} must have one partition")
+    return wrong
 
 
 def partitions_differ(partitions: dict[str, int]) -> list[str]:
@@ -59,54 +78,29 @@ def too_small(limits: dict[str, int]) -> list[str]:
     ]
 
 
-async def _asked(config: Config) -> tuple[dict[str, int], dict[str, int]]:
-    """Partition counts and message limits of our topics that exist already."""
-    admin_module: Any = import_module("aiokafka.admin")
-    kafka = config.log.kafka
-    admin = admin_module.AIOKafkaAdminClient(
-        bootstrap_servers=kafka.bootstrap_servers, **_secured(kafka.security)
-    )
-    await admin.start()
+def senders_times(settings: Settings) -> list[str]:
+    """Topics whose records bear their senders' clocks: a trace would close by a clock that is wrong."""
+    return [
+        f"log.kafka.topic_prefix: topic {topic} keeps its senders' times; "
+        "set its message.timestamp.type to LogAppendTime"
+        for topic, chosen in sorted(settings.items())
+        if chosen.get("message.timestamp.type", "LogAppendTime") != "LogAppendTime"
+    ]
+
+
+def _limits(settings: Settings) -> dict[str, int]:
+    key = "max.message.bytes"
+    return {topic: int(chosen[key]) for topic, chosen in settings.items() if key in chosen}
+
+
+async def _asked(client: ClientSettings, prefix: str) -> tuple[dict[str, int], Settings]:
+    """Partition counts and settings of our topics that exist already."""
+    admin = AIOKafkaAdminClient(**client)
     try:
-        ours = {f"{kafka.topic_prefix}{topic}" for topic in TOPICS}
-        names = sorted(ours & set(await admin.list_topics()))
-        described: list[Any] = await admin.describe_topics(names) if names else []
-        resource = admin_module.config_resource
-        asked = [resource.ConfigResource(resource.ConfigResourceType.TOPIC, name) for name in names]
-        answers: list[Any] = await admin.describe_configs(asked) if asked else []
+        await admin.start()
+        names = sorted({f"{prefix}{topic}" for topic in TOPICS} & set(await admin.list_topics()))
+        described = await admin.describe_topics(names) if names else []
+        partitions = {str(each["topic"]): len(each["partitions"]) for each in described}
+        return partitions, await topic_settings(admin, names)
     finally:
         await admin.close()
-    partitions = {str(each["topic"]): len(each["partitions"]) for each in described}
-    return partitions, _limits(answers)
-
-
-def _limits(answers: list[Any]) -> dict[str, int]:
-    limits: dict[str, int] = {}
-    for answer in answers:
-        for resource in answer.resources:
-            name, entries = str(resource[3]), resource[4]
-            for entry in entries:
-                if entry[0] == "max.message.bytes":
-                    limits[name] = int(entry[1])
-    return limits
-
-
-def _secured(security: KafkaSecurity) -> dict[str, Any]:
-    secured: dict[str, Any] = {"security_protocol": security.protocol}
-    if security.protocol.endswith("SSL"):
-        helpers: Any = import_module("aiokafka.helpers")
-        secured["ssl_context"] = helpers.create_ssl_context(
-            cafile=security.ca_file, certfile=security.cert_file, keyfile=security.key_file
-        )
-    if security.protocol.startswith("SASL") and security.password is not None:
-        secured |= {
-            "sasl_mechanism": security.sasl_mechanism,
-            "sasl_plain_username": security.username,
-            "sasl_plain_password": security.password.get_secret_value(),
-        }
-    return secured
-
-
-def _kafka_error() -> type[Exception]:
-    errors: Any = import_module("aiokafka.errors")
-    return errors.KafkaError

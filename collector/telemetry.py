@@ -115,6 +115,12 @@ class Telemetry:
         self.log_gap_records = self._counter(
             "log_gap_records", "Records that expired before a group had read them.", "topic"
         )
+        self.log_lag_records = self._gauge(
+            "log_lag_records",
+            "Kafka: records above the group's commit, in the partitions that this process owns.",
+            "group",
+            "topic",
+        )
         self.signals = self._counter(
             "signals", "Signals handed to a sink, by what became of them.", "sink", "result"
         )

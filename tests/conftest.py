@@ -33,6 +33,12 @@ def kafka_node() -> Iterator[KafkaNode]:
         yield node
 
 
+@pytest.fixture(scope="session")
+def kafka_libs() -> Path:
+    """For a broker with settings of the test's own."""
+    return _libs()
+
+
 def _libs() -> Path:
     """The folder of the broker's jars (SPANWISE_KAFKA_LIBS, else .cache/kafka), fetched by Maven if need be."""
     libs = Path(os.environ.get("SPANWISE_KAFKA_LIBS") or _LIBS)

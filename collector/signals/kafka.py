@@ -8,12 +8,13 @@ from collections.abc import Sequence
 
 from aiokafka import AIOKafkaProducer
 from aiokafka.errors import KafkaError, MessageSizeTooLargeError, RecordListTooLargeError
+from aiokafka.structs import RecordMetadata
 
 from collector import config
 from collector.errors import Retryable
+from collector.kafka_chatter import limit_aiokafka_log
+from collector.kafka_client import abandon, client_settings, stop_within
 from collector.log.port import Position, Record
-from collector.signals.kafka_log import limit_aiokafka_log
-from collector.signals.kafka_producer import abandon, client_settings, stop_within
 from collector.signals.sink import INTERNAL, Refused
 
 logger = logging.getLogger(__name__)
@@ -46,7 +47,7 @@ class KafkaSink:
         self._starting: asyncio.Task[None] | None = None
         self._topic_seen = False
         self._progress = 0.0
-        self._in_flight: dict[Position, asyncio.Future[object]] = {}
+        self._in_flight: dict[Position, asyncio.Future[RecordMetadata]] = {}
         self._acked: set[Position] = set()
         self._suspects: set[Position] = set()
         """Of a batch that was too large: tried one by one."""

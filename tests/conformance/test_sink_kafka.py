@@ -13,9 +13,9 @@ from aiokafka.structs import ConsumerRecord
 
 from collector import config
 from collector.errors import Retryable
+from collector.kafka_chatter import RateLimited, limit_aiokafka_log
 from collector.signal import Signal
 from collector.signals.kafka import KafkaSink
-from collector.signals.kafka_log import RateLimited, limit_aiokafka_log
 from collector.signals.sink import FIRST, Refused
 from tests.support.eventually import eventually
 from tests.support.kafka.kafka_node import KafkaNode

@@ -80,6 +80,11 @@ class Service:
         raise AssertionError(f"not ready: {self.output.read_text(errors='replace')[-4000:]}")
 
     @property
+    def is_running(self) -> bool:
+        """Started and not ended."""
+        return self._process is not None and self._process.poll() is None
+
+    @property
     def pid(self) -> int:
         """The main process."""
         assert self._process is not None
@@ -90,6 +95,14 @@ class Service:
         assert self._process is not None
         os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait(10)
+
+    def pause(self) -> None:
+        """SIGSTOP, workers included: the machine hangs, or a virtual one is moved."""
+        os.killpg(self.pid, signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """SIGCONT."""
+        os.killpg(self.pid, signal.SIGCONT)
 
     def wait(self, timeout: float) -> int:
         """Until it has ended by itself; the exit code."""

@@ -2,8 +2,14 @@ import asyncio
 import ssl
 from collections.abc import Mapping, Sequence
 
+from aiokafka.abc import ConsumerRebalanceListener
 from aiokafka.client import AIOKafkaClient
-from aiokafka.structs import ConsumerRecord, TopicPartition
+from aiokafka.structs import (
+    ConsumerRecord,
+    OffsetAndMetadata,
+    RecordMetadata,
+    TopicPartition,
+)
 
 class _Accumulator:
     def fail_all(self, exception: Exception) -> None: ...
@@ -43,19 +49,48 @@ class AIOKafkaProducer:
         partition: int | None = ...,
         timestamp_ms: int | None = ...,
         headers: Sequence[tuple[str, bytes]] | None = ...,
-    ) -> asyncio.Future[object]: ...
+    ) -> asyncio.Future[RecordMetadata]: ...
+
+class _Coordinator:
+    async def fetch_committed_offsets(
+        self, partitions: Sequence[TopicPartition]
+    ) -> Mapping[TopicPartition, OffsetAndMetadata]: ...
 
 class AIOKafkaConsumer:
+    _client: AIOKafkaClient
+    _coordinator: _Coordinator
     def __init__(
         self,
         *topics: str,
         bootstrap_servers: str = ...,
+        security_protocol: str = ...,
+        ssl_context: ssl.SSLContext | None = ...,
+        sasl_mechanism: str = ...,
+        sasl_plain_username: str | None = ...,
+        sasl_plain_password: str | None = ...,
         group_id: str | None = ...,
+        group_instance_id: str | None = ...,
         auto_offset_reset: str = ...,
         enable_auto_commit: bool = ...,
+        partition_assignment_strategy: Sequence[type] = ...,
+        session_timeout_ms: int = ...,
+        heartbeat_interval_ms: int = ...,
+        rebalance_timeout_ms: int = ...,
     ) -> None: ...
     async def start(self) -> None: ...
     async def stop(self) -> None: ...
+    def subscribe(
+        self, topics: Sequence[str], *, listener: ConsumerRebalanceListener | None = ...
+    ) -> None: ...
+    def assign(self, partitions: Sequence[TopicPartition]) -> None: ...
+    def seek(self, partition: TopicPartition, offset: int) -> None: ...
+    async def commit(self, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None: ...
+    async def beginning_offsets(
+        self, partitions: Sequence[TopicPartition]
+    ) -> Mapping[TopicPartition, int]: ...
+    async def end_offsets(
+        self, partitions: Sequence[TopicPartition]
+    ) -> Mapping[TopicPartition, int]: ...
     async def getmany(
         self, *partitions: TopicPartition, timeout_ms: int = ..., max_records: int | None = ...
     ) -> Mapping[TopicPartition, Sequence[ConsumerRecord]]: ...

@@ -4,6 +4,15 @@ class TopicPartition(NamedTuple):
     topic: str
     partition: int
 
+class OffsetAndMetadata(NamedTuple):
+    offset: int
+    metadata: str
+
+class RecordMetadata(NamedTuple):
+    topic: str
+    partition: int
+    offset: int
+
 class ConsumerRecord:
     topic: str
     partition: int

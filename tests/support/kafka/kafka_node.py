@@ -77,19 +77,37 @@ def fetch(libs: Path) -> None:
 class KafkaNode:
     """A broker over a data folder of its own. Port and data survive `kill` and `start`."""
 
-    def __init__(self, libs: Path, data: Path | None = None, *, jvm: tuple[str, ...] = ()) -> None:
-        """Run the jars in `libs`; without `data` the folder is a temporary one."""
+    def __init__(
+        self,
+        libs: Path,
+        data: Path | None = None,
+        *,
+        jvm: tuple[str, ...] = (),
+        users: Mapping[str, str] | None = None,
+        keystore: Path | None = None,
+    ) -> None:
+        """Run the jars in `libs`; without `data` the folder is a temporary one.
+
+        With `users` (name: password) and `keystore` (PEM: key, then certificate) it listens with SASL over TLS, too.
+        """
         self._libs = libs.resolve()
         self._is_temporary = data is None
         self._data = data or Path(tempfile.mkdtemp(prefix="spanwise-kafka-"))
         self._jvm = jvm
         self._process: subprocess.Popen[bytes] | None = None
-        self._port, self._controller = _free_ports(2)
+        self._port, self._controller, self._secure_port = _free_ports(3)
+        self._users = users
+        self._keystore = keystore
 
     @property
     def bootstrap(self) -> str:
         """What clients connect to."""
         return f"127.0.0.1:{self._port}"
+
+    @property
+    def secure(self) -> str:
+        """Where SASL over TLS is spoken."""
+        return f"127.0.0.1:{self._secure_port}"
 
     def __enter__(self) -> KafkaNode:
         try:
@@ -148,6 +166,21 @@ class KafkaNode:
         """SIGCONT."""
         self._signal(signal.SIGCONT)
 
+    def _secured(self, users: Mapping[str, str], broker: str) -> dict[str, str]:
+        known = " ".join(f'user_{name}="{password}"' for name, password in users.items())
+        module = "org.apache.kafka.common.security.plain.PlainLoginModule"
+        return {
+            "listeners": f"{broker},SASL_SSL://{self.secure},CONTROLLER://127.0.0.1:{self._controller}",
+            "advertised.listeners": f"{broker},SASL_SSL://{self.secure}",
+            "listener.security.protocol.map": (
+                "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SASL_SSL:SASL_SSL"
+            ),
+            "sasl.enabled.mechanisms": "PLAIN",
+            "listener.name.sasl_ssl.plain.sasl.jaas.config": f"{module} required {known};",
+            "ssl.keystore.type": "PEM",
+            "ssl.keystore.location": str(self._keystore),
+        }
+
     def _is_running(self) -> bool:
         return self._process is not None and self._process.poll() is None
 
@@ -182,6 +215,8 @@ class KafkaNode:
             "advertised.listeners": broker,
             "controller.quorum.voters": f"1@127.0.0.1:{self._controller}",
         }
+        if self._users is not None:
+            settings |= self._secured(self._users, broker)
         properties.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
         cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
         # With `=`: an id may begin with `-` and would be read as an option, once in 64 times.

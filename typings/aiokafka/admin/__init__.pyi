@@ -1,6 +1,11 @@
+import ssl
 from collections.abc import Mapping, Sequence
+from typing import Any
+
+from aiokafka.admin.config_resource import ConfigResource
 
 class NewTopic:
+    name: str
     def __init__(
         self,
         name: str,
@@ -12,8 +17,27 @@ class NewTopic:
 class CreateTopicsResponse:
     topic_errors: Sequence[tuple[str, int, str | None]]
 
+class DescribeConfigsResponse:
+    resources: Sequence[tuple[int, str, int, str, Sequence[tuple[str, str | None]]]]
+
 class AIOKafkaAdminClient:
-    def __init__(self, *, bootstrap_servers: str = ...) -> None: ...
+    def __init__(
+        self,
+        *,
+        bootstrap_servers: str = ...,
+        security_protocol: str = ...,
+        ssl_context: ssl.SSLContext | None = ...,
+        sasl_mechanism: str = ...,
+        sasl_plain_username: str | None = ...,
+        sasl_plain_password: str | None = ...,
+    ) -> None: ...
     async def start(self) -> None: ...
     async def close(self) -> None: ...
+    async def list_topics(self) -> list[str]: ...
+    async def describe_topics(self, topics: list[str]) -> list[dict[str, Any]]: ...
+    async def describe_configs(
+        self, config_resources: Sequence[ConfigResource]
+    ) -> list[DescribeConfigsResponse]: ...
     async def create_topics(self, new_topics: Sequence[NewTopic]) -> CreateTopicsResponse: ...
+    async def delete_topics(self, topics: Sequence[str]) -> object: ...
+    async def delete_records(self, records_to_delete: object) -> object: ...

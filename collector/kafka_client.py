@@ -1,16 +1,19 @@
-"""aiokafka's producer in bounded time: its settings, its stop, and how to give it up."""
+"""aiokafka in bounded time: a client's settings, how to stop one, and how to give it up."""
 
 from __future__ import annotations
 
 import asyncio
 import ssl
-from typing import TypedDict
+from collections.abc import Coroutine
+from typing import Any, TypedDict, TypeVar
 
 from aiokafka import AIOKafkaProducer
 from aiokafka.errors import ProducerClosed
 
 from collector.config import KafkaSecurity
 from collector.errors import ConfigError
+
+_T = TypeVar("_T")
 
 
 class ClientSettings(TypedDict):
@@ -24,8 +27,10 @@ class ClientSettings(TypedDict):
     sasl_plain_password: str | None
 
 
-def client_settings(bootstrap_servers: str, security: KafkaSecurity) -> ClientSettings:
-    """The settings of a client for these servers.
+def client_settings(
+    bootstrap_servers: str, security: KafkaSecurity, *, section: str = "sinks.kafka"
+) -> ClientSettings:
+    """The settings of a client for these servers; `section` is where the user wrote them.
 
     Raises:
         ConfigError: a server is not host:port, or a certificate cannot be read.
@@ -34,20 +39,20 @@ def client_settings(bootstrap_servers: str, security: KafkaSecurity) -> ClientSe
         host, _, port = server.strip().rpartition(":")
         if not host or not port.isdigit():
             raise ConfigError(
-                f'sinks.kafka.bootstrap_servers: expected "a:9092,b:9092", got "{bootstrap_servers}"'
+                f'{section}.bootstrap_servers: expected "a:9092,b:9092", got "{bootstrap_servers}"'
             )
     password = security.password
     return ClientSettings(
         bootstrap_servers=bootstrap_servers,
         security_protocol=security.protocol,
-        ssl_context=_ssl_context(security),
+        ssl_context=_ssl_context(security, section),
         sasl_mechanism=security.sasl_mechanism or "PLAIN",
         sasl_plain_username=security.username,
         sasl_plain_password=None if password is None else password.get_secret_value(),
     )
 
 
-def _ssl_context(security: KafkaSecurity) -> ssl.SSLContext | None:
+def _ssl_context(security: KafkaSecurity, section: str) -> ssl.SSLContext | None:
     if "SSL" not in security.protocol.split("_"):
         return None
     try:
@@ -55,14 +60,14 @@ def _ssl_context(security: KafkaSecurity) -> ssl.SSLContext | None:
         if security.cert_file is not None:
             context.load_cert_chain(security.cert_file, security.key_file)
     except OSError as error:
-        raise ConfigError(f"sinks.kafka.security: a certificate cannot be read: {error}") from error
+        raise ConfigError(f"{section}.security: a certificate cannot be read: {error}") from error
     return context
 
 
 async def stop_within(producer: AIOKafkaProducer, seconds: float) -> None:
     """Flush and stop; give the producer up when that takes longer."""
     stop = asyncio.create_task(producer.stop())
-    if not await _ended(stop, seconds / 2):
+    if not await ended(stop, seconds / 2):
         await _give_up(producer, stop, seconds / 2)
 
 
@@ -79,13 +84,32 @@ async def _give_up(producer: AIOKafkaProducer, stop: asyncio.Task[None], seconds
     if sender is not None:
         sender.cancel()
     # Requests in flight end when their connection does, and the stop with them.
-    await _ended(asyncio.create_task(producer.client.close()), seconds / 2)
-    if not await _ended(stop, seconds / 2):
+    await ended(asyncio.create_task(producer.client.close()), seconds / 2)
+    if not await ended(stop, seconds / 2):
         stop.cancel()
-        await _ended(stop, 1.0)
+        await ended(stop, 1.0)
 
 
-async def _ended(task: asyncio.Task[None], seconds: float) -> bool:
+async def within(seconds: float, work: Coroutine[Any, Any, _T]) -> _T:
+    """The result of something aiokafka does, in time. A cancellation alone would not do: it swallows some.
+
+    Raises:
+        TimeoutError: it was given up; it may still happen.
+    """
+    task = asyncio.create_task(work)
+    try:
+        await asyncio.wait([task], timeout=seconds)
+    finally:
+        if not task.done():
+            task.cancel()
+    if not task.done():
+        await asyncio.wait([task], timeout=1.0)
+    if not task.done() or task.cancelled():
+        raise TimeoutError
+    return task.result()
+
+
+async def ended(task: asyncio.Task[None], seconds: float) -> bool:
     """Whether the task ended in time.
 
     In a task of its own an aiokafka stop does no harm when it ends in a `CancelledError` that nobody asked for.

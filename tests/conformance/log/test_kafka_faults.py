@@ -1,0 +1,236 @@
+"""What only a log that several programs share meets: zombies, gaps, outages, and records that are not ours."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import uuid
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack
+
+import pytest
+from aiokafka import AIOKafkaProducer
+from aiokafka.admin import AIOKafkaAdminClient
+from aiokafka.admin.records_to_delete import RecordsToDelete
+from aiokafka.structs import TopicPartition
+
+from collector import config
+from collector.clock import wall
+from collector.errors import LogUnavailable, RecordTooLarge
+from collector.log.kafka import KafkaLog
+from collector.log.port import CLOSINGS, SESSIONS, SPANS, TRACES, Commit, New
+from collector.telemetry import Telemetry
+from tests.support.kafka.kafka_node import KafkaNode
+from tests.support.kafka.topics import create_topic
+from tests.support.log_contract import all_of, assigned, at_end, new, take, values
+
+pytestmark = pytest.mark.kafka
+
+Opening = Callable[..., Awaitable[KafkaLog]]
+
+
+@pytest.fixture
+async def opening() -> AsyncIterator[Opening]:
+    """Opens logs on one set of topics, each as a process of its own would."""
+    name = uuid.uuid4().hex[:8]
+    async with AsyncExitStack() as logs:
+
+        async def open_one(
+            bootstrap: str, *, deadline: float = 10.0, telemetry: Telemetry | None = None
+        ) -> KafkaLog:
+            settings = config.KafkaLog(
+                bootstrap_servers=bootstrap,
+                topic_prefix=f"{name}.",
+                group=name,
+                partitions=1,
+                session_timeout=6.0,
+            )
+            log = await KafkaLog.open(
+                settings, clock=wall, telemetry=telemetry or Telemetry(), deadline=deadline
+            )
+            logs.push_async_callback(log.close)
+            return log
+
+        yield open_one
+
+
+@pytest.mark.parametrize(
+    ("state", "group", "topic"),
+    [(SESSIONS, "scoring", TRACES), (CLOSINGS, "assembly", SPANS)],
+)
+async def test_state_that_a_former_owner_writes_late_does_not_count(
+    opening: Opening, kafka: str, state: str, group: str, topic: str
+) -> None:
+    zombie, owner = await opening(kafka), await opening(kafka)
+    former = zombie.read(group, topic)
+    await assigned(former)
+    await zombie.write([new(state, b"of the former owner, in time", b"a")])
+    await former.close()
+    await assigned(owner.read(group, topic))
+    await owner.write([new(state, b"the owner's", b"b")])
+
+    await zombie.write([new(state, b"too late", b"b")])
+
+    assert await all_of(owner, state) == [b"of the former owner, in time", b"the owner's"]
+
+
+async def test_a_commit_after_the_partition_has_gone_changes_nothing(
+    opening: Opening, kafka: str
+) -> None:
+    first, second = await opening(kafka), await opening(kafka)
+    positions = await first.write([new(SPANS, b"%d" % n) for n in range(3)])
+    reader = first.read("assembly", SPANS)
+    await assigned(reader)
+    member = reader._member
+    assert member is not None
+    member.tell()  # a rebalance took it
+
+    await first.write(
+        [], [Commit(group="assembly", topic=SPANS, partition=0, offset=positions[2].offset)]
+    )
+    await reader.close()
+
+    assert (await assigned(second.read("assembly", SPANS)))[0].offset is None
+
+
+async def test_an_end_is_as_old_as_the_question_about_it(opening: Opening, kafka: str) -> None:
+    """A process that was stopped must not take an answer from before its sleep for news."""
+    log = await opening(kafka)
+    reader = log.read("assembly", SPANS)
+    await assigned(reader)
+    await at_end(reader)
+    member = reader._member
+    assert member is not None
+
+    batch = await at_end(reader)
+    asked = member.seen[0][1]
+
+    assert batch.ends[0] <= asked - 2.0
+
+
+async def test_a_commit_below_the_oldest_record_counts_the_gap(
+    opening: Opening, kafka: str
+) -> None:
+    telemetry = Telemetry()
+    log = await opening(kafka, telemetry=telemetry)
+    positions = await log.write([new(SPANS, b"%d" % n) for n in range(6)])
+    await log.write(
+        [], [Commit(group="assembly", topic=SPANS, partition=0, offset=positions[1].offset)]
+    )
+    await delete_below(kafka, log._link.name(SPANS), positions[4].offset)
+
+    reader = log.read("assembly", SPANS)
+    async with asyncio.timeout(20):
+        while not (batch := await reader.poll(timeout=0.2)).assigned:
+            pass
+
+    assert batch.lost == {0: 3}
+    assert values(await take(reader, 2)) == [b"4", b"5"]
+    assert (
+        telemetry.registry.get_sample_value("spanwise_log_gap_records_total", {"topic": SPANS}) == 3
+    )
+
+
+async def test_records_of_other_programs_are_read(opening: Opening, kafka: str) -> None:
+    log = await opening(kafka)
+    producer = AIOKafkaProducer(bootstrap_servers=kafka, compression_type="gzip")
+    await producer.start()
+    await (await producer.send(log._link.name(SPANS), value=b"no key", key=None, partition=0))
+    await producer.stop()
+    reader = log.read("assembly", SPANS)
+    await assigned(reader)
+
+    (record,) = await take(reader, 1)
+
+    assert (record.key, record.value, record.headers) == (b"", b"no key", ())
+    assert abs(record.time - wall()) < 60
+
+
+async def test_twenty_mebibytes_that_do_not_compress_come_back(
+    opening: Opening, kafka: str
+) -> None:
+    log = await opening(kafka, deadline=30.0)
+    value = random.Random(1).randbytes((20 << 20) - 1024)
+
+    (position,) = await log.write([new(TRACES, value)])
+
+    got = await log.get(position)
+    assert got is not None
+    assert got.value == value
+    reader = log.read("scoring", TRACES)
+    await assigned(reader)
+    assert values(await take(reader, 1)) == [value]
+
+
+async def test_a_topic_of_smaller_messages_bounds_the_record(opening: Opening, kafka: str) -> None:
+    name = uuid.uuid4().hex[:8]
+    await create_topic(kafka, f"{name}.traces", max_message_bytes="10000")
+    settings = config.KafkaLog(bootstrap_servers=kafka, topic_prefix=f"{name}.", partitions=1)
+    log = await KafkaLog.open(settings, clock=wall, telemetry=Telemetry())
+
+    with pytest.raises(RecordTooLarge):
+        await log.write([new(TRACES, b"x" * 10_000)])
+
+    await log.write([new(TRACES, b"x" * 9_000)])
+    await log.close()
+
+
+async def test_the_log_waits_for_a_broker_that_is_away(
+    opening: Opening, kafka_node: KafkaNode
+) -> None:
+    kafka_node.kill()
+    log = await opening(kafka_node.bootstrap)
+    reader = log.read("assembly", SPANS)
+    with pytest.raises(LogUnavailable):
+        await log.write([new(SPANS, b"early")])
+    with pytest.raises(LogUnavailable):
+        await reader.poll()
+
+    await asyncio.to_thread(kafka_node.start)
+    await eventually_writes(log, new(SPANS, b"there"))
+
+    await assigned(reader)
+    assert values(await take(reader, 1)) == [b"there"]
+
+
+async def test_a_paused_broker_gets_each_record_once(
+    opening: Opening, kafka_node: KafkaNode
+) -> None:
+    """The same call again waits on for what is on its way; others are refused at once meanwhile."""
+    log = await opening(kafka_node.bootstrap, deadline=1.0)
+    await eventually_writes(log, new(TRACES, b"first"))
+    kafka_node.pause()
+    record = new(TRACES, b"once")
+    with pytest.raises(LogUnavailable):
+        await log.write([record])
+
+    began = asyncio.get_running_loop().time()
+    with pytest.raises(LogUnavailable):
+        await log.write([new(TRACES, b"another's")])
+    assert asyncio.get_running_loop().time() - began < 0.5
+    with pytest.raises(LogUnavailable):
+        await log.write([record])
+    kafka_node.resume()
+    await eventually_writes(log, record)
+
+    assert await all_of(log, TRACES) == [b"first", b"once"]
+
+
+async def eventually_writes(log: KafkaLog, record: New) -> None:
+    """Write it again and again until it works, as a room does."""
+    async with asyncio.timeout(30):
+        while True:
+            try:
+                await log.write([record])
+            except LogUnavailable:
+                await asyncio.sleep(0.2)
+            else:
+                return
+
+
+async def delete_below(bootstrap: str, topic: str, offset: int) -> None:
+    """As retention does it."""
+    admin = AIOKafkaAdminClient(bootstrap_servers=bootstrap)
+    await admin.start()
+    await admin.delete_records({TopicPartition(topic, 0): RecordsToDelete(before_offset=offset)})
+    await admin.close()

@@ -1,0 +1,51 @@
+"""The Kafka log keeps the contract, against a real broker."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack
+
+import pytest
+
+from collector import config
+from collector.clock import wall
+from collector.log.kafka import KafkaLog
+from collector.log.port import Log
+from collector.telemetry import Telemetry
+from tests.support.log_contract import PARTITIONS
+from tests.support.shared_log_contract import SharedLogContract
+
+pytestmark = pytest.mark.kafka
+
+Opening = Callable[[], Awaitable[KafkaLog]]
+
+
+@pytest.fixture
+async def opening(kafka: str) -> AsyncIterator[Opening]:
+    """Opens logs on the same topics, each as a process of its own would."""
+    settings = config.KafkaLog(
+        bootstrap_servers=kafka,
+        topic_prefix=f"t{uuid.uuid4().hex[:8]}.",
+        group=f"g{uuid.uuid4().hex[:8]}",
+        partitions=PARTITIONS,
+        session_timeout=6.0,
+    )
+    async with AsyncExitStack() as logs:
+
+        async def open_one() -> KafkaLog:
+            log = await KafkaLog.open(settings, clock=wall, telemetry=Telemetry())
+            logs.push_async_callback(log.close)
+            return log
+
+        yield open_one
+
+
+class TestKafkaLog(SharedLogContract):
+    @pytest.fixture
+    async def log(self, opening: Opening) -> Log:
+        return await opening()
+
+    @pytest.fixture
+    async def other(self, opening: Opening) -> Log:
+        return await opening()

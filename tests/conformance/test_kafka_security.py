@@ -1,0 +1,162 @@
+"""SASL over TLS to the log's Kafka, and one clear line when it refuses us."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from collector import config
+from collector.clock import wall
+from collector.config import Config
+from collector.connect import connect
+from collector.errors import ConfigError
+from collector.log.kafka import KafkaLog
+from collector.log.port import TRACES
+from collector.telemetry import Telemetry
+from tests.support import certificates
+from tests.support.kafka.kafka_node import KafkaNode
+from tests.support.kafka.topics import create_topic
+from tests.support.log_contract import all_of, new
+from tests.support.service import ROOT
+
+pytestmark = pytest.mark.kafka
+
+PASSWORD = "correct-horse"
+
+
+@pytest.fixture(scope="module")
+def secured(
+    tmp_path_factory: pytest.TempPathFactory, kafka_libs: Path
+) -> Iterator[tuple[KafkaNode, Path]]:
+    folder = tmp_path_factory.mktemp("tls")
+    made = certificates.make(folder)
+    key = folder / "server.pkcs8"
+    subprocess.run(
+        ["openssl", "pkcs8", "-topk8", "-nocrypt", "-in", made.server.key, "-out", key],
+        check=True,
+        capture_output=True,
+    )
+    keystore = folder / "keystore.pem"
+    keystore.write_text(key.read_text() + made.server.cert.read_text())
+    with KafkaNode(kafka_libs, users={"spanwise": PASSWORD}, keystore=keystore) as node:
+        yield node, made.ca.cert
+
+
+def settings(secured: tuple[KafkaNode, Path], password: str, **changed: object) -> config.KafkaLog:
+    node, authority = secured
+    values = {
+        "bootstrap_servers": node.secure,
+        "partitions": 1,
+        "security": {
+            "protocol": "SASL_SSL",
+            "sasl_mechanism": "PLAIN",
+            "username": "spanwise",
+            "password": password,
+            "ca_file": str(authority),
+        },
+        **changed,
+    }
+    return config.KafkaLog.model_validate(values)
+
+
+def whole(kafka: config.KafkaLog) -> Config:
+    return Config(log=config.LogConfig(kind="kafka", kafka=kafka))
+
+
+async def test_records_go_and_come_over_sasl_and_tls(secured: tuple[KafkaNode, Path]) -> None:
+    log = await KafkaLog.open(settings(secured, PASSWORD), clock=wall, telemetry=Telemetry())
+
+    await log.write([new(TRACES, b"secret")])
+
+    assert await all_of(log, TRACES) == [b"secret"]
+    await log.close()
+
+
+def test_validate_finds_the_secured_cluster_fit(secured: tuple[KafkaNode, Path]) -> None:
+    connect(whole(settings(secured, PASSWORD)))
+
+
+async def test_a_wrong_password_is_a_configuration_error(secured: tuple[KafkaNode, Path]) -> None:
+    with pytest.raises(ConfigError, match="refuses us") as refused:
+        await KafkaLog.open(settings(secured, "wrong-horse"), clock=wall, telemetry=Telemetry())
+
+    assert "log.kafka.security" in str(refused.value)
+    assert "wrong-horse" not in str(refused.value)
+
+
+def test_validate_says_that_we_are_refused(secured: tuple[KafkaNode, Path]) -> None:
+    with pytest.raises(ConfigError, match="refuses us"):
+        connect(whole(settings(secured, "wrong-horse")))
+
+
+def test_a_certificate_of_a_stranger_is_refused(
+    secured: tuple[KafkaNode, Path], tmp_path: Path
+) -> None:
+    stranger = certificates.make(tmp_path).ca.cert
+
+    with pytest.raises(ConfigError, match="refuses us"):
+        connect(whole(settings((secured[0], stranger), PASSWORD)))
+
+
+def test_a_process_that_is_refused_ends_with_one_line(
+    secured: tuple[KafkaNode, Path], tmp_path: Path
+) -> None:
+    node, authority = secured
+    chosen = {
+        "data_dir": tmp_path,
+        "log.kind": "kafka",
+        "log.kafka.bootstrap_servers": node.secure,
+        "log.kafka.security.protocol": "SASL_SSL",
+        "log.kafka.security.sasl_mechanism": "PLAIN",
+        "log.kafka.security.username": "spanwise",
+        "log.kafka.security.password": "wrong-horse",
+        "log.kafka.security.ca_file": authority,
+        "receiver.grpc.port": 0,
+        "receiver.http.port": 0,
+        "admin.port": 0,
+        "workers": 0,
+    }
+    command = [sys.executable, "-m", "collector.cli", "run"]
+    for key, value in chosen.items():
+        command += ["--set", f"{key}={value}"]
+
+    done = subprocess.run(
+        command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
+    )
+
+    assert done.returncode != 0
+    assert len([line for line in done.stderr.splitlines() if "refuses us" in line]) == 1
+    assert len(done.stderr.splitlines()) <= 2, done.stderr
+    assert "wrong-horse" not in done.stderr + done.stdout
+
+
+@pytest.mark.parametrize(
+    ("topic", "shape", "complaint"),
+    [
+        ("spans", {"max_message_bytes": "1000"}, "takes 1000 bytes"),
+        ("spans", {"message_timestamp_type": "CreateTime"}, "senders' times"),
+    ],
+)
+async def test_validate_names_what_does_not_fit(
+    kafka: str, topic: str, shape: dict[str, str], complaint: str
+) -> None:
+    fit = {"max_message_bytes": str(20 << 20), "message_timestamp_type": "LogAppendTime"}
+    prefix = f"{abs(hash((topic, complaint)))}."
+    await create_topic(kafka, f"{prefix}{topic}", partitions=2, **(fit | shape))
+    kafka_settings = config.KafkaLog(bootstrap_servers=kafka, topic_prefix=prefix)
+
+    with pytest.raises(ConfigError, match=complaint):
+        await asyncio.to_thread(connect, whole(kafka_settings))
+
+
+async def test_unequal_partition_counts_are_a_configuration_error(kafka: str) -> None:
+    await create_topic(kafka, "uneven.spans", partitions=5)
+    uneven = config.KafkaLog(bootstrap_servers=kafka, topic_prefix="uneven.", partitions=2)
+
+    with pytest.raises(ConfigError, match=r"uneven\.spans has 5"):
+        await KafkaLog.open(uneven, clock=wall, telemetry=Telemetry())
