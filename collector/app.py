@@ -142,6 +142,7 @@ class App:
             telemetry=self._telemetry,
             windows=config.windows.agent,
             objectives=self._objective,
+            task_window=config.tasks.window,
             clock=self._clock,
         )
         stages.start("publish", prometheus.run)

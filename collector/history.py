@@ -24,7 +24,6 @@ from collector.pool.inline import InlineWorkers
 from collector.pool.jobs import Bench
 from collector.pool.port import ReadJob
 from collector.records import (
-    SessionRecord,
     TraceRecord,
     VerdictRecord,
     decode_traces,
@@ -117,7 +116,7 @@ async def _settled(log: Log, trace_log: MemoryLog, found: _Found) -> Offline:
         if isinstance(decoded, VerdictRecord):
             calls += decoded.calls
             cost += decoded.cost_usd
-        elif not isinstance(decoded, SessionRecord):
+        elif isinstance(decoded, TraceRecord):
             scored.traces.append(decoded.trace)
     scored.signals = [record.value async for record in trace_log.replay(SIGNALS, 0)]
     if calls:

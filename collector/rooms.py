@@ -36,7 +36,11 @@ def scorer(config: Config, plan: Plan, log: Log, workers: Workers, telemetry: Te
         log=log,
         workers=workers,
         rules=Rules.of(
-            plan, lambda: SessionScorer(plan), needs_history(plan), judged_rules(config, plan)
+            plan,
+            lambda: SessionScorer(plan),
+            needs_history(plan),
+            judged_rules(config, plan),
+            task_evaluator=config.tasks.evaluator,
         ),
         windows=config.windows,
         telemetry=telemetry,
