@@ -166,7 +166,7 @@ class JudgingRoom:
         elif isinstance(found, SessionRecord):
             if is_done:
                 self._turns.closed(record.key, found.traces)
-        elif is_done and self._judged["trace"]:
+        elif isinstance(found, RawTrace) and is_done and self._judged["trace"]:
             head = decode_head(found.trace)
             if head.is_judged:
                 self._turns.place(record.key, _turn(record, head))
@@ -183,7 +183,7 @@ class JudgingRoom:
             elif isinstance(found, SessionRecord):
                 self._turns.closed(record.key, found.traces)
                 await self._take_session(record, found, progress, subjects)
-            else:
+            elif isinstance(found, VerdictRecord):
                 progress.judged(found.subject, found.digest)
         except Undecodable as error:
             self._telemetry.poison_records.labels(TRACES).inc()
@@ -379,11 +379,7 @@ class _StopError(Exception):
 
 
 async def _stop_after(stopping: asyncio.Event) -> None:
-    """End the group that this runs in, once told.
-
-    Raises:
-        _StopError: always.
-    """
+    """End the group that this runs in, once told: raises _StopError."""
     await stopping.wait()
     raise _StopError
 

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from collector.errors import Undecodable
-from collector.records import SessionRecord, VerdictRecord
+from collector.records import RunRecord, SessionRecord, VerdictRecord
 
 
 class RawTrace(msgspec.Struct, frozen=True, kw_only=True, tag="trace"):
@@ -38,7 +38,7 @@ class _Output(msgspec.Struct, frozen=True, kw_only=True):
     output: str | None = None
 
 
-Subject = RawTrace | VerdictRecord | SessionRecord
+Subject = RawTrace | VerdictRecord | SessionRecord | RunRecord
 
 _subject = msgspec.msgpack.Decoder(Subject)
 _head = msgspec.msgpack.Decoder(TraceHead)

@@ -61,21 +61,7 @@ def test_an_expectations_file_with_a_mistake_is_named_by_its_path(
 ) -> None:
     file = tmp_path / "expected.yaml"
     file.write_text(text)
-    data = tmp_path / "data"
-    ended = spanwise(
-        "run",
-        *settings(
-            f"expectations={file}",
-            f"data_dir={data}",
-            "receiver.grpc.port=0",
-            "receiver.http.port=0",
-            "admin.port=0",
-        ),
-    )
-    assert ended.code == 1, ended.err
-    assert len(ended.complaints) == 1, ended.err
-    for word in (str(file), *words):
-        assert word in ended.err
+    assert_one_line(settings(f"expectations={file}"), str(file), *words)
 
 
 def test_connect_tries_the_models_and_says_one_line_for_each_that_fails() -> None:
