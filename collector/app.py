@@ -25,14 +25,14 @@ from collector.commands.evaluators import listed
 from collector.config import Config
 from collector.forward import Forwarder, forwarder
 from collector.health import Health
-from collector.jobs import Bench
 from collector.log import Log
 from collector.log.disk import DiskLog
 from collector.log.kafka import KafkaLog
 from collector.log.memory import MemoryLog
-from collector.pool import Workers
-from collector.pool_inline import InlineWorkers
-from collector.pool_processes import ProcessWorkers
+from collector.pool.inline import InlineWorkers
+from collector.pool.jobs import Bench
+from collector.pool.port import Workers
+from collector.pool.processes import ProcessWorkers
 from collector.receiver.room import Receiver
 from collector.rooms import assembler, judge_room, scorer
 from collector.signals.delivery import Delivery
@@ -263,7 +263,13 @@ async def open_log(config: Config, clock: Clock, telemetry: Telemetry) -> Log:
     """
     groups = roles.groups(config)
     if config.log.kind == "memory":
-        return MemoryLog(clock=clock, max_size=MEMORY_LOG, telemetry=telemetry, groups=groups)
+        return MemoryLog(
+            clock=clock,
+            max_size=MEMORY_LOG,
+            telemetry=telemetry,
+            groups=groups,
+            waits_for=roles.WAITS_FOR,
+        )
     if config.log.kind == "kafka":
         return await KafkaLog.open(config.log.kafka, clock=clock, telemetry=telemetry)
     return await DiskLog.open(
@@ -272,4 +278,5 @@ async def open_log(config: Config, clock: Clock, telemetry: Telemetry) -> Log:
         clock=clock,
         telemetry=telemetry,
         groups=groups,
+        waits_for=roles.WAITS_FOR,
     )

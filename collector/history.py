@@ -15,14 +15,14 @@ import msgspec
 from collector import roles
 from collector.clock import wall
 from collector.config import Config
-from collector.jobs import Bench
 from collector.judging.budget import DAY
 from collector.log import SIGNALS, TRACES, Log, New
 from collector.log.disk import DiskLog
 from collector.log.memory import MemoryLog
 from collector.offline import UNLIMITED, Offline, score
-from collector.pool import ReadJob
-from collector.pool_inline import InlineWorkers
+from collector.pool.inline import InlineWorkers
+from collector.pool.jobs import Bench
+from collector.pool.port import ReadJob
 from collector.records import (
     TraceRecord,
     VerdictRecord,

@@ -14,12 +14,12 @@ from pathlib import Path
 from collector import recordings
 from collector.clock import wall
 from collector.config import Config
-from collector.jobs import Bench
 from collector.log import SIGNALS, SPANS, TRACES, Log, New
 from collector.log.memory import MemoryLog
-from collector.pool import Workers
-from collector.pool_inline import InlineWorkers
-from collector.pool_processes import ProcessWorkers
+from collector.pool.inline import InlineWorkers
+from collector.pool.jobs import Bench
+from collector.pool.port import Workers
+from collector.pool.processes import ProcessWorkers
 from collector.receiver.cut import Cut, cut
 from collector.receiver.otlp_json import to_protobuf
 from collector.records import RunRecord, TraceRecord, decode_traces

@@ -11,7 +11,7 @@ from collector.judging.process import JudgeProcess
 from collector.judging.room import JudgingRoom
 from collector.judging.sample import is_sampled
 from collector.log import Log
-from collector.pool import Workers
+from collector.pool.port import Workers
 from collector.scoring.judged import JudgedRules
 from collector.scoring.ports import Rules
 from collector.scoring.room import Scorer

@@ -8,7 +8,13 @@ from typing import TypeVar
 
 from aiokafka import AIOKafkaConsumer
 from aiokafka.consumer.fetcher import PartitionRecords
-from aiokafka.errors import KafkaError, OffsetOutOfRangeError, for_code
+from aiokafka.errors import (
+    KafkaError,
+    NotLeaderForPartitionError,
+    OffsetOutOfRangeError,
+    UnknownTopicOrPartitionError,
+    for_code,
+)
 from aiokafka.protocol.fetch import FetchRequest
 from aiokafka.record.memory_records import MemoryRecords
 from aiokafka.structs import ConsumerRecord, TopicPartition
@@ -73,7 +79,12 @@ class Lookup:
             raise LogUnavailable(f"Kafka: {error!r}") from error
 
     async def _answer(self, question: Callable[[AIOKafkaConsumer], Awaitable[_T]]) -> _T:
-        return await question(await self._started())
+        """Ask until something else than "not now" comes back; the caller bounds it."""
+        while True:
+            try:
+                return await question(await self._started())
+            except (NotLeaderForPartitionError, UnknownTopicOrPartitionError, LogUnavailable):
+                await asyncio.sleep(0.1)  # a topic just created, or a leader that moves
 
     async def _started(self) -> AIOKafkaConsumer:
         async with self._lock:
