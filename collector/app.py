@@ -262,7 +262,13 @@ async def open_log(config: Config, clock: Clock, telemetry: Telemetry) -> Log:
     """
     groups = roles.groups(config)
     if config.log.kind == "memory":
-        return MemoryLog(clock=clock, max_size=MEMORY_LOG, telemetry=telemetry, groups=groups)
+        return MemoryLog(
+            clock=clock,
+            max_size=MEMORY_LOG,
+            telemetry=telemetry,
+            groups=groups,
+            waits_for=roles.WAITS_FOR,
+        )
     if config.log.kind == "kafka":
         return await KafkaLog.open(config.log.kafka, clock=clock, telemetry=telemetry)
     return await DiskLog.open(
@@ -271,4 +277,5 @@ async def open_log(config: Config, clock: Clock, telemetry: Telemetry) -> Log:
         clock=clock,
         telemetry=telemetry,
         groups=groups,
+        waits_for=roles.WAITS_FOR,
     )

@@ -16,6 +16,10 @@ JUDGING = "judging"
 PROMETHEUS, PROMETHEUS_TRACES = "sink.prometheus", "sink.prometheus.traces"
 
 
+WAITS_FOR: Mapping[str, frozenset[str]] = {TRACES: frozenset({SCORING})}
+"""A trace that scoring has not read is never dropped: assembly waits, then spans fill up and senders are told to."""
+
+
 def groups(config: Config) -> Mapping[str, frozenset[str]]:
     """By topic, the groups that read it."""
     sinks = config.sinks

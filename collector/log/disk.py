@@ -37,6 +37,7 @@ class DiskLog:
         clock: Clock,
         telemetry: Telemetry,
         groups: Mapping[str, frozenset[str]],
+        waits_for: Mapping[str, frozenset[str]],
         partitions: int,
     ) -> None:
         self._lock = lock
@@ -50,7 +51,7 @@ class DiskLog:
         self._writer = DiskWriter(
             store,
             load=lambda: store.load_heads(groups),
-            retention=Retention(shares, self.partitions),
+            retention=Retention(shares, self.partitions, waits_for),
             log_time=self._time,
             telemetry=telemetry,
             deliver=self._deliver,
@@ -67,6 +68,7 @@ class DiskLog:
         clock: Clock,
         telemetry: Telemetry,
         groups: Mapping[str, frozenset[str]],
+        waits_for: Mapping[str, frozenset[str]] | None = None,
         partitions: int = 1,
     ) -> DiskLog:
         """Open or make the log in `folder`.
@@ -78,6 +80,8 @@ class DiskLog:
             telemetry: Where sizes and drops are counted.
             groups: By topic, the groups whose commits hold its records. A topic that is not named here is held until
                 its share is used up; one with no groups is let go at once.
+            waits_for: By topic, the groups whose unread records are never dropped: a write that would need their room
+                raises LogFull, unless it commits on that topic itself.
             partitions: Of every topic but `windows`, which has one.
 
         Raises:
@@ -94,6 +98,7 @@ class DiskLog:
             clock=clock,
             telemetry=telemetry,
             groups=groups,
+            waits_for=waits_for or {},
             partitions=partitions,
         )
 

@@ -57,7 +57,8 @@ class DiskTxn:
             records, self.heads.nexts, partitions=partitions, shares=self._retention.shares
         )
         need = self._need(staged)
-        self._retention.admit(self._shelf, need)
+        topics = {commit.topic for commit in commits}
+        self._retention.admit(self._shelf, self.heads.commits, need, committing=topics)
         return Admitted(staged, need)
 
     def append(self, admitted: Admitted, commits: Sequence[Commit]) -> Sequence[Position]:

@@ -24,7 +24,7 @@ class MemoryLog:
     """See `port.Log`. Shares and retention are the disk log's.
 
     `groups` names, by topic, the groups whose commits hold records; without it, they are those that have read or
-    committed so far.
+    committed so far. `waits_for` is the disk log's.
     """
 
     def __init__(
@@ -35,11 +35,12 @@ class MemoryLog:
         max_size: int = 256 << 20,
         telemetry: Telemetry | None = None,
         groups: Mapping[str, frozenset[str]] | None = None,
+        waits_for: Mapping[str, frozenset[str]] | None = None,
     ) -> None:
         self._partitions = partitions
         self._telemetry = Telemetry() if telemetry is None else telemetry
         self._shares = Shares(max_size)
-        self._retention = Retention(self._shares, self.partitions)
+        self._retention = Retention(self._shares, self.partitions, waits_for or {})
         self._time = LogTime(clock)
         self._joining = groups is None
         self._commits = Commits(groups or {})
@@ -57,7 +58,7 @@ class MemoryLog:
             raise LogUnavailable("the log is closed")
         check_commits(commits, self.partitions)
         staged = stage(records, self._shelf.nexts, partitions=self.partitions, shares=self._shares)
-        self._make_room(staged)
+        self._make_room(staged, commits)
         time = self._time.begin()
         for record in staged:
             self._shelf.append(record, time)
@@ -124,12 +125,13 @@ class MemoryLog:
     def passed(self, topic: str, partition: int) -> None:
         """See `polling.Source`: nothing is held for readers alone."""
 
-    def _make_room(self, staged: Sequence[Staged]) -> None:
+    def _make_room(self, staged: Sequence[Staged], commits: Sequence[Commit]) -> None:
         need: dict[str, int] = defaultdict(int)
         for record in staged:
             if not self._shelf.replaces(record):
                 need[record.position.topic] += record.size + _OVERHEAD
-        self._retention.admit(self._shelf, need)
+        topics = {commit.topic for commit in commits}
+        self._retention.admit(self._shelf, self._commits, need, committing=topics)
         drops = Drops()
         self._retention.make_room(self._shelf, self._commits, need, drops)
         drops.report(self._telemetry)

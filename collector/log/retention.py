@@ -2,7 +2,7 @@
 
 spans              released, or below the commit of all its groups; full: refused
 closings           below the marks of the commits on spans
-traces             over its share: oldest first
+traces             over its share: oldest first, but none that scoring has not read: then the writer waits
 signals            below the commit of all its groups; over its share: oldest first
 sessions, windows  the newest per key; full: new keys are refused
 
@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from collector.errors import LogFull, RecordTooLarge
@@ -77,9 +77,20 @@ class Retention:
 
     shares: Shares
     partitions: Callable[[str], int]
+    waits_for: Mapping[str, frozenset[str]] = field(default_factory=dict[str, frozenset[str]])
+    """By topic, the groups whose unread records are never dropped: whoever writes more must wait for them."""
 
-    def admit(self, shelf: Shelf, need: Mapping[str, int]) -> None:
+    def admit(
+        self,
+        shelf: Shelf,
+        commits: Commits,
+        need: Mapping[str, int],
+        *,
+        committing: Collection[str] = (),
+    ) -> None:
         """Refuse a call that would put a topic over its share.
+
+        A call that commits on the very topic makes room there, so it passes where others wait.
 
         Raises:
             LogFull: try again when records have gone.
@@ -89,12 +100,28 @@ class Retention:
             limit = self.shares.limit(topic)
             if size > limit:
                 raise RecordTooLarge(f"{size} bytes at once on `{topic}`; its share is {limit}")
-            if topic in _DROPPING or not size:
+            if topic in _DROPPING:
+                if topic not in committing:
+                    self._wait(shelf, commits, topic, size)
+                continue
+            if not size:
                 continue
             pool = self.shares.pool(topic)
             held = sum(shelf.used(other) for other in pool)
             if held + size > limit:
                 raise LogFull(f"topic `{topic}` holds {held} bytes of {limit}; try again later")
+
+    def _wait(self, shelf: Shelf, commits: Commits, topic: str, size: int) -> None:
+        held = shelf.used(topic)
+        if held + size <= self.shares.limit(topic):
+            return
+        position = self._oldest(shelf, topic)
+        if position is not None and self._is_awaited(commits, position):
+            raise LogFull(f"topic `{topic}` holds {held} bytes that are not read; try again later")
+
+    def _is_awaited(self, commits: Commits, position: Position) -> bool:
+        groups = self.waits_for.get(position.topic, frozenset())
+        return bool(groups) and not groups.isdisjoint(commits.behind(*position))
 
     def make_room(
         self, shelf: Shelf, commits: Commits, need: Mapping[str, int], drops: Drops
@@ -127,7 +154,7 @@ class Retention:
         dropped = 0
         while dropped < budget and shelf.used(topic) + need > self.shares.limit(topic):
             position = self._oldest(shelf, topic)
-            if position is None:
+            if position is None or self._is_awaited(commits, position):
                 break
             drops.take(topic, commits.behind(*position))
             shelf.delete(position)

@@ -238,6 +238,25 @@ class OwnedLogContract(LogContract):
         assert dropped(telemetry, TRACES, "expired") == 1
         assert dropped(telemetry, TRACES, "unread") == count - len(kept) - 1
 
+    async def test_a_trace_that_is_waited_for_is_never_dropped(
+        self, patient: Log, telemetry: Telemetry
+    ) -> None:
+        written = await fill(patient, TRACES, 60_000)
+        held = len(written)
+        assert len(await all_of(patient, TRACES)) == held
+        passing = Commit(group="scoring", topic=TRACES, partition=0, offset=0)
+        await patient.write([new(TRACES, b"s" * 60_000)], [passing])
+        assert len(await all_of(patient, TRACES)) == held + 1
+        with pytest.raises(LogFull):
+            await patient.write([new(TRACES, b"t" * 60_000)])
+
+        half = written[held // 2].offset
+        await patient.write([], [Commit(group="scoring", topic=TRACES, partition=0, offset=half)])
+        await patient.write([new(TRACES, b"t" * 60_000)])
+
+        assert len(await all_of(patient, TRACES)) <= held
+        assert dropped(telemetry, TRACES, "unread") + dropped(telemetry, TRACES, "expired") <= 3
+
     async def test_the_oldest_signals_are_lost_per_sink_and_counted(
         self, small: Log, telemetry: Telemetry
     ) -> None:

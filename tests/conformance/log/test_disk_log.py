@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from collector.log.disk import DiskLog
-from collector.log.port import Log
+from collector.log.port import TRACES, Log
 from collector.telemetry import Telemetry
 from tests.support.log_contract import GROUPS, PARTITIONS
 from tests.support.owned_log_contract import OwnedLogContract
@@ -41,6 +41,21 @@ class TestDiskLog(OwnedLogContract):
             clock=clock,
             telemetry=telemetry,
             groups=GROUPS,
+        )
+        yield log
+        await log.close()
+
+    @pytest.fixture
+    async def patient(
+        self, clock: SetClock, telemetry: Telemetry, tmp_path: Path
+    ) -> AsyncIterator[Log]:
+        log = await DiskLog.open(
+            tmp_path / "patient",
+            max_size=8 << 20,
+            clock=clock,
+            telemetry=telemetry,
+            groups=GROUPS,
+            waits_for={TRACES: frozenset({"scoring"})},
         )
         yield log
         await log.close()

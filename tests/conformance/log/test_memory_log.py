@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from collector.log.memory import MemoryLog
-from collector.log.port import SPANS, Commit, Log
+from collector.log.port import SPANS, TRACES, Commit, Log
 from collector.telemetry import Telemetry
 from tests.support.log_contract import GROUPS, PARTITIONS, all_of, new
 from tests.support.owned_log_contract import OwnedLogContract
@@ -24,6 +24,18 @@ class TestMemoryLog(OwnedLogContract):
     @pytest.fixture
     async def small(self, clock: SetClock, telemetry: Telemetry) -> AsyncIterator[Log]:
         log = MemoryLog(clock=clock, telemetry=telemetry, max_size=8 << 20, groups=GROUPS)
+        yield log
+        await log.close()
+
+    @pytest.fixture
+    async def patient(self, clock: SetClock, telemetry: Telemetry) -> AsyncIterator[Log]:
+        log = MemoryLog(
+            clock=clock,
+            telemetry=telemetry,
+            max_size=8 << 20,
+            groups=GROUPS,
+            waits_for={TRACES: frozenset({"scoring"})},
+        )
         yield log
         await log.close()
 
