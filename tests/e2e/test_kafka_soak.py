@@ -20,11 +20,11 @@ from tests.support.service import Service
 
 pytestmark = [pytest.mark.e2e, pytest.mark.kafka, pytest.mark.slow]
 
-SECONDS = float(os.environ.get("SPANWISE_SOAK_SECONDS", "600"))
+SECONDS = float(os.environ.get("SOAK_SECONDS", "600"))
 """How long the load lasts; what is broken makes it a little longer."""
 TURNS_A_SECOND = 6
 SESSIONS, LENGTH = 10, 12
-SEED = int(os.environ.get("SPANWISE_SOAK_SEED", "11"))
+SEED = int(os.environ.get("SOAK_SEED", "11"))
 BROKER_AWAY = 6.0
 CALM = 5.0
 
