@@ -174,10 +174,11 @@ class OpenSession:
         if not outcomes:
             return None
         signals, settled = self._verdict(entry, outcomes)
+        before = self._inputs()
         self._window.settle(settled)
         self._keep(settled)
         self.head = amended(self.head, cause=offset)
-        signals += self._session_signals(None)
+        signals += self._session_signals(None, said=before)
         return Effects(signals=tuple(signals), state=(self._new_head(), self._new_turn(settled)))
 
     def due(self, trace_id: str) -> SessionTurn | None:
@@ -359,7 +360,14 @@ class OpenSession:
                 signals.append(self._signal(subject, each, id_, first=first))
         return ids
 
-    def _session_signals(self, closed: SessionClosed | None) -> Iterator[New]:
+    def _inputs(self) -> dict[str, str]:
+        """By session evaluator, the digest of what it reads."""
+        return {name: self._window.input_digest(used) for name, used in self._rules.used.items()}
+
+    def _session_signals(
+        self, closed: SessionClosed | None, *, said: Mapping[str, str] | None = None
+    ) -> Iterator[New]:
+        """What the session's evaluators say now; not those that have read just this before (`said`)."""
         head, newest = self.head, self._window.newest
         agent = newest.agent if newest is not None else head.agent
         session = Session(
@@ -377,6 +385,8 @@ class OpenSession:
                 continue
             each = outcome if is_final else replace(outcome, final=False)
             read = self._window.input_digest(self._rules.used.get(each.evaluator, ()))
+            if said is not None and said.get(each.evaluator) == read:
+                continue  # the same id with another revision would be another text
             yield self._signal(
                 subject, each, session_signal_id(subject, each, read), first=each.final
             )
