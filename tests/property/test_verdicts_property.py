@@ -141,15 +141,29 @@ def test_every_due_judged_evaluator_ends_in_exactly_one_final_outcome(
     atomic=st.booleans(),
 )
 def test_an_id_stands_for_one_text(said: list[Said], fuses: list[int], *, atomic: bool) -> None:
-    """A verdict says nothing new of what no judge has a part in. Sessions that opened afresh are left out."""
+    """A verdict says nothing new of what no judge has a part in.
+
+    Left out are sessions that opened afresh, and those with traces in which no agent did anything: their windows may
+    be empty twice.
+    """
     log = asyncio.run(_lived(said, fuses, atomic=atomic))
 
     ends = {
         (each.session_id, each.revision)
         for each in signals(log)
-        if each.scope == "session" and each.final
+        if each.evaluator == "latency" and each.final
     }
     lives = Counter(session for session, _ in ends)
+    lives.update(
+        dict.fromkeys(
+            (
+                each.trace.session_id
+                for _, each in said
+                if isinstance(each, TraceRecord) and not each.trace.model_calls
+            ),
+            2,
+        )
+    )
     texts = {
         (each.id, record.value)
         for record, each in zip(log.topics[SIGNALS], signals(log), strict=True)
