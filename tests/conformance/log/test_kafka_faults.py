@@ -19,7 +19,7 @@ from collector.clock import wall
 from collector.errors import LogUnavailable, RecordTooLarge
 from collector.log.kafka import KafkaLog
 from collector.log.kafka_reader import KafkaReader
-from collector.log.port import CLOSINGS, SESSIONS, SPANS, TRACES, Commit, New
+from collector.log.port import CLOSINGS, SESSIONS, SPANS, TRACES, Commit, New, Position
 from collector.telemetry import Telemetry
 from tests.support.kafka.kafka_node import KafkaNode
 from tests.support.kafka.topics import create_topic
@@ -222,6 +222,29 @@ async def test_a_paused_broker_gets_each_record_once(
     await eventually_writes(log, record)
 
     assert await all_of(log, TRACES) == [b"first", b"once"]
+
+
+async def test_a_stop_shortens_what_waits_and_all_that_follows(
+    opening: Opening, kafka_node: KafkaNode
+) -> None:
+    log = await opening(kafka_node.bootstrap, deadline=60.0)
+    await eventually_writes(log, new(TRACES, b"first"))
+    kafka_node.pause()
+    began = asyncio.get_running_loop().time()
+    waiting = asyncio.create_task(log.write([new(TRACES, b"under way")]))
+    await asyncio.sleep(0.1)
+
+    log.hasten()
+    with pytest.raises(LogUnavailable):
+        await waiting
+    for _ in range(5):
+        with pytest.raises(LogUnavailable):
+            await log.get(Position(TRACES, 0, 0))
+    await log.close()
+    took = asyncio.get_running_loop().time() - began
+
+    kafka_node.resume()
+    assert took < 25
 
 
 async def test_a_named_member_that_comes_back_moves_no_partition(
