@@ -25,14 +25,14 @@ from collector.commands.evaluators import listed
 from collector.config import Config
 from collector.forward import Forwarder, forwarder
 from collector.health import Health
-from collector.jobs import Bench
 from collector.log import Log
 from collector.log.disk import DiskLog
 from collector.log.kafka import KafkaLog
 from collector.log.memory import MemoryLog
-from collector.pool import Workers
-from collector.pool_inline import InlineWorkers
-from collector.pool_processes import ProcessWorkers
+from collector.pool.inline import InlineWorkers
+from collector.pool.jobs import Bench
+from collector.pool.port import Workers
+from collector.pool.processes import ProcessWorkers
 from collector.receiver.room import Receiver
 from collector.rooms import assembler, judge_room, scorer
 from collector.signals.delivery import Delivery
@@ -142,6 +142,7 @@ class App:
             telemetry=self._telemetry,
             windows=config.windows.agent,
             objectives=self._objective,
+            task_window=config.tasks.window,
             clock=self._clock,
         )
         stages.start("publish", prometheus.run)

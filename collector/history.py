@@ -15,16 +15,15 @@ import msgspec
 from collector import roles
 from collector.clock import wall
 from collector.config import Config
-from collector.jobs import Bench
 from collector.judging.budget import DAY
 from collector.log import SIGNALS, TRACES, Log, New
 from collector.log.disk import DiskLog
 from collector.log.memory import MemoryLog
 from collector.offline import UNLIMITED, Offline, score
-from collector.pool import ReadJob
-from collector.pool_inline import InlineWorkers
+from collector.pool.inline import InlineWorkers
+from collector.pool.jobs import Bench
+from collector.pool.port import ReadJob
 from collector.records import (
-    SessionRecord,
     TraceRecord,
     VerdictRecord,
     decode_traces,
@@ -117,7 +116,7 @@ async def _settled(log: Log, trace_log: MemoryLog, found: _Found) -> Offline:
         if isinstance(decoded, VerdictRecord):
             calls += decoded.calls
             cost += decoded.cost_usd
-        elif not isinstance(decoded, SessionRecord):
+        elif isinstance(decoded, TraceRecord):
             scored.traces.append(decoded.trace)
     scored.signals = [record.value async for record in trace_log.replay(SIGNALS, 0)]
     if calls:

@@ -7,22 +7,22 @@ ids as the running service, because nothing but the spans goes into an id.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from collector import recordings
 from collector.clock import wall
 from collector.config import Config
-from collector.jobs import Bench
 from collector.log import SIGNALS, SPANS, TRACES, Log, New
 from collector.log.memory import MemoryLog
-from collector.pool import Workers
-from collector.pool_inline import InlineWorkers
-from collector.pool_processes import ProcessWorkers
+from collector.pool.inline import InlineWorkers
+from collector.pool.jobs import Bench
+from collector.pool.port import Workers
+from collector.pool.processes import ProcessWorkers
 from collector.receiver.cut import Cut, cut
 from collector.receiver.otlp_json import to_protobuf
-from collector.records import TraceRecord, decode_traces
+from collector.records import RunRecord, TraceRecord, decode_traces
 from collector.rooms import assembler, judge_room, scorer
 from collector.telemetry import Telemetry
 from evaluators.model import Trace
@@ -42,6 +42,8 @@ class Offline:
     traces: list[Trace] = field(default_factory=list[Trace])
     rejected: int = 0
     """Spans that the receiver would have rejected."""
+    runs: list[RunRecord] = field(default_factory=list[RunRecord])
+    """Sessions that were runs of a task."""
     reasons: list[str] = field(default_factory=list[str])
 
 
@@ -75,6 +77,7 @@ async def evaluate(
     finally:
         await workers.close()
     found.traces = await _traces(trace_log)
+    found.runs = [each async for each in _runs(trace_log)]
     found.signals = [record.value async for record in trace_log.replay(SIGNALS, 0)]
     return found
 
@@ -145,6 +148,13 @@ async def _filled(
 def _note(found: Offline, pieces: Cut) -> None:
     found.rejected += pieces.rejected
     found.reasons += pieces.reasons[: 5 - len(found.reasons)]
+
+
+async def _runs(trace_log: MemoryLog) -> AsyncIterator[RunRecord]:
+    async for record in trace_log.replay(TRACES, 0):
+        decoded = decode_traces(record.value)
+        if isinstance(decoded, RunRecord):
+            yield decoded
 
 
 async def _traces(trace_log: MemoryLog) -> list[Trace]:

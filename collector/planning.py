@@ -39,8 +39,10 @@ def plan(
         ConfigError: an evaluator, an option or a resource that is not there, named by its key.
     """
     try:
+        every = with_own_judges(registry or Registry.discover(), _own_judges(config))
+        _check_tasks(config, every)
         return make_plan(
-            with_own_judges(registry or Registry.discover(), _own_judges(config)),
+            every,
             {name: _settings(each) for name, each in config.evaluators.items()},
             embedder=embedder_model(config),
             judge=config.judge.model is not None,
@@ -49,6 +51,17 @@ def plan(
         )
     except SettingsError as error:
         raise ConfigError(str(error)) from error
+
+
+def _check_tasks(config: Config, every: Registry) -> None:
+    """One that is off is no error: then only what spans say of their task's success counts."""
+    name = config.tasks.evaluator
+    scopes = {each.scope for each in every.named(name)}
+    if "session" in scopes:
+        return
+    known = sorted({each.name for each in every if each.scope == "session"})
+    what = f"`{name}` scores traces" if scopes else f"there is no evaluator `{name}`"
+    raise ConfigError(f"tasks.evaluator: {what}; name one that scores sessions: {', '.join(known)}")
 
 
 def embedder_model(config: Config) -> str | None:

@@ -3,10 +3,10 @@
     topic     key                      value
     spans     trace id, 16 bytes       an ExportTraceServiceRequest holding spans of that one trace
     closings  trace id, 16 bytes       Mark
-    traces    session key              TraceRecord | VerdictRecord | SessionRecord
+    traces    session key              TraceRecord | VerdictRecord | SessionRecord | RunRecord
     sessions  session key (+ trace)    SessionHead | SessionTurn           (compacted)
     signals   session id               the signal's JSON (collector/signal.py), CloudEvents headers
-    windows   service/agent/evaluator  owned by collector/signals          (compacted)
+    windows   label set, or task       owned by collector/signals          (compacted)
 
 Values are msgpack, told apart by a tag. Fields are only ever added, each with a default.
 """
@@ -90,7 +90,34 @@ class SessionRecord(msgspec.Struct, frozen=True, kw_only=True, tag="session", om
     """Judged session evaluators whose verdict is wanted."""
 
 
-TracesTopic = TraceRecord | VerdictRecord | SessionRecord
+class RunRecord(msgspec.Struct, frozen=True, kw_only=True, tag="run", omit_defaults=True):
+    """A closed session was a run of a task (CONTRACT section 7). Written once its success can be told."""
+
+    service: str
+    session_id: str
+    agent: str
+    task_id: str
+    success: bool | None
+    """None: neither its spans nor `tasks.evaluator` say."""
+    ended: float
+    """Log time at which its newest span was first seen: the newest runs of a task count."""
+    named_at: int = 0
+    """Start (unix nanoseconds) of the trace that named the task: the order of runs in recordings."""
+
+
+TracesTopic = TraceRecord | VerdictRecord | SessionRecord | RunRecord
+
+
+class TaskSaid(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a session's traces say of its task. Of two that speak, the one that started later is heard."""
+
+    task_id: str | None = None
+    named_at: int = 0
+    """Start (unix nanoseconds) of the trace that named it."""
+    named_by: str = ""
+    success: bool | None = None
+    stated_at: int = 0
+    stated_by: str = ""
 
 
 class SessionHead(msgspec.Struct, frozen=True, kw_only=True, tag="head", omit_defaults=True):
@@ -112,6 +139,7 @@ class SessionHead(msgspec.Struct, frozen=True, kw_only=True, tag="head", omit_de
     """Closed; the tombstone follows once the commit has passed `since`."""
     cause: int = -1
     """Offset of the newest verdict that changed it."""
+    task: TaskSaid | None = None
 
 
 class SessionTurn(msgspec.Struct, frozen=True, kw_only=True, tag="turn", omit_defaults=True):
@@ -158,6 +186,8 @@ class SessionAwaited(msgspec.Struct, frozen=True, kw_only=True, tag="awaited", o
     """Log time."""
     digest: str
     due: tuple[str, ...]
+    task: TaskSaid | None = None
+    """Of a run whose success the verdict decides."""
 
 
 SessionsTopic = SessionHead | SessionTurn | SessionAwaited
@@ -173,7 +203,7 @@ class _Unspanned(msgspec.Struct, frozen=True, kw_only=True, tag="trace"):
 _T = TypeVar("_T")
 _encoder = msgspec.msgpack.Encoder()
 _traces = msgspec.msgpack.Decoder(TracesTopic)
-_unspanned = msgspec.msgpack.Decoder(_Unspanned | VerdictRecord | SessionRecord)
+_unspanned = msgspec.msgpack.Decoder(_Unspanned | VerdictRecord | SessionRecord | RunRecord)
 _sessions = msgspec.msgpack.Decoder(SessionsTopic)
 _mark = msgspec.msgpack.Decoder(Mark)
 

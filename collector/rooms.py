@@ -11,7 +11,7 @@ from collector.judging.process import JudgeProcess
 from collector.judging.room import JudgingRoom
 from collector.judging.sample import is_sampled
 from collector.log import Log
-from collector.pool import Workers
+from collector.pool.port import Workers
 from collector.scoring.judged import JudgedRules
 from collector.scoring.ports import Rules
 from collector.scoring.room import Scorer
@@ -36,7 +36,11 @@ def scorer(config: Config, plan: Plan, log: Log, workers: Workers, telemetry: Te
         log=log,
         workers=workers,
         rules=Rules.of(
-            plan, lambda: SessionScorer(plan), needs_history(plan), judged_rules(config, plan)
+            plan,
+            lambda: SessionScorer(plan),
+            needs_history(plan),
+            judged_rules(config, plan),
+            task_evaluator=config.tasks.evaluator,
         ),
         windows=config.windows,
         telemetry=telemetry,

@@ -55,6 +55,10 @@ class SessionSeen(msgspec.Struct, frozen=True, kw_only=True, tag="session"):
     closed: str
 
 
+class RunSeen(msgspec.Struct, frozen=True, kw_only=True, tag="run"):
+    """A task run: only gauges are made of it."""
+
+
 class SignalHeader(msgspec.Struct, frozen=True, kw_only=True):
     """The fields of `Signal` that the index orders by."""
 
@@ -76,7 +80,7 @@ class SignalHeader(msgspec.Struct, frozen=True, kw_only=True):
     coverage: dict[str, int] | None = None
 
 
-TracesSeen = TraceSeen | VerdictSeen | SessionSeen
+TracesSeen = TraceSeen | VerdictSeen | SessionSeen | RunSeen
 
 
 # --- what is kept ----------------------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from collector.api.answers import error
 from collector.config import Admin
-from collector.crosscheck import is_loopback
+from collector.settings.crosscheck import is_loopback
 
 OPEN = frozenset({"/metrics", "/healthz", "/readyz"})
 _CHALLENGE = {

@@ -23,7 +23,7 @@ from collector.assembly.retry import Retry
 from collector.config import TraceWindow
 from collector.errors import RecordTooLarge, Undecodable
 from collector.log.port import Commit, Log, New, Position
-from collector.pool import PackedTrace, ReadJob, Workers
+from collector.pool.port import PackedTrace, ReadJob, Workers
 from collector.records import TraceRecord, decode_traces
 from collector.telemetry import OTHER
 from evaluators.model import Trace

@@ -12,7 +12,7 @@ from collector.assembly.closing import Closing
 from collector.assembly.late import Merged, keep_session
 from collector.assembly.marks import Remembered
 from collector.log.port import CLOSINGS, TRACES, New, Position
-from collector.pool import PackedTrace
+from collector.pool.port import PackedTrace
 from collector.records import Mark, PackedTraceRecord, TraceRecord, encode, session_key
 from evaluators.model import Trace
 

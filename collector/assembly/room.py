@@ -17,7 +17,7 @@ from collector.assembly.scan import first_start
 from collector.config import Windows
 from collector.errors import LogUnavailable, Retryable, Undecodable
 from collector.log.port import CLOSINGS, SPANS, Assigned, Batch, Commit, Log, Reader, Record
-from collector.pool import Workers
+from collector.pool.port import Workers
 from collector.records import decode_mark
 from collector.telemetry import Telemetry
 

@@ -6,8 +6,8 @@ import json
 
 import typer
 
-from collector import effective
 from collector.commands.options import Files, Overrides, loaded
+from collector.settings import effective
 
 
 def register(app: typer.Typer) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any, Literal, TextIO
 
@@ -18,7 +19,9 @@ from collector.commands.output import note, opened, progress_over
 from collector.commands.tables import signal_table, summary_table
 from collector.config import Config
 from collector.errors import ConfigError
+from collector.records import RunRecord
 from evaluators.formulas import distribution
+from evaluators.formulas.task_runs import Run, task_passing
 from evaluators.model import Trace
 
 BELOW = 1
@@ -109,6 +112,8 @@ def evaluate(
         note(f"{scored.rejected} spans rejected: {'; '.join(scored.reasons)}")
     signals = [msgspec.json.decode(each) for each in scored.signals]
     summed = summarise(signals, scored.traces)
+    if scored.runs:
+        summed["tasks"] = passing(scored.runs, window=config.tasks.window)
     with opened(output) as stream:
         _print(stream, scored.signals, signals, summed, as_jsonl=as_jsonl)
     if summary is not None:
@@ -143,6 +148,31 @@ def summarise(signals: Sequence[Mapping[str, Any]], traces: Sequence[Trace]) -> 
                 if each.tokens.input is not None or each.tokens.output is not None
             ]
         ),
+    }
+
+
+def passing(runs: Sequence[RunRecord], *, window: int) -> dict[str, Any]:
+    """pass@k and pass^k by service, agent and k; recordings have one log time, so the spans' own tells the newest."""
+    told = [
+        Run(
+            service=each.service,
+            agent=each.agent,
+            task_id=each.task_id,
+            session_id=each.session_id,
+            ended=each.named_at / 1e9,
+            success=each.success,
+        )
+        for each in runs
+        if each.success is not None
+    ]
+    return {
+        "runs": len(runs),
+        "without_success": len(runs) - len(told),
+        "passing": [
+            {"service": service, "agent": agent, **asdict(each)}
+            for (service, agent), every in task_passing(told, window=window).items()
+            for each in every
+        ],
     }
 
 

@@ -9,7 +9,7 @@ from typing import Annotated, TypeAlias
 import typer
 
 from collector.config import Config
-from collector.settings import load
+from collector.settings.load import load
 
 Files: TypeAlias = Annotated[
     list[Path] | None,

@@ -49,6 +49,19 @@ def summary_table(stream: TextIO, summed: Mapping[str, Any]) -> None:
     for name in ("latency", "cost", "token_usage"):
         values = "  ".join(f"{key} {value:.6g}" for key, value in summed[name].items())
         console.print(f"{name}: {values}", highlight=False)
+    if "tasks" in summed:
+        _task_table(console, summed["tasks"])
+
+
+def _task_table(console: Console, tasks: Mapping[str, Any]) -> None:
+    table = Table("service", "agent", "k", "tasks", "left out", "pass@k", "pass^k")
+    for each in tasks["passing"]:
+        names = map(Text, (each["service"], each["agent"]))
+        counts = (str(each[name]) for name in ("k", "tasks", "left_out"))
+        table.add_row(*names, *counts, *map(_number, (each["pass_at_k"], each["pass_pow_k"])))
+    console.print(table)
+    unsaid = tasks["without_success"]
+    console.print(f"{tasks['runs']} task runs, {unsaid} without a success", highlight=False)
 
 
 def trace_table(stream: TextIO, traces: Sequence[Trace]) -> None:

@@ -9,7 +9,7 @@ import typer
 from collector import planning
 from collector.commands.options import Files, Overrides, loaded
 from collector.errors import ConfigError
-from collector.neighbours import neighbours
+from collector.settings.neighbours import neighbours
 
 
 def register(app: typer.Typer) -> None:
@@ -36,7 +36,7 @@ def validate(
         raise ConfigError("\n".join(wrong))
     if connect:
         # Only here: it imports the Kafka client.
-        from collector.connect import connect as try_out  # noqa: PLC0415
+        from collector.settings.connect import connect as try_out  # noqa: PLC0415
 
         try_out(settings)
     typer.echo("the configuration is valid")

@@ -187,7 +187,7 @@ class JudgingRoom:
                 await self._take_trace(record, found, progress, subjects)
             elif isinstance(found, SessionRecord):
                 await self._take_session(record, found, progress, subjects)
-            else:
+            elif isinstance(found, VerdictRecord):
                 progress.judged(found.subject, found.digest)
         except Undecodable as error:
             self._telemetry.poison_records.labels(TRACES).inc()

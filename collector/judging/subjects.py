@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from collector.errors import Undecodable
-from collector.records import SessionRecord, VerdictRecord
+from collector.records import RunRecord, SessionRecord, VerdictRecord
 
 
 class RawTrace(msgspec.Struct, frozen=True, kw_only=True, tag="trace"):
@@ -34,7 +34,7 @@ class TraceHead(msgspec.Struct, frozen=True, kw_only=True):
         return self.unread is None and bool(self.model_calls or self.tool_calls)
 
 
-Subject = RawTrace | VerdictRecord | SessionRecord
+Subject = RawTrace | VerdictRecord | SessionRecord | RunRecord
 
 _subject = msgspec.msgpack.Decoder(Subject)
 _head = msgspec.msgpack.Decoder(TraceHead)

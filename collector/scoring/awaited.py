@@ -6,7 +6,7 @@ itself, `skipped{judge_lag}`, so that every due outcome becomes final though the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import msgspec
 
@@ -21,6 +21,8 @@ from collector.records import (
 from collector.scoring.effects import Effects
 from collector.scoring.emit import Subject, outcome_signal, session_signal_id
 from collector.scoring.ports import Rules
+from collector.scoring.task_run import awaits, run_of
+from evaluators.model import Outcome
 
 Find = Callable[[bytes, str], SessionTurn | None]
 
@@ -56,6 +58,7 @@ class Awaited:
             self.put_back(msgspec.structs.replace(session, due=due))
         else:
             key = session_key(session.service, session.session_id)
+            yield from self._run(key, session, _subject(session, 0), ())
             yield self._tombstone(key, session)
 
     def put_back(self, session: SessionAwaited) -> None:
@@ -110,6 +113,8 @@ class Awaited:
             if each.evaluator in self._rules.emitted
         )
         left = tuple(name for name in held.due if name not in given)
+        name = self._rules.task_evaluator
+        run = self._run(key, held, subject, outcomes) if name in given else ()
         if left:
             self._sessions[at] = held = msgspec.structs.replace(held, due=left)
             state = awaited_state(key, held, self._partition)
@@ -117,7 +122,19 @@ class Awaited:
             del self._sessions[at]
             self._told.discard(at)
             state = self._tombstone(key, held)
-        yield Effects(signals=signals, state=(state,))
+        yield Effects(signals=signals, state=(*run, state))
+
+    def _run(
+        self, key: bytes, held: SessionAwaited, subject: Subject, outcomes: Iterable[Outcome]
+    ) -> tuple[New, ...]:
+        """The task run that the session was, if it was for this verdict to decide it."""
+        name = self._rules.task_evaluator
+        if not awaits(held, name):
+            return ()
+        run = run_of(held.task, subject, outcomes, evaluator=name)
+        if run is None:
+            return ()
+        return (New(topic=TRACES, key=key, value=encode(run), partition=self._partition),)
 
     def _tombstone(self, key: bytes, held: SessionAwaited) -> New:
         at = _state_key(key, held)

@@ -30,6 +30,7 @@ from collector.scoring.emit import (
 )
 from collector.scoring.ports import Rules, SessionScorer
 from collector.scoring.session_window import SessionWindow
+from collector.scoring.task_run import awaits, heard, run_of
 from collector.scoring.turn import bare, is_turn, unscored_turn, with_outcomes
 from evaluators.model import Outcome, Session
 
@@ -121,7 +122,8 @@ class OpenSession:
         )
         held = self._window.get(entry.turn.trace_id)
         placed = self._window.place(entry)
-        self.head = amended(head, last=now, offset=offset)
+        task = heard(head.task, record.trace)
+        self.head = amended(head, last=now, offset=offset, task=task)
         return Task(
             key=self.key,
             record=record,
@@ -152,7 +154,7 @@ class OpenSession:
                 touched[scored.record.trace.trace_id] = None
                 changed = True
         if changed:
-            signals += self._session_signals(None)
+            signals += self._session_signals(None, self._session_outcomes(None))
         own = entry.turn.trace_id
         stored = (self._window.get(each) for each in touched if each != own)
         state += [self._new_turn(each) for each in stored if each is not None]
@@ -178,7 +180,7 @@ class OpenSession:
         self._window.settle(settled)
         self._keep(settled)
         self.head = amended(self.head, cause=offset)
-        signals += self._session_signals(None, said=before)
+        signals += self._session_signals(None, self._session_outcomes(None), said=before)
         return Effects(signals=tuple(signals), state=(self._new_head(), self._new_turn(settled)))
 
     def due(self, trace_id: str) -> SessionTurn | None:
@@ -204,7 +206,13 @@ class OpenSession:
             digest=awaited.digest if awaited is not None else "",
             due=awaited.due if awaited is not None else (),
         )
-        signals = (*late, *self._session_signals(reason), *self._settled_session(reason))
+        outcomes = self._session_outcomes(reason)
+        signals = (
+            *late,
+            *self._session_signals(reason, outcomes),
+            *self._settled_session(reason),
+        )
+        run = self._run(reason, outcomes, awaited)
         self.head = amended(self.head, closed=True, since=since)
         turns = (self._new_state(entry.turn.trace_id, None) for entry in self._window)
         effects = Effects(
@@ -212,6 +220,7 @@ class OpenSession:
             state=(
                 *(() if awaited is None else (awaited_state(self.key, awaited, self._partition),)),
                 New(topic=TRACES, key=self.key, value=encode(record), partition=self._partition),
+                *run,
                 self._new_head(),
                 *turns,
             ),
@@ -297,7 +306,22 @@ class OpenSession:
             closed_at=now,
             digest=self._window.input_digest(()),
             due=tuple(each.spec.name for each in judged.session),
+            task=self.head.task,
         )
+
+    def _run(
+        self, reason: SessionClosed, outcomes: Sequence[Outcome], awaited: SessionAwaited | None
+    ) -> tuple[New, ...]:
+        """The task run that the session was, unless a verdict must decide it first."""
+        task, name = self.head.task, self._rules.task_evaluator
+        if awaited is not None and awaits(awaited, name):
+            return ()
+        subject = self._subject(reason)
+        every = (*outcomes, *self._settled_outcomes())
+        run = run_of(task, subject, every, evaluator=name)
+        if run is None:
+            return ()
+        return (New(topic=TRACES, key=self.key, value=encode(run), partition=self._partition),)
 
     def _settled_outcomes(self) -> tuple[Outcome, ...]:
         has_turns = bool(len(self._window.turns))
@@ -364,10 +388,7 @@ class OpenSession:
         """By session evaluator, the digest of what it reads."""
         return {name: self._window.input_digest(used) for name, used in self._rules.used.items()}
 
-    def _session_signals(
-        self, closed: SessionClosed | None, *, said: Mapping[str, str] | None = None
-    ) -> Iterator[New]:
-        """What the session's evaluators say now; not those that have read just this before (`said`)."""
+    def _session_outcomes(self, closed: SessionClosed | None) -> tuple[Outcome, ...]:
         head, newest = self.head, self._window.newest
         agent = newest.agent if newest is not None else head.agent
         session = Session(
@@ -377,10 +398,20 @@ class OpenSession:
             turns=self._window.turns,
             closed=closed,
         )
-        subject = self._subject(closed)
         scorer = self._scorer if closed is None else self._fresh_scorer()
+        return scorer.outcomes(session, closed=closed is not None)
+
+    def _session_signals(
+        self,
+        closed: SessionClosed | None,
+        outcomes: Sequence[Outcome],
+        *,
+        said: Mapping[str, str] | None = None,
+    ) -> Iterator[New]:
+        """What the session's evaluators say now; not those that have read just this before (`said`)."""
+        subject = self._subject(closed)
         is_final = closed is not None
-        for outcome in scorer.outcomes(session, closed=is_final):
+        for outcome in outcomes:
             if outcome.evaluator not in self._rules.emitted:
                 continue
             each = outcome if is_final else replace(outcome, final=False)

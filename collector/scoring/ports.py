@@ -88,6 +88,8 @@ class Rules:
     used: Mapping[str, tuple[str, ...]]
     """By session evaluator: the trace evaluators it reads, sorted."""
     judged: JudgedRules = field(default_factory=JudgedRules)
+    task_evaluator: str = "agentic"
+    """The session evaluator that says whether a task run succeeded, where its spans do not (`tasks.evaluator`)."""
 
     @classmethod
     def of(
@@ -96,6 +98,8 @@ class Rules:
         new_scorer: NewScorer,
         history: int,
         judged: JudgedRules | None = None,
+        *,
+        task_evaluator: str = "agentic",
     ) -> Rules:
         """Read the plan once."""
         judged = judged or JudgedRules()
@@ -112,4 +116,5 @@ class Rules:
                 for each in plan.session
             },
             judged=judged,
+            task_evaluator=task_evaluator,
         )

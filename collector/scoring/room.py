@@ -18,7 +18,7 @@ from typing import TypeVar
 from collector.config import Windows
 from collector.errors import RecordTooLarge, Retryable, Undecodable
 from collector.log import SESSIONS, TRACES, Batch, Log, New, Position, Reader, Record
-from collector.pool import ScoreJob, Workers
+from collector.pool.port import ScoreJob, Workers
 from collector.records import (
     SessionsTopic,
     TraceRecord,

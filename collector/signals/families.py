@@ -90,6 +90,13 @@ class Families:
         self._tokens = counter(
             "trace_tokens", "Tokens of traces, as their spans say it.", "service", "agent", "type"
         )
+        self._task_runs_dropped = counter(
+            "task_runs_dropped",
+            "Task runs that count for no pass@k, by why.",
+            "service",
+            "agent",
+            "reason",
+        )
 
     def count_first(self, signal: Signal, labels: Labels, time: float) -> None:
         """Count a subject's first final outcome, written at log time `time`.
@@ -136,6 +143,10 @@ class Families:
         for type_, count in tokens.items():
             if count is not None and count >= 0:
                 self._counter(self._tokens, service, agent, type_).inc(count)
+
+    def drop_run(self, service: str, agent: str, reason: str) -> None:
+        """Count a task run that enters no gauge: no_success, or max_tasks (with its task)."""
+        self._counter(self._task_runs_dropped, service, agent, reason).inc()
 
     def forget_agent(self, service: str, agent: str) -> None:
         """Remove every series of the pair: its slot was given away."""

@@ -25,7 +25,10 @@ from collector.signals.families import Families
 from collector.signals.gauges import AgentGauges
 from collector.signals.seen import Seen
 from collector.signals.sink import FIRST
+from collector.signals.slots import OTHER
 from collector.signals.targets import Objectives, Placed, Targets
+from collector.signals.task_gauges import TaskGauges
+from collector.signals.task_runs import TASK, TaskRuns
 from collector.signals.trace_families import TraceFamilies
 from collector.telemetry import Telemetry
 
@@ -48,10 +51,14 @@ class PrometheusSink:
         windows: config.AgentWindow,
         objectives: Objectives,
         clock: Clock,
+        task_window: int = 20,
         registry: CollectorRegistry | None = None,
         backoff: Backoff | None = None,
     ) -> None:
-        """Register the families in `registry` (default: the telemetry's); `objectives` by evaluator name."""
+        """Register the families in `registry` (default: the telemetry's).
+
+        `objectives` by evaluator name; `task_window` is how many of a task's newest runs count.
+        """
         registry = telemetry.registry if registry is None else registry
         self._log = log
         self._telemetry = telemetry
@@ -59,8 +66,13 @@ class PrometheusSink:
         self._backoff = backoff or Backoff()
         self._targets = Targets(windows, objectives)
         self._families = Families(registry)
+        self._runs = TaskRuns(window=task_window)
         self._traces = TraceFamilies(
-            log=log, families=self._families, targets=self._targets, telemetry=telemetry
+            log=log,
+            families=self._families,
+            targets=self._targets,
+            runs=self._runs,
+            telemetry=telemetry,
         )
         self._seen = Seen(32_768)
         self._now = 0.0
@@ -73,6 +85,7 @@ class PrometheusSink:
                 self._targets, lambda: max(self._now, clock()), caught_up=lambda: self._caught_up
             )
         )
+        registry.register(TaskGauges(self._runs, caught_up=lambda: self._traces.caught_up))
 
     async def run(self, stopping: asyncio.Event) -> None:
         """Read the windows back, then follow `signals` and `traces` until `stopping` is set."""
@@ -102,9 +115,18 @@ class PrometheusSink:
             if not record.value:
                 continue
             try:
-                self._targets.restore(record.value)
+                self._restore_one(record)
             except Undecodable as error:
                 self._pass_over(record, error)
+
+    def _restore_one(self, record: Record) -> None:
+        if not record.key.startswith(TASK):
+            self._targets.restore(record.value)
+            return
+        agent, time = self._runs.restore(record.value)
+        placed, _ = self._targets.place_agent(*agent, time) if OTHER not in agent else (agent, None)
+        if placed != agent:
+            self._runs.forget_agent(*agent)
 
     async def _follow(self, stopping: asyncio.Event) -> None:
         reader = self._log.read(GROUP, SIGNALS)
@@ -173,6 +195,7 @@ class PrometheusSink:
     def _make_room(self, placed: Placed, *, is_new: bool) -> None:
         if placed.evicted_agent is not None:
             self._families.forget_agent(*placed.evicted_agent)
+            self._runs.forget_agent(*placed.evicted_agent)
         if placed.evicted_evaluator is not None:
             self._families.forget_evaluator(placed.evicted_evaluator)
         if is_new:

@@ -1,4 +1,4 @@
-"""Duration, cost and tokens of traces: one more reader of topic `traces`.
+"""Duration, cost and tokens of traces, and task runs: one more reader of topic `traces`.
 
 Signals do not carry them: the session's latency, cost and token_usage are aggregates over traces, of which no
 histogram can be made.
@@ -12,6 +12,7 @@ import msgspec
 
 from collector.errors import Undecodable
 from collector.log.port import Record
+from collector.records import RunRecord
 from evaluators.model import Tokens
 
 logger = logging.getLogger(__name__)
@@ -42,11 +43,11 @@ class _Session(msgspec.Struct, frozen=True, tag="session"):
     pass
 
 
-_decoder = msgspec.msgpack.Decoder(TraceFacts | _Verdict | _Session)
+_decoder = msgspec.msgpack.Decoder(TraceFacts | _Verdict | _Session | RunRecord)
 
 
-def trace_facts(record: Record) -> TraceFacts | None:
-    """What a record of `traces` says of a trace that closed for the first time; None for every other record.
+def trace_facts(record: Record) -> TraceFacts | RunRecord | None:
+    """A trace that closed for the first time, or a task run; None for every other record of `traces`.
 
     Raises:
         Undecodable: not a record of `traces`.
@@ -55,6 +56,8 @@ def trace_facts(record: Record) -> TraceFacts | None:
         decoded = _decoder.decode(record.value)
     except (msgspec.DecodeError, msgspec.ValidationError) as error:
         raise Undecodable(str(error)) from error
+    if isinstance(decoded, RunRecord):
+        return decoded
     if not isinstance(decoded, TraceFacts) or decoded.revision > 0:
         return None
     return decoded

@@ -1,4 +1,8 @@
-"""The reader behind `spanwise_trace_*`: counts each closed trace once."""
+"""The reader behind `spanwise_trace_*` and `spanwise_task_*`: counts each closed trace once, keeps task runs.
+
+Tasks that changed are written to topic `windows` with the commit of the batch that changed them. On a log without
+transactions they come first: a run that is read again changes nothing.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +10,15 @@ import asyncio
 import logging
 
 from collector.errors import Retryable, Undecodable
-from collector.log.port import TRACES, Commit, Log, Reader, Record
+from collector.log.port import TRACES, WINDOWS, Commit, Log, New, Reader, Record
+from collector.records import RunRecord
 from collector.signals.backoff import Backoff
 from collector.signals.families import Families
 from collector.signals.seen import Seen
+from collector.signals.slots import OTHER
 from collector.signals.targets import Targets
-from collector.signals.trace_facts import duration, tokens, trace_facts
+from collector.signals.task_runs import TaskRuns
+from collector.signals.trace_facts import TraceFacts, duration, tokens, trace_facts
 from collector.telemetry import Telemetry
 
 logger = logging.getLogger(__name__)
@@ -23,13 +30,22 @@ class TraceFamilies:
     """Feeds durations, cost and tokens into the families; commits per batch, so a restart counts nothing again."""
 
     def __init__(
-        self, *, log: Log, families: Families, targets: Targets, telemetry: Telemetry
+        self,
+        *,
+        log: Log,
+        families: Families,
+        targets: Targets,
+        runs: TaskRuns,
+        telemetry: Telemetry,
     ) -> None:
         self._log = log
         self._families = families
         self._targets = targets
+        self._runs = runs
         self._telemetry = telemetry
         self._seen = Seen(32_768)
+        self.caught_up = False
+        """Whether everything that was written before this life has been read."""
 
     async def run(self, stopping: asyncio.Event) -> None:
         """Count until `stopping` is set."""
@@ -55,8 +71,12 @@ class TraceFamilies:
             commits[partition] = Commit(
                 group=GROUP, topic=TRACES, partition=partition, offset=offset + 1
             )
-        if commits:
-            await self._log.write((), tuple(commits.values()))
+        pending = self._runs.pending()
+        if commits or pending:
+            changed = [New(topic=WINDOWS, key=key, value=each) for key, each in pending.items()]
+            await self._log.write(changed, tuple(commits.values()))
+            self._runs.written(pending)
+        self.caught_up = self.caught_up or bool(batch.ends)
 
     def _take(self, record: Record) -> None:
         try:
@@ -65,13 +85,30 @@ class TraceFamilies:
             self._telemetry.poison_records.labels(TRACES).inc()
             logger.warning("passed over: %s: %s", record.position, error)
             return
-        if facts is None or not self._seen.add(facts.trace.trace_id):
-            return
-        (service, agent), evicted = self._targets.place_agent(
-            facts.trace.service, facts.trace.agent, record.time
-        )
+        if isinstance(facts, RunRecord):
+            self._take_run(facts, record.time)
+        elif facts is not None and self._seen.add(facts.trace.trace_id):
+            self._count(facts, record.time)
+
+    def _place(self, service: str, agent: str, time: float) -> tuple[str, str]:
+        placed, evicted = self._targets.place_agent(service, agent, time)
         if evicted is not None:
             self._families.forget_agent(*evicted)
+            self._runs.forget_agent(*evicted)
+        return placed
+
+    def _take_run(self, run: RunRecord, time: float) -> None:
+        agent = self._place(run.service, run.agent, time)
+        if OTHER in agent:
+            self._telemetry.label_overflow.labels("agent").inc()
+        if run.success is None:
+            self._families.drop_run(*agent, "no_success")
+            return
+        for loser in self._runs.take(run, *agent):
+            self._families.drop_run(*loser, "max_tasks")
+
+    def _count(self, facts: TraceFacts, time: float) -> None:
+        service, agent = self._place(facts.trace.service, facts.trace.agent, time)
         self._families.count_trace(
             service,
             agent,

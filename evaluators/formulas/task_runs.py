@@ -72,10 +72,11 @@ def task_passing(
         counts.setdefault((service, agent), []).append(
             (len(some), sum(run.success for run in some))
         )
-    return {key: tuple(_passing(tasks, k) for k in ks) for key, tasks in counts.items()}
+    return {key: tuple(passing(tasks, k) for k in ks) for key, tasks in counts.items()}
 
 
-def _passing(tasks: Sequence[tuple[int, int]], k: int) -> TaskPassing:
+def passing(tasks: Sequence[tuple[int, int]], k: int) -> TaskPassing:
+    """Of one agent's tasks, each as (runs, successes) with 0 <= successes <= runs."""
     enough = [(n, c) for n, c in tasks if n >= k]
     return TaskPassing(
         k=k,

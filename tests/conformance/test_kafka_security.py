@@ -13,10 +13,10 @@ import pytest
 from collector import config
 from collector.clock import wall
 from collector.config import Config
-from collector.connect import connect
 from collector.errors import ConfigError
 from collector.log.kafka import KafkaLog
 from collector.log.port import TRACES
+from collector.settings.connect import connect
 from collector.telemetry import Telemetry
 from tests.support import certificates
 from tests.support.kafka.kafka_node import KafkaNode

@@ -13,8 +13,8 @@ import pytest
 
 from collector import planning
 from collector.config import Config
-from collector.pool import ScoreJob
-from collector.pool_processes import ProcessWorkers
+from collector.pool.port import ScoreJob
+from collector.pool.processes import ProcessWorkers
 from collector.telemetry import Telemetry
 from evaluators.model import ModelCall, Outcome, Trace
 from tests.support import plugin

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from collector.config import Config
-from collector.effective import effective
-from collector.settings import load
-from collector.sources import merge
+from collector.settings.effective import effective
+from collector.settings.load import load
+from collector.settings.sources import merge
 
 keys = st.sampled_from(["a", "b", "c"])
 leaves = st.none() | st.integers() | st.text(max_size=3) | st.lists(st.integers(), max_size=2)

@@ -14,7 +14,7 @@ from collector.api.index import Taken
 from collector.config import Config
 from collector.health import Health
 from collector.log import SIGNALS, TRACES
-from collector.settings import load
+from collector.settings.load import load
 from collector.signal import Signal
 from collector.telemetry import Telemetry
 from evaluators.model import Trace

@@ -10,7 +10,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from opentelemetry.proto.common.v1.common_pb2 import KeyValue
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
-from collector.pool import ReadJob, ScoreJob
+from collector.pool.port import ReadJob, ScoreJob
 from evaluators.digest import trace_digest
 from evaluators.model import Gap, Outcome, Root, Trace
 

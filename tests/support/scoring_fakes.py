@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from collector.config import SessionWindow, Windows
 from collector.log import SIGNALS, TRACES
-from collector.pool import ReadJob, ScoreJob
+from collector.pool.port import ReadJob, ScoreJob
 from collector.records import (
     SessionRecord,
     TraceRecord,

@@ -14,8 +14,8 @@ import yaml
 
 from collector import cli
 from collector.commands import evaluators as listing
-from collector.connect import partitions_differ, too_small
-from collector.neighbours import neighbours
+from collector.settings.connect import partitions_differ, too_small
+from collector.settings.neighbours import neighbours
 
 
 def test_print_shows_what_files_and_set_make(

@@ -11,10 +11,10 @@ import pytest
 import yaml
 
 from collector.config import Config
-from collector.effective import MASK, effective, schema
 from collector.errors import ConfigError
-from collector.settings import load
-from collector.sources import is_setting
+from collector.settings.effective import MASK, effective, schema
+from collector.settings.load import load
+from collector.settings.sources import is_setting
 
 EXAMPLE = Path(__file__).parents[2] / "spanwise.yaml"
 

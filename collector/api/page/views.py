@@ -11,7 +11,7 @@ import msgspec
 from collector.api.query import SessionShown, session_shown
 from collector.api.traces import FullTrace
 from collector.config import Config
-from collector.crosscheck import is_loopback
+from collector.settings.crosscheck import is_loopback
 
 SPANS = 400
 """Spans that the tree shows; the API has the rest."""

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 import pytest
 
 from collector import config
-from collector.crosscheck import crosscheck
 from collector.errors import ConfigError, Permanent, Retryable
 from collector.forward import PATIENCE, RESULTS, Forwarder, forwarder
+from collector.settings.crosscheck import crosscheck
 from collector.telemetry import Telemetry
 from tests.support.eventually import eventually
 

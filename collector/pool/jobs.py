@@ -8,7 +8,7 @@ import msgspec
 
 from collector import planning
 from collector.config import Config
-from collector.pool import ReadJob, ScoreJob
+from collector.pool.port import ReadJob, ScoreJob
 from evaluators.dialects.read import Keys, read_trace
 from evaluators.expectations import Expectation, Expectations
 from evaluators.model import Closed, Outcome, Trace

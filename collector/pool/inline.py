@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from collector.jobs import Bench
-from collector.pool import ReadJob, ScoreJob
+from collector.pool.jobs import Bench
+from collector.pool.port import ReadJob, ScoreJob
 from evaluators.model import Outcome, Trace
 
 

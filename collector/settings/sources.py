@@ -1,7 +1,7 @@
 """Where settings come from, and how they become one tree: files, environment, `--set`; later wins.
 
 Mappings merge, everything else replaces. A value given as text (environment, `--set`, a lone `${env:NAME}`) is read as
-YAML; where the tree wants a text after all, it is the text as it was given (collector/settings.py).
+YAML; where the tree wants a text after all, it is the text as it was given (collector/settings/load.py).
 """
 
 from __future__ import annotations

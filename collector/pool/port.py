@@ -1,7 +1,7 @@
 """Evaluator workers: the port that assembly and scoring call, and its two adapters (processes, inline).
 
 A job is one trace. Ingest never waits for it: decoding and evaluating happen in a small pool of spawned processes
-(collector/worker.py), or inline with `workers: 0`.
+(collector/pool/worker.py), or inline with `workers: 0`.
 """
 
 from __future__ import annotations

@@ -8,11 +8,11 @@ from typing import Any, cast
 
 from pydantic import ValidationError
 
-from collector.complaints import complaints, path_of, unknown
 from collector.config import Config
-from collector.crosscheck import crosscheck
 from collector.errors import ConfigError
-from collector.sources import (
+from collector.settings.complaints import complaints, path_of, unknown
+from collector.settings.crosscheck import crosscheck
+from collector.settings.sources import (
     PREFIX,
     Text,
     Tree,

@@ -1,6 +1,6 @@
 """One evaluator worker: jobs in, answers out, over one socket; ends at its end.
 
-    python -m collector.worker FD
+    python -m collector.pool.worker FD
 
 The first frame is the configuration (JSON), every later one a job; each is answered in order. A frame is a 4-byte
 big-endian length and msgpack. Only here and offline are numpy and the embedder's model imported.
@@ -19,8 +19,8 @@ from collections.abc import Iterator
 import msgspec
 
 from collector.config import Config
-from collector.jobs import Bench, decode_job
-from collector.pool import ReadJob
+from collector.pool.jobs import Bench, decode_job
+from collector.pool.port import ReadJob
 
 _LENGTH = struct.Struct(">I")
 NICENESS = 10

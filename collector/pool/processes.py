@@ -20,8 +20,8 @@ from collector import planning
 from collector.child import LENGTH, Child
 from collector.config import Config
 from collector.errors import SpanwiseError
-from collector.jobs import Job, bare_trace, encode_job_into
-from collector.pool import PackedTrace, ReadJob, ScoreJob, TraceHead
+from collector.pool.jobs import Job, bare_trace, encode_job_into
+from collector.pool.port import PackedTrace, ReadJob, ScoreJob, TraceHead
 from collector.telemetry import Telemetry
 from evaluators.model import Outcome, Trace
 from evaluators.run import Plan
@@ -127,7 +127,7 @@ class ProcessWorkers:
             answered = 0
             reason = "died"
             try:
-                async with Child("collector.worker", self._config, START_TIMEOUT) as child:
+                async with Child("collector.pool.worker", self._config, START_TIMEOUT) as child:
                     self.pids[number] = child.pid
                     while True:
                         answered += await self._turn(child, await self._take())
