@@ -32,7 +32,7 @@ check: $(DEV) ## ruff, pyright (strict), import-linter
 bench: $(DEV) ## the table of ratios, interleaved with a transport-only server
 	$(BIN)/python -m tests.bench
 
-soak: $(DEV) ## the long forms: 200 kills, long outages
+soak: $(DEV) ## the long forms: 200 kills, a long outage, ten minutes of trouble on Kafka
 	$(BIN)/python -m pytest -m slow -s
 
 lock: $(DEV) ## new lock files

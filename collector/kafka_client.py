@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any, TypedDict, TypeVar
 
 from aiokafka import AIOKafkaProducer
@@ -13,6 +13,8 @@ from aiokafka.errors import ProducerClosed
 from collector.config import KafkaSecurity
 from collector.errors import ConfigError
 
+LOOK = 1.0
+"""Seconds after which a wait looks again how long it may last."""
 _T = TypeVar("_T")
 
 
@@ -90,15 +92,21 @@ async def _give_up(producer: AIOKafkaProducer, stop: asyncio.Task[None], seconds
         await ended(stop, 1.0)
 
 
-async def within(seconds: float, work: Coroutine[Any, Any, _T]) -> _T:
-    """The result of something aiokafka does, in time. A cancellation alone would not do: it swallows some.
+async def within(limit: Callable[[], float], work: Coroutine[Any, Any, _T]) -> _T:
+    """The result of something aiokafka does, in `limit()` seconds, which may become fewer meanwhile.
+
+    A cancellation alone would not do: aiokafka swallows some.
 
     Raises:
         TimeoutError: it was given up; it may still happen.
     """
     task = asyncio.create_task(work)
+    began = asyncio.get_running_loop().time()
+    left = limit()
     try:
-        await asyncio.wait([task], timeout=seconds)
+        while not task.done() and left > 0:
+            await asyncio.wait([task], timeout=min(left, LOOK))
+            left = began + limit() - asyncio.get_running_loop().time()
     finally:
         if not task.done():
             task.cancel()

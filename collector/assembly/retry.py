@@ -60,4 +60,5 @@ class Retry:
                     raise
                 if failures == 1:
                     _log.warning("Assembly cannot %s now and tries again: %r", what, error)
-            await self._sleep(min(LONGEST_WAIT, FIRST_WAIT * 2 ** (failures - 1)))
+            # The last attempts follow each other quickly: a stop has a deadline.
+            await self._sleep(min(LONGEST_WAIT, FIRST_WAIT * 2 ** ((last or failures) - 1)))

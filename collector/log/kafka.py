@@ -20,7 +20,7 @@ from collector import config
 from collector.clock import Clock
 from collector.errors import LogUnavailable
 from collector.kafka_chatter import limit_aiokafka_log
-from collector.kafka_client import client_settings, ended, within
+from collector.kafka_client import client_settings, ended
 from collector.log.kafka_connect import Connecting
 from collector.log.kafka_link import Link
 from collector.log.kafka_lookup import Lookup
@@ -33,8 +33,6 @@ from collector.telemetry import Telemetry
 
 DEADLINE = 10.0
 """Seconds that a write, a commit or a look-up may take."""
-STOPPING = 3.0
-"""The same, once the process has been told to stop."""
 CLOSE = 5.0
 _log = logging.getLogger(__name__)
 
@@ -164,7 +162,7 @@ class KafkaLog:
 
     def hasten(self) -> None:
         """The process stops: what asks Kafka from now on waits for a short time only."""
-        self._link.deadline = min(self._link.deadline, STOPPING)
+        self._link.hasten()
 
     async def close(self) -> None:
         """Flush and let go, within some seconds. Readers end."""
@@ -232,7 +230,7 @@ class KafkaLog:
             **self._link.client, group_id=self._link.group(group), enable_auto_commit=False
         )
         try:
-            await within(self._link.deadline, _commit_by(consumer, offsets))
+            await self._link.within(_commit_by(consumer, offsets))
         except TimeoutError as error:
             raise LogUnavailable(f"Kafka did not store the commit of `{group}` in time") from error
         except KafkaError as error:

@@ -17,7 +17,7 @@ from aiokafka.errors import (
 )
 
 from collector.errors import ConfigError, LogUnavailable
-from collector.kafka_client import ClientSettings, ended, within
+from collector.kafka_client import ClientSettings, ended
 from collector.log.kafka_link import Link
 from collector.log.kafka_topics import ensure
 
@@ -81,7 +81,7 @@ class Connecting:
     async def _try(self) -> None:
         link = self._link
         try:
-            await within(link.deadline, self._reach())
+            await link.within(self._reach())
         except REFUSED as error:
             raise ConfigError(refusal(link.settings.bootstrap_servers, error)) from error
         except TimeoutError as error:

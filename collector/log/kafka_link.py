@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
 from collector import config
 from collector.clock import Clock
 from collector.errors import LogUnavailable
-from collector.kafka_client import ClientSettings
+from collector.kafka_client import ClientSettings, within
 from collector.log.port import TOPICS, WINDOWS
 from collector.telemetry import Telemetry
 
@@ -16,6 +17,10 @@ LARGEST = 20 << 20
 """Bytes that our topics take in one record, Kafka's own included."""
 CLOCKS_DIFFER = 2.0
 """Seconds by which a broker's clock may be behind ours (DESIGN section 4, rule 3)."""
+STOPPING = 3.0
+"""Seconds that a request may take once the process has been told to stop; every one that fails halves them."""
+LEAST = 0.5
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +44,25 @@ class Link:
     owner: bytes
     """This process, to tell its state records from those of an owner before it."""
     topics: Topics | None = None
+    stopping: bool = False
+
+    def hasten(self) -> None:
+        """The process stops: requests, those under way too, wait for a short time only."""
+        self.stopping = True
+        self.deadline = min(self.deadline, STOPPING)
+
+    async def within(self, work: Coroutine[Any, Any, _T]) -> _T:
+        """The result of a request, in time.
+
+        Raises:
+            TimeoutError: it was given up; it may still happen.
+        """
+        try:
+            return await within(lambda: self.deadline, work)
+        except TimeoutError:
+            if self.stopping:
+                self.deadline = max(LEAST, self.deadline / 2)
+            raise
 
     def name(self, topic: str) -> str:
         """The topic's name in the cluster."""

@@ -20,7 +20,7 @@ from aiokafka.record.memory_records import MemoryRecords
 from aiokafka.structs import ConsumerRecord, TopicPartition
 
 from collector.errors import LogUnavailable
-from collector.kafka_client import ended, within
+from collector.kafka_client import ended
 from collector.log.kafka_link import Link
 from collector.log.port import TOPICS
 
@@ -70,7 +70,7 @@ class Lookup:
     async def _ask(self, question: Callable[[AIOKafkaConsumer], Awaitable[_T]]) -> _T:
         self._link.reached()
         try:
-            return await within(self._link.deadline, self._answer(question))
+            return await self._link.within(self._answer(question))
         except OffsetOutOfRangeError:
             raise
         except TimeoutError as error:

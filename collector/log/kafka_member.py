@@ -20,7 +20,7 @@ from aiokafka.protocol.fetch import FetchRequest
 from aiokafka.structs import OffsetAndMetadata, TopicPartition
 
 from collector.errors import LogUnavailable
-from collector.kafka_client import ended, within
+from collector.kafka_client import ended
 from collector.log.commits import Committed
 from collector.log.kafka_link import Link
 from collector.log.port import Commit
@@ -152,7 +152,7 @@ class Member(ConsumerRebalanceListener):
 
     async def _store(self, offsets: dict[TopicPartition, OffsetAndMetadata]) -> bool:
         try:
-            await within(self._link.deadline, self.consumer.commit(offsets))
+            await self._link.within(self.consumer.commit(offsets))
         except TimeoutError as error:
             raise LogUnavailable(f"Kafka did not store a commit of `{self._group}`") from error
         except (CommitFailedError, IllegalStateError):

@@ -11,7 +11,6 @@ from aiokafka.errors import KafkaError
 from aiokafka.structs import ConsumerRecord, TopicPartition
 
 from collector.errors import LogUnavailable
-from collector.kafka_client import within
 from collector.log.commits import Committed
 from collector.log.kafka_link import CLOCKS_DIFFER, Link
 from collector.log.kafka_lookup import Lookup
@@ -118,7 +117,7 @@ class KafkaReader:
             member.untold |= member.owned
             member.owned.clear()
             await self._drop_fetch()
-            await member.stop(STOP)
+            await member.stop(min(STOP, 2 * self._link.deadline))
 
     # --- membership ----------------------------------------------------------------------------------------------
 
@@ -126,16 +125,14 @@ class KafkaReader:
         if self._member is None:
             self._link.reached()
             member = Member(self._link, self.group, self.topic)
-            starting = asyncio.create_task(member.start())
             try:
-                await asyncio.wait([starting], timeout=self._link.deadline)
-            finally:
-                if not starting.done() or starting.exception() is not None:
-                    starting.cancel()
-                    await member.stop(1.0)
-            if not starting.done() or starting.cancelled():
-                raise LogUnavailable("Kafka did not let us join in time")
-            starting.result()
+                await self._link.within(member.start())
+            except TimeoutError as error:
+                await member.stop(1.0)
+                raise LogUnavailable("Kafka did not let us join in time") from error
+            except BaseException:
+                await member.stop(1.0)
+                raise
             member.untold |= self._gone
             self._gone.clear()
             self._member = member
@@ -149,7 +146,7 @@ class KafkaReader:
         await self._drop_fetch()
         gone = member.untold | member.owned
         member.owned.clear()
-        await member.stop(STOP)
+        await member.stop(min(STOP, 2 * self._link.deadline))
         self._member = None
         self._next.clear()
         self._owed.clear()
@@ -200,7 +197,7 @@ class KafkaReader:
             return [], {}, {}
         await self._fence(self.group, self.topic, order)
         try:
-            member.committed = await within(self._link.deadline, member.read_commits(order))
+            member.committed = await self._link.within(member.read_commits(order))
         except TimeoutError as error:
             raise LogUnavailable("Kafka did not say where the group stands in time") from error
         oldest = await self._lookup.beginnings(self.topic, order)

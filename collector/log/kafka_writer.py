@@ -17,7 +17,7 @@ from aiokafka.errors import KafkaError, MessageSizeTooLargeError, RecordListTooL
 from aiokafka.structs import RecordMetadata
 
 from collector.errors import LogUnavailable, RecordTooLarge
-from collector.kafka_client import abandon, stop_within, within
+from collector.kafka_client import abandon, stop_within
 from collector.log.kafka_link import LARGEST, Link, Topics
 from collector.log.kafka_records import signed
 from collector.log.keys import partition_of
@@ -61,7 +61,7 @@ class Writer:
         call = _Call(records, self._link.reached(), self._link.owner)
         self._refuse_while_stuck(records)
         try:
-            await within(self._link.deadline, self._append(call))
+            await self._link.within(self._append(call))
         except TimeoutError as error:
             await self._renew_if_stuck()
             raise LogUnavailable(

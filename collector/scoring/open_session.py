@@ -176,10 +176,11 @@ class OpenSession:
         if not outcomes:
             return None
         signals, settled = self._verdict(entry, outcomes)
+        before = self._inputs()
         self._window.settle(settled)
         self._keep(settled)
         self.head = amended(self.head, cause=offset)
-        signals += self._session_signals(None, self._session_outcomes(None))
+        signals += self._session_signals(None, self._session_outcomes(None), said=before)
         return Effects(signals=tuple(signals), state=(self._new_head(), self._new_turn(settled)))
 
     def due(self, trace_id: str) -> SessionTurn | None:
@@ -383,6 +384,10 @@ class OpenSession:
                 signals.append(self._signal(subject, each, id_, first=first))
         return ids
 
+    def _inputs(self) -> dict[str, str]:
+        """By session evaluator, the digest of what it reads."""
+        return {name: self._window.input_digest(used) for name, used in self._rules.used.items()}
+
     def _session_outcomes(self, closed: SessionClosed | None) -> tuple[Outcome, ...]:
         head, newest = self.head, self._window.newest
         agent = newest.agent if newest is not None else head.agent
@@ -397,8 +402,13 @@ class OpenSession:
         return scorer.outcomes(session, closed=closed is not None)
 
     def _session_signals(
-        self, closed: SessionClosed | None, outcomes: Sequence[Outcome]
+        self,
+        closed: SessionClosed | None,
+        outcomes: Sequence[Outcome],
+        *,
+        said: Mapping[str, str] | None = None,
     ) -> Iterator[New]:
+        """What the session's evaluators say now; not those that have read just this before (`said`)."""
         subject = self._subject(closed)
         is_final = closed is not None
         for outcome in outcomes:
@@ -406,6 +416,8 @@ class OpenSession:
                 continue
             each = outcome if is_final else replace(outcome, final=False)
             read = self._window.input_digest(self._rules.used.get(each.evaluator, ()))
+            if said is not None and said.get(each.evaluator) == read:
+                continue  # the same id with another revision would be another text
             yield self._signal(
                 subject, each, session_signal_id(subject, each, read), first=each.final
             )

@@ -121,10 +121,10 @@ def settled(
     publisher: Service, expected: Sequence[agents.Turn], workers: Sequence[Service]
 ) -> bool:
     """Whether every trace is scored and delivered, and every group has caught up."""
-    traces = {key[2] for key in latest(publisher.signals()) if key[1] == "trace"}
-    if not {agents.trace_id(turn).hex() for turn in expected} <= traces:
+    if lag([publisher, *workers]) > 0:
         return False
-    return lag([publisher, *workers]) == 0
+    traces = {key[2] for key in latest(publisher.signals()) if key[1] == "trace"}
+    return {agents.trace_id(turn).hex() for turn in expected} <= traces
 
 
 def send(

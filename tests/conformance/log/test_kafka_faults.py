@@ -18,11 +18,13 @@ from collector import config
 from collector.clock import wall
 from collector.errors import LogUnavailable, RecordTooLarge
 from collector.log.kafka import KafkaLog
-from collector.log.port import CLOSINGS, SESSIONS, SPANS, TRACES, Commit, New
+from collector.log.kafka_reader import KafkaReader
+from collector.log.port import CLOSINGS, SESSIONS, SPANS, TRACES, Commit, New, Position
 from collector.telemetry import Telemetry
 from tests.support.kafka.kafka_node import KafkaNode
 from tests.support.kafka.topics import create_topic
 from tests.support.log_contract import all_of, assigned, at_end, new, take, values
+from tests.support.shared_log_contract import owned_after
 
 pytestmark = pytest.mark.kafka
 
@@ -36,13 +38,19 @@ async def opening() -> AsyncIterator[Opening]:
     async with AsyncExitStack() as logs:
 
         async def open_one(
-            bootstrap: str, *, deadline: float = 10.0, telemetry: Telemetry | None = None
+            bootstrap: str,
+            *,
+            deadline: float = 10.0,
+            telemetry: Telemetry | None = None,
+            instance: str | None = None,
+            partitions: int = 1,
         ) -> KafkaLog:
             settings = config.KafkaLog(
                 bootstrap_servers=bootstrap,
                 topic_prefix=f"{name}.",
                 group=name,
-                partitions=1,
+                instance=instance,
+                partitions=partitions,
                 session_timeout=6.0,
             )
             log = await KafkaLog.open(
@@ -214,6 +222,59 @@ async def test_a_paused_broker_gets_each_record_once(
     await eventually_writes(log, record)
 
     assert await all_of(log, TRACES) == [b"first", b"once"]
+
+
+async def test_a_stop_shortens_what_waits_and_all_that_follows(
+    opening: Opening, kafka_node: KafkaNode
+) -> None:
+    log = await opening(kafka_node.bootstrap, deadline=60.0)
+    await eventually_writes(log, new(TRACES, b"first"))
+    kafka_node.pause()
+    began = asyncio.get_running_loop().time()
+    waiting = asyncio.create_task(log.write([new(TRACES, b"under way")]))
+    await asyncio.sleep(0.1)
+
+    log.hasten()
+    with pytest.raises(LogUnavailable):
+        await waiting
+    for _ in range(5):
+        with pytest.raises(LogUnavailable):
+            await log.get(Position(TRACES, 0, 0))
+    await log.close()
+    took = asyncio.get_running_loop().time() - began
+
+    kafka_node.resume()
+    assert took < 25
+
+
+async def test_a_named_member_that_comes_back_moves_no_partition(
+    opening: Opening, kafka: str
+) -> None:
+    """`log.kafka.instance`: a restart within the session timeout is no rebalance."""
+    stays = (await opening(kafka, instance="b", partitions=2)).read("assembly", SPANS)
+    first = await opening(kafka, instance="a", partitions=2)
+    leaves = first.read("assembly", SPANS)
+    its = await split(leaves, stays)
+    kept: set[int] = {0, 1} - its
+    await first.close()
+
+    returned = (await opening(kafka, instance="a", partitions=2)).read("assembly", SPANS)
+    owned: set[int] = set()
+    async with asyncio.timeout(5):  # less than the session timeout
+        while owned != its:
+            owned = owned_after(owned, await returned.poll(timeout=0.1))
+            batch = await stays.poll(timeout=0.1)
+            assert not batch.revoked
+    assert stays.owned == kept
+
+
+async def split(one: KafkaReader, other: KafkaReader) -> set[int]:
+    """Poll both until each has one of the two partitions; the first one's."""
+    async with asyncio.timeout(30):
+        while not (len(one.owned) == len(other.owned) == 1 and one.owned != other.owned):
+            await one.poll(timeout=0.1)
+            await other.poll(timeout=0.1)
+    return set(one.owned)
 
 
 async def eventually_writes(log: KafkaLog, record: New) -> None:
