@@ -217,7 +217,8 @@ async def test_a_broker_that_never_comes_back_stops_in_bounded_time(
     assert (count(telemetry, "acked"), count(telemetry, "lost")) == (50, 0)
     assert outbox(telemetry, "kafka") == (400, log.now)
     assert log.commits["sink.kafka", "signals", 0].offset == 50
-    assert 0 < len([r for r in root_log if r.name.startswith("aiokafka")]) < 20
+    # The limiter serves the whole process: an earlier test may have used up its first line.
+    assert len([r for r in root_log if r.name.startswith("aiokafka")]) < 20
 
 
 async def test_a_broker_away_at_the_start_is_waited_for(kafka_node: KafkaNode) -> None:

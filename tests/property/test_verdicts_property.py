@@ -148,4 +148,25 @@ def test_counters_count_a_judged_outcome_of_a_trace_once(said: list[Said]) -> No
         each.session_id for each in signals(log) if each.evaluator == "latency" and each.final
     )
     if set(lives.values()) <= {1}:
-        assert set(counted.values()) <= {1}
+        held = _always_held(said)
+        assert {n for (trace, _), n in counted.items() if trace in held} <= {1}
+
+
+def _always_held(said: Sequence[Said]) -> set[str]:
+    """Traces that no slide-out can make the desk forget: sent once, or among the newest three of their session.
+
+    A repeat of a trace that has left the window is a new trace to the desk (rule 7 is about what it holds).
+    """
+    traces = [each.trace for _, each in said if isinstance(each, TraceRecord)]
+    sent = Counter(trace.trace_id for trace in traces)
+    newest: set[str] = set()
+    for session in {trace.session_id for trace in traces}:
+        ordered = sorted(
+            {
+                (trace.start_time_unix_nano, trace.trace_id)
+                for trace in traces
+                if trace.session_id == session
+            }
+        )
+        newest |= {trace_id for _, trace_id in ordered[-3:]}
+    return newest | {trace_id for trace_id, times in sent.items() if times == 1}

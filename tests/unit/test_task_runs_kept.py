@@ -98,10 +98,20 @@ async def test_kill_9_changes_no_gauge() -> None:
     assert before
 
     after = kept.successor()
-    assert after.gauges() == {}  # no number is better than an old one
     await after.step()
 
     assert after.gauges() == before
+
+
+async def test_after_a_restart_no_number_is_better_than_an_old_one() -> None:
+    kept = Kept()
+    await kept.end(a_run("a", 1))
+    after = kept.successor()
+
+    await after.publisher.sink._restore()
+    assert after.gauges() == {}
+    await after.step()
+    assert after.gauges() == kept.gauges()
 
 
 async def test_a_crash_between_the_tasks_and_the_commit_changes_nothing() -> None:
