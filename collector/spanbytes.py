@@ -24,7 +24,7 @@ _T = TypeVar("_T")
 _NO_TRACE = bytes(16)
 _NO_SPAN = bytes(8)
 _HEAD = Struct("2s16s2s8s2s8s")
-_TAGS = (b"\x0a\x10", b"\x12\x08", b"\x22\x08")
+_TRACE_TAG, _SPAN_TAG, _PARENT_TAG = b"\x0a\x10", b"\x12\x08", b"\x22\x08"
 """Fields 1, 2 and 4 with the lengths that ids have."""
 
 
@@ -97,8 +97,13 @@ def head(span: bytes) -> SpanHead:
     """
     if len(span) >= _HEAD.size:
         of_trace, trace_id, of_span, span_id, following, parent = _HEAD.unpack_from(span)
-        if (of_trace, of_span, following) == _TAGS and not _may_be_remote(span):
-            return SpanHead(trace_id, span_id, _real(parent), False)
+        if (
+            of_trace == _TRACE_TAG
+            and of_span == _SPAN_TAG
+            and following == _PARENT_TAG
+            and not _may_be_remote(span)
+        ):
+            return SpanHead(trace_id, span_id, b"" if parent == _NO_SPAN else parent, False)
     if span[:2] != b"\x0a\x10" or span[18:20] != b"\x12\x08":
         return _parsed_head(span)
     following = span[28:30]

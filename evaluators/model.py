@@ -7,7 +7,7 @@ name says so, seconds (float) elsewhere.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 import msgspec
@@ -170,8 +170,7 @@ class Trace:
 # --- the session -----------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Turn:
+class Turn(msgspec.Struct, frozen=True, kw_only=True):
     """What a session keeps of one of its traces."""
 
     trace_id: str
@@ -186,7 +185,7 @@ class Turn:
     tool_calls: int = 0
     repeated_calls: int = 0
     """Calls whose name and arguments an earlier call of the same trace already had."""
-    scores: Mapping[str, float] = field(default_factory=dict[str, float])
+    scores: Mapping[str, float] = {}
     """Final scores by evaluator; an assumed 1.0 of loop_detection and coherence counts (CONTRACT section 5)."""
     unscored: tuple[str, ...] = ()
     """Evaluators that were due and applicable, but failed or were skipped: what coverage counts as missing."""
@@ -216,13 +215,12 @@ class Session:
 # --- the score -------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Score:
+class Score(msgspec.Struct, frozen=True, kw_only=True):
     """What an evaluator returns: a value in [0, 1], or why there is none. Use the constructors for the latter."""
 
     value: float | None = None
     explanation: str | None = None
-    metadata: Mapping[str, JSON] = field(default_factory=dict[str, JSON])
+    metadata: Mapping[str, JSON] = {}
     """Exactly the fields that the seed document lists, threshold and success apart (the runner adds those two)."""
     evidence: tuple[str, ...] = ()
     """Span ids."""
@@ -282,8 +280,7 @@ class JudgeUse:
     """Every one of those calls was answered from a cache."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     """What became of one due (subject, evaluator): a value or an error, never both."""
 
     evaluator: str
@@ -296,7 +293,7 @@ class Outcome:
     assumed: float | None = None
     final: bool = True
     explanation: str | None = None
-    metadata: Mapping[str, JSON] = field(default_factory=dict[str, JSON])
+    metadata: Mapping[str, JSON] = {}
     evidence: tuple[str, ...] = ()
     reason: str | None = None
     """Why it was skipped or not applicable: one of a closed list (CONTRACT section 5), else None."""

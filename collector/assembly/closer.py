@@ -68,11 +68,13 @@ class Closer:
 
     async def put(self, buffer: Buffer, closings: Iterable[Closing]) -> None:
         """Take closings over. Never waits for a worker: `room` does."""
+        before = self._in_flight
         for closing in closings:
             self._pending.append((buffer, closing))
             self._in_flight += 1
             self._bytes += closing.size
-        await self._notify()
+        if self._in_flight != before:  # every tick comes by here; waking everybody is dear
+            await self._notify()
 
     async def room(self) -> None:
         """Wait until few enough traces and bytes are on their way to read on."""

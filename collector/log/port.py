@@ -16,6 +16,8 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol, TypeAlias, runtime_checkable
 
+import msgspec
+
 SPANS, CLOSINGS, TRACES, SESSIONS, SIGNALS, WINDOWS = TOPICS = (
     "spans",
     "closings",
@@ -37,8 +39,7 @@ class Position(NamedTuple):
     offset: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class New:
+class New(msgspec.Struct, frozen=True, kw_only=True):
     """A record to be written. `partition` None: chosen by the hash of the key."""
 
     topic: str
@@ -50,8 +51,7 @@ class New:
     headers: Headers = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Record:
+class Record(msgspec.Struct, frozen=True, kw_only=True):
     """A record that was read. `time` is the log's append time, unix seconds."""
 
     position: Position

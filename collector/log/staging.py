@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from collector.errors import RecordTooLarge
 from collector.log.keys import partition_of
@@ -14,8 +15,7 @@ Place = tuple[str, int]
 """A topic and a partition."""
 
 
-@dataclass(frozen=True, slots=True)
-class Staged:
+class Staged(msgspec.Struct, frozen=True):
     """A record that is ready to be appended. `value` None: a tombstone."""
 
     position: Position
@@ -26,8 +26,10 @@ class Staged:
     @property
     def size(self) -> int:
         """Its bytes, without what the store adds."""
-        headers = sum(len(name) + len(value) + 8 for name, value in self.headers)
-        return len(self.key) + len(self.value or b"") + headers
+        size = len(self.key) + len(self.value or b"")
+        for name, value in self.headers:
+            size += len(name) + len(value) + 8
+        return size
 
 
 def stage(

@@ -159,10 +159,12 @@ class ProcessWorkers:
         try:
             for task in tasks:
                 child.send_frame(task.payload)
-            while left:
-                async with asyncio.timeout(self._timeout):
+            loop = asyncio.get_running_loop()
+            async with asyncio.timeout(self._timeout) as patience:
+                while left:
                     answer = await child.receive()
-                _resolve(left.popleft(), answer)
+                    _resolve(left.popleft(), answer)
+                    patience.reschedule(loop.time() + self._timeout)
         except BaseException:
             self._give_back(left)
             raise

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+import msgspec
 
 from collector.log import New
 from collector.records import SessionTurn, TraceRecord
@@ -13,8 +14,7 @@ from evaluators.model import Outcome
 SessionClosed = Literal["idle", "max_age", "memory", "shutdown"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Effects:
+class Effects(msgspec.Struct, frozen=True, kw_only=True):
     """Records to write, all signals of a batch before all its state, state in the order of the effects (rule 4)."""
 
     signals: tuple[New, ...] = ()
@@ -23,16 +23,14 @@ class Effects:
     """(service, reason) of the session that closed."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rerun:
+class Rerun(msgspec.Struct, frozen=True, kw_only=True):
     """A turn whose predecessors changed: its history-taking evaluators are due again."""
 
     entry: SessionTurn
     history: tuple[SessionTurn, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Task:
+class Task(msgspec.Struct, frozen=True, kw_only=True):
     """A trace record that was taken and waits for its outcomes; its session takes no other one meanwhile."""
 
     key: bytes
@@ -49,8 +47,7 @@ class Task:
     reruns: tuple[Rerun, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Scored:
+class Scored(msgspec.Struct, frozen=True, kw_only=True):
     """The answers to a `Rerun`."""
 
     record: TraceRecord

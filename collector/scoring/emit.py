@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from collector.log import SIGNALS, New
 from collector.records import SessionTurn, TraceRecord
@@ -20,8 +20,7 @@ from collector.signal_bytes import encode_signal, redacted, signal_headers
 from evaluators.model import Closed, JudgeUse, Outcome, Scope, Trace, Turn
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Subject:
+class Subject(msgspec.Struct, frozen=True, kw_only=True):
     """What was scored: a trace, or a session as its window stood."""
 
     scope: Scope

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Protocol
 
 from msgspec.structs import replace as amended
@@ -414,7 +413,7 @@ class OpenSession:
         for outcome in outcomes:
             if outcome.evaluator not in self._rules.emitted:
                 continue
-            each = outcome if is_final else replace(outcome, final=False)
+            each = amended(outcome, final=False) if outcome.final and not is_final else outcome
             read = self._window.input_digest(self._rules.used.get(each.evaluator, ()))
             if said is not None and said.get(each.evaluator) == read:
                 continue  # the same id with another revision would be another text

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import overload
+
+import msgspec
 
 from collector.records import SessionTurn
 from collector.scoring.running_input import RunningInput, Used
@@ -22,8 +23,7 @@ KEPT = 8
 Key = tuple[int, str]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Placed:
+class Placed(msgspec.Struct, frozen=True, kw_only=True):
     """What placing a trace did."""
 
     inside: bool

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 import msgspec
+from msgspec.structs import replace
 
 from collector.records import SessionTurn, TraceRecord
 from evaluators.model import Outcome, Trace, Turn
@@ -67,7 +67,7 @@ def with_outcomes(
     final = {each.evaluator for each in given if each.final}
     ids = {name: id_ for name, id_ in entry.signal_ids.items() if name not in names}
     ids |= {name: id_ for name, id_ in signal_ids.items() if name in final}
-    return msgspec.structs.replace(
+    return replace(
         entry,
         turn=replace(
             entry.turn, scores=dict(sorted(scores.items())), unscored=tuple(sorted(unscored))
@@ -80,7 +80,7 @@ def with_outcomes(
 
 def let_go(entry: SessionTurn) -> SessionTurn:
     """Without the output text; History reads it from the trace record when it must."""
-    return msgspec.structs.replace(entry, turn=replace(entry.turn, output=None), kept=False)
+    return replace(entry, turn=replace(entry.turn, output=None), kept=False)
 
 
 def bare(turn: Turn) -> Turn:

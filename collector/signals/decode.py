@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from functools import lru_cache
 
 import msgspec
 
@@ -24,6 +25,7 @@ def decode_signal(value: bytes) -> Signal:
         raise Undecodable(str(error)) from error
 
 
+@lru_cache(maxsize=256)
 def unix_seconds(time: str) -> float:
     """A signal's `time` as unix seconds.
 

@@ -143,13 +143,10 @@ class Delivery:
         self._failing = False
 
     def _done_with(self, records: Sequence[Record]) -> None:
-        for record in records:
-            position = record.position
-            self._commits[position.partition] = Commit(
-                group=self._group,
-                topic=SIGNALS,
-                partition=position.partition,
-                offset=position.offset + 1,
+        newest = {record.position.partition: record.position.offset for record in records}
+        for partition, offset in newest.items():
+            self._commits[partition] = Commit(
+                group=self._group, topic=SIGNALS, partition=partition, offset=offset + 1
             )
 
     async def _commit(self) -> None:

@@ -1,6 +1,6 @@
-"""`make bench`: every ratio to hold, measured in one run of about six minutes, interleaved with the transport.
+"""`make bench`: every ratio to hold, measured in one run of at most six minutes, interleaved with the transport.
 
-python -m tests.bench [--rounds 3]
+python -m tests.bench [--rounds 2]
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def number(what: str, value: float, mark: float, unit: str = "") -> None:
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=2)
     rounds = parser.parse_args().rounds
     began = time.monotonic()
     row("what (CPU of the process tree per span)", "measured", "mark", held=None)
@@ -50,7 +50,7 @@ def main() -> None:
     rate = 0.5e6 / found[-2].cost
     number(
         f"ack p99, workers busy / no evaluation, {rate:.0f} spans/s",
-        ack_ratio(repeats=5, rate=rate),
+        ack_ratio(repeats=3, rate=rate),
         3.0,
     )
     number("memory of the main process at rest", rest_megabytes(), 64, " MiB")

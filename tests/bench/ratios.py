@@ -35,8 +35,8 @@ class Stage:
 
 
 B64 = Load(batch=64, passes=4)
-MANY64 = Load(batch=64, passes=12)
-B512 = Load(batch=512, passes=12)
+MANY64 = Load(batch=64, passes=8)
+B512 = Load(batch=512, passes=7)
 B1 = Load(batch=1, passes=1)
 GZIP = Load(batch=64, passes=3, options=("--gzip",))
 

