@@ -48,7 +48,7 @@ def plan(
             {name: _settings(each) for name, each in config.evaluators.items()},
             embedder=embedder_model(config),
             hosted=config.embedder.kind == "litellm",
-            judge=config.judge.model is not None,
+            judge=config.judge.model or False,
             expectations=config.expectations is not None,
             only=only,
         )
