@@ -23,8 +23,9 @@ from collector.records import (
 )
 from collector.scoring.awaited import Awaited
 from collector.scoring.effects import Effects, Scored, SessionClosed, Task
-from collector.scoring.open_session import Bounds, OpenSession, turn_key
+from collector.scoring.open_session import Bounds, OpenSession
 from collector.scoring.ports import Rules
+from collector.scoring.session_state import turn_key
 from evaluators.model import Outcome
 
 Passed = Literal["repeated", "outdated"]

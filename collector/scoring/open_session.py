@@ -2,36 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Protocol
 
 from msgspec.structs import replace as amended
 
-from collector.log import SESSIONS, TRACES, New
+from collector.log import New
 from collector.records import (
     SessionAwaited,
     SessionHead,
-    SessionRecord,
     SessionTurn,
     TraceRecord,
     VerdictRecord,
-    encode,
 )
-from collector.scoring.awaited import awaited_state
 from collector.scoring.effects import Effects, Rerun, Scored, SessionClosed, Task
-from collector.scoring.emit import (
-    Subject,
-    outcome_signal,
-    session_signal_id,
-    trace_signal_id,
-    trace_subject,
-    turn_subject,
-)
+from collector.scoring.emit import trace_signal_id
 from collector.scoring.ports import Rules, SessionScorer
+from collector.scoring.session_end import SessionEnd, session_end
+from collector.scoring.session_signals import SessionSignals, session_outcomes, session_subject
+from collector.scoring.session_state import SessionState, named_after
 from collector.scoring.session_window import SessionWindow
-from collector.scoring.task_run import awaits, heard, run_of
+from collector.scoring.task_run import heard
 from collector.scoring.turn import bare, is_turn, unscored_turn, with_outcomes
-from evaluators.model import Outcome, Session
+from evaluators.model import Outcome
 
 
 class Bounds(Protocol):
@@ -53,10 +46,10 @@ class OpenSession:
 
     __slots__ = (
         "_judged",
-        "_partition",
-        "_redact",
         "_rules",
         "_scorer",
+        "_signals",
+        "_state",
         "_window",
         "head",
         "key",
@@ -78,8 +71,8 @@ class OpenSession:
         self.waiting: dict[str, float] = {}
         """Traces whose verdict has not come yet, and the log time of their records; the session closes after them."""
         self._rules = rules
-        self._partition = partition
-        self._redact = redact
+        self._signals = SessionSignals(rules=rules, redact=redact)
+        self._state = SessionState(key=key, partition=partition)
         self._scorer: SessionScorer = rules.new_scorer()
         self._window = SessionWindow(
             max_traces=bounds.max_traces,
@@ -141,27 +134,22 @@ class OpenSession:
         The head is the last record of the state: a crash before it repeats the whole, after it nothing.
         """
         signals: list[New] = []
-        state: list[New] = []
         changed = task.is_new or (task.placed.inside and is_turn(task.entry))
         for left in task.placed.left:
-            signals += self._given_up(left, "overload")
+            if left.due:
+                signals += self._signals.of_no_verdict(left, "overload")[0]
             changed = self._forget(left) or changed
-        entry = self._score(task, outcomes, signals)
+        signals += self._score(task, outcomes)
         touched = dict.fromkeys(task.placed.let_go)
         for scored in reruns:
-            if self._rescore(scored, signals):
+            if (said := self._rescore(scored)) is not None:
+                signals += said
                 touched[scored.record.trace.trace_id] = None
                 changed = True
         if changed:
-            signals += self._session_signals(None, self._session_outcomes(None))
-        own = entry.turn.trace_id
-        stored = (self._window.get(each) for each in touched if each != own)
-        state += [self._new_turn(each) for each in stored if each is not None]
-        state += [self._new_state(left.turn.trace_id, None) for left in task.placed.left]
-        if (mine := self._window.get(own)) is not None:
-            state.append(self._new_turn(mine))
-        state.append(self._new_head())
-        return Effects(signals=tuple(signals), state=tuple(state))
+            signals += self._running_signals()
+        state = (*self._new_turns(task, touched), self._new_head())
+        return Effects(signals=tuple(signals), state=state)
 
     def on_verdict(self, record: VerdictRecord, *, offset: int) -> Effects | None:
         """Final outcomes of a trace in place of its stand-ins; None when nothing of it is waited for (rule 6).
@@ -174,13 +162,12 @@ class OpenSession:
         outcomes = [each for each in record.outcomes if each.evaluator in entry.due and each.final]
         if not outcomes:
             return None
-        signals, settled = self._verdict(entry, outcomes)
-        before = self._inputs()
-        self._window.settle(settled)
-        self._keep(settled)
+        signals, settled = self._signals.of_verdict(entry, outcomes)
+        before = self._signals.inputs(self._window)
+        self._settle(settled)
         self.head = amended(self.head, cause=offset)
-        signals += self._session_signals(None, self._session_outcomes(None), said=before)
-        return Effects(signals=tuple(signals), state=(self._new_head(), self._new_turn(settled)))
+        signals += self._running_signals(said=before)
+        return Effects(signals=tuple(signals), state=(self._new_head(), self._state.turn(settled)))
 
     def due(self, trace_id: str) -> SessionTurn | None:
         """The turn, if a verdict about it is still waited for."""
@@ -194,55 +181,37 @@ class OpenSession:
         Records of its traces below offset `since` are repeats from now on. The closed head goes first: turns that a
         crash leaves behind it are of no session (DESIGN 4, rule 5).
         """
-        offsets = tuple(entry.offset for entry in self._window)
-        late = self._give_up_all("overload" if reason == "memory" else "judge_lag")
-        awaited = self._awaited(reason, now)
-        record = SessionRecord(
-            service=self.head.service,
-            session_id=self.head.session_id,
-            closed=reason,
-            traces=offsets,
-            digest=awaited.digest if awaited is not None else "",
-            due=awaited.due if awaited is not None else (),
+        signals = self._give_up_all("overload" if reason == "memory" else "judge_lag")
+        end = session_end(
+            self.key, self.head, self._window, rules=self._rules, reason=reason, now=now
         )
-        outcomes = self._session_outcomes(reason)
-        signals = (
-            *late,
-            *self._session_signals(reason, outcomes),
-            *self._settled_session(reason),
-        )
-        run = self._run(reason, outcomes, awaited)
+        signals += self._signals.of_session(end.subject, end.outcomes, self._window)
+        signals += self._signals.of_unasked(end.subject, end.unasked, self._window)
         self.head = amended(self.head, closed=True, since=since)
-        turns = (self._new_state(entry.turn.trace_id, None) for entry in self._window)
         effects = Effects(
-            signals=signals,
-            state=(
-                *(() if awaited is None else (awaited_state(self.key, awaited, self._partition),)),
-                New(topic=TRACES, key=self.key, value=encode(record), partition=self._partition),
-                *run,
-                self._new_head(),
-                *turns,
-            ),
+            signals=tuple(signals),
+            state=tuple(self._last_state(end)),
             closed=(self.head.service, reason),
         )
-        return effects, awaited
+        return effects, end.awaited
 
-    def _score(self, task: Task, outcomes: Sequence[Outcome], signals: list[New]) -> SessionTurn:
+    def _score(self, task: Task, outcomes: Sequence[Outcome]) -> list[New]:
+        """The signals of the trace's own outcomes; its turn is settled with them where it is still held."""
         known = _known(task)
         settled, due = self._judgement(task)
         outcomes = [*outcomes, *settled]
-        ids = self._publish(task.record, outcomes, known, signals)
-        placed = self._window.get(task.entry.turn.trace_id)
+        signals, ids = self._signals.of_trace(task.record, self.head, outcomes, known)
+        trace_id = task.entry.turn.trace_id
+        placed = self._window.get(trace_id)
         counted = self._judged if known is None else tuple(n for n in self._judged if n in known)
         entry = with_outcomes(
             amended(placed or task.entry, due=due, counted=counted), outcomes, ids
         )
         if placed is not None:
-            self._window.settle(entry)
-            self._keep(entry)
+            self._settle(entry)
         if task.held is not None and not is_turn(entry):
-            self._scorer.drop(entry.turn.trace_id)
-        return entry
+            self._scorer.drop(trace_id)
+        return signals
 
     def _judgement(self, task: Task) -> tuple[tuple[Outcome, ...], tuple[str, ...]]:
         """Outcomes that no judge is needed for, and the names of those that are due."""
@@ -254,201 +223,50 @@ class OpenSession:
             settled = judged.skipped("trace", "overload")
         return settled, () if settled else self._judged
 
-    def _verdict(
-        self, entry: SessionTurn, outcomes: Sequence[Outcome]
-    ) -> tuple[list[New], SessionTurn]:
-        """The signals of final outcomes that came after their trace's own, and the turn with them."""
-        subject = turn_subject(entry)
-        ids = {
-            each.evaluator: trace_signal_id(entry.service, entry.turn, each) for each in outcomes
-        }
-        known = {*entry.counted, *entry.signal_ids}
-        signals = [
-            self._signal(subject, each, ids[each.evaluator], first=each.evaluator not in known)
-            for each in outcomes
-            if each.evaluator in self._rules.emitted
-        ]
-        return signals, with_outcomes(entry, outcomes, ids)
-
-    def _given_up(self, entry: SessionTurn, reason: str) -> list[New]:
-        """What is waited for ends without a verdict: the trace leaves, or its session closes for want of room."""
-        if not entry.due:
-            return []
-        return self._verdict(entry, self._rules.judged.skipped("trace", reason, entry.due))[0]
-
     def _give_up_all(self, reason: str) -> list[New]:
         signals: list[New] = []
         for trace_id in [*self.waiting]:
             entry = self._window.get(trace_id)
             if entry is None:
                 continue
-            outcomes = self._rules.judged.skipped("trace", reason, entry.due)
-            more, settled = self._verdict(entry, outcomes)
-            self._window.settle(settled)
-            self._keep(settled)
+            more, settled = self._signals.of_no_verdict(entry, reason)
+            self._settle(settled)
             signals += more
         return signals
 
-    def _awaited(self, reason: SessionClosed, now: float) -> SessionAwaited | None:
-        judged = self._rules.judged
-        if not judged.session or self._settled_outcomes():
+    def _rescore(self, scored: Scored) -> list[New] | None:
+        """The signals of what changed; None: nothing did, the ids are the same."""
+        trace = scored.record.trace
+        entry = self._window.get(trace.trace_id)
+        if entry is None or entry.turn.digest != trace.digest:
             return None
-        subject = self._subject(reason)
-        return SessionAwaited(
-            service=subject.service,
-            session_id=subject.session_id,
-            session_source=subject.session_source,
-            agent=subject.agent,
-            agent_version=subject.agent_version,
-            seen=subject.seen,
-            closed=reason,
-            closed_at=now,
-            digest=self._window.input_digest(()),
-            due=tuple(each.spec.name for each in judged.session),
-            task=self.head.task,
-        )
-
-    def _run(
-        self, reason: SessionClosed, outcomes: Sequence[Outcome], awaited: SessionAwaited | None
-    ) -> tuple[New, ...]:
-        """The task run that the session was, unless a verdict must decide it first."""
-        task, name = self.head.task, self._rules.task_evaluator
-        if awaited is not None and awaits(awaited, name):
-            return ()
-        subject = self._subject(reason)
-        every = (*outcomes, *self._settled_outcomes())
-        run = run_of(task, subject, every, evaluator=name)
-        if run is None:
-            return ()
-        return (New(topic=TRACES, key=self.key, value=encode(run), partition=self._partition),)
-
-    def _settled_outcomes(self) -> tuple[Outcome, ...]:
-        has_turns = bool(len(self._window.turns))
-        return self._rules.judged.settled_session(self.key, has_turns=has_turns)
-
-    def _settled_session(self, reason: SessionClosed) -> Iterator[New]:
-        """The judged outcomes of the session that no judge has to be asked for."""
-        subject = self._subject(reason)
-        read = self._window.input_digest(())
-        for each in self._settled_outcomes():
-            if each.evaluator in self._rules.emitted:
-                yield self._signal(
-                    subject, each, session_signal_id(subject, each, read), first=True
-                )
-
-    def _signal(self, subject: Subject, outcome: Outcome, id_: str, *, first: bool) -> New:
-        return outcome_signal(
-            subject, outcome, id_, first=first, rules=self._rules, redact=self._redact
-        )
-
-    def _rescore(self, scored: Scored, signals: list[New]) -> bool:
-        """Whether anything changed; the same id says that nothing did."""
-        entry = self._window.get(scored.record.trace.trace_id)
-        if entry is None or entry.turn.digest != scored.record.trace.digest:
-            return False
-        service = self.head.service
-        ids = {
-            each.evaluator: trace_signal_id(service, scored.record.trace, each)
-            for each in scored.outcomes
-        }
         changed = tuple(
             each
             for each in scored.outcomes
-            if entry.signal_ids.get(each.evaluator) != ids[each.evaluator]
+            if entry.signal_ids.get(each.evaluator)
+            != trace_signal_id(self.head.service, trace, each)
         )
         if not changed:
-            return False
-        settled = with_outcomes(
-            entry, changed, self._publish(scored.record, changed, entry.signal_ids, signals)
-        )
-        self._window.settle(settled)
-        self._keep(settled)
-        return True
+            return None
+        signals, ids = self._signals.of_trace(scored.record, self.head, changed, entry.signal_ids)
+        self._settle(with_outcomes(entry, changed, ids))
+        return signals
 
-    def _publish(
-        self,
-        record: TraceRecord,
-        outcomes: Sequence[Outcome],
-        known: Mapping[str, str] | None,
-        signals: list[New],
-    ) -> dict[str, str]:
-        """Ids by evaluator. First final outcomes are those whose evaluator is not `known`; None: all are."""
-        head = self.head
-        subject = trace_subject(record, service=head.service, session_id=head.session_id)
-        ids: dict[str, str] = {}
-        for each in outcomes:
-            id_ = ids[each.evaluator] = trace_signal_id(head.service, record.trace, each)
-            if each.evaluator in self._rules.emitted:
-                first = each.final and known is not None and each.evaluator not in known
-                signals.append(self._signal(subject, each, id_, first=first))
-        return ids
-
-    def _inputs(self) -> dict[str, str]:
-        """By session evaluator, the digest of what it reads."""
-        return {name: self._window.input_digest(used) for name, used in self._rules.used.items()}
-
-    def _session_outcomes(self, closed: SessionClosed | None) -> tuple[Outcome, ...]:
-        head, newest = self.head, self._window.newest
-        agent = newest.agent if newest is not None else head.agent
-        session = Session(
-            service=head.service,
-            session_id=head.session_id,
-            agent=agent,
-            turns=self._window.turns,
-            closed=closed,
-        )
-        scorer = self._scorer if closed is None else self._fresh_scorer()
-        return scorer.outcomes(session, closed=closed is not None)
-
-    def _session_signals(
-        self,
-        closed: SessionClosed | None,
-        outcomes: Sequence[Outcome],
-        *,
-        said: Mapping[str, str] | None = None,
-    ) -> Iterator[New]:
-        """What the session's evaluators say now; not those that have read just this before (`said`)."""
-        subject = self._subject(closed)
-        is_final = closed is not None
-        for outcome in outcomes:
-            if outcome.evaluator not in self._rules.emitted:
-                continue
-            each = amended(outcome, final=False) if outcome.final and not is_final else outcome
-            read = self._window.input_digest(self._rules.used.get(each.evaluator, ()))
-            if said is not None and said.get(each.evaluator) == read:
-                continue  # the same id with another revision would be another text
-            yield self._signal(
-                subject, each, session_signal_id(subject, each, read), first=each.final
-            )
-
-    def _subject(self, closed: SessionClosed | None) -> Subject:
-        head, newest = self.head, self._window.newest
-        cause = max(head.offset, head.cause)
-        return Subject(
-            scope="session",
-            service=head.service,
-            session_id=head.session_id,
-            session_source=newest.session_source if newest is not None else head.session_source,
-            agent=newest.agent if newest is not None else head.agent,
-            agent_version=newest.agent_version if newest is not None else head.agent_version,
-            seen=self._window.seen or head.last,
-            # The last word comes after the newest record's own.
-            revision=cause + 1 if closed else cause,
-            closed=closed,
-        )
-
-    def _fresh_scorer(self) -> SessionScorer:
-        """The last word is computed from the turns in order, so that no way there can leave a trace in it."""
-        scorer = self._rules.new_scorer()
-        for turn in self._window.turns:
-            scorer.put(bare(turn))
-        return scorer
+    def _running_signals(self, *, said: Mapping[str, str] | None = None) -> Iterator[New]:
+        """What the session's evaluators say while it is open."""
+        subject = session_subject(self.head, self._window)
+        outcomes = session_outcomes(subject, self._window, self._scorer)
+        return self._signals.of_session(subject, outcomes, self._window, said=said)
 
     def _reruns(self, affected: Sequence[str]) -> Iterator[Rerun]:
         for trace_id in affected:
             entry = self._window.get(trace_id)
             if entry is not None:
                 yield Rerun(entry=entry, history=self._window.before(entry))
+
+    def _settle(self, entry: SessionTurn) -> None:
+        self._window.settle(entry)
+        self._keep(entry)
 
     def _keep(self, entry: SessionTurn) -> None:
         trace_id = entry.turn.trace_id
@@ -467,22 +285,30 @@ class OpenSession:
         return is_turn(entry)
 
     def _new_head(self) -> New:
-        newest = self._window.newest
-        if newest is not None:
-            self.head = amended(
-                self.head,
-                agent=newest.agent,
-                agent_version=newest.agent_version,
-                session_source=newest.session_source,
-            )
-        return self._new_state(None, encode(self.head))
+        self.head = named_after(self.head, self._window.newest)
+        return self._state.head(self.head)
 
-    def _new_turn(self, entry: SessionTurn) -> New:
-        return self._new_state(entry.turn.trace_id, encode(entry))
+    def _new_turns(self, task: Task, touched: Iterable[str]) -> Iterator[New]:
+        """Neighbours that changed, tombstones of those that left, and the trace's own turn last."""
+        own = task.entry.turn.trace_id
+        for trace_id in touched:
+            entry = self._window.get(trace_id)
+            if entry is not None and trace_id != own:
+                yield self._state.turn(entry)
+        for left in task.placed.left:
+            yield self._state.no_turn(left)
+        if (mine := self._window.get(own)) is not None:
+            yield self._state.turn(mine)
 
-    def _new_state(self, trace_id: str | None, value: bytes | None) -> New:
-        key = self.key if trace_id is None else turn_key(self.key, trace_id)
-        return New(topic=SESSIONS, key=key, value=value, partition=self._partition)
+    def _last_state(self, end: SessionEnd) -> Iterator[New]:
+        if end.awaited is not None:
+            yield self._state.awaited(end.awaited)
+        yield self._state.report(end.record)
+        if end.run is not None:
+            yield self._state.report(end.run)
+        yield self._new_head()
+        for entry in self._window:
+            yield self._state.no_turn(entry)
 
 
 def _known(task: Task) -> Mapping[str, str] | None:
@@ -490,8 +316,3 @@ def _known(task: Task) -> Mapping[str, str] | None:
     if task.held is not None:
         return {**dict.fromkeys(task.held.counted, ""), **task.held.signal_ids}
     return {} if task.record.revision == 0 else None
-
-
-def turn_key(session: bytes, trace_id: str) -> bytes:
-    """The key of one trace's state in topic `sessions`."""
-    return session + b"\0" + trace_id.encode()

@@ -9,7 +9,7 @@ from collector.records import SessionHead, SessionsTopic, session_key
 from collector.scoring.desk import Desk
 from collector.scoring.effects import Effects, Task
 from collector.scoring.judged import JudgedRules
-from collector.scoring.open_session import turn_key
+from collector.scoring.session_state import turn_key
 from collector.scoring.turn import unscored_turn
 from evaluators.model import Outcome
 from tests.support.scoring_fakes import judged_rules, make_record, rules
