@@ -7,8 +7,10 @@ anything but `Embed`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Protocol
+
+from msgspec.structs import replace
 
 from evaluators.expectations import Expectation
 from evaluators.judging import Verdict
