@@ -84,7 +84,7 @@ ADVICE: tuple[Advice, ...] = (
         lacks=_CONTENT,
         setting=f"{_OPT_IN} {_CAPTURE}=SPAN_AND_EVENT",
         note="google-adk 2.x exports no content without both",
-        source="pypi.org/project/opentelemetry-util-genai",
+        source="README of the package opentelemetry-util-genai",
     ),
     Advice(
         speakers=("gcp.vertex.agent", "google_adk"),
@@ -120,7 +120,7 @@ ADVICE: tuple[Advice, ...] = (
         lacks=("no_session",),
         setting='with using_attributes(session_id="..."):',
         note="from openinference.instrumentation, around each turn; the openai-agents group_id is not exported",
-        source="pypi.org/project/openinference-instrumentation",
+        source="README of the package openinference-instrumentation",
     ),
     Advice(
         speakers=("pydantic-ai", "pydantic_ai"),
