@@ -91,6 +91,7 @@ Size = Annotated[
     ),
 ]
 Port = Annotated[int, Field(ge=0, le=65535)]
+Token = Annotated[SecretStr, Field(min_length=1)]
 Share = Annotated[float, Field(ge=0, le=1)]
 Role = Literal["receive", "assemble", "score", "judge", "publish"]
 
@@ -125,13 +126,13 @@ class Receiver(Section):
     http: Http = Http()
     max_request: Size = Field(default=64 << 20, gt=0)
     tls: Tls | None = None
-    bearer_tokens: tuple[SecretStr, ...] = ()
+    bearer_tokens: tuple[Token, ...] = ()
 
 
 class Admin(Section):
     host: str = "127.0.0.1"
     port: Port = 4390
-    bearer_tokens: tuple[SecretStr, ...] = ()
+    bearer_tokens: tuple[Token, ...] = ()
 
 
 class KafkaSecurity(Section):

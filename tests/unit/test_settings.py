@@ -319,3 +319,8 @@ def test_secrets_are_masked() -> None:
 
     assert "hush" not in printed
     assert printed.count(MASK) == 4
+
+
+def test_an_empty_token_is_no_token() -> None:
+    with pytest.raises(ConfigError, match=r"admin\.bearer_tokens"):
+        load([], {}, ['admin.bearer_tokens=[""]'])
