@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -17,10 +18,10 @@ BOT = "desk-bot"
 LATE = 'spanwise_late_spans_total{action="%s",service="desk-bot"}'
 
 
-@pytest.fixture(scope="module")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+@pytest.fixture
+def service(tmp_path: Path) -> Iterator[Service]:
     settings = ("windows.trace.root_grace=500ms", "windows.trace.max_revisions=2")
-    with Service(tmp_path_factory.mktemp("late") / "data", *settings) as running:
+    with Service(tmp_path / "data", *settings) as running:
         yield running
 
 
