@@ -34,7 +34,7 @@ from collector.scoring.recall import Recall
 from collector.telemetry import Telemetry
 from evaluators.model import Outcome
 
-BATCH = 64
+BATCH = 32
 _POLL = 0.5
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0
 _POLLS_WITHOUT_PARTITION = 20

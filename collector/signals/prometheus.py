@@ -18,7 +18,7 @@ from prometheus_client import CollectorRegistry
 from collector import config
 from collector.clock import Clock
 from collector.errors import Retryable, Undecodable
-from collector.log.port import SIGNALS, WINDOWS, Batch, Commit, Log, New, Reader, Record
+from collector.log.port import SIGNALS, UNHURRIED, WINDOWS, Batch, Commit, Log, New, Reader, Record
 from collector.signals.backoff import Backoff
 from collector.signals.decode import decode_signal
 from collector.signals.families import Families
@@ -129,7 +129,7 @@ class PrometheusSink:
             self._runs.forget_agent(*agent)
 
     async def _follow(self, stopping: asyncio.Event) -> None:
-        reader = self._log.read(GROUP, SIGNALS)
+        reader = self._log.read(GROUP, SIGNALS, linger=UNHURRIED)
         try:
             while not stopping.is_set():
                 await self._step(reader, stopping)
