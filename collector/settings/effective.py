@@ -12,14 +12,31 @@ from pydantic import SecretStr
 from collector.config import Config
 
 MASK = "********"
+_TEXT = "tag:yaml.org,2002:str"
+_BREAKS = re.compile("[\x85\u2028\u2029]")
 _CREDENTIALS = re.compile(r"(?<=://)[^/@\s]+@")
 
 
 def effective(config: Config) -> str:
     """The whole tree as YAML. Without secrets in it, loading it gives the same configuration."""
-    return yaml.safe_dump(
-        _written(config.model_dump()), sort_keys=False, allow_unicode=True, width=120
+    return yaml.dump(
+        _written(config.model_dump()),
+        Dumper=_Dumper,
+        sort_keys=False,
+        allow_unicode=True,
+        width=120,
     )
+
+
+class _Dumper(yaml.SafeDumper):
+    """PyYAML's, but for characters that it writes as they are and reads as line breaks."""
+
+
+def _quoted(_dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    return yaml.ScalarNode(_TEXT, text, style='"' if _BREAKS.search(text) else None)
+
+
+_Dumper.add_representer(str, _quoted)
 
 
 def schema() -> dict[str, Any]:

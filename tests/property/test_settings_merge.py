@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import yaml
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from collector.config import Config
@@ -57,6 +57,8 @@ def test_merging_changes_no_source_and_repeats_to_the_same(one: Any, two: Any, t
 
 
 @settings(max_examples=60, deadline=None)
+@example(idle=1.0, memory=1, sample=0.0, model="\x85")
+@example(idle=1.0, memory=1, sample=0.0, model="a\u2028b")
 @given(
     idle=st.integers(1, 10**7).map(lambda ms: ms / 1000),
     memory=st.integers(1, 1 << 42),
