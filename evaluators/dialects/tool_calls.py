@@ -14,6 +14,7 @@ from evaluators.dialects.kernel import function_name, speaks_kernel
 from evaluators.dialects.limits import cap, cap_json
 from evaluators.dialects.model_calls import Exchange
 from evaluators.dialects.parts import Call, Message, Result
+from evaluators.dialects.tool_values import arguments_of, outcome_of
 from evaluators.dialects.tree import Tree
 from evaluators.dialects.values import as_dict, text_of
 from evaluators.model import JSON, Span, ToolCall
@@ -156,7 +157,7 @@ def _requested(exchanges: Sequence[Exchange]) -> Iterable[tuple[Call, Exchange]]
     silent = False
     for exchange in exchanges:
         messages = exchange.messages_out
-        silent = silent or not messages
+        silent = silent or not (messages or exchange.text)
         for message in messages:
             for call in message.calls:
                 yield call, exchange
@@ -165,15 +166,28 @@ def _requested(exchanges: Sequence[Exchange]) -> Iterable[tuple[Call, Exchange]]
 
 
 def _from_history(exchanges: Sequence[Exchange]) -> Iterable[tuple[Call, Exchange]]:
-    known = {call.id for e in exchanges for m in e.messages_out for call in m.calls}
+    answered = [call for e in exchanges for m in e.messages_out for call in m.calls]
+    known = {call.id for call in answered}
+    nameless = [call for call in answered if call.id is None]
     before: Exchange | None = None
     for exchange in exchanges:
         for message in this_turn(exchange.messages_in) if before is not None else ():
             for call in message.calls:
-                if call.id is not None and call.id not in known:
-                    known.add(call.id)
+                if call.id is None or call.id in known:
+                    continue
+                known.add(call.id)
+                if not _strike(nameless, call):
                     yield call, before or exchange
         before = exchange
+
+
+def _strike(nameless: list[Call], call: Call) -> bool:
+    """Whether an answer held this call without its id, as streamed ones do; each answers for one."""
+    for index, other in enumerate(nameless):
+        if (other.name, other.arguments) == (call.name, call.arguments):
+            del nameless[index]
+            return True
+    return False
 
 
 def this_turn(messages: Sequence[Message]) -> Sequence[Message]:
@@ -285,25 +299,50 @@ def _apply(call: _Found, result: Result) -> None:
 
 # --- spans that no instrumentation marked --------------------------------------------------------------------------
 
+_UNMARKED = ("plain", "logfire", "langfuse")
+"""Dialects in which people wrap their functions in spans that do not say what they are."""
+
 
 def _add_hand_written(calls: list[_Found], tree: Tree) -> None:
-    """A plain span that says a requested tool's name is its execution: status and times are known from it."""
+    """A plain span that says a requested tool's name is its execution: status, times and outcome are known from it."""
     open_calls = [call for call in calls if call.facts is None]
     if not open_calls:
         return
-    plain = [f for f in tree.order if f.dialect in ("plain", "logfire") and f.kind == "other"]
+    plain = [f for f in tree.order if f.dialect in _UNMARKED and f.kind == "other"]
     for call in sorted(open_calls, key=lambda c: c.start):
-        for facts in plain:
-            span = facts.span
-            if span.start_time_unix_nano >= call.start and _mentions(span, call.name):
-                plain.remove(facts)
-                call.facts, call.start = facts, span.start_time_unix_nano
-                call.end = span.end_time_unix_nano
-                call.error = call.error or error_of(span)
-                break
+        found = [
+            f
+            for f in plain
+            if f.span.start_time_unix_nano >= call.start and _mentions(f, call.name)
+        ]
+        if not found:
+            continue
+        facts = next((f for f in found if _gave(f, call)), found[0])
+        plain.remove(facts)
+        _execute(call, facts)
 
 
-def _mentions(span: Span, name: str) -> bool:
+def _gave(facts: Facts, call: _Found) -> bool:
+    """Whether the span took the call's arguments: of parallel calls each has its own."""
+    return facts.input is not None and arguments_of(facts.input.raw) == call.arguments
+
+
+def _execute(call: _Found, facts: Facts) -> None:
+    span = facts.span
+    call.facts, call.start = facts, span.start_time_unix_nano
+    call.end = span.end_time_unix_nano
+    outcome = outcome_of(facts.output.raw) if facts.output is not None else None
+    if outcome is not None:
+        call.result = outcome.result if call.result is None else call.result
+        if outcome.is_error:
+            call.error = call.error or text_of(outcome.result) or "error"
+    call.error = call.error or _span_error(facts)
+
+
+def _mentions(facts: Facts, name: str) -> bool:
+    span = facts.span
+    if facts.dialect == "langfuse":
+        return span.name == name
     if name in re.split(r"[^\w\-]+", span.name):
         return True
     return any(span.attributes.get(key) == name for key in span.attributes)
