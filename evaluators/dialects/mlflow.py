@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from evaluators.dialects import usage
 from evaluators.dialects.content import Content
-from evaluators.dialects.facts import Facts, Kind
+from evaluators.dialects.facts import NO_TOKENS, Facts, Kind
 from evaluators.dialects.tool_values import arguments_of, outcome_of
-from evaluators.dialects.values import as_dict, string, unwrap
-from evaluators.model import Span
+from evaluators.dialects.values import as_dict, as_list, string, unwrap
+from evaluators.model import JSON, Span, Tokens
 
 _KINDS: dict[str, Kind] = {"CHAT_MODEL": "llm", "LLM": "llm", "TOOL": "tool", "AGENT": "agent"}
+
+_CHUNK = "mlflow.chunk."
+_USAGE = ("usage",)
 
 
 def speaks(span: Span) -> bool:
@@ -25,7 +28,7 @@ def read(span: Span) -> Facts:
     given, came = get("mlflow.spanInputs"), get("mlflow.spanOutputs")
     if kind == "tool":
         outcome = outcome_of(came)
-        facts.tool_name = string(unwrap(get("mlflow.spanFunctionName"))) or _plain(span.name)
+        facts.tool_name = string(unwrap(get("mlflow.spanFunctionName"))) or plain_name(span.name)
         facts.arguments, facts.result = arguments_of(given), outcome.result
         facts.tool_id = outcome.id
         facts.tool_error = "error" if outcome.is_error else None
@@ -35,11 +38,11 @@ def read(span: Span) -> Facts:
     tokens = usage.read_usage_object(unwrap(get("mlflow.chat.tokenUsage")))
     if kind == "llm":
         _read_call(span, facts)
-        facts.tokens = tokens
+        facts.tokens = _counted(span, facts) if tokens is NO_TOKENS else tokens
     else:
         facts.aggregate = tokens
     if kind == "agent":
-        facts.agent, facts.names_agent = _plain(span.name), True
+        facts.agent, facts.names_agent = plain_name(span.name), True
     return facts
 
 
@@ -53,7 +56,46 @@ def _read_call(span: Span, facts: Facts) -> None:
         facts.definitions = Content(get("mlflow.chat.tools"), "input")
 
 
-def _plain(name: str) -> str | None:
+def _counted(span: Span, facts: Facts) -> Tokens:
+    """The usage in the provider's own answer, or in its last chunk: MLflow 2 and early 3 count nothing themselves."""
+    if facts.output is not None and facts.output.may_mention(_USAGE):
+        tokens = _usage_in(facts.output.value)
+        if tokens is not NO_TOKENS:
+            return tokens
+    for event in reversed(span.events):
+        chunk = event.attributes.get("mlflow.chunk.value") if event.name[:13] == _CHUNK else None
+        if isinstance(chunk, str) and "usage" in chunk:
+            tokens = _usage_in(unwrap(chunk))
+            if tokens is not NO_TOKENS:
+                return tokens
+    return NO_TOKENS
+
+
+def _usage_in(value: JSON) -> Tokens:
+    """The usage of an answer: OpenAI's, Anthropic's, Gemini's, or LangChain's, which sums over its generations."""
+    item = as_dict(value)
+    beside = as_dict(item.get("llm_output"))
+    for usage_of in (
+        item.get("usage"),
+        item.get("usage_metadata"),
+        item.get("usageMetadata"),
+        beside.get("token_usage"),
+        beside.get("usage"),
+    ):
+        tokens = usage.read_usage_object(usage_of)
+        if tokens is not NO_TOKENS:
+            return tokens
+    for batch in as_list(item.get("generations")):
+        for generation in as_list(batch):
+            message = as_dict(as_dict(generation).get("message"))
+            message = as_dict(message.get("kwargs")) or message
+            tokens = usage.read_usage_object(message.get("usage_metadata"))
+            if tokens is not NO_TOKENS:
+                return tokens
+    return NO_TOKENS
+
+
+def plain_name(name: str) -> str | None:
     """MLflow numbers repeated span names: `get_weather_2`."""
     head, _, tail = name.rpartition("_")
     return (head if head and tail.isdecimal() else name) or None

@@ -12,6 +12,7 @@ from evaluators.dialects.errors import error_of
 from evaluators.dialects.facts import Facts
 from evaluators.dialects.kernel import function_name, speaks_kernel
 from evaluators.dialects.limits import cap, cap_json
+from evaluators.dialects.mlflow import plain_name
 from evaluators.dialects.model_calls import Exchange
 from evaluators.dialects.parts import Call, Message, Result
 from evaluators.dialects.tool_values import arguments_of, outcome_of
@@ -299,7 +300,7 @@ def _apply(call: _Found, result: Result) -> None:
 
 # --- spans that no instrumentation marked --------------------------------------------------------------------------
 
-_UNMARKED = ("plain", "logfire", "langfuse")
+_UNMARKED = ("plain", "logfire", "langfuse", "mlflow")
 """Dialects in which people wrap their functions in spans that do not say what they are."""
 
 
@@ -343,6 +344,8 @@ def _mentions(facts: Facts, name: str) -> bool:
     span = facts.span
     if facts.dialect == "langfuse":
         return span.name == name
+    if facts.dialect == "mlflow":
+        return span.name == name or plain_name(span.name) == name
     if name in re.split(r"[^\w\-]+", span.name):
         return True
     return any(span.attributes.get(key) == name for key in span.attributes)
