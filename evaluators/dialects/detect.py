@@ -11,6 +11,7 @@ from evaluators.dialects import (
     google_adk,
     langfuse,
     langsmith,
+    logfire,
     mlflow,
     openinference,
     pydantic_ai,
@@ -44,6 +45,7 @@ _READERS: tuple[tuple[Callable[[Span], bool], _Reader], ...] = (
     (google_adk.speaks, google_adk.read),
     (pydantic_ai.speaks, pydantic_ai.read),
     (traceloop.speaks, traceloop.read),
+    (logfire.speaks, logfire.read),
 )
 """First match wins; the first four have attributes of their own and are completed from the conventions.
 

@@ -12,7 +12,7 @@ from typing import Literal
 
 from evaluators.dialects import usage
 from evaluators.dialects.genai import _ARGUMENTS, _DEFINITIONS, _INPUT, _OUTPUT, _RESULT
-from evaluators.dialects.sessions import SESSION, USER
+from evaluators.dialects.sessions import ONLY_OF, SESSION, USER
 
 Field = Literal[
     "input",
@@ -73,7 +73,7 @@ READS: Mapping[str, tuple[Reads, ...]] = {
         _row("cost", "model call", *usage.COSTS),
         _row("model", "model call", "gen_ai.response.model", "gen_ai.request.model"),
         _row("agent", "agent", "gen_ai.agent.name"),
-        _row("session", "any", *SESSION),
+        _row("session", "any", *(key for key in SESSION if key not in ONLY_OF)),
         _row("user", "any", *USER),
     ),
     "openinference": (
@@ -158,6 +158,17 @@ READS: Mapping[str, tuple[Reads, ...]] = {
         _row("agent", "agent", "traceloop.entity.name"),
         _row("tools offered", "model call", "llm.request.functions.N.name"),
     ),
+    "logfire": (
+        _row("input", "model call", "request_data", "raw_input", "input", "events"),
+        _row("output", "model call", "response_data", "response", "output", "events"),
+        _row("tools offered", "model call", "request_data", "response"),
+        _row("tools offered", "agent", "tools"),
+        _row("tool name", "tool", "name"),
+        _row("arguments", "tool", "input"),
+        _row("result", "tool", "output"),
+        _row("agent", "agent", "name"),
+        _row("session", "agent", "group_id"),
+    ),
     "genai_events": (
         _row(
             "input",
@@ -179,4 +190,4 @@ READS: Mapping[str, tuple[Reads, ...]] = {
         _row("result", "tool", "event gen_ai.choice: message"),
     ),
 }
-"""By dialect. The thin ones (autogen, logfire, anthropic_sdk, agent_framework, semantic_kernel) read as `genai`."""
+"""By dialect. The thin ones (autogen, anthropic_sdk, agent_framework, semantic_kernel) read as `genai`."""

@@ -52,6 +52,7 @@ SESSION = (
     "session_id",
     "thread_id",
     "conversation_id",
+    "group_id",
 )
 """Session ids, best first. `metadata.x` is also looked for inside the JSON of `metadata`."""
 USER = (
@@ -72,6 +73,8 @@ USER = (
     "metadata.user_id",
     "user_id",
 )
+ONLY_OF = {"group_id": "logfire.openai_agents"}
+"""Keys that mean a session in one scope only: the Agents SDK links the turns of a conversation by a group."""
 _LIMIT = 1_024
 """Characters; a longer id is no id."""
 
@@ -101,6 +104,8 @@ def find_id(
 
 
 def _id(span: Span, key: str) -> str | None:
+    if not span.scope.startswith(ONLY_OF.get(key, "")):
+        return None
     value = span.attributes.get(key)
     if value is None and key.startswith("metadata."):
         value = as_dict(unwrap(span.attributes.get("metadata"))).get(key.removeprefix("metadata."))

@@ -8,40 +8,20 @@ from collections.abc import Callable, Iterable, Sequence
 import msgspec
 
 from evaluators.dialects.agents import Agents
-from evaluators.dialects.errors import error_of
 from evaluators.dialects.facts import Facts
+from evaluators.dialects.found_call import FoundCall, span_error
+from evaluators.dialects.hand_written import add_hand_written
 from evaluators.dialects.kernel import function_name, speaks_kernel
 from evaluators.dialects.limits import cap, cap_json
-from evaluators.dialects.mlflow import plain_name
 from evaluators.dialects.model_calls import Exchange
 from evaluators.dialects.parts import Call, Message, Result
-from evaluators.dialects.tool_values import arguments_of, outcome_of
 from evaluators.dialects.tree import Tree
 from evaluators.dialects.values import as_dict, text_of
-from evaluators.model import JSON, Span, ToolCall
+from evaluators.model import ToolCall
 
 PSEUDO = frozenset({"final_answer", "finish", "final_result", "(merged tools)"})
 """How smolagents, dspy and pydantic-ai let a model say its answer, and how ADK sums up parallel calls: no tools."""
 _HANDOFF = re.compile(r"(?:transfer|hand_?off|delegate)(?:_back|_work)?_to_?_?(.*)", re.IGNORECASE)
-
-
-class _Found(msgspec.Struct, eq=False):
-    """One call while it is put together."""
-
-    name: str
-    id: str | None = None
-    arguments: JSON = None
-    result: JSON = None
-    error: str | None = None
-    agent: str | None = None
-    facts: Facts | None = None
-    requested: bool = False
-    end: int = 0
-    start: int = 0
-
-    def same_arguments(self, call: Call) -> bool:
-        """Whether both ask for the same: an absent object and an empty one are."""
-        return (self.arguments or {}) == (call.arguments or {})
 
 
 def find_tool_calls(
@@ -55,7 +35,7 @@ def find_tool_calls(
             call.name = function_name(call.name)
     _add_requested(calls, exchanges, agents, kernel=kernel)
     _add_results(calls, exchanges)
-    _add_hand_written(calls, tree)
+    add_hand_written(calls, tree)
     kept = [c for c in calls if c.name not in PSEUDO and not _is_handoff(c, agents)]
     kept.sort(key=lambda c: (c.start, c.facts is None, c.facts.span.span_id if c.facts else ""))
     return tuple(_finish(call) for call in kept)
@@ -64,8 +44,8 @@ def find_tool_calls(
 # --- spans -----------------------------------------------------------------------------------------------------------
 
 
-def _from_spans(tree: Tree, agents: Agents) -> list[_Found]:
-    found: dict[str, _Found] = {}
+def _from_spans(tree: Tree, agents: Agents) -> list[FoundCall]:
+    found: dict[str, FoundCall] = {}
     for facts in tree.order:
         if facts.kind != "tool" or not facts.tool_name:
             continue
@@ -78,14 +58,14 @@ def _from_spans(tree: Tree, agents: Agents) -> list[_Found]:
     return list({id(call): call for call in found.values()}.values())
 
 
-def _of_span(facts: Facts, agents: Agents) -> _Found:
+def _of_span(facts: Facts, agents: Agents) -> FoundCall:
     span = facts.span
-    return _Found(
+    return FoundCall(
         name=facts.tool_name or "",
         id=facts.tool_id,
         arguments=facts.arguments,
         result=facts.result,
-        error=_span_error(facts),
+        error=span_error(facts),
         agent=agents.of(facts),
         facts=facts,
         start=span.start_time_unix_nano,
@@ -93,27 +73,17 @@ def _of_span(facts: Facts, agents: Agents) -> _Found:
     )
 
 
-def _merge(call: _Found, facts: Facts) -> None:
+def _merge(call: FoundCall, facts: Facts) -> None:
     """Take from a span what the call lacks."""
     call.id = call.id or facts.tool_id
     if call.arguments is None:
         call.arguments = facts.arguments
     if call.result is None:
         call.result = facts.result
-    call.error = call.error or _span_error(facts)
+    call.error = call.error or span_error(facts)
 
 
-def _span_error(facts: Facts) -> str | None:
-    error = error_of(facts.span)
-    if error is None and facts.tool_error is None:
-        return None
-    if error is None or error == "error":
-        said = facts.tool_error if facts.tool_error != "error" else None
-        return said or text_of(facts.result) or "error"
-    return error
-
-
-def _same_call_around(tree: Tree, facts: Facts, found: dict[str, _Found]) -> _Found | None:
+def _same_call_around(tree: Tree, facts: Facts, found: dict[str, FoundCall]) -> FoundCall | None:
     """The call this span records a second time: a tool span of the same name (and id) right around it."""
     parent = tree.parent(facts)
     if parent is None or parent.kind in ("llm", "agent"):
@@ -134,7 +104,7 @@ def _same_call_around(tree: Tree, facts: Facts, found: dict[str, _Found]) -> _Fo
 
 
 def _add_requested(
-    calls: list[_Found], exchanges: Sequence[Exchange], agents: Agents, *, kernel: bool
+    calls: list[FoundCall], exchanges: Sequence[Exchange], agents: Agents, *, kernel: bool
 ) -> None:
     """Join the calls that models asked for: by id, then by name and arguments, then by name, each in order of time."""
     seen: set[str] = set()
@@ -200,10 +170,10 @@ def this_turn(messages: Sequence[Message]) -> Sequence[Message]:
 
 
 def _without_known_ids(
-    calls: list[_Found], pending: list[tuple[Call, Exchange]]
+    calls: list[FoundCall], pending: list[tuple[Call, Exchange]]
 ) -> list[tuple[Call, Exchange]]:
     """Join the calls that have the same id; what is left could not be joined so."""
-    by_id: dict[str, list[_Found]] = {}
+    by_id: dict[str, list[FoundCall]] = {}
     for call in calls:
         if isinstance(call.id, str):
             by_id.setdefault(call.id, []).append(call)
@@ -215,21 +185,24 @@ def _without_known_ids(
     return left
 
 
-def _any(_call: _Found, _wanted: Call) -> bool:
+def _any(_call: FoundCall, _wanted: Call) -> bool:
     return True
 
 
-def _by_arguments(call: _Found, wanted: Call) -> bool:
+def _by_arguments(call: FoundCall, wanted: Call) -> bool:
     return call.name == wanted.name and call.same_arguments(wanted)
 
 
-def _by_name(call: _Found, wanted: Call) -> bool:
+def _by_name(call: FoundCall, wanted: Call) -> bool:
     """Same name: the same call unless both know better, by different ids."""
     return call.name == wanted.name and not (call.id and wanted.id and call.id != wanted.id)
 
 
 def _join(
-    calls: list[_Found], wanted: Call, exchange: Exchange, matches: Callable[[_Found, Call], bool]
+    calls: list[FoundCall],
+    wanted: Call,
+    exchange: Exchange,
+    matches: Callable[[FoundCall, Call], bool],
 ) -> bool:
     for call in calls:
         if call.requested or (call.end and call.end < exchange.start):
@@ -245,8 +218,8 @@ def _join(
     return False
 
 
-def _only_requested(call: Call, exchange: Exchange, agents: Agents) -> _Found:
-    return _Found(
+def _only_requested(call: Call, exchange: Exchange, agents: Agents) -> FoundCall:
+    return FoundCall(
         name=call.name,
         id=call.id,
         arguments=call.arguments,
@@ -256,12 +229,13 @@ def _only_requested(call: Call, exchange: Exchange, agents: Agents) -> _Found:
     )
 
 
-def _add_results(calls: list[_Found], exchanges: Sequence[Exchange]) -> None:
+def _add_results(calls: list[FoundCall], exchanges: Sequence[Exchange]) -> None:
     """What later messages say a call gave, where its span does not. Histories repeat: the last is looked at first."""
-    wanted = {call.id: call for call in calls if call.result is None and call.id}
     nameless = [call for call in calls if call.result is None and not call.id]
     if nameless:
-        _add_nameless(nameless, exchanges)
+        _identify(nameless, calls, exchanges)
+        _add_nameless([call for call in nameless if not call.id], exchanges)
+    wanted = {call.id: call for call in calls if call.result is None and call.id}
     for exchange in reversed(exchanges):
         if not wanted:
             return
@@ -273,7 +247,24 @@ def _add_results(calls: list[_Found], exchanges: Sequence[Exchange]) -> None:
                     _apply(wanted.pop(result.id), result)
 
 
-def _add_nameless(calls: list[_Found], exchanges: Sequence[Exchange]) -> None:
+def _identify(
+    nameless: Sequence[FoundCall], calls: Sequence[FoundCall], exchanges: Sequence[Exchange]
+) -> None:
+    """Some answers lose the ids of their calls (streams, logfire's Anthropic): later requests still have them."""
+    known = {call.id for call in calls}
+    for exchange in exchanges[1:]:
+        for message in this_turn(exchange.messages_in):
+            for call in message.calls:
+                if call.id is None or call.id in known:
+                    continue
+                known.add(call.id)
+                same = (c for c in nameless if not c.id and c.name == call.name)
+                found = next((c for c in same if c.same_arguments(call)), None)
+                if found is not None:
+                    found.id = call.id
+
+
+def _add_nameless(calls: list[FoundCall], exchanges: Sequence[Exchange]) -> None:
     """Calls without an id take the results without an id, by the tool's name, in order."""
     results: list[Result] = []
     for exchange in exchanges:
@@ -292,69 +283,16 @@ def _take(results: list[Result], name: str) -> Result | None:
     return None
 
 
-def _apply(call: _Found, result: Result) -> None:
+def _apply(call: FoundCall, result: Result) -> None:
     call.result = result.content
     if result.is_error and call.error is None:
         call.error = text_of(result.content) or "error"
 
 
-# --- spans that no instrumentation marked --------------------------------------------------------------------------
-
-_UNMARKED = ("plain", "logfire", "langfuse", "mlflow")
-"""Dialects in which people wrap their functions in spans that do not say what they are."""
-
-
-def _add_hand_written(calls: list[_Found], tree: Tree) -> None:
-    """A plain span that says a requested tool's name is its execution: status, times and outcome are known from it."""
-    open_calls = [call for call in calls if call.facts is None]
-    if not open_calls:
-        return
-    plain = [f for f in tree.order if f.dialect in _UNMARKED and f.kind == "other"]
-    for call in sorted(open_calls, key=lambda c: c.start):
-        found = [
-            f
-            for f in plain
-            if f.span.start_time_unix_nano >= call.start and _mentions(f, call.name)
-        ]
-        if not found:
-            continue
-        facts = next((f for f in found if _gave(f, call)), found[0])
-        plain.remove(facts)
-        _execute(call, facts)
-
-
-def _gave(facts: Facts, call: _Found) -> bool:
-    """Whether the span took the call's arguments: of parallel calls each has its own."""
-    return facts.input is not None and arguments_of(facts.input.raw) == call.arguments
-
-
-def _execute(call: _Found, facts: Facts) -> None:
-    span = facts.span
-    call.facts, call.start = facts, span.start_time_unix_nano
-    call.end = span.end_time_unix_nano
-    outcome = outcome_of(facts.output.raw) if facts.output is not None else None
-    if outcome is not None:
-        call.result = outcome.result if call.result is None else call.result
-        if outcome.is_error:
-            call.error = call.error or text_of(outcome.result) or "error"
-    call.error = call.error or _span_error(facts)
-
-
-def _mentions(facts: Facts, name: str) -> bool:
-    span = facts.span
-    if facts.dialect == "langfuse":
-        return span.name == name
-    if facts.dialect == "mlflow":
-        return span.name == name or plain_name(span.name) == name
-    if name in re.split(r"[^\w\-]+", span.name):
-        return True
-    return any(span.attributes.get(key) == name for key in span.attributes)
-
-
 # --- hand-overs ------------------------------------------------------------------------------------------------------
 
 
-def _is_handoff(call: _Found, agents: Agents) -> bool:
+def _is_handoff(call: FoundCall, agents: Agents) -> bool:
     """A hand-over to another agent of this trace. A tool merely called so (`transfer_to_human`) stays a tool."""
     match = _HANDOFF.fullmatch(call.name)
     if match is None:
@@ -371,7 +309,7 @@ def _letters(name: str) -> str:
     return re.sub(r"\W|_", "", name).lower()
 
 
-def _finish(call: _Found) -> ToolCall:
+def _finish(call: FoundCall) -> ToolCall:
     return ToolCall(
         name=call.name,
         id=call.id,
