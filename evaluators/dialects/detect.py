@@ -11,6 +11,7 @@ from evaluators.dialects import (
     google_adk,
     langfuse,
     langsmith,
+    litellm,
     logfire,
     mlflow,
     openinference,
@@ -46,6 +47,7 @@ _READERS: tuple[tuple[Callable[[Span], bool], _Reader], ...] = (
     (pydantic_ai.speaks, pydantic_ai.read),
     (traceloop.speaks, traceloop.read),
     (logfire.speaks, logfire.read),
+    (litellm.speaks, litellm.read),
 )
 """First match wins; the first four have attributes of their own and are completed from the conventions.
 
