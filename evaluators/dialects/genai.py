@@ -254,6 +254,8 @@ def _read_content(span: Span, facts: Facts) -> None:
 _PROMPT = Prefix("gen_ai.prompt.")
 _COMPLETION = Prefix("gen_ai.completion.")
 _FUNCTIONS = Prefix("llm.request.functions.")
+_CALLS = Among("gen_ai.completion.0.function_call.name")
+"""LiteLLM writes the calls of an answer here and leaves them out of the messages."""
 """Flattened lists; their first items may have been evicted."""
 
 
@@ -261,7 +263,7 @@ def _content(span: Span, keys: Among, flat: Prefix) -> Content | None:
     side = "input" if keys is _INPUT else "output"
     attributes = span.attributes
     there = ask(attributes, keys)
-    if there:
+    if there and not (span.scope == "litellm" and side == "output" and ask(attributes, _CALLS)):
         return Content(attributes.get(there[0]), side)
     if ask(attributes, flat):
         return Content(lambda: _flat(span, flat.text), side)

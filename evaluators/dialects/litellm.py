@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Set as AbstractSet
 
+from evaluators.dialects import usage
 from evaluators.dialects.content import Content
 from evaluators.dialects.decode import ask
 from evaluators.dialects.facts import Facts
@@ -47,19 +48,16 @@ def read(span: Span) -> Facts:
     facts = Facts(span=span, dialect="litellm", kind="llm")
     given = get(f"{prefix}messages") or get(f"{prefix}contents")
     facts.input = Content(given, "input")
-    for key in ("choices", "candidates"):
-        if get(prefix + key) is not None:
-            facts.output = Content(get(prefix + key), "output")
-            break
-    else:
-        if get(f"{prefix}content") is not None:  # Anthropic's message
-            said = get(f"{prefix}content")
-            facts.output = Content(
-                lambda: [{"role": "assistant", "content": unwrap(said)}], "output"
-            )
+    answer = get(f"{prefix}choices") or get(f"{prefix}candidates")
+    said = get(f"{prefix}content")  # Anthropic's message
+    if answer is not None:
+        facts.output = Content(answer, "output")
+    elif said is not None:
+        facts.output = Content(lambda: [{"role": "assistant", "content": unwrap(said)}], "output")
     facts.system = get(f"{prefix}system")
     if get(f"{prefix}tools") is not None:
         facts.definitions = Content(get(f"{prefix}tools"), "input")
     facts.model = string(get(f"{prefix}model"))
     facts.response_id = string(get(f"{prefix}id"))
+    facts.tokens = usage.read_usage_object(unwrap(get(f"{prefix}usage")))
     return facts

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
@@ -52,6 +53,7 @@ SESSION = (
     "session_id",
     "thread_id",
     "conversation_id",
+    "litellm.trace_id",
     "group_id",
 )
 """Session ids, best first. `metadata.x` is also looked for inside the JSON of `metadata`."""
@@ -75,6 +77,9 @@ USER = (
 )
 ONLY_OF = {"group_id": "logfire.openai_agents"}
 """Keys that mean a session in one scope only: the Agents SDK links the turns of a conversation by a group."""
+_GENERATED = ("litellm.trace_id",)
+"""Keys that hold the session where the caller gave one, else a UUID of the single request: that one is no session."""
+_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _LIMIT = 1_024
 """Characters; a longer id is no id."""
 
@@ -109,7 +114,8 @@ def _id(span: Span, key: str) -> str | None:
     value = span.attributes.get(key)
     if value is None and key.startswith("metadata."):
         value = as_dict(unwrap(span.attributes.get("metadata"))).get(key.removeprefix("metadata."))
-    return _as_id(value)
+    found = _as_id(value)
+    return None if key in _GENERATED and found and _UUID.fullmatch(found) else found
 
 
 def _as_id(value: JSON) -> str | None:
