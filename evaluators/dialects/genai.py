@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from evaluators.dialects import genai_events, usage
+from evaluators.dialects import genai_events, kernel, usage
 from evaluators.dialects.content import Content
 from evaluators.dialects.decode import ask, names_of
 from evaluators.dialects.facts import NO_TOKENS, Facts, Kind
@@ -101,6 +101,7 @@ _RESULT = Among(
     "tool.result",
     "tool.output",
 )
+_STATUS = Among("gen_ai.tool.status", "tool.status")
 _MARKS = Among(
     "gen_ai.operation.name",
     "gen_ai.input.messages",
@@ -113,6 +114,7 @@ _MARKS = Among(
     "gen_ai.completion",
     "gen_ai.system",
     "gen_ai.provider.name",
+    kernel.FUNCTIONS,
 )
 
 
@@ -205,7 +207,7 @@ def _read_tool(span: Span, facts: Facts) -> None:
     outcome = outcome_of(_first(attributes, _RESULT))
     facts.result = outcome.result
     facts.tool_id = facts.tool_id or outcome.id
-    if outcome.is_error or attributes.get("gen_ai.tool.status") == "error":
+    if outcome.is_error or any(attributes.get(key) == "error" for key in ask(attributes, _STATUS)):
         facts.tool_error = "error"
     if facts.tool_name and "gen_ai.tool.json_schema" in attributes:
         _read_definition(attributes, facts)
@@ -247,6 +249,8 @@ def _read_content(span: Span, facts: Facts) -> None:
         facts.definitions = Content(
             lambda: unflatten(names_of(attributes), attributes.get, _FUNCTIONS.text), "input"
         )
+    elif kernel.FUNCTIONS in attributes:
+        facts.definitions = Content(kernel.function_names(attributes.get(kernel.FUNCTIONS)), "input")
     if span.events:
         genai_events.read_conversation(span, facts)
 
