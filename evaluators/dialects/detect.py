@@ -9,6 +9,7 @@ from evaluators.dialects import (
     genai,
     genai_events,
     google_adk,
+    haystack,
     langfuse,
     langsmith,
     litellm,
@@ -47,6 +48,7 @@ _READERS: tuple[tuple[Callable[[Span], bool], _Reader], ...] = (
     (pydantic_ai.speaks, pydantic_ai.read),
     (traceloop.speaks, traceloop.read),
     (logfire.speaks, logfire.read),
+    (haystack.speaks, haystack.read),
     (litellm.speaks, litellm.read),
 )
 """First match wins; the first four have attributes of their own and are completed from the conventions.

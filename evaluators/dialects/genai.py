@@ -250,7 +250,9 @@ def _read_content(span: Span, facts: Facts) -> None:
             lambda: unflatten(names_of(attributes), attributes.get, _FUNCTIONS.text), "input"
         )
     elif kernel.FUNCTIONS in attributes:
-        facts.definitions = Content(kernel.function_names(attributes.get(kernel.FUNCTIONS)), "input")
+        facts.definitions = Content(
+            kernel.function_names(attributes.get(kernel.FUNCTIONS)), "input"
+        )
     if span.events:
         genai_events.read_conversation(span, facts)
 
