@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import partial
 
 from evaluators.dialects import (
+    claude_code,
     genai,
     genai_events,
     google_adk,
@@ -49,6 +50,7 @@ _READERS: tuple[tuple[Callable[[Span], bool], _Reader], ...] = (
     (traceloop.speaks, traceloop.read),
     (logfire.speaks, logfire.read),
     (haystack.speaks, haystack.read),
+    (claude_code.speaks, claude_code.read),
     (litellm.speaks, litellm.read),
 )
 """First match wins; the first four have attributes of their own and are completed from the conventions.

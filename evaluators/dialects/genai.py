@@ -209,6 +209,8 @@ def _read_tool(span: Span, facts: Facts) -> None:
     facts.tool_id = facts.tool_id or outcome.id
     if outcome.is_error or any(attributes.get(key) == "error" for key in ask(attributes, _STATUS)):
         facts.tool_error = "error"
+    elif "error.type" in attributes:
+        facts.tool_error = "error" if facts.result else string(attributes.get("error.type"))
     if facts.tool_name and "gen_ai.tool.json_schema" in attributes:
         _read_definition(attributes, facts)
     if span.events:

@@ -167,7 +167,7 @@ def _read_pipeline(span: Span, facts: Facts) -> None:
 
 def _of_pipeline(value: JSON, side: Side) -> JSON:
     parts = [_messages(part, side) for part in as_dict(unwrap(value)).values()]
-    conversations = [part for part in parts if isinstance(part, list)]
+    conversations = [as_list(part) for part in parts if isinstance(part, list)]
     if len(conversations) == 1:
         return conversations[0]
     texts = {text for part in parts if (text := plain_text(part, side))}

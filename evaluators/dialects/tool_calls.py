@@ -47,13 +47,13 @@ def find_tool_calls(
 def _from_spans(tree: Tree, agents: Agents) -> list[FoundCall]:
     found: dict[str, FoundCall] = {}
     for facts in tree.order:
-        if facts.kind != "tool" or not facts.tool_name:
+        if facts.kind != "tool" or not (facts.tool_name or facts.tool_id):
             continue
         outer = _same_call_around(tree, facts, found)
         if outer is not None:
             _merge(outer, facts)
             found[facts.span.span_id] = outer
-        else:
+        elif facts.tool_name:
             found[facts.span.span_id] = _of_span(facts, agents)
     return list({id(call): call for call in found.values()}.values())
 
@@ -93,7 +93,9 @@ def _same_call_around(tree: Tree, facts: Facts, found: dict[str, FoundCall]) -> 
             return None
         if ancestor.kind == "tool":
             call = found.get(ancestor.span.span_id)
-            if call is None or call.name != facts.tool_name:
+            if call is None or (facts.tool_name or call.name) != call.name:
+                return None
+            if not facts.tool_name and call.id != facts.tool_id:
                 return None
             differs = call.id and facts.tool_id and call.id != facts.tool_id
             return None if differs else call

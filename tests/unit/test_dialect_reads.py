@@ -61,6 +61,17 @@ OF: dict[str, dict[str, dict[str, Any]]] = {
         "agent": {"traceloop.span.kind": "workflow"},
     },
     "logfire": {"model call": {}, "tool": {}, "agent": {}},
+    "litellm": {"model call": {"llm.openai.messages": "[]"}},
+    "haystack": {
+        "model call": {"haystack.component.type": "OpenAIChatGenerator"},
+        "tool": {"haystack.tool.name": "some_tool"},
+        "agent": {"haystack.component.type": "Agent"},
+    },
+    "claude_code": {
+        "model call": {"span.type": "llm_request"},
+        "tool": {"span.type": "tool"},
+        "agent": {"span.type": "interaction"},
+    },
     "genai_events": {
         "model call": {"gen_ai.operation.name": "chat"},
         "tool": {"gen_ai.operation.name": "execute_tool"},
@@ -70,6 +81,8 @@ SCOPES = {
     "google_adk": "gcp.vertex.agent",
     "pydantic_ai": "pydantic-ai",
     "logfire": "logfire.openai_agents",
+    "litellm": "litellm",
+    "claude_code": "com.anthropic.claude_code.tracing",
 }
 NAMES = {"model call": "Chat completion with", "tool": "Function: {name}", "agent": "Agent run"}
 OF_PROVIDERS = ("request_data", "response_data")
@@ -87,6 +100,7 @@ CANDIDATES: dict[str, list[Any]] = {
     "output": [
         WORD,
         json.dumps({"message": ANSWER[0]}),
+        json.dumps({"replies": ANSWER}),
         json.dumps({"output": [{"type": "message", **ANSWER[0]}]}),
         json.dumps(ANSWER),
         json.dumps({"content": {"role": "model", "parts": [{"text": WORD}]}}),
