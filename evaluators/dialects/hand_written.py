@@ -11,7 +11,7 @@ from evaluators.dialects.tool_values import arguments_of, outcome_of
 from evaluators.dialects.tree import Tree
 from evaluators.dialects.values import text_of
 
-_UNMARKED = ("plain", "logfire", "langfuse", "mlflow")
+_UNMARKED = ("plain", "logfire", "langfuse", "langsmith", "mlflow")
 """Dialects in which people wrap their functions in spans that do not say what they are."""
 
 
@@ -53,7 +53,7 @@ def _execute(call: FoundCall, facts: Facts) -> None:
 
 def _mentions(facts: Facts, name: str) -> bool:
     span = facts.span
-    if facts.dialect == "langfuse":
+    if facts.dialect in ("langfuse", "langsmith"):
         return span.name == name
     if facts.dialect == "mlflow":
         return span.name == name or plain_name(span.name) == name

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from evaluators.dialects import usage
 from evaluators.dialects.content import Content
 from evaluators.dialects.facts import NO_TOKENS, Facts, Kind
@@ -11,6 +13,7 @@ from evaluators.model import JSON, Span, Tokens
 
 _KINDS: dict[str, Kind] = {"CHAT_MODEL": "llm", "LLM": "llm", "TOOL": "tool", "AGENT": "agent"}
 
+_TYPE_ONLY = re.compile(r'\{"output_type": ?(?:"[^"]*"|null)\}')
 _CHUNK = "mlflow.chunk."
 _USAGE = ("usage",)
 
@@ -25,13 +28,15 @@ def read(span: Span) -> Facts:
     get = span.attributes.get
     kind = _KINDS.get(str(unwrap(get("mlflow.spanType"))).upper(), "other")
     facts = Facts(span=span, dialect="mlflow", kind=kind)
-    given, came = get("mlflow.spanInputs"), get("mlflow.spanOutputs")
+    given, came = _said(get("mlflow.spanInputs")), _said(get("mlflow.spanOutputs"))
     if kind == "tool":
         outcome = outcome_of(came)
-        facts.tool_name = string(unwrap(get("mlflow.spanFunctionName"))) or plain_name(span.name)
+        facts.tool_name = _tool_name(span)
         facts.arguments, facts.result = arguments_of(given), outcome.result
         facts.tool_id = outcome.id
         facts.tool_error = "error" if outcome.is_error else None
+        if "args" in span.attributes and "description" in span.attributes:
+            facts.definitions = Content(lambda: [_dspy_tool(span)], "input")
         return facts
     facts.input = Content(given, "input") if given is not None else None
     facts.output = Content(came, "output") if came is not None else None
@@ -44,6 +49,29 @@ def read(span: Span) -> Facts:
     if kind == "agent":
         facts.agent, facts.names_agent = plain_name(span.name), True
     return facts
+
+
+def _tool_name(span: Span) -> str | None:
+    """The function's; DSPy's spans are named for its class, `Tool.get_weather`, and say the name apart."""
+    get = span.attributes.get
+    named = string(unwrap(get("mlflow.spanFunctionName"))) or string(unwrap(get("name")))
+    return named or plain_name(span.name)
+
+
+def _dspy_tool(span: Span) -> JSON:
+    get = span.attributes.get
+    return {
+        "name": _tool_name(span),
+        "description": unwrap(get("description")),
+        "parameters": {"type": "object", "properties": unwrap(get("args"))},
+    }
+
+
+def _said(value: JSON) -> JSON:
+    """None where nothing was said; of an agent of the Agents SDK only its output's type is."""
+    if value == "null" or (isinstance(value, str) and _TYPE_ONLY.fullmatch(value)):
+        return None
+    return value
 
 
 def _read_call(span: Span, facts: Facts) -> None:

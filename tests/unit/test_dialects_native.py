@@ -166,6 +166,29 @@ def test_an_untyped_mlflow_span_named_as_a_requested_tool_is_its_execution() -> 
     assert (call.result, call.span_id) == (RESULT, f"{3:016x}")
 
 
+def test_a_dspy_tool_under_mlflow_says_its_name_and_parameters_apart() -> None:
+    said = {"name": dump("get_weather"), "description": dump("Weather."), "args": "{}"}
+    own = {"mlflow.spanType": dump("TOOL"), "mlflow.spanInputs": dump(ARGUMENTS)}
+    trace = trace_of(Made(id=1, name="Tool.get_weather", attributes={**own, **said}))
+
+    assert one_call(trace).name == "get_weather"
+    assert [tool.name for tool in trace.tools_offered] == ["get_weather"]
+
+
+def test_an_mlflow_agent_that_says_only_its_outputs_type_has_no_answer() -> None:
+    trace = trace_of(
+        mlflow(1, "AGENT", parent=0, spanInputs="null", spanOutputs='{"output_type": "str"}'),
+        mlflow(
+            2,
+            "CHAT_MODEL",
+            spanInputs=dump([USER]),
+            spanOutputs=dump({"choices": [{"message": SAID}]}),
+        ),
+    )
+
+    assert (trace.input, trace.output) == (QUESTION, ANSWER)
+
+
 # --- logfire before version 5 -----------------------------------------------------------------------------------------
 
 
