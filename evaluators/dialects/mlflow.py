@@ -26,7 +26,7 @@ def speaks(span: Span) -> bool:
 def read(span: Span) -> Facts:
     """The facts of an MLflow span."""
     get = span.attributes.get
-    kind = _KINDS.get(str(unwrap(get("mlflow.spanType"))).upper(), "other")
+    kind = _KINDS.get(str(unwrap(get("mlflow.spanType"))).upper()) or _kind_by_name(span.name)
     facts = Facts(span=span, dialect="mlflow", kind=kind)
     given, came = _said(get("mlflow.spanInputs")), _said(get("mlflow.spanOutputs"))
     if kind == "tool":
@@ -38,6 +38,9 @@ def read(span: Span) -> Facts:
         if "args" in span.attributes and "description" in span.attributes:
             facts.definitions = Content(lambda: [_dspy_tool(span)], "input")
         return facts
+    if kind == "other" and span.name.startswith("ToolManager."):
+        _read_tool_manager(facts, given, came)
+        return facts
     facts.input = Content(given, "input") if given is not None else None
     facts.output = Content(came, "output") if came is not None else None
     tokens = usage.read_usage_object(unwrap(get("mlflow.chat.tokenUsage")))
@@ -48,7 +51,18 @@ def read(span: Span) -> Facts:
         facts.aggregate = tokens
     if kind == "agent":
         facts.agent, facts.names_agent = plain_name(span.name), True
+        if span.name.startswith("Agent.run"):
+            facts.agent = string(unwrap(get("name"))) or facts.agent
     return facts
+
+
+def _read_tool_manager(facts: Facts, given: JSON, came: JSON) -> None:
+    """pydantic-ai 1 under MLflow: the tool call part stands in the arguments of a method, of no type."""
+    part = as_dict(as_dict(unwrap(given)).get("call"))
+    if part.get("part_kind") == "tool-call" and (name := string(part.get("tool_name"))):
+        facts.kind, facts.tool_name = "tool", name
+        facts.tool_id, facts.arguments = string(part.get("tool_call_id")), unwrap(part.get("args"))
+        facts.result = outcome_of(came).result
 
 
 def _tool_name(span: Span) -> str | None:
@@ -65,6 +79,13 @@ def _dspy_tool(span: Span) -> JSON:
         "description": unwrap(get("description")),
         "parameters": {"type": "object", "properties": unwrap(get("args"))},
     }
+
+
+def _kind_by_name(name: str) -> Kind:
+    """pydantic-ai 1 under MLflow has no types: spans are named for its methods."""
+    if name.startswith("InstrumentedModel.request"):
+        return "llm"
+    return "agent" if name.startswith("Agent.run") else "other"
 
 
 def _said(value: JSON) -> JSON:

@@ -117,6 +117,33 @@ def test_a_streamed_call_without_its_id_is_found_once_and_has_its_result() -> No
     assert one_call(trace).id == "c1"
 
 
+def silent(id_: int, given: list[Any], *, start: int) -> Made:
+    return langfuse(id_, "generation", name="OpenAI", start=start, input=dump(given))
+
+
+def test_a_nameless_call_is_found_once_though_another_answer_is_missing() -> None:
+    nameless = {"role": "assistant", "tool_calls": [{"function": FUNCTION}]}
+    trace = trace_of(
+        Made(id=1, name="turn", end=9, scope="langfuse-sdk"),
+        generation(2, [USER], nameless, start=1),
+        silent(3, [USER, ASKED, TOLD], start=5),
+    )
+
+    assert one_call(trace).result == RESULT
+
+
+def test_a_plain_text_is_an_answer_so_no_history_is_searched_for_its_calls() -> None:
+    first = langfuse(2, "generation", name="OpenAI", start=1, input=dump([USER]), output="Wait.")
+    history = [USER, ASKED, TOLD]
+    trace = trace_of(
+        Made(id=1, name="turn", end=9, scope="langfuse-sdk"),
+        first,
+        langfuse(3, "generation", name="OpenAI", start=5, input=dump(history), output=ANSWER),
+    )
+
+    assert trace.tool_calls == ()
+
+
 def test_langfuse_3_keeps_the_session_of_its_langchain_handler_in_metadata() -> None:
     metadata = {"metadata.langfuse_session_id": "s1", "metadata.langfuse_user_id": "u1"}
     trace = trace_of(langfuse(1, "span", name="agent", start=0, input=QUESTION, **metadata))
@@ -187,6 +214,43 @@ def test_an_mlflow_agent_that_says_only_its_outputs_type_has_no_answer() -> None
     )
 
     assert (trace.input, trace.output) == (QUESTION, ANSWER)
+
+
+def test_pydantic_ai_under_mlflow_has_spans_named_for_its_methods() -> None:
+    def part(kind: str, **more: Any) -> dict[str, Any]:
+        return {"part_kind": kind, **more}
+
+    call = part("tool-call", tool_name="get_weather", args=dump(ARGUMENTS), tool_call_id="c1")
+    told = part("tool-return", tool_name="get_weather", content=RESULT, tool_call_id="c1")
+    asked = {"kind": "request", "parts": [part("user-prompt", content=QUESTION)]}
+    requested = {"kind": "response", "parts": [call]}
+    answered = {"kind": "response", "parts": [part("text", content=ANSWER)]}
+    counts = dump({"input_tokens": 7, "output_tokens": 2})
+
+    def span(id_: int, title: str, given: Any, came: Any, **more: Any) -> Made:
+        values = {"mlflow.spanType": dump("UNKNOWN"), "mlflow.spanInputs": dump(given)}
+        values["mlflow.spanOutputs"] = dump(came)
+        return Made(
+            id=id_,
+            parent=id_ > 1,
+            name=title,
+            start=id_,
+            end=id_ + 1,
+            attributes={**values, **more},
+        )
+
+    messages = [asked, requested, {"kind": "request", "parts": [told]}]
+    method, usage = "InstrumentedModel.request", {"mlflow.chat.tokenUsage": counts}
+    trace = trace_of(
+        span(1, "Agent.run", {"user_prompt": QUESTION}, {"output": ANSWER}, name=dump("helper")),
+        span(2, method, {"messages": [asked]}, requested, **usage),
+        span(3, "ToolManager.handle_call", {"call": call}, RESULT),
+        span(4, method, {"messages": messages}, answered, **usage),
+    )
+
+    assert_whole(trace)
+    assert (trace.agents, trace.tokens.input) == (("helper",), 14)
+    assert (one_call(trace).id, one_call(trace).span_id) == ("c1", f"{3:016x}")
 
 
 # --- logfire before version 5 -----------------------------------------------------------------------------------------
