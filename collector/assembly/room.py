@@ -12,13 +12,13 @@ from collector.assembly.closer import Closer
 from collector.assembly.closing import Closing
 from collector.assembly.counts import Counts
 from collector.assembly.marks import Marks
-from collector.assembly.retry import Retry, Sleep
 from collector.assembly.scan import first_start
 from collector.config import Windows
 from collector.errors import LogUnavailable, Retryable, Undecodable
 from collector.log.port import CLOSINGS, SPANS, Assigned, Batch, Commit, Log, Reader, Record
 from collector.pool.port import Workers
 from collector.records import decode_mark
+from collector.retry import Retry, Sleep
 from collector.telemetry import Telemetry
 
 MAX_MARKS = 200_000
@@ -29,6 +29,8 @@ POLL = 0.25
 """Seconds that a poll waits: how late an idle tick may be."""
 TURN = 32
 """Records taken before the event loop has a turn: senders wait for their acknowledgements."""
+LAST_ATTEMPTS = 5
+"""At the log, once the service is stopping."""
 EMPTY_POLLS = 120
 """Polls without any partition after which a drain gives up: they are somebody else's."""
 
@@ -54,7 +56,7 @@ class Assembler:
         self._group = group
         self._max_marks = max_marks
         self._counts = Counts(telemetry, limit=windows.memory)
-        self._retry = Retry(sleep)
+        self._retry = Retry("Assembly", sleep, last_attempts=LAST_ATTEMPTS)
         self._owned: dict[int, Buffer] = {}
         self._kept: dict[int, Buffer] = {}
         """Revoked, and taken up again if the partition comes back at the same position."""

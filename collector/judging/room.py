@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
-from typing import TypeVar
 
 import msgspec
 
@@ -30,6 +29,7 @@ from collector.judging.subjects import RawTrace, TraceHead, decode_head, decode_
 from collector.judging.turns import SeenTurn, Turns
 from collector.log import TRACES, Commit, Log, New, Position, Reader, Record
 from collector.records import SessionRecord, VerdictRecord, encode
+from collector.retry import Retry, Sleep
 from collector.telemetry import Telemetry
 from evaluators.model import Failure, Outcome
 from evaluators.outcome import failed
@@ -38,9 +38,7 @@ from evaluators.resources import WINDOW
 
 BATCH = 64
 _POLL = 0.5
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0
 _COMMIT_EVERY = 1.0
-_T = TypeVar("_T")
 _log = logging.getLogger(__name__)
 
 
@@ -59,7 +57,7 @@ class JudgingRoom:
         clock: Clock,
         group: str = "judging",
         session_age: float = DAY,
-        pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        sleep: Sleep = asyncio.sleep,
     ) -> None:
         self._trace_log = log
         self._judges = judges
@@ -75,17 +73,16 @@ class JudgingRoom:
         self._clock = clock
         self._group = group
         self._session_age = session_age
-        self._pause = pause
         self._partitions: dict[int, Progress] = {}
         self._turns = Turns()
         self._slots = asyncio.Semaphore(config.concurrency)
         self._committed_at = clock()
         self._at_end: set[int] = set()
-        self._stopping = asyncio.Event()
+        self._retry = Retry("Judging", sleep, last_attempts=1)
 
     async def run(self, stopping: asyncio.Event) -> None:
         """Judge until told to stop; what is under way then is judged after the next start."""
-        self._stopping = stopping
+        self._retry.stopping = stopping
         async with self.standing():
             await self._reading(stopping)
 
@@ -101,7 +98,7 @@ class JudgingRoom:
 
     async def drain(self) -> None:
         """Judge everything that is in the log; within `standing`."""
-        self._stopping = asyncio.Event()
+        self._retry.stopping = asyncio.Event()
         await self._reading(None)
 
     async def _reading(self, stopping: asyncio.Event | None) -> None:
@@ -128,7 +125,9 @@ class JudgingRoom:
     # --- reading -----------------------------------------------------------------------------------------------------
 
     async def _step(self, reader: Reader, subjects: asyncio.TaskGroup) -> None:
-        batch = await self._patiently(lambda: reader.poll(max_records=BATCH, timeout=_POLL))
+        batch = await self._retry.log(
+            "read traces", lambda: reader.poll(max_records=BATCH, timeout=_POLL)
+        )
         for partition in batch.revoked:
             self._partitions.pop(partition, None)
         for assigned in batch.assigned:
@@ -284,7 +283,7 @@ class JudgingRoom:
         )
 
     async def _get(self, position: Position) -> Record | None:
-        return await self._patiently(lambda: self._trace_log.get(position))
+        return await self._retry.log("fetch a trace", lambda: self._trace_log.get(position))
 
     async def _judge(
         self,
@@ -331,7 +330,7 @@ class JudgingRoom:
         low = progress.low_water(without=position.offset)
         commits = [self._commit(position.partition, low)] if progress.is_new(low) else []
         try:
-            await self._patiently(lambda: self._trace_log.write([new], commits))
+            await self._retry.log("write a verdict", lambda: self._trace_log.write([new], commits))
         except RecordTooLarge:
             self._telemetry.poison_records.labels(TRACES).inc()
             _log.error("A verdict is too large for the log and was dropped: %s.", position)
@@ -350,28 +349,10 @@ class JudgingRoom:
             if progress.is_new(low := progress.low_water())
         ]
         if commits:
-            await self._patiently(lambda: self._trace_log.write((), commits))
+            await self._retry.log("commit", lambda: self._trace_log.write((), commits))
 
     def _commit(self, partition: int, offset: int) -> Commit:
         return Commit(group=self._group, topic=TRACES, partition=partition, offset=offset)
-
-    async def _patiently(self, ask: Callable[[], Awaitable[_T]]) -> _T:
-        """The answer, however long it takes.
-
-        Raises:
-            Retryable: the room is stopping and the log still gives none.
-        """
-        pause = _FIRST_PAUSE
-        while True:
-            try:
-                return await ask()
-            except Retryable as error:
-                if self._stopping.is_set():
-                    raise
-                if pause == _FIRST_PAUSE:
-                    _log.warning("The log does not answer judging; trying again: %s.", error)
-            await self._pause(pause)
-            pause = min(2 * pause, _LONGEST_PAUSE)
 
 
 class _StopError(Exception):

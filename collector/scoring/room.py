@@ -10,10 +10,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import TypeVar
 
 from collector.config import Windows
 from collector.errors import RecordTooLarge, Retryable, Undecodable
@@ -26,6 +25,7 @@ from collector.records import (
     decode_sessions,
     decode_unspanned,
 )
+from collector.retry import Retry, Sleep
 from collector.scoring.desk import Desk
 from collector.scoring.effects import Effects, Scored, SessionClosed, Task
 from collector.scoring.outbox import Outbox
@@ -36,9 +36,7 @@ from evaluators.model import Outcome
 
 BATCH = 32
 _POLL = 0.5
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0
 _POLLS_WITHOUT_PARTITION = 20
-_T = TypeVar("_T")
 _log = logging.getLogger(__name__)
 
 
@@ -65,7 +63,7 @@ class Scorer:
         telemetry: Telemetry,
         redact: bool = False,
         group: str = "scoring",
-        pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        sleep: Sleep = asyncio.sleep,
     ) -> None:
         self._trace_log = log
         self._workers = workers
@@ -74,15 +72,14 @@ class Scorer:
         self._telemetry = telemetry
         self._redact = redact
         self._group = group
-        self._pause = pause
         self._desks: dict[int, Desk] = {}
         self._outbox = Outbox(group)
         self._committed: dict[int, int] = {}
-        self._stopping = asyncio.Event()
+        self._retry = Retry("Scoring", sleep, last_attempts=1)
 
     async def run(self, stopping: asyncio.Event) -> None:
         """Score until told to stop; sessions stay open, they wait in the log."""
-        self._stopping = stopping
+        self._retry.stopping = stopping
         try:
             async with self._reading() as reader:
                 while not stopping.is_set():
@@ -94,7 +91,7 @@ class Scorer:
 
     async def drain(self, reason: SessionClosed = "idle") -> None:
         """Read `traces` to the end, then close every session for that reason. Call it when `run` has ended."""
-        self._stopping = asyncio.Event()
+        self._retry.stopping = asyncio.Event()
         async with self._reading() as reader:
             patience = _POLLS_WITHOUT_PARTITION
             while patience and not await self._reached_end(reader):
@@ -111,7 +108,9 @@ class Scorer:
         return bool(self._desks) and at_end == self._desks.keys() and not batch.assigned
 
     async def _poll(self, reader: Reader) -> Batch:
-        return await self._patiently(lambda: reader.poll(max_records=BATCH, timeout=_POLL))
+        return await self._retry.log(
+            "read traces", lambda: reader.poll(max_records=BATCH, timeout=_POLL)
+        )
 
     @asynccontextmanager
     async def _reading(self) -> AsyncGenerator[Reader]:
@@ -149,7 +148,7 @@ class Scorer:
             max_open=share,
             redact=self._redact,
         )
-        state = await self._patiently(lambda: self._replayed(partition))
+        state = await self._retry.log("read sessions", lambda: self._replayed(partition))
         self._outbox.add_state(desk.restore(state.values()))
         return desk
 
@@ -233,7 +232,7 @@ class Scorer:
         return _Dispatched(desk=desk, task=task, neighbours=tuple(neighbours), jobs=tuple(jobs))
 
     async def _get(self, position: Position) -> Record | None:
-        return await self._patiently(lambda: self._trace_log.get(position))
+        return await self._retry.log("fetch a trace", lambda: self._trace_log.get(position))
 
     async def _settle(self, effects: Iterable[Effects]) -> None:
         for each in effects:
@@ -250,29 +249,11 @@ class Scorer:
         """Write everything decided so far, however long the log takes; state in memory is applied once."""
         if not self._outbox:
             return
-        await self._patiently(self._write)
+        await self._retry.log("write signals", self._write)
         self._committed |= {each.partition: each.offset for each in self._outbox.commits}
         self._outbox.clear()
         for partition, desk in self._desks.items():
             self._outbox.add_state(desk.committed(self._committed[partition]))
-
-    async def _patiently(self, ask: Callable[[], Awaitable[_T]]) -> _T:
-        """The answer, however long it takes.
-
-        Raises:
-            Retryable: the room is stopping and the log still gives none.
-        """
-        pause = _FIRST_PAUSE
-        while True:
-            try:
-                return await ask()
-            except Retryable as error:
-                if self._stopping.is_set():
-                    raise
-                if pause == _FIRST_PAUSE:
-                    _log.warning("The log does not answer scoring; trying again: %s.", error)
-            await self._pause(pause)
-            pause = min(2 * pause, _LONGEST_PAUSE)
 
     async def _write(self) -> None:
         try:

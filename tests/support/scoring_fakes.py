@@ -262,7 +262,7 @@ def make_scorer(
         windows=limits or windows(),
         telemetry=telemetry or Telemetry(),
         redact=redact,
-        pause=pause,
+        sleep=pause,
     )
 
 

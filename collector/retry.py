@@ -13,18 +13,24 @@ Sleep: TypeAlias = Callable[[float], Awaitable[None]]
 
 FIRST_WAIT = 0.1
 LONGEST_WAIT = 5.0
-LAST_ATTEMPTS = 5
-"""Attempts that are still made once the service is stopping: what is not written then waits in the log."""
-
 _T = TypeVar("_T")
 _log = logging.getLogger(__name__)
 
 
 class Retry:
-    """How a room waits for its log. `stopping` bounds the attempts."""
+    """How a room waits for its log and its workers.
 
-    def __init__(self, sleep: Sleep) -> None:
+    Args:
+        room: who waits, for the warning.
+        sleep: `asyncio.sleep`, or a test's.
+        last_attempts: How many are still made once `stopping` is set; None stands for one that is set. What is not
+            written then waits in the log.
+    """
+
+    def __init__(self, room: str, sleep: Sleep, *, last_attempts: int) -> None:
+        self._room = room
         self._sleep = sleep
+        self._last_attempts = last_attempts
         self.stopping: asyncio.Event | None = None
 
     async def log(self, what: str, attempt: Callable[[], Awaitable[_T]]) -> _T:
@@ -56,9 +62,9 @@ class Retry:
             except passing as error:
                 failures += 1
                 last += self.stopping is None or self.stopping.is_set()
-                if last >= LAST_ATTEMPTS:
+                if last >= self._last_attempts:
                     raise
                 if failures == 1:
-                    _log.warning("Assembly cannot %s now and tries again: %r", what, error)
+                    _log.warning("%s cannot %s now and tries again: %r", self._room, what, error)
             # The last attempts follow each other quickly: a stop has a deadline.
             await self._sleep(min(LONGEST_WAIT, FIRST_WAIT * 2 ** ((last or failures) - 1)))
