@@ -190,6 +190,20 @@ ADVICE: tuple[Advice, ...] = (
         source="captures of autogen-agentchat 0.7.5 beside opentelemetry-instrumentation-openai 0.62.4",
     ),
     Advice(
+        speakers=("haystack",),
+        lacks=_CONTENT,
+        setting="HAYSTACK_CONTENT_TRACING_ENABLED=true",
+        note="set before haystack is imported",
+        source="haystack/tracing/tracer.py of the package haystack-ai",
+    ),
+    Advice(
+        speakers=("com.anthropic.claude_code", "claude_code"),
+        lacks=_CONTENT,
+        setting="OTEL_LOG_USER_PROMPTS=1 OTEL_LOG_TOOL_DETAILS=1 OTEL_LOG_TOOL_CONTENT=1",
+        note="questions and tool results; answers and the arguments of MCP tools are never exported",
+        source="recordings of claude-agent-sdk 0.2.184",
+    ),
+    Advice(
         speakers=("strands",),
         lacks=("no_tool_definitions",),
         setting="OTEL_SEMCONV_STABILITY_OPT_IN=gen_ai_latest_experimental,gen_ai_tool_definitions",

@@ -54,7 +54,13 @@ _SILENT_TYPES = frozenset(
 _TYPES = _TEXT_TYPES | _CALL_TYPES | _RESULT_TYPES | _SILENT_TYPES
 _CALL_KEYS = frozenset({"tool_calls", "toolCalls", "function_call", "additional_kwargs"})
 _KEYED_CALLS = ("toolUse", "function_call", "functionCall", "tool_use", "tool_call")
-_KEYED_RESULTS = ("toolResult", "function_response", "functionResponse", "tool_result")
+_KEYED_RESULTS = (
+    "toolResult",
+    "function_response",
+    "functionResponse",
+    "tool_result",
+    "tool_call_result",
+)
 
 
 class Body(msgspec.Struct, eq=False):
@@ -160,7 +166,10 @@ def _read_keyed(item: dict[str, JSON], body: Body) -> bool:
             return True
     for key in _KEYED_RESULTS:
         if isinstance(item.get(key), dict):
-            body.results.append(_read_result(as_dict(item[key])))
+            inner = as_dict(item[key])
+            if "origin" in inner:  # Haystack's: the call it answers, and whether it failed
+                inner = {**as_dict(inner["origin"]), **inner, "is_error": inner.get("error")}
+            body.results.append(_read_result(inner))
             return True
     return False
 

@@ -6,11 +6,15 @@ from collections.abc import Callable
 from functools import partial
 
 from evaluators.dialects import (
+    claude_code,
     genai,
     genai_events,
     google_adk,
+    haystack,
     langfuse,
     langsmith,
+    litellm,
+    logfire,
     mlflow,
     openinference,
     pydantic_ai,
@@ -44,6 +48,10 @@ _READERS: tuple[tuple[Callable[[Span], bool], _Reader], ...] = (
     (google_adk.speaks, google_adk.read),
     (pydantic_ai.speaks, pydantic_ai.read),
     (traceloop.speaks, traceloop.read),
+    (logfire.speaks, logfire.read),
+    (haystack.speaks, haystack.read),
+    (claude_code.speaks, claude_code.read),
+    (litellm.speaks, litellm.read),
 )
 """First match wins; the first four have attributes of their own and are completed from the conventions.
 

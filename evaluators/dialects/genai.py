@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from evaluators.dialects import genai_events, usage
+from evaluators.dialects import genai_events, kernel, usage
 from evaluators.dialects.content import Content
 from evaluators.dialects.decode import ask, names_of
 from evaluators.dialects.facts import NO_TOKENS, Facts, Kind
@@ -101,6 +101,7 @@ _RESULT = Among(
     "tool.result",
     "tool.output",
 )
+_STATUS = Among("gen_ai.tool.status", "tool.status")
 _MARKS = Among(
     "gen_ai.operation.name",
     "gen_ai.input.messages",
@@ -113,6 +114,7 @@ _MARKS = Among(
     "gen_ai.completion",
     "gen_ai.system",
     "gen_ai.provider.name",
+    kernel.FUNCTIONS,
 )
 
 
@@ -205,8 +207,10 @@ def _read_tool(span: Span, facts: Facts) -> None:
     outcome = outcome_of(_first(attributes, _RESULT))
     facts.result = outcome.result
     facts.tool_id = facts.tool_id or outcome.id
-    if outcome.is_error or attributes.get("gen_ai.tool.status") == "error":
+    if outcome.is_error or any(attributes.get(key) == "error" for key in ask(attributes, _STATUS)):
         facts.tool_error = "error"
+    elif "error.type" in attributes:
+        facts.tool_error = "error" if facts.result else string(attributes.get("error.type"))
     if facts.tool_name and "gen_ai.tool.json_schema" in attributes:
         _read_definition(attributes, facts)
     if span.events:
@@ -247,6 +251,10 @@ def _read_content(span: Span, facts: Facts) -> None:
         facts.definitions = Content(
             lambda: unflatten(names_of(attributes), attributes.get, _FUNCTIONS.text), "input"
         )
+    elif kernel.FUNCTIONS in attributes:
+        facts.definitions = Content(
+            kernel.function_names(attributes.get(kernel.FUNCTIONS)), "input"
+        )
     if span.events:
         genai_events.read_conversation(span, facts)
 
@@ -254,6 +262,8 @@ def _read_content(span: Span, facts: Facts) -> None:
 _PROMPT = Prefix("gen_ai.prompt.")
 _COMPLETION = Prefix("gen_ai.completion.")
 _FUNCTIONS = Prefix("llm.request.functions.")
+_CALLS = Among("gen_ai.completion.0.function_call.name")
+"""LiteLLM writes the calls of an answer here and leaves them out of the messages."""
 """Flattened lists; their first items may have been evicted."""
 
 
@@ -261,7 +271,7 @@ def _content(span: Span, keys: Among, flat: Prefix) -> Content | None:
     side = "input" if keys is _INPUT else "output"
     attributes = span.attributes
     there = ask(attributes, keys)
-    if there:
+    if there and not (span.scope == "litellm" and side == "output" and ask(attributes, _CALLS)):
         return Content(attributes.get(there[0]), side)
     if ask(attributes, flat):
         return Content(lambda: _flat(span, flat.text), side)

@@ -84,3 +84,5 @@ def _read_tool(span: Span, facts: Facts) -> None:
         facts.result = item["result"]
     if isinstance(item.get("error"), str) and item.keys() == {"error"}:
         facts.tool_error = item["error"]
+    elif item.get("status") == "error":  # how ADK's documentation tells tools to report failure
+        facts.tool_error = string(item.get("error_message")) or "error"

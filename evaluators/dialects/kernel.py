@@ -6,10 +6,20 @@ import re
 from collections.abc import Iterable
 
 from evaluators.dialects.facts import Facts
+from evaluators.model import JSON
 
 _SCOPES = ("semantic_kernel", "Microsoft.SemanticKernel")
 _QUALIFIED = re.compile(r"(?:\w+-|\w*Plugin_)(?=\w+$)")
 """A function's name holds no dash; the underscore, which .NET uses with some models, only separates a `...Plugin`."""
+
+
+FUNCTIONS = "sk.available_functions"
+"""The names of the functions offered, with commas between them, on the loop around the model calls."""
+
+
+def function_names(value: JSON) -> JSON:
+    """The names one by one."""
+    return [name for name in value.split(",") if name] if isinstance(value, str) else None
 
 
 def speaks_kernel(order: Iterable[Facts]) -> bool:

@@ -30,6 +30,8 @@ def read(span: Span) -> Facts:
     if not span.parent_span_id:
         given = get("langfuse.trace.input") if given is None else given
         came = get("langfuse.trace.output") if came is None else came
+    if kind == "other":
+        facts.tool_error = _error(span)
     facts.input = Content(given, "input") if given is not None else None
     facts.output = Content(came, "output") if came is not None else None
     if kind == "agent":
@@ -49,8 +51,16 @@ def _read_tool(span: Span, facts: Facts, given: JSON, came: JSON) -> None:
     outcome = outcome_of(came)
     facts.result = outcome.result
     facts.tool_id = outcome.id or string(unwrap(get(f"{_PREFIX}metadata.tool_call_id")))
-    if outcome.is_error or get(f"{_PREFIX}level") == "ERROR":
+    facts.tool_error = _error(span)
+    if outcome.is_error and facts.tool_error is None:
         facts.tool_error = string(get(f"{_PREFIX}status_message")) or "error"
+
+
+def _error(span: Span) -> str | None:
+    get = span.attributes.get
+    if get(f"{_PREFIX}level") != "ERROR":
+        return None
+    return string(get(f"{_PREFIX}status_message")) or "error"
 
 
 def _tokens(value: JSON) -> Tokens:

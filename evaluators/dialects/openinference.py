@@ -18,6 +18,7 @@ from evaluators.model import JSON, Span, Tokens
 
 MARK = "openinference.span.kind"
 _KINDS: dict[str, Kind] = {"AGENT": "agent", "LLM": "llm", "TOOL": "tool"}
+_LANGFUSE_OUTPUT = "langfuse.observation.output"
 _FIRST_TOOL = "llm.tools.0.tool.json_schema"
 _TOOLS = re.compile(r'"(?:tools|functions)"')
 _ERROR_MARK = re.compile(r'"(?:is_error": ?true|status": ?"error")')
@@ -104,6 +105,9 @@ def _read_content(span: Span, facts: Facts) -> None:
         facts.input = Content(lambda: _messages(span, names, "input"), "input")
         facts.output = Content(lambda: _messages(span, names, "output"), "output")
         facts.definitions = Content(lambda: _tools(span, names), "input")
+        if _LANGFUSE_OUTPUT in names:  # LiteLLM writes the messages whole for Langfuse only
+            facts.input = Content(attributes.get("langfuse.observation.input"), "input")
+            facts.output = Content(attributes.get(_LANGFUSE_OUTPUT), "output")
         return
     if "input.value" in names:
         facts.input = Content(attributes.get("input.value"), "input")

@@ -13,6 +13,7 @@ _ALL = ("pydantic_ai.all_messages", "all_messages_events", "all_messages")
 _MARKS = frozenset(
     {*_ALL, "final_result", "tool_arguments", "tool_response", "model_request_parameters"}
 )
+_RETRY = "\n\nFix the errors and try again."
 
 
 def speaks(span: Span) -> bool:
@@ -63,5 +64,12 @@ def _read_call(span: Span, facts: Facts) -> None:
 
 def _events(value: JSON, *, chosen: bool) -> JSON:
     """The events of one call: `gen_ai.choice` is the answer, everything else went in."""
-    events = as_list(unwrap(value))
-    return [e for e in events if (as_dict(e).get("event.name") == "gen_ai.choice") is chosen]
+    events = [as_dict(event) for event in as_list(unwrap(value))]
+    return [_marked(e) for e in events if (e.get("event.name") == "gen_ai.choice") is chosen]
+
+
+def _marked(event: dict[str, JSON]) -> dict[str, JSON]:
+    """The words of `RetryPromptPart` are all that tells a failed tool in versions before 0.1."""
+    content = event.get("content")
+    failed = isinstance(content, str) and content.endswith(_RETRY) and event.get("role") == "tool"
+    return {**event, "is_error": True} if failed else event

@@ -12,7 +12,7 @@ from typing import Literal
 
 from evaluators.dialects import usage
 from evaluators.dialects.genai import _ARGUMENTS, _DEFINITIONS, _INPUT, _OUTPUT, _RESULT
-from evaluators.dialects.sessions import SESSION, USER
+from evaluators.dialects.sessions import ONLY_OF, SESSION, USER
 
 Field = Literal[
     "input",
@@ -73,7 +73,7 @@ READS: Mapping[str, tuple[Reads, ...]] = {
         _row("cost", "model call", *usage.COSTS),
         _row("model", "model call", "gen_ai.response.model", "gen_ai.request.model"),
         _row("agent", "agent", "gen_ai.agent.name"),
-        _row("session", "any", *SESSION),
+        _row("session", "any", *(key for key in SESSION if key not in ONLY_OF)),
         _row("user", "any", *USER),
     ),
     "openinference": (
@@ -158,6 +158,45 @@ READS: Mapping[str, tuple[Reads, ...]] = {
         _row("agent", "agent", "traceloop.entity.name"),
         _row("tools offered", "model call", "llm.request.functions.N.name"),
     ),
+    "logfire": (
+        _row("input", "model call", "request_data", "raw_input", "input", "events"),
+        _row("output", "model call", "response_data", "response", "output", "events"),
+        _row("tools offered", "model call", "request_data", "response"),
+        _row("tools offered", "agent", "tools"),
+        _row("tool name", "tool", "name"),
+        _row("arguments", "tool", "input"),
+        _row("result", "tool", "output"),
+        _row("agent", "agent", "name"),
+        _row("session", "agent", "group_id"),
+    ),
+    "litellm": (
+        _row("input", "model call", "llm.openai.messages"),
+        _row("output", "model call", "llm.openai.choices"),
+        _row("tools offered", "model call", "llm.openai.tools"),
+        _row("model", "model call", "llm.openai.model"),
+        _row("input tokens", "model call", "llm.openai.usage"),
+    ),
+    "haystack": (
+        _row("input", "model call", "haystack.component.input"),
+        _row("output", "model call", "haystack.component.output"),
+        _row("tools offered", "model call", "haystack.component.input"),
+        _row("input", "agent", "haystack.component.input"),
+        _row("output", "agent", "haystack.component.output"),
+        _row("agent", "agent", "haystack.component.name"),
+        _row("tool name", "tool", "haystack.tool.name"),
+        _row("arguments", "tool", "haystack.agent.step.tool.input"),
+        _row("result", "tool", "haystack.agent.step.tool.output"),
+    ),
+    "claude_code": (
+        _row("input", "agent", "user_prompt"),
+        _row("tool name", "tool", "gen_ai.tool.name", "tool_name"),
+        _row("tool call id", "tool", "gen_ai.tool.call.id", "tool_use_id"),
+        _row("result", "tool", "event tool.output: output"),
+        _row("input tokens", "model call", "input_tokens"),
+        _row("output tokens", "model call", "output_tokens"),
+        _row("cached tokens", "model call", "cache_read_tokens"),
+        _row("model", "model call", "model", "gen_ai.request.model"),
+    ),
     "genai_events": (
         _row(
             "input",
@@ -179,4 +218,4 @@ READS: Mapping[str, tuple[Reads, ...]] = {
         _row("result", "tool", "event gen_ai.choice: message"),
     ),
 }
-"""By dialect. The thin ones (autogen, logfire, anthropic_sdk, agent_framework, semantic_kernel) read as `genai`."""
+"""By dialect. The thin ones (autogen, anthropic_sdk, agent_framework, semantic_kernel) read as `genai`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
@@ -36,6 +37,8 @@ SESSION = (
     "langsmith.metadata.session_id",
     "langsmith.metadata.conversation_id",
     "langfuse.trace.metadata.session_id",
+    "langfuse.observation.metadata.langfuse_session_id",
+    "langfuse.observation.metadata.session_id",
     "gen_ai.session.id",
     "gen_ai.thread.id",
     "traceloop.association.properties.thread_id",
@@ -43,12 +46,15 @@ SESSION = (
     "ai.telemetry.metadata.thread_id",
     "langsmith.metadata.thread_id",
     "langfuse.trace.metadata.thread_id",
+    "langfuse.observation.metadata.thread_id",
     "metadata.session_id",
     "metadata.conversation_id",
     "metadata.thread_id",
     "session_id",
     "thread_id",
     "conversation_id",
+    "litellm.trace_id",
+    "group_id",
 )
 """Session ids, best first. `metadata.x` is also looked for inside the JSON of `metadata`."""
 USER = (
@@ -63,10 +69,17 @@ USER = (
     "mlflow.trace.user",
     "langsmith.metadata.user_id",
     "langfuse.trace.metadata.user_id",
+    "langfuse.observation.metadata.langfuse_user_id",
+    "langfuse.observation.metadata.user_id",
     "gen_ai.user.id",
     "metadata.user_id",
     "user_id",
 )
+ONLY_OF = {"group_id": "logfire.openai_agents"}
+"""Keys that mean a session in one scope only: the Agents SDK links the turns of a conversation by a group."""
+_GENERATED = ("litellm.trace_id",)
+"""Keys that hold the session where the caller gave one, else a UUID of the single request: that one is no session."""
+_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _LIMIT = 1_024
 """Characters; a longer id is no id."""
 
@@ -96,10 +109,13 @@ def find_id(
 
 
 def _id(span: Span, key: str) -> str | None:
+    if not span.scope.startswith(ONLY_OF.get(key, "")):
+        return None
     value = span.attributes.get(key)
     if value is None and key.startswith("metadata."):
         value = as_dict(unwrap(span.attributes.get("metadata"))).get(key.removeprefix("metadata."))
-    return _as_id(value)
+    found = _as_id(value)
+    return None if key in _GENERATED and found and _UUID.fullmatch(found) else found
 
 
 def _as_id(value: JSON) -> str | None:

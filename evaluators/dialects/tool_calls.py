@@ -8,38 +8,20 @@ from collections.abc import Callable, Iterable, Sequence
 import msgspec
 
 from evaluators.dialects.agents import Agents
-from evaluators.dialects.errors import error_of
 from evaluators.dialects.facts import Facts
+from evaluators.dialects.found_call import FoundCall, span_error
+from evaluators.dialects.hand_written import add_hand_written
 from evaluators.dialects.kernel import function_name, speaks_kernel
 from evaluators.dialects.limits import cap, cap_json
 from evaluators.dialects.model_calls import Exchange
 from evaluators.dialects.parts import Call, Message, Result
 from evaluators.dialects.tree import Tree
 from evaluators.dialects.values import as_dict, text_of
-from evaluators.model import JSON, Span, ToolCall
+from evaluators.model import ToolCall
 
 PSEUDO = frozenset({"final_answer", "finish", "final_result", "(merged tools)"})
 """How smolagents, dspy and pydantic-ai let a model say its answer, and how ADK sums up parallel calls: no tools."""
 _HANDOFF = re.compile(r"(?:transfer|hand_?off|delegate)(?:_back|_work)?_to_?_?(.*)", re.IGNORECASE)
-
-
-class _Found(msgspec.Struct, eq=False):
-    """One call while it is put together."""
-
-    name: str
-    id: str | None = None
-    arguments: JSON = None
-    result: JSON = None
-    error: str | None = None
-    agent: str | None = None
-    facts: Facts | None = None
-    requested: bool = False
-    end: int = 0
-    start: int = 0
-
-    def same_arguments(self, call: Call) -> bool:
-        """Whether both ask for the same: an absent object and an empty one are."""
-        return (self.arguments or {}) == (call.arguments or {})
 
 
 def find_tool_calls(
@@ -53,7 +35,7 @@ def find_tool_calls(
             call.name = function_name(call.name)
     _add_requested(calls, exchanges, agents, kernel=kernel)
     _add_results(calls, exchanges)
-    _add_hand_written(calls, tree)
+    add_hand_written(calls, tree)
     kept = [c for c in calls if c.name not in PSEUDO and not _is_handoff(c, agents)]
     kept.sort(key=lambda c: (c.start, c.facts is None, c.facts.span.span_id if c.facts else ""))
     return tuple(_finish(call) for call in kept)
@@ -62,28 +44,28 @@ def find_tool_calls(
 # --- spans -----------------------------------------------------------------------------------------------------------
 
 
-def _from_spans(tree: Tree, agents: Agents) -> list[_Found]:
-    found: dict[str, _Found] = {}
+def _from_spans(tree: Tree, agents: Agents) -> list[FoundCall]:
+    found: dict[str, FoundCall] = {}
     for facts in tree.order:
-        if facts.kind != "tool" or not facts.tool_name:
+        if facts.kind != "tool" or not (facts.tool_name or facts.tool_id):
             continue
         outer = _same_call_around(tree, facts, found)
         if outer is not None:
             _merge(outer, facts)
             found[facts.span.span_id] = outer
-        else:
+        elif facts.tool_name:
             found[facts.span.span_id] = _of_span(facts, agents)
     return list({id(call): call for call in found.values()}.values())
 
 
-def _of_span(facts: Facts, agents: Agents) -> _Found:
+def _of_span(facts: Facts, agents: Agents) -> FoundCall:
     span = facts.span
-    return _Found(
+    return FoundCall(
         name=facts.tool_name or "",
         id=facts.tool_id,
         arguments=facts.arguments,
         result=facts.result,
-        error=_span_error(facts),
+        error=span_error(facts),
         agent=agents.of(facts),
         facts=facts,
         start=span.start_time_unix_nano,
@@ -91,27 +73,17 @@ def _of_span(facts: Facts, agents: Agents) -> _Found:
     )
 
 
-def _merge(call: _Found, facts: Facts) -> None:
+def _merge(call: FoundCall, facts: Facts) -> None:
     """Take from a span what the call lacks."""
     call.id = call.id or facts.tool_id
     if call.arguments is None:
         call.arguments = facts.arguments
     if call.result is None:
         call.result = facts.result
-    call.error = call.error or _span_error(facts)
+    call.error = call.error or span_error(facts)
 
 
-def _span_error(facts: Facts) -> str | None:
-    error = error_of(facts.span)
-    if error is None and facts.tool_error is None:
-        return None
-    if error is None or error == "error":
-        said = facts.tool_error if facts.tool_error != "error" else None
-        return said or text_of(facts.result) or "error"
-    return error
-
-
-def _same_call_around(tree: Tree, facts: Facts, found: dict[str, _Found]) -> _Found | None:
+def _same_call_around(tree: Tree, facts: Facts, found: dict[str, FoundCall]) -> FoundCall | None:
     """The call this span records a second time: a tool span of the same name (and id) right around it."""
     parent = tree.parent(facts)
     if parent is None or parent.kind in ("llm", "agent"):
@@ -121,7 +93,9 @@ def _same_call_around(tree: Tree, facts: Facts, found: dict[str, _Found]) -> _Fo
             return None
         if ancestor.kind == "tool":
             call = found.get(ancestor.span.span_id)
-            if call is None or call.name != facts.tool_name:
+            if call is None or (facts.tool_name or call.name) != call.name:
+                return None
+            if not facts.tool_name and call.id != facts.tool_id:
                 return None
             differs = call.id and facts.tool_id and call.id != facts.tool_id
             return None if differs else call
@@ -132,7 +106,7 @@ def _same_call_around(tree: Tree, facts: Facts, found: dict[str, _Found]) -> _Fo
 
 
 def _add_requested(
-    calls: list[_Found], exchanges: Sequence[Exchange], agents: Agents, *, kernel: bool
+    calls: list[FoundCall], exchanges: Sequence[Exchange], agents: Agents, *, kernel: bool
 ) -> None:
     """Join the calls that models asked for: by id, then by name and arguments, then by name, each in order of time."""
     seen: set[str] = set()
@@ -156,7 +130,7 @@ def _requested(exchanges: Sequence[Exchange]) -> Iterable[tuple[Call, Exchange]]
     silent = False
     for exchange in exchanges:
         messages = exchange.messages_out
-        silent = silent or not messages
+        silent = silent or not (messages or exchange.text)
         for message in messages:
             for call in message.calls:
                 yield call, exchange
@@ -165,15 +139,28 @@ def _requested(exchanges: Sequence[Exchange]) -> Iterable[tuple[Call, Exchange]]
 
 
 def _from_history(exchanges: Sequence[Exchange]) -> Iterable[tuple[Call, Exchange]]:
-    known = {call.id for e in exchanges for m in e.messages_out for call in m.calls}
+    answered = [call for e in exchanges for m in e.messages_out for call in m.calls]
+    known = {call.id for call in answered}
+    nameless = [call for call in answered if call.id is None]
     before: Exchange | None = None
     for exchange in exchanges:
         for message in this_turn(exchange.messages_in) if before is not None else ():
             for call in message.calls:
-                if call.id is not None and call.id not in known:
-                    known.add(call.id)
+                if call.id is None or call.id in known:
+                    continue
+                known.add(call.id)
+                if not _strike(nameless, call):
                     yield call, before or exchange
         before = exchange
+
+
+def _strike(nameless: list[Call], call: Call) -> bool:
+    """Whether an answer held this call without its id, as streamed ones do; each answers for one."""
+    for index, other in enumerate(nameless):
+        if (other.name, other.arguments) == (call.name, call.arguments):
+            del nameless[index]
+            return True
+    return False
 
 
 def this_turn(messages: Sequence[Message]) -> Sequence[Message]:
@@ -185,10 +172,10 @@ def this_turn(messages: Sequence[Message]) -> Sequence[Message]:
 
 
 def _without_known_ids(
-    calls: list[_Found], pending: list[tuple[Call, Exchange]]
+    calls: list[FoundCall], pending: list[tuple[Call, Exchange]]
 ) -> list[tuple[Call, Exchange]]:
     """Join the calls that have the same id; what is left could not be joined so."""
-    by_id: dict[str, list[_Found]] = {}
+    by_id: dict[str, list[FoundCall]] = {}
     for call in calls:
         if isinstance(call.id, str):
             by_id.setdefault(call.id, []).append(call)
@@ -200,21 +187,24 @@ def _without_known_ids(
     return left
 
 
-def _any(_call: _Found, _wanted: Call) -> bool:
+def _any(_call: FoundCall, _wanted: Call) -> bool:
     return True
 
 
-def _by_arguments(call: _Found, wanted: Call) -> bool:
+def _by_arguments(call: FoundCall, wanted: Call) -> bool:
     return call.name == wanted.name and call.same_arguments(wanted)
 
 
-def _by_name(call: _Found, wanted: Call) -> bool:
+def _by_name(call: FoundCall, wanted: Call) -> bool:
     """Same name: the same call unless both know better, by different ids."""
     return call.name == wanted.name and not (call.id and wanted.id and call.id != wanted.id)
 
 
 def _join(
-    calls: list[_Found], wanted: Call, exchange: Exchange, matches: Callable[[_Found, Call], bool]
+    calls: list[FoundCall],
+    wanted: Call,
+    exchange: Exchange,
+    matches: Callable[[FoundCall, Call], bool],
 ) -> bool:
     for call in calls:
         if call.requested or (call.end and call.end < exchange.start):
@@ -230,8 +220,8 @@ def _join(
     return False
 
 
-def _only_requested(call: Call, exchange: Exchange, agents: Agents) -> _Found:
-    return _Found(
+def _only_requested(call: Call, exchange: Exchange, agents: Agents) -> FoundCall:
+    return FoundCall(
         name=call.name,
         id=call.id,
         arguments=call.arguments,
@@ -241,12 +231,13 @@ def _only_requested(call: Call, exchange: Exchange, agents: Agents) -> _Found:
     )
 
 
-def _add_results(calls: list[_Found], exchanges: Sequence[Exchange]) -> None:
+def _add_results(calls: list[FoundCall], exchanges: Sequence[Exchange]) -> None:
     """What later messages say a call gave, where its span does not. Histories repeat: the last is looked at first."""
-    wanted = {call.id: call for call in calls if call.result is None and call.id}
     nameless = [call for call in calls if call.result is None and not call.id]
     if nameless:
-        _add_nameless(nameless, exchanges)
+        _identify(nameless, calls, exchanges)
+        _add_nameless([call for call in nameless if not call.id], exchanges)
+    wanted = {call.id: call for call in calls if call.result is None and call.id}
     for exchange in reversed(exchanges):
         if not wanted:
             return
@@ -258,7 +249,24 @@ def _add_results(calls: list[_Found], exchanges: Sequence[Exchange]) -> None:
                     _apply(wanted.pop(result.id), result)
 
 
-def _add_nameless(calls: list[_Found], exchanges: Sequence[Exchange]) -> None:
+def _identify(
+    nameless: Sequence[FoundCall], calls: Sequence[FoundCall], exchanges: Sequence[Exchange]
+) -> None:
+    """Some answers lose the ids of their calls (streams, logfire's Anthropic): later requests still have them."""
+    known = {call.id for call in calls}
+    for exchange in exchanges[1:]:
+        for message in this_turn(exchange.messages_in):
+            for call in message.calls:
+                if call.id is None or call.id in known:
+                    continue
+                known.add(call.id)
+                same = (c for c in nameless if not c.id and c.name == call.name)
+                found = next((c for c in same if c.same_arguments(call)), None)
+                if found is not None:
+                    found.id = call.id
+
+
+def _add_nameless(calls: list[FoundCall], exchanges: Sequence[Exchange]) -> None:
     """Calls without an id take the results without an id, by the tool's name, in order."""
     results: list[Result] = []
     for exchange in exchanges:
@@ -277,42 +285,16 @@ def _take(results: list[Result], name: str) -> Result | None:
     return None
 
 
-def _apply(call: _Found, result: Result) -> None:
+def _apply(call: FoundCall, result: Result) -> None:
     call.result = result.content
     if result.is_error and call.error is None:
         call.error = text_of(result.content) or "error"
 
 
-# --- spans that no instrumentation marked --------------------------------------------------------------------------
-
-
-def _add_hand_written(calls: list[_Found], tree: Tree) -> None:
-    """A plain span that says a requested tool's name is its execution: status and times are known from it."""
-    open_calls = [call for call in calls if call.facts is None]
-    if not open_calls:
-        return
-    plain = [f for f in tree.order if f.dialect in ("plain", "logfire") and f.kind == "other"]
-    for call in sorted(open_calls, key=lambda c: c.start):
-        for facts in plain:
-            span = facts.span
-            if span.start_time_unix_nano >= call.start and _mentions(span, call.name):
-                plain.remove(facts)
-                call.facts, call.start = facts, span.start_time_unix_nano
-                call.end = span.end_time_unix_nano
-                call.error = call.error or error_of(span)
-                break
-
-
-def _mentions(span: Span, name: str) -> bool:
-    if name in re.split(r"[^\w\-]+", span.name):
-        return True
-    return any(span.attributes.get(key) == name for key in span.attributes)
-
-
 # --- hand-overs ------------------------------------------------------------------------------------------------------
 
 
-def _is_handoff(call: _Found, agents: Agents) -> bool:
+def _is_handoff(call: FoundCall, agents: Agents) -> bool:
     """A hand-over to another agent of this trace. A tool merely called so (`transfer_to_human`) stays a tool."""
     match = _HANDOFF.fullmatch(call.name)
     if match is None:
@@ -329,7 +311,7 @@ def _letters(name: str) -> str:
     return re.sub(r"\W|_", "", name).lower()
 
 
-def _finish(call: _Found) -> ToolCall:
+def _finish(call: FoundCall) -> ToolCall:
     return ToolCall(
         name=call.name,
         id=call.id,

@@ -60,17 +60,38 @@ OF: dict[str, dict[str, dict[str, Any]]] = {
         "tool": {"traceloop.span.kind": "tool"},
         "agent": {"traceloop.span.kind": "workflow"},
     },
+    "logfire": {"model call": {}, "tool": {}, "agent": {}},
+    "litellm": {"model call": {"llm.openai.messages": "[]"}},
+    "haystack": {
+        "model call": {"haystack.component.type": "OpenAIChatGenerator"},
+        "tool": {"haystack.tool.name": "some_tool"},
+        "agent": {"haystack.component.type": "Agent"},
+    },
+    "claude_code": {
+        "model call": {"span.type": "llm_request"},
+        "tool": {"span.type": "tool"},
+        "agent": {"span.type": "interaction"},
+    },
     "genai_events": {
         "model call": {"gen_ai.operation.name": "chat"},
         "tool": {"gen_ai.operation.name": "execute_tool"},
     },
 }
-SCOPES = {"google_adk": "gcp.vertex.agent", "pydantic_ai": "pydantic-ai"}
+SCOPES = {
+    "google_adk": "gcp.vertex.agent",
+    "pydantic_ai": "pydantic-ai",
+    "logfire": "logfire.openai_agents",
+    "litellm": "litellm",
+    "claude_code": "com.anthropic.claude_code.tracing",
+}
+NAMES = {"model call": "Chat completion with", "tool": "Function: {name}", "agent": "Agent run"}
+OF_PROVIDERS = ("request_data", "response_data")
 USAGE = {"input_tokens": 7, "output_tokens": 7}
 CHOICE = {"event.name": "gen_ai.choice", "message": ANSWER[0]}
 CANDIDATES: dict[str, list[Any]] = {
     "input": [
         WORD,
+        json.dumps({"messages": MESSAGE}),
         json.dumps(MESSAGE),
         json.dumps({"contents": [{"role": "user", "parts": [{"text": WORD}]}]}),
         json.dumps([{"event.name": "gen_ai.user.message", "role": "user", "content": WORD}]),
@@ -78,6 +99,9 @@ CANDIDATES: dict[str, list[Any]] = {
     ],
     "output": [
         WORD,
+        json.dumps({"message": ANSWER[0]}),
+        json.dumps({"replies": ANSWER}),
+        json.dumps({"output": [{"type": "message", **ANSWER[0]}]}),
         json.dumps(ANSWER),
         json.dumps({"content": {"role": "model", "parts": [{"text": WORD}]}}),
         json.dumps({"index": 0, "message": ANSWER[0]}),
@@ -85,6 +109,7 @@ CANDIDATES: dict[str, list[Any]] = {
     ],
     "system": [WORD],
     "tools offered": [
+        json.dumps({"tools": [TOOL]}),
         json.dumps([TOOL]),
         json.dumps(TOOL),
         [json.dumps({"type": "function", "name": WORD, "inputSchema": {}})],
@@ -150,7 +175,9 @@ def made(dialect: str, row: Reads, key: str, value: Any) -> Made:
     if row.on == "tool" and row.field != "tool name":
         attributes.setdefault("gen_ai.tool.name", "some_tool")
     name = "some_tool" if row.on == "tool" else "step"
-    scope = SCOPES.get(dialect, "")
+    scope = "logfire.openai" if key in OF_PROVIDERS else SCOPES.get(dialect, "")
+    if dialect == "logfire":
+        name = NAMES[row.on]
     return Made(id=1, name=name, attributes=attributes, events=events, scope=scope)
 
 
