@@ -112,7 +112,7 @@ def find_exchanges(tree: Tree) -> list[Exchange]:
             layers.append(facts)
             home[facts.span.span_id] = layers
     _add_outer_layers(calls, inner, home)
-    exchanges = [Exchange(layers) for layers in groups.values()]
+    exchanges = [Exchange(layers) for layers in _told_apart(list(groups.values()))]
     return sorted(exchanges, key=lambda e: (e.start, e.layers[0].span.span_id))
 
 
@@ -129,6 +129,33 @@ def _add_outer_layers(
             layers = next(iter(homes.values()))
             layers.append(facts)
             home[facts.span.span_id] = layers
+
+
+def _told_apart(groups: list[list[Facts]]) -> list[list[Facts]]:
+    """One group per call: a vendor's SDK and an instrumentation beside it may count one answer differently."""
+    ids = [layers[0].response_id for layers in groups]
+    if len(set(filter(None, ids))) == len(groups) - ids.count(None):
+        return groups
+    kept: list[list[Facts]] = []
+    for layers in groups:
+        twin = next((k for k in kept if _one_answer(k[0], layers[0])), None)
+        if twin is None:
+            kept.append(layers)
+        else:  # the one that began later is nearer to the wire
+            twin[:0] = layers
+    return kept
+
+
+def _one_answer(first: Facts, later: Facts) -> bool:
+    """Whether two sibling spans of different instrumentations record one answer, the later inside the first."""
+    one, two = first.span, later.span
+    return (
+        first.response_id is not None
+        and first.response_id == later.response_id
+        and one.scope != two.scope
+        and one.parent_span_id == two.parent_span_id
+        and one.start_time_unix_nano <= two.start_time_unix_nano < one.end_time_unix_nano
+    )
 
 
 def _outer_call(tree: Tree, facts: Facts) -> Facts | None:
