@@ -243,7 +243,7 @@ def _read_content(span: Span, facts: Facts) -> None:
     definitions = ask(attributes, _DEFINITIONS)
     if definitions:
         facts.definitions = Content(attributes.get(definitions[0]), "input")
-    elif "llm.request.type" in attributes and ask(attributes, _FUNCTIONS):
+    elif ask(attributes, _FLAT_REQUEST) and ask(attributes, _FUNCTIONS):
         facts.definitions = Content(
             lambda: unflatten(names_of(attributes), attributes.get, _FUNCTIONS.text), "input"
         )
@@ -254,6 +254,7 @@ def _read_content(span: Span, facts: Facts) -> None:
 _PROMPT = Prefix("gen_ai.prompt.")
 _COMPLETION = Prefix("gen_ai.completion.")
 _FUNCTIONS = Prefix("llm.request.functions.")
+_FLAT_REQUEST = Among("llm.request.type", "llm.request.functions.0.name")
 """Flattened lists; their first items may have been evicted."""
 
 

@@ -145,8 +145,11 @@ def _add_requested(
         named = msgspec.structs.replace(call, name=function_name(call.name)) if kernel else call
         pending.append((named, exchange))
     pending = _without_known_ids(calls, pending)
+    asked_again = _asked_again(calls, pending)
     for matches in (_by_arguments, _by_name):
-        pending = [(c, e) for c, e in pending if not _join(calls, c, e, matches)]
+        pending = [
+            (c, e) for c, e in pending if not _join(calls, c, e, matches, asked_again.get(c.name))
+        ]
     for call, exchange in pending:
         calls.append(_only_requested(call, exchange, agents))
 
@@ -200,6 +203,23 @@ def _without_known_ids(
     return left
 
 
+def _asked_again(
+    calls: list[_Found], pending: list[tuple[Call, Exchange]]
+) -> dict[str, list[int]]:
+    """When each tool was asked for, of tools that left fewer spans than calls: one that failed may have left none."""
+    if len(pending) < 2:
+        return {}
+    asked: dict[str, list[int]] = {}
+    for call, exchange in pending:
+        asked.setdefault(call.name, []).append(exchange.start)
+    free = [call.name for call in calls if not call.requested]
+    return {
+        name: starts
+        for name, starts in asked.items()
+        if free.count(name) < len(starts) and starts[0] != starts[-1]
+    }
+
+
 def _any(_call: _Found, _wanted: Call) -> bool:
     return True
 
@@ -214,10 +234,17 @@ def _by_name(call: _Found, wanted: Call) -> bool:
 
 
 def _join(
-    calls: list[_Found], wanted: Call, exchange: Exchange, matches: Callable[[_Found, Call], bool]
+    calls: list[_Found],
+    wanted: Call,
+    exchange: Exchange,
+    matches: Callable[[_Found, Call], bool],
+    asked: list[int] | None = None,
 ) -> bool:
+    """Mark the first call that fits; `asked`: a span goes to the last of these requests before it began."""
     for call in calls:
         if call.requested or (call.end and call.end < exchange.start):
+            continue
+        if asked is not None and any(exchange.start < again <= call.start for again in asked):
             continue
         if matches(call, wanted):
             call.requested = True
