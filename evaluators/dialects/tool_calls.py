@@ -52,6 +52,7 @@ def find_tool_calls(
         for call in calls:
             call.name = function_name(call.name)
     _add_requested(calls, exchanges, agents, kernel=kernel)
+    _add_results_around(calls, tree)
     _add_results(calls, exchanges)
     _add_hand_written(calls, tree)
     kept = [c for c in calls if c.name not in PSEUDO and not _is_handoff(c, agents)]
@@ -266,6 +267,21 @@ def _only_requested(call: Call, exchange: Exchange, agents: Agents) -> _Found:
         requested=True,
         start=exchange.end,
     )
+
+
+def _add_results_around(calls: list[_Found], tree: Tree) -> None:
+    """What the step around a tool's span gave, where the span says nothing: LangGraph's tool node answers for it."""
+    for call in calls:
+        if call.result is not None or call.error is not None or call.facts is None:
+            continue
+        around = tree.parent(call.facts)
+        if around is None or around.kind != "other" or len(tree.children(around)) != 1:
+            continue
+        results = [result for message in around.messages_out for result in message.results]
+        same = [r for r in results if r.id == call.id] if call.id else results
+        if len(same) == 1 and same[0].name in (None, call.name):
+            _apply(call, same[0])
+            call.id = call.id or same[0].id
 
 
 def _add_results(calls: list[_Found], exchanges: Sequence[Exchange]) -> None:
