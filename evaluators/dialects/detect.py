@@ -13,6 +13,7 @@ from evaluators.dialects import (
     langsmith,
     mlflow,
     openinference,
+    openlit,
     pydantic_ai,
     traceloop,
     vercel_ai,
@@ -44,6 +45,7 @@ _READERS: tuple[tuple[Callable[[Span], bool], _Reader], ...] = (
     (google_adk.speaks, google_adk.read),
     (pydantic_ai.speaks, pydantic_ai.read),
     (traceloop.speaks, traceloop.read),
+    (openlit.speaks, openlit.read),
 )
 """First match wins; the first four have attributes of their own and are completed from the conventions.
 

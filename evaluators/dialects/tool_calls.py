@@ -52,6 +52,7 @@ def find_tool_calls(
         for call in calls:
             call.name = function_name(call.name)
     _add_requested(calls, exchanges, agents, kernel=kernel)
+    _add_traced(calls, tree, agents)
     _add_results_around(calls, tree)
     _add_results(calls, exchanges)
     _add_hand_written(calls, tree)
@@ -327,6 +328,32 @@ def _apply(call: _Found, result: Result) -> None:
 
 
 # --- spans that no instrumentation marked --------------------------------------------------------------------------
+
+
+def _add_traced(calls: list[_Found], tree: Tree, agents: Agents) -> None:
+    """A function that a decorator traced, under the name of a tool that was asked for, is its execution."""
+    names = {call.name for call in calls}
+    traced = [f for f in tree.order if f.kind == "other" and f.tool_name in names]
+    if not traced:
+        return
+    around = {a.span.span_id for c in calls if c.facts for a in tree.ancestors(c.facts)}
+    for facts in traced:
+        inside = any(ancestor.kind == "tool" for ancestor in tree.ancestors(facts))
+        if inside or facts.span.span_id in around:
+            continue
+        found = _of_span(facts, agents)
+        asked = next((call for call in calls if _is_execution(found, call)), None)
+        if asked is None:
+            calls.append(found)
+            continue
+        _merge(asked, facts)
+        asked.facts, asked.start, asked.end = facts, found.start, found.end
+
+
+def _is_execution(found: _Found, call: _Found) -> bool:
+    if call.facts is not None or call.name != found.name or call.start > found.start:
+        return False
+    return found.arguments is None or found.arguments == call.arguments
 
 
 def _add_hand_written(calls: list[_Found], tree: Tree) -> None:
