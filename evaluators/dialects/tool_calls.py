@@ -52,7 +52,7 @@ def find_tool_calls(
         for call in calls:
             call.name = function_name(call.name)
     _add_requested(calls, exchanges, agents, kernel=kernel)
-    _add_traced(calls, tree, agents)
+    _add_traced(calls, tree, exchanges, agents)
     _add_results_around(calls, tree)
     _add_results(calls, exchanges)
     _add_hand_written(calls, tree)
@@ -205,9 +205,7 @@ def _without_known_ids(
     return left
 
 
-def _asked_again(
-    calls: list[_Found], pending: list[tuple[Call, Exchange]]
-) -> dict[str, list[int]]:
+def _asked_again(calls: list[_Found], pending: list[tuple[Call, Exchange]]) -> dict[str, list[int]]:
     """When each tool was asked for, of tools that left fewer spans than calls: one that failed may have left none."""
     if len(pending) < 2:
         return {}
@@ -330,12 +328,25 @@ def _apply(call: _Found, result: Result) -> None:
 # --- spans that no instrumentation marked --------------------------------------------------------------------------
 
 
-def _add_traced(calls: list[_Found], tree: Tree, agents: Agents) -> None:
-    """A function that a decorator traced, under the name of a tool that was asked for, is its execution."""
-    names = {call.name for call in calls}
-    traced = [f for f in tree.order if f.kind == "other" and f.tool_name in names]
+def _add_traced(
+    calls: list[_Found], tree: Tree, exchanges: Sequence[Exchange], agents: Agents
+) -> None:
+    """A function that a decorator traced is a tool's execution when a model asked for it, or was told its result."""
+    traced = [f for f in tree.order if f.kind == "other" and f.tool_name]
     if not traced:
         return
+    told = {
+        r.content
+        for e in exchanges
+        for m in e.messages_in
+        for r in m.results
+        if isinstance(r.content, str)
+    }
+    names = {call.name for call in calls}
+    names |= {
+        f.tool_name for f in traced if isinstance(f.result, str) and f.result and f.result in told
+    }
+    traced = [f for f in traced if f.tool_name in names]
     around = {a.span.span_id for c in calls if c.facts for a in tree.ancestors(c.facts)}
     for facts in traced:
         inside = any(ancestor.kind == "tool" for ancestor in tree.ancestors(facts))
