@@ -6,10 +6,12 @@ import re
 from collections.abc import Iterable
 
 from evaluators.dialects.facts import Facts
-from evaluators.dialects.values import as_dict, as_list, string, unwrap
+from evaluators.dialects.values import as_dict, as_list, python_literal, string, unwrap
+from evaluators.model import JSON
 
 _PLACE = re.compile(r"\{([A-Za-z_][A-Za-z0-9_\-]*)\}")
 """How CrewAI marks where an input of `kickoff(inputs=...)` goes."""
+_DESCRIPTION = re.compile(r"""'description': ('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")""")
 
 
 def kickoff_question(spine: Iterable[Facts], order: Iterable[Facts]) -> str | None:
@@ -24,11 +26,20 @@ def kickoff_question(spine: Iterable[Facts], order: Iterable[Facts]) -> str | No
         return None
     tasks = (string(f.span.attributes.get("crewai.task.description")) for f in order)
     asked = next((task for task in tasks if task), None)
-    planned = as_list(unwrap(crew.attributes.get("crewai.crew.tasks")))
-    template = string(as_dict(planned[0]).get("description")) if planned else None
+    template = _first_description(crew.attributes.get("crewai.crew.tasks"))
     if asked is None or template is None:
         return asked or template
     return _filled_in(template, asked) or asked
+
+
+def _first_description(tasks: JSON) -> str | None:
+    """The first task's description as it was planned, in JSON or in the repr of objects."""
+    planned = as_list(unwrap(tasks))
+    if planned:
+        return string(as_dict(planned[0]).get("description"))
+    shown = _DESCRIPTION.search(tasks) if isinstance(tasks, str) else None
+    literal = as_list(python_literal(f"[{shown.group(1)}]")) if shown else []
+    return string(literal[0]) if len(literal) == 1 else None
 
 
 def _filled_in(template: str, text: str) -> str | None:

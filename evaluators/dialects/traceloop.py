@@ -7,13 +7,15 @@ from collections.abc import Mapping
 
 from evaluators.dialects import genai
 from evaluators.dialects.content import Content
-from evaluators.dialects.facts import Facts, Kind
+from evaluators.dialects.decode import names_of
+from evaluators.dialects.facts import NO_TOKENS, Facts, Kind
 from evaluators.dialects.tool_values import Outcome, arguments_of, outcome_of
 from evaluators.dialects.values import as_dict, as_list, python_literal, string, unwrap
 from evaluators.model import JSON, Span
 
 _KINDS: dict[str, Kind] = {"workflow": "agent", "agent": "agent", "tool": "tool", "task": "other"}
 _SUFFIXES = (".workflow", ".task", ".agent", ".tool")
+_SAYS_CALL = frozenset({"gen_ai.operation.name", "llm.request.type"})
 _AGNO = re.compile(
     r"status='(?P<status>success|failure)' result=(?P<result>.*) error=(?P<error>.*?)"
     r" updated_session_state=",
@@ -32,6 +34,13 @@ def read(span: Span) -> Facts:
     attributes = span.attributes
     facts = genai.read(span, "traceloop")
     kind = _KINDS.get(str(attributes.get("traceloop.span.kind")))
+    if (
+        facts.kind == "llm"
+        and kind in ("agent", "tool")
+        and _SAYS_CALL.isdisjoint(names_of(attributes))
+    ):
+        facts.kind, facts.model = kind, None  # CrewAI's agents name their model
+        facts.aggregate, facts.tokens = facts.tokens, NO_TOKENS
     if kind is not None and facts.kind not in ("llm", "handoff"):
         facts.kind = "tool" if kind == "other" and "tool.name" in attributes else kind
     if facts.kind == "tool":
@@ -41,6 +50,8 @@ def read(span: Span) -> Facts:
         named = string(attributes.get("gen_ai.agent.name"))
         facts.agent = named or string(attributes.get("traceloop.entity.name")) or _plain(span.name)
         facts.names_agent = named is not None or attributes.get("traceloop.span.kind") == "agent"
+        if facts.definitions is None and "crewai.agent.tools" in attributes:
+            facts.definitions = Content(attributes.get("crewai.agent.tools"), "input")
     if facts.input is None and "traceloop.entity.input" in attributes:
         facts.input = Content(attributes.get("traceloop.entity.input"), "input")
     if facts.output is None and "traceloop.entity.output" in attributes:
