@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Literal
 
 from evaluators.dialects.agents import Agents
@@ -60,11 +59,6 @@ class Exchange:
             if messages := facts.messages_in:
                 return messages
         return ()
-
-    def may_mention(self, ids: Iterable[str]) -> bool:
-        """Whether one of `ids` can stand in what the model was sent; cheaper than parsing it."""
-        contents = [f.input for f in self.layers if f.input is not None]
-        return any(content.may_mention(ids) for content in contents)
 
     @property
     def messages_out(self) -> tuple[Message, ...]:

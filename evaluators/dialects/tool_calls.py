@@ -290,14 +290,29 @@ def _add_results(calls: list[_Found], exchanges: Sequence[Exchange]) -> None:
     if nameless:
         _add_nameless(nameless, exchanges)
     for exchange in reversed(exchanges):
-        if not wanted:
-            return
-        if not exchange.may_mention(wanted):
-            continue
-        for message in exchange.messages_in:
-            for result in message.results:
-                if result.id in wanted:
-                    _apply(wanted.pop(result.id), result)
+        for facts in exchange.layers:
+            if not wanted:
+                return
+            if facts.input is not None and facts.input.may_mention(wanted):
+                _take_results(facts.messages_in, wanted)
+
+
+def _take_results(messages: Sequence[Message], wanted: dict[str, _Found]) -> None:
+    """Give the wanted calls their results: by id; one of an id that nobody asked under, by its place.
+
+    OpenAI's responses name a call twice, and instrumentations export one name with the call, the other with the result.
+    """
+    asked: list[Call] = []
+    for message in messages:
+        asked += message.calls
+        for result in message.results:
+            id_, asked_so = result.id, [call.id for call in asked]
+            if id_ in asked_so:
+                del asked[asked_so.index(id_)]
+            elif id_ not in wanted and asked:
+                id_ = asked.pop(0).id
+            if id_ is not None and id_ in wanted:
+                _apply(wanted.pop(id_), result)
 
 
 def _add_nameless(calls: list[_Found], exchanges: Sequence[Exchange]) -> None:
