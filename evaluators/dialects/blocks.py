@@ -269,6 +269,8 @@ def _read_result(item: dict[str, JSON]) -> Result:
     if typed.keys() == {"type", "value"}:
         is_error = is_error or str(typed["type"]).startswith("error")
         content = typed["value"]
+    elif typed.keys() == {"error"}:  # Gemini's way to say that a function failed
+        is_error, content = True, typed["error"]
     return Result(
         id=_first_text(
             item, "toolCallId", "tool_call_id", "tool_use_id", "toolUseId", "call_id", "id"
