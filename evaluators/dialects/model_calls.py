@@ -127,12 +127,11 @@ def _add_outer_layers(
 
 def _told_apart(groups: list[list[Facts]]) -> list[list[Facts]]:
     """One group per call: a vendor's SDK and an instrumentation beside it may count one answer differently."""
-    ids = [layers[0].response_id for layers in groups]
-    if len(set(filter(None, ids))) == len(groups) - ids.count(None):
+    if len({layers[0].span.scope for layers in groups}) < 2:
         return groups
     kept: list[list[Facts]] = []
     for layers in groups:
-        twin = next((k for k in kept if _one_answer(k[0], layers[0])), None)
+        twin = next((k for k in reversed(kept) if _one_answer(k[0], layers[0])), None)
         if twin is None:
             kept.append(layers)
         else:  # the one that began later is nearer to the wire
@@ -144,12 +143,19 @@ def _one_answer(first: Facts, later: Facts) -> bool:
     """Whether two sibling spans of different instrumentations record one answer, the later inside the first."""
     one, two = first.span, later.span
     return (
-        first.response_id is not None
-        and first.response_id == later.response_id
-        and one.scope != two.scope
+        one.scope != two.scope
         and one.parent_span_id == two.parent_span_id
         and one.start_time_unix_nano <= two.start_time_unix_nano < one.end_time_unix_nano
+        and _same_answer(first, later)
     )
+
+
+def _same_answer(first: Facts, later: Facts) -> bool:
+    """The same id; where one has none, the same counts."""
+    if first.response_id and later.response_id:
+        return first.response_id == later.response_id
+    one, two = first.tokens, later.tokens
+    return one.input is not None and (one.input, one.output) == (two.input, two.output)
 
 
 def _outer_call(tree: Tree, facts: Facts) -> Facts | None:
