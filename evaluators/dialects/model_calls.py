@@ -13,6 +13,8 @@ from evaluators.dialects.parts import Message
 from evaluators.dialects.tree import Tree
 from evaluators.model import ModelCall
 
+_NEAR = 64
+"""Calls before one that may be the same, recorded by a layer around it; they are in order of start."""
 _Key = tuple[str, int, int | None, int | None, int | None, int | None]
 """What two records of one call have in common: an id, a start, its four counts."""
 
@@ -131,7 +133,7 @@ def _told_apart(groups: list[list[Facts]]) -> list[list[Facts]]:
         return groups
     kept: list[list[Facts]] = []
     for layers in groups:
-        twin = next((k for k in reversed(kept) if _one_answer(k[0], layers[0])), None)
+        twin = next((k for k in kept[-_NEAR:] if _one_answer(k[0], layers[0])), None)
         if twin is None:
             kept.append(layers)
         else:  # the one that began later is nearer to the wire
