@@ -15,6 +15,7 @@ from evaluators.model import JSON, Span
 
 _KINDS: dict[str, Kind] = {"workflow": "agent", "agent": "agent", "tool": "tool", "task": "other"}
 _SUFFIXES = (".workflow", ".task", ".agent", ".tool")
+_DECORATORS = "traceloop.tracer"
 _SAYS_CALL = frozenset({"gen_ai.operation.name", "llm.request.type"})
 _AGNO = re.compile(
     r"status='(?P<status>success|failure)' result=(?P<result>.*) error=(?P<error>.*?)"
@@ -52,11 +53,21 @@ def read(span: Span) -> Facts:
         facts.names_agent = named is not None or attributes.get("traceloop.span.kind") == "agent"
         if facts.definitions is None and "crewai.agent.tools" in attributes:
             facts.definitions = Content(attributes.get("crewai.agent.tools"), "input")
+    if facts.kind == "other" and span.scope == _DECORATORS:
+        _read_task(span, facts)
     if facts.input is None and "traceloop.entity.input" in attributes:
         facts.input = Content(attributes.get("traceloop.entity.input"), "input")
     if facts.output is None and "traceloop.entity.output" in attributes:
         facts.output = Content(attributes.get("traceloop.entity.output"), "output")
     return facts
+
+
+def _read_task(span: Span, facts: Facts) -> None:
+    """A function under `@task`, which may well be a tool's."""
+    get = span.attributes.get
+    facts.tool_name = string(get("traceloop.entity.name"))
+    facts.arguments = arguments_of(get("traceloop.entity.input"))
+    facts.result = outcome_of(get("traceloop.entity.output")).result
 
 
 def _plain(name: str) -> str:
