@@ -33,6 +33,8 @@ def read(span: Span) -> Facts:
         _read_call(span, facts)
     elif facts.kind == "other" and span.scope == "openlit":
         _read_function(span, facts)
+    elif span.attributes.get("gen_ai.operation.name") == "graph_execution":
+        facts.input = None  # the thread's first message, not the turn's
     return facts
 
 
@@ -86,12 +88,15 @@ def _calls(span: Span) -> list[JSON]:
     if calls or not string(get("gen_ai.tool.name")):
         return calls
     given = get("gen_ai.tool.args")
-    call: dict[str, JSON] = {
-        "name": get("gen_ai.tool.name"),
-        "id": get("gen_ai.tool.call.id"),
-        "arguments": unwrap(get("gen_ai.tool.call.arguments") if given is None else given),
-    }
-    return [call]
+    given = get("gen_ai.tool.call.arguments") if given is None else given
+    names, ids = (str(get(f"gen_ai.tool.{key}") or "").split(", ") for key in ("name", "call.id"))
+    arguments: list[JSON] = [unwrap(given)]
+    if len(names) > 1:  # several calls stand in one text
+        arguments = as_list(unwrap(f"[{given}]"))
+    if not len(names) == len(ids) == len(arguments):
+        return []
+    found = zip(names, ids, arguments, strict=True)
+    return [{"name": name, "id": id_ or None, "arguments": value} for name, id_, value in found]
 
 
 def _by_lines(value: JSON) -> JSON:
