@@ -101,7 +101,8 @@ _RESULT = Among(
     "tool.result",
     "tool.output",
 )
-_PARAMETERS = Prefix("code.function.parameters.")
+_FUNCTION = Prefix("code.function.")
+_PARAMETERS = "code.function.parameters."
 _MARKS = Among(
     "gen_ai.operation.name",
     "gen_ai.input.messages",
@@ -206,7 +207,7 @@ def _read_tool(span: Span, facts: Facts) -> None:
     outcome = outcome_of(_first(attributes, _RESULT))
     facts.result = outcome.result
     facts.tool_id = facts.tool_id or outcome.id
-    if "code.function.name" in attributes:
+    if ask(attributes, _FUNCTION):
         _read_function(attributes, facts)
     if outcome.is_error or attributes.get("gen_ai.tool.status") == "error":
         facts.tool_error = "error"
@@ -218,13 +219,14 @@ def _read_tool(span: Span, facts: Facts) -> None:
 
 def _read_function(attributes: Mapping[str, JSON], facts: Facts) -> None:
     """Google's GenAI instrumentation before 0.7: every parameter of the tool's function by itself."""
-    if facts.arguments is None and ask(attributes, _PARAMETERS):
-        names = [n for n in names_of(attributes) if n.startswith(_PARAMETERS.text)]
-        facts.arguments = {
-            name.removeprefix(_PARAMETERS.text).removesuffix(".value"): unwrap(attributes.get(name))
+    if facts.arguments is None:
+        names = [n for n in names_of(attributes) if n.startswith(_PARAMETERS)]
+        given = {
+            name.removeprefix(_PARAMETERS).removesuffix(".value"): unwrap(attributes.get(name))
             for name in sorted(names)
             if name.endswith(".value")
         }
+        facts.arguments = given or None
     if facts.result is None:
         facts.result = attributes.get("code.function.return.value")
 

@@ -60,12 +60,16 @@ OF: dict[str, dict[str, dict[str, Any]]] = {
         "tool": {"traceloop.span.kind": "tool"},
         "agent": {"traceloop.span.kind": "workflow"},
     },
+    "openlit": {
+        "model call": {"gen_ai.operation.name": "chat", "gen_ai.tool.name": "some_tool"},
+        "agent": {},
+    },
     "genai_events": {
         "model call": {"gen_ai.operation.name": "chat"},
         "tool": {"gen_ai.operation.name": "execute_tool"},
     },
 }
-SCOPES = {"google_adk": "gcp.vertex.agent", "pydantic_ai": "pydantic-ai"}
+SCOPES = {"google_adk": "gcp.vertex.agent", "pydantic_ai": "pydantic-ai", "openlit": "openlit"}
 USAGE = {"input_tokens": 7, "output_tokens": 7}
 CHOICE = {"event.name": "gen_ai.choice", "message": ANSWER[0]}
 CANDIDATES: dict[str, list[Any]] = {
@@ -75,6 +79,8 @@ CANDIDATES: dict[str, list[Any]] = {
         json.dumps({"contents": [{"role": "user", "parts": [{"text": WORD}]}]}),
         json.dumps([{"event.name": "gen_ai.user.message", "role": "user", "content": WORD}]),
         json.dumps(MESSAGE[0]),
+        json.dumps([{"description": WORD}]),
+        f"('{WORD}',)",
     ],
     "output": [
         WORD,
@@ -92,7 +98,7 @@ CANDIDATES: dict[str, list[Any]] = {
         json.dumps({"type": "object", "properties": {WORD: {"type": "string"}}}),
         json.dumps({"function_tools": [{"name": WORD, "parameters_json_schema": {}}]}),
     ],
-    "tool name": [WORD],
+    "tool name": [WORD, json.dumps([{"id": "c1", "function": {"name": WORD}}])],
     "tool call id": [WORD],
     "arguments": [json.dumps({"place": WORD})],
     "result": [WORD],
