@@ -222,7 +222,7 @@ ADVICE: tuple[Advice, ...] = (
         speakers=("openlit",),
         lacks=("no_session",),
         setting='with openlit.using_attributes({"session.id": "..."}):',
-        note="around each turn; since openlit 1.4x",
+        note="around each turn; since openlit 1.40",
         source="openlit 1.45.0, openlit/__init__.py",
     ),
     Advice(
