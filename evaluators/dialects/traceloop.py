@@ -43,7 +43,7 @@ def read(span: Span) -> Facts:
         facts.kind, facts.model = kind, None  # CrewAI's agents name their model
         facts.aggregate, facts.tokens = facts.tokens, NO_TOKENS
     if kind is not None and facts.kind not in ("llm", "handoff"):
-        facts.kind = "tool" if kind == "other" and "tool.name" in attributes else kind
+        facts.kind = "tool" if kind == "other" and _calls_tool(attributes) else kind
     if facts.kind == "tool":
         _read_tool(span, facts)
         return facts
@@ -60,6 +60,16 @@ def read(span: Span) -> Facts:
     if facts.output is None and "traceloop.entity.output" in attributes:
         facts.output = Content(attributes.get("traceloop.entity.output"), "output")
     return facts
+
+
+def _calls_tool(attributes: Mapping[str, JSON]) -> bool:
+    """Whether a task is the step of LlamaIndex's workflow that calls a tool; older versions only show what came out."""
+    if "tool.name" in attributes:
+        return True
+    if attributes.get("traceloop.entity.name") != "call_tool.task":
+        return False
+    came = attributes.get("traceloop.entity.output")
+    return isinstance(came, str) and "tool_output" in came
 
 
 def _read_task(span: Span, facts: Facts) -> None:

@@ -205,7 +205,15 @@ def test_agno_shows_its_result_of_a_function(shown: str, result: str, error: str
     assert (call.result, call.error) == (result, error)
 
 
-def test_the_workflow_step_of_llama_index_that_calls_a_tool() -> None:
+@pytest.mark.parametrize(
+    ("name", "given"),
+    [
+        ("BaseWorkflowAgent.task", {"tool.name": "get_weather", "tool.arguments": dump(ARGUMENTS)}),
+        ("call_tool.task", {}),
+    ],
+    ids=["newer", "older"],
+)
+def test_the_workflow_step_of_llama_index_that_calls_a_tool(name: str, given: Any) -> None:
     output = {
         "tool_name": "get_weather",
         "tool_id": "c1",
@@ -217,16 +225,17 @@ def test_the_workflow_step_of_llama_index_that_calls_a_tool() -> None:
         },
     }
     trace = trace_of(
+        ROOT,
+        chat(2, 1, 2, attributes={"gen_ai.output.messages": asks("c1")}),
         entity(
-            1,
+            3,
             "task",
-            "BaseWorkflowAgent.task",
-            attributes={
-                "tool.name": "get_weather",
-                "tool.arguments": dump(ARGUMENTS),
-                "traceloop.entity.output": dump(output),
-            },
-        )
+            name,
+            parent=1,
+            start=3,
+            end=4,
+            attributes={**given, "traceloop.entity.output": dump(output)},
+        ),
     )
 
     call = call_of(trace)
