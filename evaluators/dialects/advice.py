@@ -53,6 +53,7 @@ _OFFICIAL = (
     "opentelemetry.instrumentation.openai_v2",
     "opentelemetry.instrumentation.google_genai",
     "opentelemetry.instrumentation.vertexai",
+    "opentelemetry.instrumentation.genai.",
     "opentelemetry.util.genai",
 )
 _TRACELOOP = (
@@ -64,9 +65,12 @@ _TRACELOOP = (
     "opentelemetry.instrumentation.bedrock",
     "opentelemetry.instrumentation.cohere",
     "opentelemetry.instrumentation.crewai",
+    "opentelemetry.instrumentation.google_generativeai",
+    "opentelemetry.instrumentation.groq",
     "opentelemetry.instrumentation.haystack",
     "opentelemetry.instrumentation.llamaindex",
     "opentelemetry.instrumentation.mcp",
+    "opentelemetry.instrumentation.mistralai",
     "opentelemetry.instrumentation.ollama",
     "opentelemetry.instrumentation.agno",
 )
@@ -220,6 +224,20 @@ ADVICE: tuple[Advice, ...] = (
         lacks=("no_session",),
         setting='Traceloop.set_association_properties({"session_id": "..."})',
         source="traceloop.com/docs/openllmetry/tracing/association",
+    ),
+    Advice(
+        speakers=("openlit",),
+        lacks=_CONTENT,
+        setting="openlit.init(capture_message_content=True)",
+        note="true is its default, so something sets it to false",
+        source="openlit 1.45.0, openlit/__init__.py",
+    ),
+    Advice(
+        speakers=("openlit",),
+        lacks=("no_session",),
+        setting='with openlit.using_attributes({"session.id": "..."}):',
+        note="around each turn; since openlit 1.40",
+        source="openlit 1.45.0, openlit/__init__.py",
     ),
     Advice(
         speakers=("mlflow",),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import msgspec
 
 from evaluators.dialects.parts import Call, Result, Role
@@ -63,6 +65,14 @@ _KEYED_RESULTS = (
 )
 
 
+_ACTION = "\nAction Input:"
+_REACT = re.compile(
+    r"^Action:(?P<name>[^\n]+)\nAction Input:(?P<input>.*?)(?:\nObservation: ?(?P<result>.*))?\Z",
+    re.MULTILINE | re.DOTALL,
+)
+"""Action, input and observation: CrewAI before 1.0, LangChain's and LlamaIndex's ReAct agents."""
+
+
 class Body(msgspec.Struct, eq=False):
     """What was found inside a message."""
 
@@ -98,7 +108,21 @@ def read_message(item: dict[str, JSON], role: Role) -> Body:
             break
     if not body.calls and not _CALL_KEYS.isdisjoint(item):
         _read_calls(item, body)
+    if role == "assistant" and not body.calls and body.texts and _ACTION in body.texts[-1]:
+        _read_action(body.texts[-1], body)
     return body
+
+
+def _read_action(text: str, body: Body) -> None:
+    """A call as ReAct agents have it written, and the result that some add to the same message."""
+    found = _REACT.search(text)
+    arguments = unwrap(found["input"].strip()) if found else None
+    if found is None or not isinstance(arguments, dict):
+        return
+    name = found["name"].strip()
+    body.calls.append(Call(name=name, arguments=arguments))
+    if found["result"] is not None:
+        body.results.append(Result(name=name, content=found["result"]))
 
 
 def read_content(value: JSON) -> Body:
@@ -254,6 +278,8 @@ def _read_result(item: dict[str, JSON]) -> Result:
     if typed.keys() == {"type", "value"}:
         is_error = is_error or str(typed["type"]).startswith("error")
         content = typed["value"]
+    elif typed.keys() == {"error"}:  # Gemini's way to say that a function failed
+        is_error, content = True, typed["error"]
     return Result(
         id=_first_text(
             item, "toolCallId", "tool_call_id", "tool_use_id", "toolUseId", "call_id", "id"

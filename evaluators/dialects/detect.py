@@ -17,6 +17,7 @@ from evaluators.dialects import (
     logfire,
     mlflow,
     openinference,
+    openlit,
     pydantic_ai,
     traceloop,
     vercel_ai,
@@ -52,6 +53,7 @@ _READERS: tuple[tuple[Callable[[Span], bool], _Reader], ...] = (
     (haystack.speaks, haystack.read),
     (claude_code.speaks, claude_code.read),
     (litellm.speaks, litellm.read),
+    (openlit.speaks, openlit.read),
 )
 """First match wins; the first four have attributes of their own and are completed from the conventions.
 

@@ -29,6 +29,7 @@ class Facts(msgspec.Struct, kw_only=True, eq=False):
     system: JSON = None
     """The system prompt as recorded; read by `texts.find_system`."""
     tool_name: str | None = None
+    """On a span of kind "other": the function that was traced, which may be a tool's."""
     tool_id: str | None = None
     arguments: JSON = None
     result: JSON = None

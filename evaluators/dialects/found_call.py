@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import msgspec
 
+from evaluators.dialects.agents import Agents
 from evaluators.dialects.errors import error_of
 from evaluators.dialects.facts import Facts
-from evaluators.dialects.parts import Call
+from evaluators.dialects.parts import Call, Result
 from evaluators.dialects.values import text_of
 from evaluators.model import JSON
 
@@ -28,6 +29,40 @@ class FoundCall(msgspec.Struct, eq=False):
     def same_arguments(self, call: Call) -> bool:
         """Whether both ask for the same: an absent object and an empty one are."""
         return (self.arguments or {}) == (call.arguments or {})
+
+    def merge(self, facts: Facts) -> None:
+        """Take from a span what the call lacks."""
+        self.id = self.id or facts.tool_id
+        if self.arguments is None:
+            self.arguments = facts.arguments
+        if self.result is None:
+            self.result = facts.result
+        self.error = self.error or span_error(facts)
+
+    def execute(self, facts: Facts) -> None:
+        """Take the times of the span that is the call's execution."""
+        span = facts.span
+        self.facts, self.start, self.end = facts, span.start_time_unix_nano, span.end_time_unix_nano
+
+    def take(self, result: Result) -> None:
+        """Take what a message says that the call gave."""
+        self.result = result.content
+        if result.is_error and self.error is None:
+            self.error = text_of(result.content) or "error"
+
+
+def call_of_span(facts: Facts, agents: Agents) -> FoundCall:
+    """The call that a tool's span records."""
+    call = FoundCall(
+        name=facts.tool_name or "",
+        id=facts.tool_id,
+        arguments=facts.arguments,
+        result=facts.result,
+        error=span_error(facts),
+        agent=agents.of(facts),
+    )
+    call.execute(facts)
+    return call
 
 
 def span_error(facts: Facts) -> str | None:

@@ -102,6 +102,8 @@ _RESULT = Among(
     "tool.output",
 )
 _STATUS = Among("gen_ai.tool.status", "tool.status")
+_FUNCTION = Prefix("code.function.")
+_PARAMETERS = "code.function.parameters."
 _MARKS = Among(
     "gen_ai.operation.name",
     "gen_ai.input.messages",
@@ -207,6 +209,8 @@ def _read_tool(span: Span, facts: Facts) -> None:
     outcome = outcome_of(_first(attributes, _RESULT))
     facts.result = outcome.result
     facts.tool_id = facts.tool_id or outcome.id
+    if ask(attributes, _FUNCTION):
+        _read_function(attributes, facts)
     if outcome.is_error or any(attributes.get(key) == "error" for key in ask(attributes, _STATUS)):
         facts.tool_error = "error"
     elif "error.type" in attributes:
@@ -215,6 +219,20 @@ def _read_tool(span: Span, facts: Facts) -> None:
         _read_definition(attributes, facts)
     if span.events:
         genai_events.read_tool(span, facts)
+
+
+def _read_function(attributes: Mapping[str, JSON], facts: Facts) -> None:
+    """Google's GenAI instrumentation before 0.7: every parameter of the tool's function by itself."""
+    if facts.arguments is None:
+        names = [n for n in names_of(attributes) if n.startswith(_PARAMETERS)]
+        given = {
+            name.removeprefix(_PARAMETERS).removesuffix(".value"): unwrap(attributes.get(name))
+            for name in sorted(names)
+            if name.endswith(".value")
+        }
+        facts.arguments = given or None
+    if facts.result is None:
+        facts.result = attributes.get("code.function.return.value")
 
 
 def _read_definition(attributes: Mapping[str, JSON], facts: Facts) -> None:
@@ -247,7 +265,7 @@ def _read_content(span: Span, facts: Facts) -> None:
     definitions = ask(attributes, _DEFINITIONS)
     if definitions:
         facts.definitions = Content(attributes.get(definitions[0]), "input")
-    elif "llm.request.type" in attributes and ask(attributes, _FUNCTIONS):
+    elif ask(attributes, _FLAT_REQUEST) and ask(attributes, _FUNCTIONS):
         facts.definitions = Content(
             lambda: unflatten(names_of(attributes), attributes.get, _FUNCTIONS.text), "input"
         )
@@ -262,9 +280,10 @@ def _read_content(span: Span, facts: Facts) -> None:
 _PROMPT = Prefix("gen_ai.prompt.")
 _COMPLETION = Prefix("gen_ai.completion.")
 _FUNCTIONS = Prefix("llm.request.functions.")
+"""Flattened lists; their first items may have been evicted."""
+_FLAT_REQUEST = Among("llm.request.type", "llm.request.functions.0.name")
 _CALLS = Among("gen_ai.completion.0.function_call.name")
 """LiteLLM writes the calls of an answer here and leaves them out of the messages."""
-"""Flattened lists; their first items may have been evicted."""
 
 
 def _content(span: Span, keys: Among, flat: Prefix) -> Content | None:

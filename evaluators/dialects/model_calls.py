@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Literal
 
 from evaluators.dialects.agents import Agents
@@ -14,6 +13,8 @@ from evaluators.dialects.parts import Message
 from evaluators.dialects.tree import Tree
 from evaluators.model import ModelCall
 
+_NEAR = 64
+"""Calls before one that may be the same, recorded by a layer around it; they are in order of start."""
 _Key = tuple[str, int, int | None, int | None, int | None, int | None]
 """What two records of one call have in common: an id, a start, its four counts."""
 
@@ -61,11 +62,6 @@ class Exchange:
                 return messages
         return ()
 
-    def may_mention(self, ids: Iterable[str]) -> bool:
-        """Whether one of `ids` can stand in what the model was sent; cheaper than parsing it."""
-        contents = [f.input for f in self.layers if f.input is not None]
-        return any(content.may_mention(ids) for content in contents)
-
     @property
     def messages_out(self) -> tuple[Message, ...]:
         """What it answered."""
@@ -112,7 +108,7 @@ def find_exchanges(tree: Tree) -> list[Exchange]:
             layers.append(facts)
             home[facts.span.span_id] = layers
     _add_outer_layers(calls, inner, home)
-    exchanges = [Exchange(layers) for layers in groups.values()]
+    exchanges = [Exchange(layers) for layers in _told_apart(list(groups.values()))]
     return sorted(exchanges, key=lambda e: (e.start, e.layers[0].span.span_id))
 
 
@@ -129,6 +125,39 @@ def _add_outer_layers(
             layers = next(iter(homes.values()))
             layers.append(facts)
             home[facts.span.span_id] = layers
+
+
+def _told_apart(groups: list[list[Facts]]) -> list[list[Facts]]:
+    """One group per call: a vendor's SDK and an instrumentation beside it may count one answer differently."""
+    if len({layers[0].span.scope for layers in groups}) < 2:
+        return groups
+    kept: list[list[Facts]] = []
+    for layers in groups:
+        twin = next((k for k in kept[-_NEAR:] if _one_answer(k[0], layers[0])), None)
+        if twin is None:
+            kept.append(layers)
+        else:  # the one that began later is nearer to the wire
+            twin[:0] = layers
+    return kept
+
+
+def _one_answer(first: Facts, later: Facts) -> bool:
+    """Whether two sibling spans of different instrumentations record one answer, the later inside the first."""
+    one, two = first.span, later.span
+    return (
+        one.scope != two.scope
+        and one.parent_span_id == two.parent_span_id
+        and one.start_time_unix_nano <= two.start_time_unix_nano < one.end_time_unix_nano
+        and _same_answer(first, later)
+    )
+
+
+def _same_answer(first: Facts, later: Facts) -> bool:
+    """The same id; where one has none, the same counts."""
+    if first.response_id and later.response_id:
+        return first.response_id == later.response_id
+    one, two = first.tokens, later.tokens
+    return one.input is not None and (one.input, one.output) == (two.input, two.output)
 
 
 def _outer_call(tree: Tree, facts: Facts) -> Facts | None:

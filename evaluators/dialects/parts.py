@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 import msgspec
@@ -36,3 +37,11 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
     calls: tuple[Call, ...] = ()
     results: tuple[Result, ...] = ()
     name: str | None = None
+
+
+def this_turn(messages: Sequence[Message]) -> Sequence[Message]:
+    """What follows the user's last words: former turns are repeated in every request and must not count again."""
+    for index in range(len(messages) - 1, -1, -1):
+        if messages[index].role == "user":
+            return messages[index + 1 :]
+    return messages

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from evaluators.dialects.blocks import read_content
 from evaluators.dialects.content import Content
+from evaluators.dialects.crewai import kickoff_question
 from evaluators.dialects.model_calls import Exchange
 from evaluators.dialects.tree import Tree
 from evaluators.dialects.values import as_dict, as_list, string, text_of, unwrap
@@ -17,6 +18,7 @@ def find_input(tree: Tree, exchanges: Sequence[Exchange]) -> str | None:
     contents = [f.input for f in tree.spine if f.input is not None]
     return (
         _first_text(contents, cut=False)
+        or kickoff_question(tree.spine, tree.order)
         or _first_text((f.input for e in exchanges for f in e.layers if f.input), cut=None)
         or _first_text(contents, cut=True)
         or _raw(contents)

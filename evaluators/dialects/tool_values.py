@@ -6,7 +6,7 @@ import msgspec
 
 from evaluators.dialects.blocks import read_content
 from evaluators.dialects.messages import read_messages
-from evaluators.dialects.values import as_dict, as_list, python_literal, unwrap
+from evaluators.dialects.values import as_dict, as_list, python_literal, string, unwrap
 from evaluators.model import JSON
 
 _DECORATOR = frozenset({"args", "kwargs", "sanitize_inputs_outputs"})
@@ -127,6 +127,11 @@ def _from_object(value: JSON, raw: str | None = None) -> Outcome:
         return _of_mcp(item)
     if "raw_output" in item and isinstance(item.get("tool_name"), str):
         return _of_llama_index(item)
+    if "tool_id" in item and isinstance(
+        item.get("tool_output"), dict
+    ):  # LlamaIndex's workflow step
+        inner = _from_object(item["tool_output"])
+        return msgspec.structs.replace(inner, id=inner.id or string(item["tool_id"]))
     results = [r for m in read_messages(value, "output") for r in m.results] if value else []
     if results:
         last = results[-1]

@@ -73,4 +73,6 @@ class Tree:
     def _wraps(self, facts: Facts) -> bool:
         if facts.kind in ("llm", "tool", "handoff"):
             return False
-        return facts.dialect != "plain" or bool(self.children(facts))
+        if facts.dialect == "plain" or facts.tool_name is not None:  # a function that was traced
+            return bool(self.children(facts))
+        return True

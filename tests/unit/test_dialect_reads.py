@@ -72,6 +72,10 @@ OF: dict[str, dict[str, dict[str, Any]]] = {
         "tool": {"span.type": "tool"},
         "agent": {"span.type": "interaction"},
     },
+    "openlit": {
+        "model call": {"gen_ai.operation.name": "chat", "gen_ai.tool.name": "some_tool"},
+        "agent": {},
+    },
     "genai_events": {
         "model call": {"gen_ai.operation.name": "chat"},
         "tool": {"gen_ai.operation.name": "execute_tool"},
@@ -82,6 +86,7 @@ SCOPES = {
     "pydantic_ai": "pydantic-ai",
     "logfire": "logfire.openai_agents",
     "litellm": "litellm",
+    "openlit": "openlit",
     "claude_code": "com.anthropic.claude_code.tracing",
 }
 NAMES = {"model call": "Chat completion with", "tool": "Function: {name}", "agent": "Agent run"}
@@ -96,6 +101,8 @@ CANDIDATES: dict[str, list[Any]] = {
         json.dumps({"contents": [{"role": "user", "parts": [{"text": WORD}]}]}),
         json.dumps([{"event.name": "gen_ai.user.message", "role": "user", "content": WORD}]),
         json.dumps(MESSAGE[0]),
+        json.dumps([{"description": WORD}]),
+        f"('{WORD}',)",
     ],
     "output": [
         WORD,
@@ -117,7 +124,7 @@ CANDIDATES: dict[str, list[Any]] = {
         json.dumps({"type": "object", "properties": {WORD: {"type": "string"}}}),
         json.dumps({"function_tools": [{"name": WORD, "parameters_json_schema": {}}]}),
     ],
-    "tool name": [WORD],
+    "tool name": [WORD, json.dumps([{"id": "c1", "function": {"name": WORD}}])],
     "tool call id": [WORD],
     "arguments": [json.dumps({"place": WORD})],
     "result": [WORD],

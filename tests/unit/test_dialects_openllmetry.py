@@ -1,0 +1,527 @@
+"""OpenLLMetry, openlit and the conventions' own instrumentations: the shapes that their older versions write."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from evaluators.model import ToolCall, Trace
+from tests.support.dialect_spans import Made, trace_of
+
+QUESTION = "Is it raining in Paris?"
+ANSWER = "Yes, it rains."
+ARGUMENTS = {"city": "Paris"}
+RESULT = "rainy, 14 C"
+
+
+def dump(value: Any) -> str:
+    return json.dumps(value)
+
+
+def call_of(trace: Trace) -> ToolCall:
+    (call,) = trace.tool_calls
+    return call
+
+
+def chat(span: int, start: int, end: int, **more: Any) -> Made:
+    """A model call; `attributes` are added, the rest are the span's own."""
+    attributes = {"gen_ai.operation.name": "chat", **more.pop("attributes", {})}
+    return Made(id=span, parent=1, name="chat", start=start, end=end, attributes=attributes, **more)
+
+
+def asks(*ids: str, name: str = "get_weather", arguments: Any = ARGUMENTS) -> str:
+    parts = [{"type": "tool_call", "id": i, "name": name, "arguments": arguments} for i in ids]
+    return dump([{"role": "assistant", "parts": parts}])
+
+
+def says(text: str = ANSWER) -> str:
+    return dump([{"role": "assistant", "parts": [{"type": "text", "content": text}]}])
+
+
+ROOT = Made(id=1, name="work", end=99)
+
+
+# --- one call, recorded by a vendor's SDK and by an instrumentation beside it ----------------------------------------
+
+
+def counted(span: int, start: int, end: int, *, scope: str, **attributes: Any) -> Made:
+    usage = {
+        f"gen_ai.{key.replace('__', '.')}": value
+        for key, value in attributes.items()
+        if value is not None
+    }
+    return chat(span, start, end, scope=scope, attributes=usage)
+
+
+def test_an_sdk_and_an_instrumentation_that_count_one_answer_differently_are_one_call() -> None:
+    trace = trace_of(
+        ROOT,
+        counted(
+            2, 1, 9, scope="a.b", response__id="m1", usage__input_tokens=5, usage__output_tokens=4
+        ),
+        counted(
+            3, 2, 8, scope="sdk", response__id="m1", usage__input_tokens=5, usage__output_tokens=3
+        ),
+    )
+
+    assert len(trace.model_calls) == 1
+    assert (trace.tokens.input, trace.tokens.output) == (5, 3)
+
+
+def test_an_sdk_without_response_ids_is_told_by_its_counts() -> None:
+    trace = trace_of(
+        ROOT,
+        counted(
+            2, 1, 9, scope="a.b", response__id="m1", usage__input_tokens=5, usage__output_tokens=3
+        ),
+        counted(3, 2, 8, scope="sdk", usage__input_tokens=5, usage__output_tokens=3),
+    )
+
+    assert (trace.tokens.input, trace.tokens.output) == (5, 3)
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "scope", "id_"),
+    [(10, 12, "sdk", "m1"), (2, 8, "a.b", "m1"), (2, 8, "sdk", "m2")],
+    ids=["one after the other", "the same instrumentation", "another answer"],
+)
+def test_two_answers_stay_two_calls(start: int, end: int, scope: str, id_: str) -> None:
+    trace = trace_of(
+        ROOT,
+        counted(
+            2, 1, 9, scope="a.b", response__id="m1", usage__input_tokens=5, usage__output_tokens=4
+        ),
+        counted(
+            3,
+            start,
+            end,
+            scope=scope,
+            response__id=id_,
+            usage__input_tokens=5,
+            usage__output_tokens=3,
+        ),
+    )
+
+    assert (trace.tokens.input, trace.tokens.output) == (10, 7)
+
+
+# --- OpenLLMetry -----------------------------------------------------------------------------------------------------
+
+
+def entity(span: int, kind: str, name: str, **more: Any) -> Made:
+    attributes = {
+        "traceloop.span.kind": kind,
+        "traceloop.entity.name": name,
+        **more.pop("attributes", {}),
+    }
+    return Made(id=span, name=f"{name}.{kind}", attributes=attributes, **more)
+
+
+def test_tools_of_a_responses_call_which_states_no_request_type() -> None:
+    trace = trace_of(
+        chat(2, 1, 2, attributes={"gen_ai.system": "openai", "llm.request.functions.0.name": "f"})
+    )
+
+    assert [tool.name for tool in trace.tools_offered] == ["f"]
+
+
+def test_a_failed_call_without_a_span_is_not_its_repetition() -> None:
+    failed = [{"type": "tool_result", "tool_use_id": "c1", "content": "too slow", "is_error": True}]
+    trace = trace_of(
+        ROOT,
+        chat(2, 1, 2, attributes={"gen_ai.output.messages": asks("c1")}),
+        chat(
+            3,
+            5,
+            6,
+            attributes={
+                "gen_ai.input.messages": dump([{"role": "user", "content": failed}]),
+                "gen_ai.output.messages": asks("c2"),
+            },
+        ),
+        entity(
+            4,
+            "tool",
+            "get_weather",
+            parent=1,
+            start=7,
+            end=8,
+            attributes={
+                "traceloop.entity.input": dump({"args": [], "kwargs": ARGUMENTS}),
+                "traceloop.entity.output": dump(RESULT),
+            },
+        ),
+    )
+
+    first, second = trace.tool_calls
+    assert (first.id, first.error, first.span_id) == ("c1", "too slow", None)
+    assert (second.id, second.error, second.result) == ("c2", None, RESULT)
+
+
+def test_a_tool_node_answers_for_the_span_of_a_tool_that_failed() -> None:
+    message = {
+        "lc": 1,
+        "type": "constructor",
+        "id": ["langchain", "schema", "messages", "ToolMessage"],
+        "kwargs": {"content": "too slow", "type": "tool", "tool_call_id": "c1", "status": "error"},
+    }
+    trace = trace_of(
+        entity(
+            1,
+            "task",
+            "tools",
+            attributes={"traceloop.entity.output": dump({"outputs": {"messages": [message]}})},
+            end=9,
+        ),
+        entity(
+            2,
+            "tool",
+            "get_weather",
+            parent=1,
+            start=1,
+            end=2,
+            attributes={"traceloop.entity.input": dump({"inputs": ARGUMENTS, "input_str": ""})},
+        ),
+    )
+
+    call = call_of(trace)
+    assert (call.id, call.arguments, call.error) == ("c1", ARGUMENTS, "too slow")
+
+
+@pytest.mark.parametrize(
+    ("shown", "result", "error"),
+    [
+        ("status='success' result='rainy, 14 C' error=None", RESULT, None),
+        ("status='failure' result=None error=\"it's slow\"", "it's slow", "it's slow"),
+    ],
+)
+def test_agno_shows_its_result_of_a_function(shown: str, result: str, error: str | None) -> None:
+    output = f"{shown} updated_session_state=None images=None"
+    trace = trace_of(entity(1, "tool", "f", attributes={"traceloop.entity.output": output}))
+
+    call = call_of(trace)
+    assert (call.result, call.error) == (result, error)
+
+
+@pytest.mark.parametrize(
+    ("name", "given"),
+    [
+        ("BaseWorkflowAgent.task", {"tool.name": "get_weather", "tool.arguments": dump(ARGUMENTS)}),
+        ("call_tool.task", {}),
+    ],
+    ids=["newer", "older"],
+)
+def test_the_workflow_step_of_llama_index_that_calls_a_tool(name: str, given: Any) -> None:
+    output = {
+        "tool_name": "get_weather",
+        "tool_id": "c1",
+        "tool_output": {
+            "blocks": [{"block_type": "text", "text": "too slow"}],
+            "tool_name": "get_weather",
+            "raw_output": "too slow",
+            "is_error": True,
+        },
+    }
+    trace = trace_of(
+        ROOT,
+        chat(2, 1, 2, attributes={"gen_ai.output.messages": asks("c1")}),
+        entity(
+            3,
+            "task",
+            name,
+            parent=1,
+            start=3,
+            end=4,
+            attributes={**given, "traceloop.entity.output": dump(output)},
+        ),
+    )
+
+    call = call_of(trace)
+    assert (call.name, call.id, call.arguments) == ("get_weather", "c1", ARGUMENTS)
+    assert call.error == "too slow"
+
+
+def task(attributes: dict[str, Any]) -> Trace:
+    asked = chat(2, 1, 2, attributes={"gen_ai.output.messages": asks("c1")})
+    scope = "traceloop.tracer"
+    return trace_of(
+        ROOT,
+        asked,
+        entity(3, "task", "get_weather", parent=1, scope=scope, start=3, end=4, **attributes),
+    )
+
+
+def test_a_tool_under_the_task_decorator() -> None:
+    trace = task({"status": 2, "message": "too slow"})
+
+    call = call_of(trace)
+    assert (call.id, call.arguments, call.error) == ("c1", ARGUMENTS, "too slow")
+
+
+def test_a_task_that_nobody_asked_for_is_no_tool() -> None:
+    scope = "traceloop.tracer"
+    output = {"traceloop.entity.output": dump("done")}
+    trace = trace_of(ROOT, entity(2, "task", "clean", parent=1, scope=scope, attributes=output))
+
+    assert trace.tool_calls == ()
+
+
+def test_a_result_under_the_other_of_a_calls_two_ids() -> None:
+    history: list[Any] = [
+        {"role": "user", "content": QUESTION},
+        {
+            "role": "assistant",
+            "tool_calls": [{"id": "fc_1", "name": "f"}, {"id": "fc_2", "name": "g"}],
+        },
+        {"role": "tool", "content": "one", "tool_call_id": "call_1"},
+        {"role": "tool", "content": "two", "tool_call_id": "call_2"},
+    ]
+    both = (
+        json.loads(asks("fc_1", name="f"))[0]["parts"]
+        + json.loads(asks("fc_2", name="g"))[0]["parts"]
+    )
+    trace = trace_of(
+        ROOT,
+        chat(
+            2,
+            1,
+            2,
+            attributes={"gen_ai.output.messages": dump([{"role": "assistant", "parts": both}])},
+        ),
+        chat(
+            3,
+            3,
+            4,
+            attributes={
+                "gen_ai.input.messages": dump(history),
+                "gen_ai.output.messages": says(),
+            },
+        ),
+    )
+
+    assert [(call.name, call.result) for call in trace.tool_calls] == [("f", "one"), ("g", "two")]
+
+
+# --- CrewAI under OpenLLMetry ----------------------------------------------------------------------------------------
+
+
+def crew(tasks: str, description: str) -> Trace:
+    return trace_of(
+        entity(1, "workflow", "crew", attributes={"crewai.crew.tasks": tasks}, end=9),
+        entity(2, "task", "t", parent=1, attributes={"crewai.task.description": description}),
+        chat(
+            3,
+            1,
+            2,
+            attributes={
+                "gen_ai.input.messages": dump(
+                    [{"role": "user", "content": f"Current Task: {description}"}]
+                ),
+                "gen_ai.output.messages": says(),
+            },
+        ),
+    )
+
+
+@pytest.mark.parametrize(
+    ("tasks", "description"),
+    [
+        (dump([{"description": "{question}"}]), QUESTION),
+        (dump([{"description": "Answer: {question} Be brief."}]), f"Answer: {QUESTION} Be brief."),
+        (
+            "[{'description': 'Answer: {q}', 'tools': [Tool(name='f')]}]",
+            f"Answer: {QUESTION}",
+        ),
+        (dump([{"description": QUESTION}]), QUESTION),
+    ],
+)
+def test_a_crews_question_is_its_kickoffs_input(tasks: str, description: str) -> None:
+    assert crew(tasks, description).input == QUESTION
+
+
+def test_a_task_of_two_places_is_the_question_as_it_stands() -> None:
+    described = f"In English: {QUESTION}"
+
+    assert crew(dump([{"description": "In {language}: {question}"}]), described).input == described
+
+
+def test_an_agent_that_names_its_model_is_no_model_call() -> None:
+    trace = trace_of(
+        entity(
+            1,
+            "agent",
+            "clerk",
+            attributes={
+                "gen_ai.request.model": "gpt-4o-mini",
+                "gen_ai.response.model": "gpt-4o-mini",
+                "crewai.agent.tools": dump([{"name": "f", "description": "d"}]),
+            },
+        )
+    )
+
+    assert (trace.agent, trace.model_calls) == ("clerk", ())
+    assert [tool.name for tool in trace.tools_offered] == ["f"]
+
+
+def react(text: str, after: str | None = None) -> Trace:
+    given = [{"role": "user", "content": QUESTION}]
+    spans = [
+        ROOT,
+        chat(
+            2,
+            1,
+            2,
+            attributes={"gen_ai.input.messages": dump(given), "gen_ai.output.messages": says(text)},
+        ),
+    ]
+    if after is not None:
+        history = [*given, {"role": "assistant", "content": after}]
+        attributes = {
+            "gen_ai.input.messages": dump(history),
+            "gen_ai.output.messages": says("Final Answer: yes"),
+        }
+        spans.append(chat(3, 3, 4, attributes=attributes))
+    return trace_of(*spans)
+
+
+def test_an_action_in_the_text_of_a_react_agent() -> None:
+    text = f"Thought: I look.\nAction: get_weather\nAction Input: {dump(ARGUMENTS)}"
+    trace = react(text, f"{text}\nObservation: {RESULT}")
+
+    call = call_of(trace)
+    assert (call.name, call.arguments, call.result) == ("get_weather", ARGUMENTS, RESULT)
+
+
+def test_words_about_actions_are_no_call() -> None:
+    assert react("Write it so:\nAction: name\nAction Input: the arguments").tool_calls == ()
+
+
+# --- openlit ---------------------------------------------------------------------------------------------------------
+
+
+def function(span: int, name: str, **more: Any) -> Made:
+    return Made(id=span, name=name, scope="openlit", **more)
+
+
+def lines(span: int, start: int, end: int, prompt: str, said: str, **attributes: Any) -> Made:
+    events = [
+        ("gen_ai.content.prompt", {"gen_ai.prompt": prompt}),
+        ("gen_ai.content.completion", {"gen_ai.completion": said}),
+    ]
+    given = {key.replace("__", "."): value for key, value in attributes.items()}
+    return chat(span, start, end, scope="openlit.otel.tracing", events=events, attributes=given)
+
+
+PROMPT = f"system: Be brief.\nOr try.\nuser: {QUESTION}"
+GIVEN = {"function.kwargs": str(ARGUMENTS), "gen_ai.completion": RESULT}
+
+
+def test_openlit_wrote_messages_as_lines_and_the_calls_beside_them() -> None:
+    calls = str([{"id": "c1", "function": {"name": "get_weather", "arguments": dump(ARGUMENTS)}}])
+    trace = trace_of(
+        ROOT,
+        lines(2, 1, 2, PROMPT, "None", gen_ai__response__tool_calls=calls),
+        function(3, "get_weather", parent=1, start=3, end=4, attributes=GIVEN),
+        lines(4, 5, 6, f"{PROMPT}\nassistant: None\ntool: {RESULT}", ANSWER),
+    )
+
+    assert (trace.input, trace.output, trace.system) == (QUESTION, ANSWER, "Be brief.\nOr try.")
+    call = call_of(trace)
+    assert (call.id, call.arguments, call.result) == ("c1", ARGUMENTS, RESULT)
+    assert call.span_id is not None
+
+
+def test_several_calls_in_one_text() -> None:
+    trace = trace_of(
+        chat(
+            2,
+            1,
+            2,
+            scope="openlit.otel.tracing",
+            attributes={
+                "gen_ai.tool.name": "f, g",
+                "gen_ai.tool.call.id": "c1, c2",
+                "gen_ai.tool.args": '{"a": 1}, {"b": 2}',
+            },
+        )
+    )
+
+    found = [(call.id, call.name, call.arguments) for call in trace.tool_calls]
+    assert found == [("c1", "f", {"a": 1}), ("c2", "g", {"b": 2})]
+
+
+def test_a_traced_function_whose_result_a_model_was_told_is_a_tool() -> None:
+    trace = trace_of(
+        function(1, "answer", attributes={"function.args": f"({QUESTION!r},)"}, end=9),
+        lines(2, 1, 2, PROMPT, "Function called with tools"),
+        function(3, "get_weather", parent=1, start=3, end=4, attributes=GIVEN),
+        function(4, "log", parent=1, start=3, end=4, attributes={"gen_ai.completion": "logged"}),
+        lines(5, 5, 6, f"{PROMPT}\ntool: {RESULT}", ANSWER),
+    )
+
+    call = call_of(trace)
+    assert (call.name, call.arguments, call.result) == ("get_weather", ARGUMENTS, RESULT)
+    assert trace.input == QUESTION
+
+
+def test_a_traced_function_inside_a_tools_span_is_that_call() -> None:
+    tool = Made(
+        id=3,
+        parent=1,
+        name="execute_tool get_weather",
+        start=3,
+        end=6,
+        attributes={"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "get_weather"},
+    )
+    inner = function(4, "get_weather", parent=3, start=4, end=5, attributes=GIVEN)
+    asked = chat(2, 1, 2, attributes={"gen_ai.output.messages": asks("c1")})
+
+    assert call_of(trace_of(ROOT, asked, tool, inner)).id == "c1"
+
+
+# --- the conventions' own instrumentations ---------------------------------------------------------------------------
+
+
+def test_google_wrote_every_parameter_by_itself() -> None:
+    trace = trace_of(
+        Made(
+            id=1,
+            name="execute_tool get_weather",
+            attributes={
+                "gen_ai.operation.name": "execute_tool",
+                "gen_ai.tool.name": "get_weather",
+                "code.function.name": "get_weather",
+                "code.function.parameters.city.type": "str",
+                "code.function.parameters.city.value": "Paris",
+                "code.function.return.type": "str",
+                "code.function.return.value": RESULT,
+            },
+        )
+    )
+
+    call = call_of(trace)
+    assert (call.arguments, call.result) == (ARGUMENTS, RESULT)
+
+
+@pytest.mark.parametrize(
+    ("response", "error"), [({"error": "too slow"}, "too slow"), ({"result": RESULT}, None)]
+)
+def test_a_function_response_of_an_error(response: dict[str, str], error: str | None) -> None:
+    part = {"type": "tool_call_response", "id": "c1", "response": response}
+    trace = trace_of(
+        ROOT,
+        chat(2, 1, 2, attributes={"gen_ai.output.messages": asks("c1")}),
+        chat(
+            3,
+            3,
+            4,
+            attributes={
+                "gen_ai.input.messages": dump([{"role": "user", "parts": [part]}]),
+                "gen_ai.output.messages": says(),
+            },
+        ),
+    )
+
+    assert call_of(trace).error == error
