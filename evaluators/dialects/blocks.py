@@ -46,6 +46,7 @@ _RESULT_TYPES = frozenset(
         "function_result",
         "custom_tool_call_output",
         "mcp_tool_result",
+        "tool_call_result",
     }
 )
 _SILENT_TYPES = frozenset(
@@ -54,7 +55,8 @@ _SILENT_TYPES = frozenset(
 _TYPES = _TEXT_TYPES | _CALL_TYPES | _RESULT_TYPES | _SILENT_TYPES
 _CALL_KEYS = frozenset({"tool_calls", "toolCalls", "function_call", "additional_kwargs"})
 _KEYED_CALLS = ("toolUse", "function_call", "functionCall", "tool_use", "tool_call")
-_KEYED_RESULTS = ("toolResult", "function_response", "functionResponse", "tool_result")
+_KEYED_RESULTS = ("toolResult", "function_response", "functionResponse", "tool_result", "tool_call_result")
+_GEMINI = ("function_response", "functionResponse")
 
 
 class Body(msgspec.Struct, eq=False):
@@ -160,9 +162,17 @@ def _read_keyed(item: dict[str, JSON], body: Body) -> bool:
             return True
     for key in _KEYED_RESULTS:
         if isinstance(item.get(key), dict):
-            body.results.append(_read_result(as_dict(item[key])))
+            result = _read_result(as_dict(item[key]))
+            body.results.append(_of_gemini(result) if key in _GEMINI else result)
             return True
     return False
+
+
+def _of_gemini(result: Result) -> Result:
+    """Gemini's API: a function's response has `output`, or `error` when it failed."""
+    if as_dict(result.content).keys() != {"error"}:
+        return result
+    return msgspec.structs.replace(result, is_error=True)
 
 
 def _read_plain(item: dict[str, JSON], body: Body) -> None:
@@ -240,7 +250,9 @@ def _read_result(item: dict[str, JSON]) -> Result:
         or item.get("status") == "error"
         or item.get("part_kind") == "retry-prompt"
         or item.get("outcome") in ("failed", "error")
+        or item.get("error") is True
     )
+    origin = as_dict(item.get("origin"))  # Haystack: the call it answers
     typed = as_dict(content)
     if typed.keys() == {"type", "value"}:
         is_error = is_error or str(typed["type"]).startswith("error")
@@ -248,8 +260,9 @@ def _read_result(item: dict[str, JSON]) -> Result:
     return Result(
         id=_first_text(
             item, "toolCallId", "tool_call_id", "tool_use_id", "toolUseId", "call_id", "id"
-        ),
-        name=_first_text(item, "name", "toolName", "tool_name"),
+        )
+        or string(origin.get("id")),
+        name=_first_text(item, "name", "toolName", "tool_name") or string(origin.get("tool_name")),
         content=_plain_result(content),
         is_error=is_error,
     )

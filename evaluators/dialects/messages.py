@@ -11,6 +11,7 @@ from typing import Literal
 from evaluators.dialects import blocks
 from evaluators.dialects.blocks import Body
 from evaluators.dialects.parts import Message, Role
+from evaluators.dialects.reprs import read_repr
 from evaluators.dialects.values import as_dict, as_list, string, unwrap
 from evaluators.model import JSON
 
@@ -21,12 +22,15 @@ _ROLES: dict[str, Role] = {
     "system": "system",
     "developer": "system",
     "systemmessage": "system",
+    "system_message": "system",
     "user": "user",
     "human": "user",
     "humanmessage": "user",
+    "human_message": "user",
     "assistant": "assistant",
     "ai": "assistant",
     "aimessage": "assistant",
+    "ai_message": "assistant",
     "aimessagechunk": "assistant",
     "model": "assistant",
     "chatbot": "assistant",
@@ -34,6 +38,7 @@ _ROLES: dict[str, Role] = {
     "tool-call": "assistant",
     "tool": "tool",
     "toolmessage": "tool",
+    "tool_message": "tool",
     "tool_result": "tool",
     "tool-response": "tool",
     "function": "tool",
@@ -116,7 +121,7 @@ def unwrap_container(item: JSON) -> JSON:
     """`item` decoded when it is a text that holds an object; other texts become None: they are no messages."""
     if not isinstance(item, str):
         return item
-    return as_dict(unwrap(item)) or None
+    return as_dict(unwrap(item)) or as_dict(read_repr(item)) or None
 
 
 def _loose_blocks(items: list[JSON], side: Side) -> list[Message]:

@@ -9,9 +9,9 @@ from evaluators.dialects import usage
 from evaluators.dialects.content import Content
 from evaluators.dialects.decode import names_of
 from evaluators.dialects.definitions import tools_in_request
-from evaluators.dialects.facts import Facts, Kind
+from evaluators.dialects.facts import NO_TOKENS, Facts, Kind
 from evaluators.dialects.indexed import unflatten
-from evaluators.dialects.messages import read_messages
+from evaluators.dialects.messages import Side, read_messages
 from evaluators.dialects.tool_values import arguments_of, outcome_of
 from evaluators.dialects.values import as_dict, as_list, string, unwrap
 from evaluators.model import JSON, Span, Tokens
@@ -20,6 +20,7 @@ MARK = "openinference.span.kind"
 _KINDS: dict[str, Kind] = {"AGENT": "agent", "LLM": "llm", "TOOL": "tool"}
 _FIRST_TOOL = "llm.tools.0.tool.json_schema"
 _TOOLS = re.compile(r'"(?:tools|functions)"')
+_USAGE = re.compile(r'(?:usage|usage_metadata|usageMetadata|token_usage)\\?":')
 _ERROR_MARK = re.compile(r'"(?:is_error": ?true|status": ?"error")')
 _SUFFIXES = (
     "._execute_core",
@@ -64,11 +65,20 @@ def _tokens(span: Span) -> Tokens:
     """The flattened counts. Anthropic's own answer, where exported, says its input without what the cache gave."""
     attributes = span.attributes
     tokens = usage.read_tokens(attributes, usage.OPENINFERENCE)
+    if tokens is NO_TOKENS:
+        return _tokens_in_answer(attributes.get("output.value"))
     provider = attributes.get("llm.system") or attributes.get("llm.provider")
     if provider != "anthropic" or not tokens.cached:
         return tokens
     stated = usage.read_usage_object(as_dict(unwrap(attributes.get("output.value"))).get("usage"))
     return tokens if stated.input is None else replace(tokens, input=stated.input)
+
+
+def _tokens_in_answer(raw: JSON) -> Tokens:
+    """The counts that were not flattened, from the answer as the provider gave it."""
+    if not isinstance(raw, str) or not _USAGE.search(raw):
+        return NO_TOKENS
+    return usage.usage_in_answer(unwrap(raw))
 
 
 def _agent_name(span: Span) -> tuple[str | None, bool]:
@@ -111,11 +121,15 @@ def _read_content(span: Span, facts: Facts) -> None:
         facts.output = Content(attributes.get("output.value"), "output")
 
 
-def _messages(span: Span, names: frozenset[str], side: str) -> JSON:
+def _messages(span: Span, names: frozenset[str], side: Side) -> JSON:
     """The flattened messages; where they are missing, the whole request or answer in `<side>.value`."""
     get = span.attributes.get
     items = unflatten(names, get, f"llm.{side}_messages.")
     messages = [_message(as_dict(as_dict(item).get("message"))) for item in items]
+    if any(_lost_its_call(message) for message in messages):
+        whole = [m for m in read_messages(get(f"{side}.value"), side) if m.results]
+        if whole and all(result.id for m in whole for result in m.results):
+            return get(f"{side}.value")
     if any("content" in message or "tool_calls" in message for message in messages):
         return _with_errors(messages, get(f"{side}.value"))
     prompts = unflatten(names, get, "llm.prompts." if side == "input" else "llm.choices.")
@@ -123,6 +137,11 @@ def _messages(span: Span, names: frozenset[str], side: str) -> JSON:
         role = "user" if side == "input" else "assistant"
         return [{"role": role, "content": _prompt_text(as_dict(item))} for item in prompts]
     return get(f"{side}.value")
+
+
+def _lost_its_call(message: dict[str, JSON]) -> bool:
+    """Whether flattening a tool's message lost which call it answers, as several instrumentations do."""
+    return message.get("role") in ("tool", "function") and not message.get("tool_call_id")
 
 
 def _with_errors(messages: list[dict[str, JSON]], raw: JSON) -> list[dict[str, JSON]]:

@@ -243,38 +243,71 @@ def _only_requested(call: Call, exchange: Exchange, agents: Agents) -> _Found:
 
 def _add_results(calls: list[_Found], exchanges: Sequence[Exchange]) -> None:
     """What later messages say a call gave, where its span does not. Histories repeat: the last is looked at first."""
-    wanted = {call.id: call for call in calls if call.result is None and call.id}
-    nameless = [call for call in calls if call.result is None and not call.id]
-    if nameless:
-        _add_nameless(nameless, exchanges)
+    open_calls = [call for call in calls if call.result is None]
+    if not open_calls:
+        return
+    wanted = {call.id: call for call in open_calls if call.id}
     for exchange in reversed(exchanges):
         if not wanted:
-            return
+            break
         if not exchange.may_mention(wanted):
             continue
         for message in exchange.messages_in:
             for result in message.results:
                 if result.id in wanted:
                     _apply(wanted.pop(result.id), result)
+    _add_unnamed([call for call in open_calls if call.result is None], calls, exchanges)
 
 
-def _add_nameless(calls: list[_Found], exchanges: Sequence[Exchange]) -> None:
-    """Calls without an id take the results without an id, by the tool's name, in order."""
-    results: list[Result] = []
-    for exchange in exchanges:
-        found = [r for m in exchange.messages_in for r in m.results if r.id is None]
-        results += [result for result in found if result not in results]
-    for call in calls:
-        result = _take(results, call.name)
-        if result is not None:
-            _apply(call, result)
+def _add_unnamed(
+    open_calls: list[_Found], calls: list[_Found], exchanges: Sequence[Exchange]
+) -> None:
+    """Results whose call is not known by id answer the calls right before them: of the same name, else in order."""
+    answers: list[tuple[Call, Result]] = []
+    for exchange in exchanges if open_calls else ():
+        found = [*_answers(this_turn(exchange.messages_in))]
+        if found[: len(answers)] == answers:
+            answers = found
+        else:
+            answers += [answer for answer in found if answer not in answers]
+    taken = {call.id for call in calls if call.id and call.result is not None}
+    answers = [(c, r) for c, r in answers if c.id not in taken and r.id not in taken]
+    for call in open_calls:
+        for matches in (_same_id, _by_both, _by_name):
+            index = next((i for i, (c, _) in enumerate(answers) if matches(call, c)), None)
+            if index is not None:
+                _apply(call, answers.pop(index)[1])
+                break
 
 
-def _take(results: list[Result], name: str) -> Result | None:
-    for index, result in enumerate(results):
-        if result.name == name:
-            return results.pop(index)
-    return None
+def _answers(messages: Sequence[Message]) -> Iterable[tuple[Call, Result]]:
+    """Every result with the call it answers."""
+    asked: list[Call] = []
+    for message in messages:
+        if message.calls:
+            asked = list(message.calls)
+        for result in message.results:
+            call = _answered(asked, result)
+            if call is not None:
+                asked.remove(call)
+                yield call, result
+            elif result.name is not None:
+                yield Call(name=result.name, id=result.id), result
+
+
+def _answered(asked: list[Call], result: Result) -> Call | None:
+    """The one with the result's id; a result without an id answers the first of its name."""
+    if result.id is not None and any(call.id is not None for call in asked):
+        return next((call for call in asked if call.id == result.id), None)
+    return next((c for c in asked if result.name is None or c.name == result.name), None)
+
+
+def _same_id(call: _Found, asked: Call) -> bool:
+    return call.id is not None and call.id == asked.id
+
+
+def _by_both(call: _Found, asked: Call) -> bool:
+    return _by_name(call, asked) and call.same_arguments(asked)
 
 
 def _apply(call: _Found, result: Result) -> None:
