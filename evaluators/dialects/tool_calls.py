@@ -256,6 +256,11 @@ def _add_results(calls: list[_Found], exchanges: Sequence[Exchange]) -> None:
             for result in message.results:
                 if result.id in wanted:
                     _apply(wanted.pop(result.id), result)
+    for exchange in exchanges if wanted else ():
+        for message in exchange.messages_out:  # a whole run in one span
+            for result in message.results:
+                if result.id in wanted:
+                    _apply(wanted.pop(result.id), result)
     _add_unnamed([call for call in open_calls if call.result is None], calls, exchanges)
 
 
@@ -265,7 +270,7 @@ def _add_unnamed(
     """Results whose call is not known by id answer the calls right before them: of the same name, else in order."""
     answers: list[tuple[Call, Result]] = []
     for exchange in exchanges if open_calls else ():
-        found = [*_answers(this_turn(exchange.messages_in))]
+        found = [*_answers((*this_turn(exchange.messages_in), *exchange.messages_out))]
         if found[: len(answers)] == answers:
             answers = found
         else:
