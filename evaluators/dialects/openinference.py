@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from evaluators.dialects import usage, whole_runs
+from evaluators.dialects import crews, usage, whole_runs
 from evaluators.dialects.content import Content
 from evaluators.dialects.decode import names_of
 from evaluators.dialects.definitions import tools_in_request
@@ -23,6 +23,7 @@ _TOOLS = re.compile(r'"(?:tools|functions)"')
 _USAGE = re.compile(r'(?:usage|usage_metadata|usageMetadata|token_usage)\\?":')
 _ERROR_MARK = re.compile(r'"(?:is_error": ?true|status": ?"error")')
 _SUFFIXES = (
+    "._use",
     "._execute_core",
     ".execute_task",
     ".run",
@@ -102,6 +103,8 @@ def _agent_name(span: Span) -> tuple[str | None, bool]:
         name = string(as_dict(unwrap(attributes.get("metadata"))).get("lc_agent_name"))
         if name is not None and name == span.name:
             return name, True
+    if span.name == "Task._execute_core" and (role := crews.agent_role(attributes)):
+        return role, True
     return plain_name(span.name), False
 
 
@@ -131,6 +134,10 @@ def _read_content(span: Span, facts: Facts) -> None:
         facts.input = Content(attributes.get("input.value"), "input")
     if "output.value" in names:
         facts.output = Content(attributes.get("output.value"), "output")
+    if "crew_agents" in names:
+        facts.definitions = Content(lambda: crews.tool_names(attributes), "input")
+        if facts.input is None:
+            facts.input = Content(lambda: crews.question(attributes), "input")
 
 
 def _messages(span: Span, names: frozenset[str], side: Side) -> JSON:

@@ -29,6 +29,8 @@ _TOKEN = re.compile(
 _CONSTANTS: dict[str, JSON] = {"None": None, "True": True, "False": False}
 _CLOSER = {"(": ")", "[": "]", "{": "}"}
 _TYPED = frozenset({"type", "kind", "block_type", "part_kind"})
+_KEYWORD = re.compile(r"\s*([A-Za-z_]\w*)=(?!=)")
+_SPACE = re.compile(r"\s*")
 _WORD = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
@@ -53,6 +55,17 @@ def read_repr(text: str) -> JSON:
         return None
 
 
+def read_fields(text: str) -> dict[str, JSON]:
+    """The fields in what Pydantic's models print, `name='x' arguments={}`; empty when `text` is not all of that."""
+    if len(text) > _LIMIT or _KEYWORD.match(text) is None:
+        return {}
+    try:
+        reader = _Reader(text)
+        return reader.fields()
+    except _NoReprError:
+        return {}
+
+
 class _NoReprError(Exception):
     """The text goes on in a way that no repr does."""
 
@@ -68,7 +81,7 @@ class _Reader:
 
     def at_end(self) -> bool:
         """Whether nothing but white space is left."""
-        return not self._text[self._at :].strip()
+        return _SPACE.fullmatch(self._text, self._at) is not None
 
     def value(self, depth: int) -> JSON:
         """The value that begins here."""
@@ -90,6 +103,16 @@ class _Reader:
         if token in _CLOSER:
             return self._container(token, depth)
         raise _NoReprError
+
+    def fields(self) -> dict[str, JSON]:
+        """`name=value` after `name=value`, until the end."""
+        found: dict[str, JSON] = {}
+        while not self.at_end():
+            key = self._keyword()
+            if key is None:
+                raise _NoReprError
+            found[key] = self.value(0)
+        return found
 
     def _named(self, name: str, depth: int) -> JSON:
         if name in _CONSTANTS:
@@ -155,9 +178,6 @@ class _Reader:
     def _expect(self, symbol: str) -> None:
         if not self._skip(symbol):
             raise _NoReprError
-
-
-_KEYWORD = re.compile(r"\s*([A-Za-z_]\w*)=(?!=)")
 
 
 def _string(token: str) -> JSON:
