@@ -36,8 +36,11 @@ _SUFFIXES = (
 
 
 def speaks(span: Span) -> bool:
-    """Whether an OpenInference instrumentation made the span."""
-    return MARK in span.attributes
+    """Whether an OpenInference instrumentation made the span.
+
+    One that pydantic-ai made and OpenInference's processor only annotated is pydantic-ai's: the notes say less.
+    """
+    return MARK in span.attributes and not span.scope.startswith("pydantic-ai")
 
 
 def read(span: Span) -> Facts:
