@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from evaluators.dialects import crews, usage, whole_runs
+from evaluators.dialects import crews, dspy, usage, whole_runs
 from evaluators.dialects.content import Content
 from evaluators.dialects.decode import names_of
 from evaluators.dialects.definitions import tools_in_request
@@ -137,6 +137,8 @@ def _read_content(span: Span, facts: Facts) -> None:
         facts.input = Content(attributes.get("input.value"), "input")
     if "output.value" in names:
         facts.output = Content(attributes.get("output.value"), "output")
+    if "smolagents.tools_names" in names:
+        facts.definitions = Content(attributes.get("smolagents.tools_names"), "input")
     if "crew_agents" in names:
         facts.definitions = Content(lambda: crews.tool_names(attributes), "input")
         if facts.input is None:
@@ -155,6 +157,8 @@ def _messages(span: Span, names: frozenset[str], side: Side) -> JSON:
         whole = [m for m in read_messages(raw, side) if m.results]
         if whole and all(result.id for m in whole for result in m.results):
             return raw
+    if _is_dspy(span):
+        messages = dspy.expand(messages)
     if any("content" in message or "tool_calls" in message for message in messages):
         return _with_errors(messages, raw)
     prompts = unflatten(names, get, "llm.prompts." if side == "input" else "llm.choices.")
@@ -162,6 +166,11 @@ def _messages(span: Span, names: frozenset[str], side: Side) -> JSON:
         role = "user" if side == "input" else "assistant"
         return [{"role": role, "content": _prompt_text(as_dict(item))} for item in prompts]
     return raw
+
+
+def _is_dspy(span: Span) -> bool:
+    """Whether DSPy may have written the messages: it calls every model through LiteLLM."""
+    return span.scope.endswith((".dspy", ".litellm"))
 
 
 def _lost_its_call(message: dict[str, JSON]) -> bool:
@@ -224,7 +233,7 @@ def _tools(span: Span, names: frozenset[str]) -> JSON:
                 {"name": d.name, "description": d.description, "parameters": d.parameters}
                 for d in found
             ]
-    return None
+    return dspy.tools_in_prompt(_messages(span, names, "input")) if _is_dspy(span) else None
 
 
 def _read_tool(span: Span, facts: Facts) -> None:

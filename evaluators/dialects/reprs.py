@@ -14,7 +14,7 @@ from evaluators.model import JSON
 _LIMIT = 1 << 18
 """Characters; longer reprs are left as text."""
 _DEPTH = 40
-_OBJECT = re.compile(r"[A-Z]\w*\((?:[a-z_]\w*=|\)$)")
+_OBJECT = re.compile(r"[A-Z]\w*\((?:\s*[a-z_]\w*=|\)$)")
 _TOKEN = re.compile(
     r"""\s*(?:
     (?P<string>[bru]{0,2}(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"))
