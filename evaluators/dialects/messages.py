@@ -11,7 +11,7 @@ from typing import Literal
 from evaluators.dialects import blocks
 from evaluators.dialects.blocks import Body
 from evaluators.dialects.parts import Message, Role
-from evaluators.dialects.reprs import read_repr
+from evaluators.dialects.reprs import read_fields, read_repr
 from evaluators.dialects.values import as_dict, as_list, string, unwrap
 from evaluators.model import JSON
 
@@ -121,7 +121,7 @@ def unwrap_container(item: JSON) -> JSON:
     """`item` decoded when it is a text that holds an object; other texts become None: they are no messages."""
     if not isinstance(item, str):
         return item
-    return as_dict(unwrap(item)) or as_dict(read_repr(item)) or None
+    return as_dict(unwrap(item)) or as_dict(read_repr(item)) or read_fields(item) or None
 
 
 def _loose_blocks(items: list[JSON], side: Side) -> list[Message]:
@@ -150,6 +150,8 @@ def _read_object(item: dict[str, JSON], side: Side, depth: int) -> list[Message]
         return _enclosed(item, side, depth)
     if item.get("kind") in ("request", "response") and "parts" in item:
         return _pydantic_ai(item)
+    if "source" in item and item.get("type") in _AUTOGEN:
+        return [_autogen(item)]
     if role := _role_in(item):
         return _one(item, role)
     if item.get("type") in ("function_call", "function_call_output", "custom_tool_call"):
@@ -211,6 +213,27 @@ def _pydantic_ai(item: dict[str, JSON]) -> list[Message]:
     if item["kind"] == "response":
         found.append(_message("assistant", blocks.read_blocks(as_list(item["parts"]))))
     return found
+
+
+_AUTOGEN: dict[JSON, Role] = {
+    "TextMessage": "assistant",
+    "MultiModalMessage": "assistant",
+    "StopMessage": "assistant",
+    "ToolCallSummaryMessage": "assistant",
+    "ToolCallRequestEvent": "assistant",
+    "ToolCallExecutionEvent": "tool",
+    "FunctionExecutionResultMessage": "tool",
+}
+
+
+def _autogen(item: dict[str, JSON]) -> Message:
+    """AutoGen's messages: who speaks is their `source`, what they are their `type`."""
+    kind, content = item["type"], item.get("content")
+    role = "user" if item["source"] == "user" else _AUTOGEN[kind]
+    part = "tool_call" if kind == "ToolCallRequestEvent" else "tool_result"
+    if kind.startswith(("ToolCallRequest", "ToolCallExecution", "FunctionExecution")):
+        content = [{**as_dict(entry), "type": part} for entry in as_list(content)]
+    return _message(role, blocks.read_content(content))
 
 
 def _responses_item(item: dict[str, JSON]) -> Message:

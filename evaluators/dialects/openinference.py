@@ -264,7 +264,7 @@ def _own_definition(span: Span, facts: Facts) -> JSON:
     keys = ("tool.json_schema", "tool.parameters")
     schemas = [unwrap(span.attributes.get(key)) for key in keys]
     parameters = next((schema for schema in schemas if _is_schema(schema)), None)
-    if parameters is None:
+    if parameters is None and not span.attributes.get("tool.description"):
         return None
     return [
         {
