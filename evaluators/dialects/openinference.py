@@ -49,6 +49,12 @@ def read(span: Span) -> Facts:
     kind = _KINDS.get(str(attributes.get(MARK)).upper(), "other")
     if kind == "tool" and span.name.startswith("handoff to "):
         kind = "handoff"
+    elif kind == "tool" and span.scope.endswith(".beeai") and "tool.name" not in attributes:
+        kind = "other"  # an event of the tool's run, such as its error
+    elif kind == "other" and "llm.model_name" in attributes and span.scope.endswith(".instructor"):
+        kind = "llm"  # what it wraps leaves a span only when the provider is instrumented too
+    elif kind == "llm" and span.name.endswith("._prepare_chat_with_tools"):
+        kind = "other"  # LlamaIndex makes the request ready here, and calls nothing
     facts = Facts(span=span, dialect="openinference", kind=kind)
     if kind == "tool":
         _read_tool(span, facts)
