@@ -55,7 +55,13 @@ _SILENT_TYPES = frozenset(
 _TYPES = _TEXT_TYPES | _CALL_TYPES | _RESULT_TYPES | _SILENT_TYPES
 _CALL_KEYS = frozenset({"tool_calls", "toolCalls", "function_call", "additional_kwargs"})
 _KEYED_CALLS = ("toolUse", "function_call", "functionCall", "tool_use", "tool_call")
-_KEYED_RESULTS = ("toolResult", "function_response", "functionResponse", "tool_result", "tool_call_result")
+_KEYED_RESULTS = (
+    "toolResult",
+    "function_response",
+    "functionResponse",
+    "tool_result",
+    "tool_call_result",
+)
 _GEMINI = ("function_response", "functionResponse")
 
 

@@ -39,5 +39,4 @@ def arguments_of_use(item: dict[str, JSON]) -> JSON:
     """The arguments of CrewAI's `ToolUsage`: those of the call that it parsed from the model's text."""
     calling = unwrap(item["calling"])
     parsed = read_fields(calling) if isinstance(calling, str) else as_dict(calling)
-    arguments = parsed.get("arguments")
-    return arguments if isinstance(arguments, dict) else None
+    return as_dict(parsed.get("arguments")) or None

@@ -150,13 +150,18 @@ def _read_object(item: dict[str, JSON], side: Side, depth: int) -> list[Message]
         return _enclosed(item, side, depth)
     if item.get("kind") in ("request", "response") and "parts" in item:
         return _pydantic_ai(item)
+    return _read_typed(item) or _read_wrapper(item, side, depth)
+
+
+def _read_typed(item: dict[str, JSON]) -> list[Message]:
+    """A message that says by its type or role what it is."""
     if "source" in item and item.get("type") in _AUTOGEN:
         return [_autogen(item)]
     if role := _role_in(item):
         return _one(item, role)
     if item.get("type") in ("function_call", "function_call_output", "custom_tool_call"):
         return [_responses_item(item)]
-    return _read_wrapper(item, side, depth)
+    return []
 
 
 def _role_in(item: dict[str, JSON]) -> Role | None:

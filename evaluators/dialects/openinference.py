@@ -163,6 +163,7 @@ def _messages(span: Span, names: frozenset[str], side: Side) -> JSON:
         whole = [m for m in read_messages(raw, side) if m.results]
         if whole and all(result.id for m in whole for result in m.results):
             return raw
+        messages = [_as_result(message) for message in messages]
     if _is_dspy(span):
         messages = dspy.expand(messages)
     if any("content" in message or "tool_calls" in message for message in messages):
@@ -177,11 +178,6 @@ def _messages(span: Span, names: frozenset[str], side: Side) -> JSON:
 def _is_dspy(span: Span) -> bool:
     """Whether DSPy may have written the messages: it calls every model through LiteLLM."""
     return span.scope.endswith((".dspy", ".litellm"))
-
-
-def _lost_its_call(message: dict[str, JSON]) -> bool:
-    """Whether flattening a tool's message lost which call it answers, as several instrumentations do."""
-    return message.get("role") in ("tool", "function") and not message.get("tool_call_id")
 
 
 def _with_errors(messages: list[dict[str, JSON]], raw: JSON) -> list[dict[str, JSON]]:

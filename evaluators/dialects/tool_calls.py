@@ -246,22 +246,23 @@ def _add_results(calls: list[_Found], exchanges: Sequence[Exchange]) -> None:
     open_calls = [call for call in calls if call.result is None]
     if not open_calls:
         return
-    wanted = {call.id: call for call in open_calls if call.id}
+    wanted: dict[str | None, _Found] = {call.id: call for call in open_calls if call.id}
     for exchange in reversed(exchanges):
         if not wanted:
             break
-        if not exchange.may_mention(wanted):
-            continue
-        for message in exchange.messages_in:
-            for result in message.results:
-                if result.id in wanted:
-                    _apply(wanted.pop(result.id), result)
+        if exchange.may_mention(wanted):
+            _apply_by_id(wanted, exchange.messages_in)
     for exchange in exchanges if wanted else ():
-        for message in exchange.messages_out:  # a whole run in one span
-            for result in message.results:
-                if result.id in wanted:
-                    _apply(wanted.pop(result.id), result)
+        _apply_by_id(wanted, exchange.messages_out)  # a whole run in one span
     _add_unnamed([call for call in open_calls if call.result is None], calls, exchanges)
+
+
+def _apply_by_id(wanted: dict[str | None, _Found], messages: Sequence[Message]) -> None:
+    """Give the calls their results, and take those that got one out of `wanted`."""
+    for message in messages:
+        for result in message.results:
+            if result.id in wanted:
+                _apply(wanted.pop(result.id), result)
 
 
 def _add_unnamed(
@@ -278,7 +279,7 @@ def _add_unnamed(
     taken = {call.id for call in calls if call.id and call.result is not None}
     answers = [(c, r) for c, r in answers if c.id not in taken and r.id not in taken]
     for call in open_calls:
-        for matches in (_same_id, _by_both, _by_name):
+        for matches in (_same_id, _by_both, _by_name_alone):
             index = next((i for i, (c, _) in enumerate(answers) if matches(call, c)), None)
             if index is not None:
                 _apply(call, answers.pop(index)[1])
@@ -313,6 +314,11 @@ def _same_id(call: _Found, asked: Call) -> bool:
 
 def _by_both(call: _Found, asked: Call) -> bool:
     return _by_name(call, asked) and call.same_arguments(asked)
+
+
+def _by_name_alone(call: _Found, asked: Call) -> bool:
+    """Same name, where arguments are not known on both sides: a result of other arguments is another call's."""
+    return _by_name(call, asked) and (call.arguments is None or asked.arguments is None)
 
 
 def _apply(call: _Found, result: Result) -> None:
