@@ -175,6 +175,18 @@ def _messages(span: Span, names: frozenset[str], side: Side) -> JSON:
     return raw
 
 
+def _lost_its_call(message: dict[str, JSON]) -> bool:
+    """Whether flattening may have lost which call a result answers, or another result beside it."""
+    if message.get("role") == "user":
+        return bool(message.get("tool_call_id"))  # Anthropic's: one message holds all results
+    return message.get("role") in ("tool", "function") and not message.get("tool_call_id")
+
+
+def _as_result(message: dict[str, JSON]) -> dict[str, JSON]:
+    is_result = message.get("role") == "user" and message.get("tool_call_id")
+    return {**message, "role": "tool"} if is_result else message
+
+
 def _is_dspy(span: Span) -> bool:
     """Whether DSPy may have written the messages: it calls every model through LiteLLM."""
     return span.scope.endswith((".dspy", ".litellm"))

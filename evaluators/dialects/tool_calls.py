@@ -246,7 +246,7 @@ def _add_results(calls: list[_Found], exchanges: Sequence[Exchange]) -> None:
     open_calls = [call for call in calls if call.result is None]
     if not open_calls:
         return
-    wanted: dict[str | None, _Found] = {call.id: call for call in open_calls if call.id}
+    wanted = {call.id: call for call in open_calls if call.id}
     for exchange in reversed(exchanges):
         if not wanted:
             break
@@ -257,11 +257,11 @@ def _add_results(calls: list[_Found], exchanges: Sequence[Exchange]) -> None:
     _add_unnamed([call for call in open_calls if call.result is None], calls, exchanges)
 
 
-def _apply_by_id(wanted: dict[str | None, _Found], messages: Sequence[Message]) -> None:
+def _apply_by_id(wanted: dict[str, _Found], messages: Sequence[Message]) -> None:
     """Give the calls their results, and take those that got one out of `wanted`."""
     for message in messages:
         for result in message.results:
-            if result.id in wanted:
+            if result.id is not None and result.id in wanted:
                 _apply(wanted.pop(result.id), result)
 
 
