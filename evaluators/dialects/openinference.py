@@ -160,10 +160,11 @@ def _messages(span: Span, names: frozenset[str], side: Side) -> JSON:
     items = unflatten(names, get, f"llm.{side}_messages.")
     messages = [_message(as_dict(as_dict(item).get("message"))) for item in items]
     if any(_lost_its_call(message) for message in messages):
-        whole = [m for m in read_messages(raw, side) if m.results]
-        if whole and all(result.id for m in whole for result in m.results):
+        results = [result for m in read_messages(raw, side) for result in m.results]
+        told = any(_is_result(message) and message.get("content") for message in messages)
+        if results and (not told or all(result.id for result in results)):
             return raw
-        messages = [_as_result(message) for message in messages]
+        messages = [{**m, "role": "tool"} if _is_result(m) else m for m in messages]
     if _is_dspy(span):
         messages = dspy.expand(messages)
     if any("content" in message or "tool_calls" in message for message in messages):
@@ -177,14 +178,14 @@ def _messages(span: Span, names: frozenset[str], side: Side) -> JSON:
 
 def _lost_its_call(message: dict[str, JSON]) -> bool:
     """Whether flattening may have lost which call a result answers, or another result beside it."""
-    if message.get("role") == "user":
-        return bool(message.get("tool_call_id"))  # Anthropic's: one message holds all results
+    if message.get("role") == "user":  # Gemini's may lose all, Anthropic's all but the last one
+        return "content" not in message or bool(message.get("tool_call_id"))
     return message.get("role") in ("tool", "function") and not message.get("tool_call_id")
 
 
-def _as_result(message: dict[str, JSON]) -> dict[str, JSON]:
-    is_result = message.get("role") == "user" and message.get("tool_call_id")
-    return {**message, "role": "tool"} if is_result else message
+def _is_result(message: dict[str, JSON]) -> bool:
+    role = message.get("role")
+    return role in ("tool", "function") or (role == "user" and bool(message.get("tool_call_id")))
 
 
 def _is_dspy(span: Span) -> bool:
