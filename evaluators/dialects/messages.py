@@ -64,6 +64,7 @@ _WRAPPERS = {
         "candidates",
         "generations",
         "output_messages",
+        "replies",
         "output",
         "outputs",
         "update",
