@@ -297,7 +297,7 @@ def test_a_haystack_agent_around_model_calls_is_only_their_sum() -> None:
     assert len(trace.model_calls) == 2
 
 
-# --- CrewAI, DSPy, LlamaIndex, smolagents, BeeAI, instructor, AutoGen, pydantic-ai ---------------------------------------
+# --- other frameworks ---------------------------------------------------------------------------------------------
 
 
 def crew(**more: Any) -> Made:
