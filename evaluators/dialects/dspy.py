@@ -20,8 +20,8 @@ _FAILED = ("Failed to execute: ", "Execution error in ")
 def fields_of(text: str) -> dict[str, str]:
     """The marked fields of one text, in order; empty when it has none."""
     marks = [*_FIELD.finditer(text)]
-    ends = [mark.start() for mark in marks[1:]] + [len(text)]
-    return {m.group(1): text[m.end() : end].strip() for m, end in zip(marks, ends, strict=True)}
+    ends = [*(mark.start() for mark in marks[1:]), len(text)]
+    return {m.group(1): text[m.end() : end].strip() for m, end in zip(marks, ends, strict=False)}
 
 
 def expand(messages: list[dict[str, JSON]]) -> list[dict[str, JSON]]:
@@ -36,7 +36,8 @@ def _parts(message: dict[str, JSON]) -> Iterable[dict[str, JSON]]:
     elif message.get("role") == "assistant":
         said = fields_of(text) or as_dict(unwrap(text))
         name = string(said.get("next_tool_name"))
-        asked = [_call(name, said.get("next_tool_args"))] if name else []
+        whole = name is not None and "next_tool_args" in said  # else the name itself may be cut
+        asked = [_call(name, said["next_tool_args"])] if name and whole else []
         yield {**message, "tool_calls": asked} if asked else message
     else:
         yield message

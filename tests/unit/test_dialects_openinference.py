@@ -387,6 +387,15 @@ def test_dspy_asks_for_tools_in_the_text_of_its_answers() -> None:
     assert [tool.name for tool in trace.tools_offered] == ["get_weather"]
 
 
+def test_an_answer_of_dspy_that_was_cut_asks_for_nothing() -> None:
+    cut = dspy_fields(next_thought="Look.", next_tool_name="get_wea")
+    said = flat("output", {"role": "assistant", "content": cut})
+    plain = flat("output", {"role": "assistant", "content": "next_tool_name"})
+
+    assert not trace_of(llm(1, "dspy", flat("input", USER), said)).tool_calls
+    assert not trace_of(llm(1, "dspy", flat("input", USER), plain)).tool_calls
+
+
 def test_the_repr_of_an_object_is_no_answer_where_a_model_gave_one() -> None:
     cut = "StopEvent(result=AgentOutput(response=ChatMessage(role=<MessageRole.ASSISTANT: 'a..."
     root = chain("llama_index", "FunctionAgent.run", output__value=cut)
