@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from evaluators.dialects.parts import Call, Result, Role
+from evaluators.dialects.reprs import read_repr
 from evaluators.dialects.values import as_dict, as_list, string, unwrap
 from evaluators.model import JSON
 
@@ -199,7 +200,10 @@ def _read_calls(item: dict[str, JSON], body: Body) -> None:
     for source in (item, extra):
         calls = source.get("tool_calls") or source.get("toolCalls")
         for entry in as_list(unwrap(calls) if isinstance(calls, str) else calls):
-            if call := read_call(as_dict(unwrap(entry))):
+            shown = unwrap(entry)
+            if isinstance(shown, str):
+                shown = read_repr(shown)
+            if call := read_call(as_dict(shown)):
                 body.calls.append(call)
         if body.calls:
             return

@@ -257,7 +257,7 @@ def _read_wrapper(item: dict[str, JSON], side: Side, depth: int) -> list[Message
         found = _read(inner, side, depth + 1)
         if found:
             return _system_beside(item) + found
-    if side == "output" and "parts" in item:
+    if side == "output" and ("parts" in item or isinstance(item.get("tool_calls"), list)):
         return _one(item, "assistant")
     if side == "output" and isinstance(item.get("content"), dict | list):
         return _read(item["content"], side, depth + 1) or _one(item, "assistant")

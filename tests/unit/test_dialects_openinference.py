@@ -405,6 +405,28 @@ def test_the_repr_of_an_object_is_no_answer_where_a_model_gave_one() -> None:
     assert trace_of(root).output == cut
 
 
+def test_an_answer_that_is_only_the_reprs_of_its_tool_calls() -> None:
+    function = "Function(arguments='{\"city\": \"Paris\"}', name='get_weather')"
+    call = f"ToolCall(id='c1', function={function}, type='function')"
+    tool = Made(
+        id=9,
+        parent=1,
+        name="function_call",
+        scope=SCOPE + "llama_index",
+        attributes={"openinference.span.kind": "TOOL", "tool.name": "get_weather"},
+        start=7,
+        end=8,
+    )
+    trace = trace_of(
+        llm(
+            0, "llama_index", flat("input", USER), **{"output.value": dump({"tool_calls": [call]})}
+        ),
+        tool,
+    )
+
+    assert calls(trace) == [("get_weather", ARGUMENTS, None, False)]
+
+
 def test_llama_index_preparing_a_request_calls_no_model() -> None:
     prepared = llm(1, "llama_index", **{"output.value": dump({"messages": [], "tools": []})})
     real = llm(2, "llama_index", flat("input", USER), flat("output", SAID))
