@@ -7,6 +7,7 @@ import re
 import msgspec
 
 from evaluators.dialects.parts import Call, Result, Role
+from evaluators.dialects.reprs import read_repr
 from evaluators.dialects.values import as_dict, as_list, string, unwrap
 from evaluators.model import JSON
 
@@ -48,6 +49,7 @@ _RESULT_TYPES = frozenset(
         "function_result",
         "custom_tool_call_output",
         "mcp_tool_result",
+        "tool_call_result",
     }
 )
 _SILENT_TYPES = frozenset(
@@ -190,10 +192,7 @@ def _read_keyed(item: dict[str, JSON], body: Body) -> bool:
             return True
     for key in _KEYED_RESULTS:
         if isinstance(item.get(key), dict):
-            inner = as_dict(item[key])
-            if "origin" in inner:  # Haystack's: the call it answers, and whether it failed
-                inner = {**as_dict(inner["origin"]), **inner, "is_error": inner.get("error")}
-            body.results.append(_read_result(inner))
+            body.results.append(_read_result(as_dict(item[key])))
             return True
     return False
 
@@ -216,7 +215,10 @@ def _read_calls(item: dict[str, JSON], body: Body) -> None:
     for source in (item, extra):
         calls = source.get("tool_calls") or source.get("toolCalls")
         for entry in as_list(unwrap(calls) if isinstance(calls, str) else calls):
-            if call := read_call(as_dict(unwrap(entry))):
+            shown = unwrap(entry)
+            if isinstance(shown, str):
+                shown = read_repr(shown)
+            if call := read_call(as_dict(shown)):
                 body.calls.append(call)
         if body.calls:
             return
@@ -273,18 +275,21 @@ def _read_result(item: dict[str, JSON]) -> Result:
         or item.get("status") == "error"
         or item.get("part_kind") == "retry-prompt"
         or item.get("outcome") in ("failed", "error")
+        or item.get("error") is True
     )
+    origin = as_dict(item.get("origin"))  # Haystack: the call it answers
     typed = as_dict(content)
     if typed.keys() == {"type", "value"}:
         is_error = is_error or str(typed["type"]).startswith("error")
         content = typed["value"]
-    elif typed.keys() == {"error"}:  # Gemini's way to say that a function failed
+    elif typed.keys() == {"error"} and "response" in item:  # Gemini: the function failed
         is_error, content = True, typed["error"]
     return Result(
         id=_first_text(
             item, "toolCallId", "tool_call_id", "tool_use_id", "toolUseId", "call_id", "id"
-        ),
-        name=_first_text(item, "name", "toolName", "tool_name"),
+        )
+        or string(origin.get("id")),
+        name=_first_text(item, "name", "toolName", "tool_name") or string(origin.get("tool_name")),
         content=_plain_result(content),
         is_error=is_error,
     )

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from evaluators.dialects.messages import Side, read_messages
 from evaluators.dialects.parts import Message
 from evaluators.dialects.plain import plain_text
+from evaluators.dialects.reprs import is_opaque, looks_like_object, read_repr
 from evaluators.dialects.values import string, unwrap_cut
 from evaluators.model import JSON
 
@@ -26,7 +27,8 @@ class Content:
     def _read(self) -> None:
         if self._cut is None:
             raw = self._source() if callable(self._source) else self._source
-            self._value, self._cut = unwrap_cut(raw)
+            value, self._cut = unwrap_cut(raw)
+            self._value = (read_repr(value) or value) if isinstance(value, str) else value
 
     @property
     def raw(self) -> JSON:
@@ -65,7 +67,8 @@ class Content:
         if self.messages:
             return last_text(self.messages, self.side)
         if isinstance(self.value, str):
-            return string(self.value)
+            unsaid = looks_like_object(self.value) or is_opaque(self.value)
+            return None if unsaid else string(self.value)
         return None if self.cut else plain_text(self.value, self.side)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from evaluators.dialects.reprs import read_repr
 from evaluators.dialects.values import as_dict, as_list, string, unwrap
 from evaluators.model import JSON, ToolDefinition
 
@@ -31,7 +32,10 @@ def _read(value: JSON, depth: int) -> Iterable[ToolDefinition]:
         for item in as_list(value):
             yield from _read(unwrap(item), depth + 1)
     elif isinstance(value, str):
-        if name := string(value):
+        shown = read_repr(value)
+        if isinstance(shown, dict):
+            yield from _read_object(as_dict(shown), depth)
+        elif name := string(value):
             yield ToolDefinition(name=name)
     elif isinstance(value, dict):
         yield from _read_object(as_dict(value), depth)

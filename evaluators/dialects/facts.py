@@ -39,6 +39,8 @@ class Facts(msgspec.Struct, kw_only=True, eq=False):
     """Its value holds the tools offered; read by `definitions.read_definitions`."""
     request_tools: bool = False
     """Whether `input` is a whole request, in which tools stand beside the messages."""
+    whole_run: bool = False
+    """Whether a model call's `output` is the transcript of a run: it is a call only where it has none inside."""
     tokens: Tokens = NO_TOKENS
     """The call's own; the object `NO_TOKENS` itself when it has none."""
     aggregate: Tokens = NO_TOKENS

@@ -11,6 +11,7 @@ from typing import Literal
 from evaluators.dialects import blocks
 from evaluators.dialects.blocks import Body
 from evaluators.dialects.parts import Message, Role
+from evaluators.dialects.reprs import read_fields, read_repr
 from evaluators.dialects.values import as_dict, as_list, string, unwrap
 from evaluators.model import JSON
 
@@ -21,12 +22,15 @@ _ROLES: dict[str, Role] = {
     "system": "system",
     "developer": "system",
     "systemmessage": "system",
+    "system_message": "system",
     "user": "user",
     "human": "user",
     "humanmessage": "user",
+    "human_message": "user",
     "assistant": "assistant",
     "ai": "assistant",
     "aimessage": "assistant",
+    "ai_message": "assistant",
     "aimessagechunk": "assistant",
     "model": "assistant",
     "chatbot": "assistant",
@@ -34,6 +38,7 @@ _ROLES: dict[str, Role] = {
     "tool-call": "assistant",
     "tool": "tool",
     "toolmessage": "tool",
+    "tool_message": "tool",
     "tool_result": "tool",
     "tool-response": "tool",
     "function": "tool",
@@ -59,6 +64,7 @@ _WRAPPERS = {
         "candidates",
         "generations",
         "output_messages",
+        "replies",
         "output",
         "outputs",
         "update",
@@ -116,7 +122,7 @@ def unwrap_container(item: JSON) -> JSON:
     """`item` decoded when it is a text that holds an object; other texts become None: they are no messages."""
     if not isinstance(item, str):
         return item
-    return as_dict(unwrap(item)) or None
+    return as_dict(unwrap(item)) or as_dict(read_repr(item)) or read_fields(item) or None
 
 
 def _loose_blocks(items: list[JSON], side: Side) -> list[Message]:
@@ -145,11 +151,18 @@ def _read_object(item: dict[str, JSON], side: Side, depth: int) -> list[Message]
         return _enclosed(item, side, depth)
     if item.get("kind") in ("request", "response") and "parts" in item:
         return _pydantic_ai(item)
+    return _read_typed(item) or _read_wrapper(item, side, depth)
+
+
+def _read_typed(item: dict[str, JSON]) -> list[Message]:
+    """A message that says by its type or role what it is."""
+    if "source" in item and item.get("type") in _AUTOGEN:
+        return [_autogen(item)]
     if role := _role_in(item):
         return _one(item, role)
     if item.get("type") in ("function_call", "function_call_output", "custom_tool_call"):
         return [_responses_item(item)]
-    return _read_wrapper(item, side, depth)
+    return []
 
 
 def _role_in(item: dict[str, JSON]) -> Role | None:
@@ -208,6 +221,27 @@ def _pydantic_ai(item: dict[str, JSON]) -> list[Message]:
     return found
 
 
+_AUTOGEN: dict[JSON, Role] = {
+    "TextMessage": "assistant",
+    "MultiModalMessage": "assistant",
+    "StopMessage": "assistant",
+    "ToolCallSummaryMessage": "assistant",
+    "ToolCallRequestEvent": "assistant",
+    "ToolCallExecutionEvent": "tool",
+    "FunctionExecutionResultMessage": "tool",
+}
+
+
+def _autogen(item: dict[str, JSON]) -> Message:
+    """AutoGen's messages: who speaks is their `source`, what they are their `type`."""
+    kind, content = item["type"], item.get("content")
+    role = "user" if item["source"] == "user" else _AUTOGEN[kind]
+    part = "tool_call" if kind == "ToolCallRequestEvent" else "tool_result"
+    if kind.startswith(("ToolCallRequest", "ToolCallExecution", "FunctionExecution")):
+        content = [{**as_dict(entry), "type": part} for entry in as_list(content)]
+    return _message(role, blocks.read_content(content))
+
+
 def _responses_item(item: dict[str, JSON]) -> Message:
     body = blocks.read_blocks([item])
     return _message("tool" if body.results else "assistant", body)
@@ -223,7 +257,7 @@ def _read_wrapper(item: dict[str, JSON], side: Side, depth: int) -> list[Message
         found = _read(inner, side, depth + 1)
         if found:
             return _system_beside(item) + found
-    if side == "output" and "parts" in item:
+    if side == "output" and ("parts" in item or isinstance(item.get("tool_calls"), list)):
         return _one(item, "assistant")
     if side == "output" and isinstance(item.get("content"), dict | list):
         return _read(item["content"], side, depth + 1) or _one(item, "assistant")

@@ -8,7 +8,7 @@ from evaluators.dialects import usage
 from evaluators.dialects.content import Content
 from evaluators.dialects.facts import NO_TOKENS, Facts, Kind
 from evaluators.dialects.tool_values import arguments_of, outcome_of
-from evaluators.dialects.values import as_dict, as_list, string, unwrap
+from evaluators.dialects.values import as_dict, string, unwrap
 from evaluators.model import JSON, Span, Tokens
 
 _KINDS: dict[str, Kind] = {"CHAT_MODEL": "llm", "LLM": "llm", "TOOL": "tool", "AGENT": "agent"}
@@ -108,37 +108,13 @@ def _read_call(span: Span, facts: Facts) -> None:
 def _counted(span: Span, facts: Facts) -> Tokens:
     """The usage in the provider's own answer, or in its last chunk: MLflow 2 and early 3 count nothing themselves."""
     if facts.output is not None and facts.output.may_mention(_USAGE):
-        tokens = _usage_in(facts.output.value)
+        tokens = usage.usage_in_answer(facts.output.value)
         if tokens is not NO_TOKENS:
             return tokens
     for event in reversed(span.events):
         chunk = event.attributes.get("mlflow.chunk.value") if event.name[:13] == _CHUNK else None
         if isinstance(chunk, str) and "usage" in chunk:
-            tokens = _usage_in(unwrap(chunk))
-            if tokens is not NO_TOKENS:
-                return tokens
-    return NO_TOKENS
-
-
-def _usage_in(value: JSON) -> Tokens:
-    """The usage of an answer: OpenAI's, Anthropic's, Gemini's, or LangChain's, which sums over its generations."""
-    item = as_dict(value)
-    beside = as_dict(item.get("llm_output"))
-    for usage_of in (
-        item.get("usage"),
-        item.get("usage_metadata"),
-        item.get("usageMetadata"),
-        beside.get("token_usage"),
-        beside.get("usage"),
-    ):
-        tokens = usage.read_usage_object(usage_of)
-        if tokens is not NO_TOKENS:
-            return tokens
-    for batch in as_list(item.get("generations")):
-        for generation in as_list(batch):
-            message = as_dict(as_dict(generation).get("message"))
-            message = as_dict(message.get("kwargs")) or message
-            tokens = usage.read_usage_object(message.get("usage_metadata"))
+            tokens = usage.usage_in_answer(unwrap(chunk))
             if tokens is not NO_TOKENS:
                 return tokens
     return NO_TOKENS

@@ -95,7 +95,7 @@ def _spoken(messages: tuple[Message, ...]) -> str | None:
 def find_exchanges(tree: Tree) -> list[Exchange]:
     """Every model call once, in order of start."""
     inner: dict[str, list[Facts]] = {}
-    calls = [facts for facts in tree.order if facts.kind == "llm"]
+    calls = _without_sums(tree, [facts for facts in tree.order if facts.kind == "llm"])
     for facts in calls:
         outer = _outer_call(tree, facts)
         if outer is not None:
@@ -110,6 +110,14 @@ def find_exchanges(tree: Tree) -> list[Exchange]:
     _add_outer_layers(calls, inner, home)
     exchanges = [Exchange(layers) for layers in _told_apart(list(groups.values()))]
     return sorted(exchanges, key=lambda e: (e.start, e.layers[0].span.span_id))
+
+
+def _without_sums(tree: Tree, calls: list[Facts]) -> list[Facts]:
+    """Without whole runs whose calls left spans of their own."""
+    if not any(facts.whole_run for facts in calls):
+        return calls
+    around = {outer.span.span_id for facts in calls for outer in tree.ancestors(facts)}
+    return [f for f in calls if not (f.whole_run and f.span.span_id in around)]
 
 
 def _add_outer_layers(

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from evaluators.dialects import usage
+from evaluators.dialects import crewai, dspy, usage, whole_runs
 from evaluators.dialects.content import Content
 from evaluators.dialects.decode import names_of
 from evaluators.dialects.definitions import tools_in_request
-from evaluators.dialects.facts import Facts, Kind
+from evaluators.dialects.facts import NO_TOKENS, Facts, Kind
 from evaluators.dialects.indexed import unflatten
-from evaluators.dialects.messages import read_messages
+from evaluators.dialects.messages import Side, read_messages
 from evaluators.dialects.tool_values import arguments_of, outcome_of
 from evaluators.dialects.values import as_dict, as_list, string, unwrap
 from evaluators.model import JSON, Span, Tokens
@@ -21,8 +21,10 @@ _KINDS: dict[str, Kind] = {"AGENT": "agent", "LLM": "llm", "TOOL": "tool"}
 _LANGFUSE_OUTPUT = "langfuse.observation.output"
 _FIRST_TOOL = "llm.tools.0.tool.json_schema"
 _TOOLS = re.compile(r'"(?:tools|functions)"')
+_USAGE = re.compile(r'(?:usage|usage_metadata|usageMetadata|token_usage)\\?":')
 _ERROR_MARK = re.compile(r'"(?:is_error": ?true|status": ?"error")')
 _SUFFIXES = (
+    "._use",
     "._execute_core",
     ".execute_task",
     ".run",
@@ -35,8 +37,11 @@ _SUFFIXES = (
 
 
 def speaks(span: Span) -> bool:
-    """Whether an OpenInference instrumentation made the span."""
-    return MARK in span.attributes
+    """Whether an OpenInference instrumentation made the span.
+
+    One that pydantic-ai made and OpenInference's processor only annotated is pydantic-ai's: the notes say less.
+    """
+    return MARK in span.attributes and not span.scope.startswith("pydantic-ai")
 
 
 def read(span: Span) -> Facts:
@@ -45,6 +50,12 @@ def read(span: Span) -> Facts:
     kind = _KINDS.get(str(attributes.get(MARK)).upper(), "other")
     if kind == "tool" and span.name.startswith("handoff to "):
         kind = "handoff"
+    elif kind == "tool" and span.scope.endswith(".beeai") and "tool.name" not in attributes:
+        kind = "other"  # an event of the tool's run, such as its error
+    elif kind == "other" and "llm.model_name" in attributes and span.scope.endswith(".instructor"):
+        kind = "llm"  # what it wraps leaves a span only when the provider is instrumented too
+    elif kind == "llm" and span.name.endswith("._prepare_chat_with_tools"):
+        kind = "other"  # LlamaIndex makes the request ready here, and calls nothing
     facts = Facts(span=span, dialect="openinference", kind=kind)
     if kind == "tool":
         _read_tool(span, facts)
@@ -58,18 +69,39 @@ def read(span: Span) -> Facts:
         facts.model = string(attributes.get("llm.model_name"))
         facts.response_id = _response_id(attributes.get("output.value"))
     _read_content(span, facts)
+    if kind == "other" and span.scope.endswith(".haystack") and span.name.startswith("Agent.run"):
+        _read_haystack_agent(span, facts)
     return facts
+
+
+def _read_haystack_agent(span: Span, facts: Facts) -> None:
+    """Its model calls leave no spans in newer versions."""
+    raw = span.attributes.get("output.value")
+    run = whole_runs.haystack_run(raw)
+    if run:
+        facts.kind, facts.whole_run = "llm", True
+        facts.output = Content(run, "output")
+        facts.tokens = whole_runs.haystack_tokens(raw, run)
 
 
 def _tokens(span: Span) -> Tokens:
     """The flattened counts. Anthropic's own answer, where exported, says its input without what the cache gave."""
     attributes = span.attributes
     tokens = usage.read_tokens(attributes, usage.OPENINFERENCE)
+    if tokens is NO_TOKENS:
+        return _tokens_in_answer(attributes.get("output.value"))
     provider = attributes.get("llm.system") or attributes.get("llm.provider")
     if provider != "anthropic" or not tokens.cached:
         return tokens
     stated = usage.read_usage_object(as_dict(unwrap(attributes.get("output.value"))).get("usage"))
     return tokens if stated.input is None else replace(tokens, input=stated.input)
+
+
+def _tokens_in_answer(raw: JSON) -> Tokens:
+    """The counts that were not flattened, from the answer as the provider gave it."""
+    if not isinstance(raw, str) or not _USAGE.search(raw):
+        return NO_TOKENS
+    return usage.usage_in_answer(unwrap(raw))
 
 
 def _agent_name(span: Span) -> tuple[str | None, bool]:
@@ -81,6 +113,8 @@ def _agent_name(span: Span) -> tuple[str | None, bool]:
         name = string(as_dict(unwrap(attributes.get("metadata"))).get("lc_agent_name"))
         if name is not None and name == span.name:
             return name, True
+    if span.name == "Task._execute_core" and (role := crewai.agent_role(attributes)):
+        return role, True
     return plain_name(span.name), False
 
 
@@ -113,20 +147,54 @@ def _read_content(span: Span, facts: Facts) -> None:
         facts.input = Content(attributes.get("input.value"), "input")
     if "output.value" in names:
         facts.output = Content(attributes.get("output.value"), "output")
+    if "smolagents.tools_names" in names:
+        facts.definitions = Content(attributes.get("smolagents.tools_names"), "input")
+    if "crew_agents" in names:
+        facts.definitions = Content(lambda: crewai.tool_names(attributes), "input")
+        if facts.input is None:
+            facts.input = Content(lambda: crewai.crew_question(attributes), "input")
 
 
-def _messages(span: Span, names: frozenset[str], side: str) -> JSON:
+def _messages(span: Span, names: frozenset[str], side: Side) -> JSON:
     """The flattened messages; where they are missing, the whole request or answer in `<side>.value`."""
     get = span.attributes.get
+    raw = get(f"{side}.value")
+    if side == "output" and isinstance(raw, str) and whole_runs.GEMINI_HISTORY in raw:
+        return whole_runs.gemini_run(raw)
     items = unflatten(names, get, f"llm.{side}_messages.")
     messages = [_message(as_dict(as_dict(item).get("message"))) for item in items]
+    if any(_lost_its_call(message) for message in messages):
+        results = [result for m in read_messages(raw, side) for result in m.results]
+        told = any(_is_result(message) and message.get("content") for message in messages)
+        if results and (not told or all(result.id for result in results)):
+            return raw
+        messages = [{**m, "role": "tool"} if _is_result(m) else m for m in messages]
+    if _is_dspy(span):
+        messages = dspy.expand(messages)
     if any("content" in message or "tool_calls" in message for message in messages):
-        return _with_errors(messages, get(f"{side}.value"))
+        return _with_errors(messages, raw)
     prompts = unflatten(names, get, "llm.prompts." if side == "input" else "llm.choices.")
     if prompts:
         role = "user" if side == "input" else "assistant"
         return [{"role": role, "content": _prompt_text(as_dict(item))} for item in prompts]
-    return get(f"{side}.value")
+    return raw
+
+
+def _lost_its_call(message: dict[str, JSON]) -> bool:
+    """Whether flattening may have lost which call a result answers, or another result beside it."""
+    if message.get("role") == "user":  # Gemini's may lose all, Anthropic's all but the last one
+        return "content" not in message or bool(message.get("tool_call_id"))
+    return message.get("role") in ("tool", "function") and not message.get("tool_call_id")
+
+
+def _is_result(message: dict[str, JSON]) -> bool:
+    role = message.get("role")
+    return role in ("tool", "function") or (role == "user" and bool(message.get("tool_call_id")))
+
+
+def _is_dspy(span: Span) -> bool:
+    """Whether DSPy may have written the messages: it calls every model through LiteLLM."""
+    return span.scope.endswith((".dspy", ".litellm"))
 
 
 def _with_errors(messages: list[dict[str, JSON]], raw: JSON) -> list[dict[str, JSON]]:
@@ -184,7 +252,7 @@ def _tools(span: Span, names: frozenset[str]) -> JSON:
                 {"name": d.name, "description": d.description, "parameters": d.parameters}
                 for d in found
             ]
-    return None
+    return dspy.tools_in_prompt(_messages(span, names, "input")) if _is_dspy(span) else None
 
 
 def _read_tool(span: Span, facts: Facts) -> None:
@@ -215,7 +283,7 @@ def _own_definition(span: Span, facts: Facts) -> JSON:
     keys = ("tool.json_schema", "tool.parameters")
     schemas = [unwrap(span.attributes.get(key)) for key in keys]
     parameters = next((schema for schema in schemas if _is_schema(schema)), None)
-    if parameters is None:
+    if parameters is None and not span.attributes.get("tool.description"):
         return None
     return [
         {

@@ -81,6 +81,7 @@ READS: Mapping[str, tuple[Reads, ...]] = {
         _row("output", "model call", "llm.output_messages.N.message.content", "output.value"),
         _row("tools offered", "model call", "llm.tools.N.tool.json_schema"),
         _row("tools offered", "tool", "tool.json_schema", "tool.parameters"),
+        _row("tools offered", "agent", "smolagents.tools_names"),
         _row("tool name", "tool", "tool.name", "tool_call.function.name"),
         _row("tool call id", "tool", "tool_call.id", "tool.id"),
         _row("arguments", "tool", "tool_call.function.arguments", "input.value", "tool.parameters"),

@@ -8,6 +8,7 @@ from evaluators.dialects.blocks import read_content
 from evaluators.dialects.content import Content
 from evaluators.dialects.crewai import kickoff_question
 from evaluators.dialects.model_calls import Exchange
+from evaluators.dialects.reprs import looks_like_object
 from evaluators.dialects.tree import Tree
 from evaluators.dialects.values import as_dict, as_list, string, text_of, unwrap
 from evaluators.model import JSON
@@ -43,6 +44,8 @@ def _raw(contents: Iterable[Content]) -> str | None:
     """A structured question or answer, as it was recorded."""
     for content in contents:
         value: JSON = content.value
+        if isinstance(value, str) and looks_like_object(value):
+            return value
         structured = as_dict(value) or as_list(value)
         if structured and not (content.messages or content.cut):
             return text_of(structured)

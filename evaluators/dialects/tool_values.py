@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from evaluators.dialects import crewai
 from evaluators.dialects.blocks import read_content
 from evaluators.dialects.messages import read_messages
 from evaluators.dialects.values import as_dict, as_list, python_literal, string, unwrap
@@ -41,6 +42,8 @@ def arguments_of(value: JSON) -> JSON:
         return _decorated(item)
     if item.get("type") == "tool_call" and "args" in item:
         return arguments_of(item["args"])
+    if "calling" in item and "tool_string" in item:
+        return crewai.arguments_of_use(item)
     return _enclosed(item)
 
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from evaluators.dialects.decode import ask
 from evaluators.dialects.facts import NO_TOKENS
 from evaluators.dialects.shape import Among, Question
-from evaluators.dialects.values import as_dict, integer, number
+from evaluators.dialects.values import as_dict, as_list, integer, number, unwrap
 from evaluators.model import JSON, Tokens
 
 Spellings = tuple[tuple[str, ...], ...]
@@ -200,6 +200,29 @@ def read_usage_object(value: JSON) -> Tokens:
             "reasoning_tokens", details.get("reasoning_tokens", details.get("reasoning"))
         )
     return read_tokens(flat, _OBJECT)
+
+
+def usage_in_answer(value: JSON) -> Tokens:
+    """The counts in a provider's whole answer, or in the last piece of a streamed one that has them."""
+    if isinstance(value, list):
+        for piece in reversed(as_list(value)):
+            tokens = usage_in_answer(unwrap(piece))
+            if tokens is not NO_TOKENS:
+                return tokens
+        return NO_TOKENS
+    answer = as_dict(value)
+    for source in (answer, as_dict(answer.get("llm_output"))):
+        for key in ("usage", "usage_metadata", "usageMetadata", "token_usage"):
+            tokens = read_usage_object(source.get(key))
+            if tokens is not NO_TOKENS:
+                return tokens
+    for batch in as_list(answer.get("generations")):  # LangChain's, which sums over them
+        for generation in as_list(batch):
+            message = as_dict(as_dict(generation).get("message"))
+            tokens = usage_in_answer(as_dict(message.get("kwargs")) or message)
+            if tokens is not NO_TOKENS:
+                return tokens
+    return NO_TOKENS
 
 
 def read_cost(attributes: Mapping[str, JSON]) -> float | None:

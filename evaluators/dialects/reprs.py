@@ -1,0 +1,196 @@
+"""Python reprs of objects, as some instrumentations export them: `ChatMessage(role=<Role.USER: 'user'>, content='Hi')`.
+
+Read, never evaluated: calls become objects of their keyword arguments, enum members their values, anything else that
+stands in angle brackets a text.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from evaluators.model import JSON
+
+_LIMIT = 1 << 18
+"""Characters; longer reprs are left as text."""
+_DEPTH = 40
+_OBJECT = re.compile(r"[A-Z]\w*\((?:\s*[a-z_]\w*=|\)$)")
+_OPAQUE = re.compile(r"<[\w.]+ object at 0x[0-9a-f]+>\Z")
+_TOKEN = re.compile(
+    r"""\s*(?:
+    (?P<string>[bru]{0,2}(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"))
+    |(?P<number>-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?(?![\w.]))
+    |(?P<member><[\w.]+:\ )
+    |(?P<opaque><[^<>]*(?:<[^<>]*>[^<>]*)*>)
+    |(?P<name>[A-Za-z_][\w.]*)
+    |(?P<symbol>[()\[\]{},:=>])
+    )""",
+    re.VERBOSE | re.DOTALL,
+)
+_CONSTANTS: dict[str, JSON] = {"None": None, "True": True, "False": False}
+_CLOSER = {"(": ")", "[": "]", "{": "}"}
+_TYPED = frozenset({"type", "kind", "block_type", "part_kind"})
+_KEYWORD = re.compile(r"\s*([A-Za-z_]\w*)=(?!=)")
+_SPACE = re.compile(r"\s*")
+_WORD = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+
+
+def looks_like_object(text: str) -> bool:
+    """Whether a text is an object's repr (or the beginning of one) rather than something said."""
+    return _OBJECT.match(text) is not None
+
+
+def is_opaque(text: str) -> bool:
+    """Whether a text is the repr of an object that shows nothing of itself: `<groq.Stream object at 0x7f6d>`."""
+    return _OPAQUE.match(text) is not None
+
+
+def read_repr(text: str) -> JSON:
+    """The object in a repr; None when `text` is none, is too large, or was cut.
+
+    A keyword's leading underscore is dropped (`_role`, a private field), and an object without a `type` of its own
+    gets its class's name in snake case, as the conventions name types (`ToolCall` -> `tool_call`).
+    """
+    if len(text) > _LIMIT or not looks_like_object(text):
+        return None
+    try:
+        reader = _Reader(text)
+        value = reader.value(0)
+        return value if reader.at_end() else None
+    except _NoReprError:
+        return None
+
+
+def read_fields(text: str) -> dict[str, JSON]:
+    """The fields in what Pydantic's models print, `name='x' arguments={}`; empty when `text` is not all of that."""
+    if len(text) > _LIMIT or _KEYWORD.match(text) is None:
+        return {}
+    try:
+        reader = _Reader(text)
+        return reader.fields()
+    except _NoReprError:
+        return {}
+
+
+class _NoReprError(Exception):
+    """The text goes on in a way that no repr does."""
+
+
+class _Reader:
+    """Reads one text from left to right."""
+
+    __slots__ = ("_at", "_text")
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._at = 0
+
+    def at_end(self) -> bool:
+        """Whether nothing but white space is left."""
+        return _SPACE.fullmatch(self._text, self._at) is not None
+
+    def value(self, depth: int) -> JSON:
+        """The value that begins here."""
+        if depth > _DEPTH:
+            raise _NoReprError
+        kind, token = self._next()
+        if kind == "string":
+            return _string(token)
+        if kind == "number":
+            return float(token) if re.search(r"[.eE]", token) else int(token)
+        if kind == "opaque":
+            return token
+        if kind == "member":
+            value = self.value(depth + 1)
+            self._expect(">")
+            return value
+        if kind == "name":
+            return self._named(token, depth)
+        if token in _CLOSER:
+            return self._container(token, depth)
+        raise _NoReprError
+
+    def fields(self) -> dict[str, JSON]:
+        """`name=value` after `name=value`, until the end."""
+        found: dict[str, JSON] = {}
+        while not self.at_end():
+            key = self._keyword()
+            if key is None:
+                raise _NoReprError
+            found[key] = self.value(0)
+        return found
+
+    def _named(self, name: str, depth: int) -> JSON:
+        if name in _CONSTANTS:
+            return _CONSTANTS[name]
+        if not self._skip("("):
+            return name
+        item: dict[str, JSON] = {}
+        given: list[JSON] = []
+        while not self._skip(")"):
+            key = self._keyword()
+            value = self.value(depth + 1)
+            if key is None:
+                given.append(value)
+            else:
+                item[key.lstrip("_") or key] = value
+            if not self._skip(","):
+                self._expect(")")
+                break
+        if given and not item:
+            return given[0] if len(given) == 1 else given
+        if _TYPED.isdisjoint(item):
+            item["type"] = _WORD.sub("_", name.rpartition(".")[2]).lower()
+        return item
+
+    def _container(self, opening: str, depth: int) -> JSON:
+        closer = _CLOSER[opening]
+        items: list[JSON] = []
+        pairs: dict[str, JSON] = {}
+        while not self._skip(closer):
+            value = self.value(depth + 1)
+            if opening == "{" and self._skip(":"):
+                pairs[str(value)] = self.value(depth + 1)
+            else:
+                items.append(value)
+            if not self._skip(","):
+                self._expect(closer)
+                break
+        return pairs if opening == "{" and not items else items
+
+    def _keyword(self) -> str | None:
+        found = _KEYWORD.match(self._text, self._at)
+        if found is None:
+            return None
+        self._at = found.end()
+        return found.group(1)
+
+    def _next(self) -> tuple[str, str]:
+        found = _TOKEN.match(self._text, self._at)
+        if found is None or found.lastgroup is None:
+            raise _NoReprError
+        self._at = found.end()
+        return found.lastgroup, found.group(found.lastgroup)
+
+    def _skip(self, symbol: str) -> bool:
+        text, at = self._text, self._at
+        while at < len(text) and text[at].isspace():
+            at += 1
+        if text.startswith(symbol, at):
+            self._at = at + 1
+            return True
+        return False
+
+    def _expect(self, symbol: str) -> None:
+        if not self._skip(symbol):
+            raise _NoReprError
+
+
+def _string(token: str) -> JSON:
+    try:
+        value: object = ast.literal_eval(token)
+    except (ValueError, SyntaxError):
+        raise _NoReprError from None
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    return str(value).encode("utf-8", "replace").decode()
