@@ -229,7 +229,7 @@ def tool_in_name(name: str) -> str | None:
     head, _, tail = name.partition(" ")
     return (
         tail.strip("[]") or None
-        if head in ("execute_tool", "tool_call", "tool", "running")
+        if head in ("execute_tool", "tool_call", "tool.execute", "tool", "running")
         else None
     )
 

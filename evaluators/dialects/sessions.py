@@ -20,52 +20,49 @@ class Keys:
     user: tuple[str, ...] = ()
 
 
+_BAGS = (
+    "traceloop.association.properties.",
+    "ai.telemetry.metadata.",
+    "ai.settings.context.",  # what the AI SDK calls it since 7
+    "langsmith.metadata.",
+    "langfuse.trace.metadata.",
+    "langfuse.observation.metadata.",
+    "mastra.metadata.",
+    "metadata.",
+    "",  # an attribute set by hand; Mastra before 1.0 copies the metadata so
+)
+"""Where a user's own properties of a trace end up, each under the name that the user gave it. Best first."""
+
+
+def _in_bags(*names: str) -> tuple[str, ...]:
+    """`names`, best first, in every bag."""
+    return tuple(f"{bag}{name}" for name in names for bag in _BAGS)
+
+
 SESSION = (
     "session.id",
     "gen_ai.conversation.id",
     "langfuse.session.id",
-    "traceloop.association.properties.session_id",
-    "traceloop.association.properties.session.id",
-    "traceloop.association.properties.conversation_id",
-    "ai.telemetry.metadata.sessionId",
-    "ai.telemetry.metadata.session_id",
-    "ai.telemetry.metadata.conversationId",
-    "ai.telemetry.metadata.chatId",
     "gcp.vertex.agent.session_id",
     "mlflow.trace.session",
-    "langsmith.metadata.session_id",
-    "langsmith.metadata.conversation_id",
-    "langfuse.trace.metadata.session_id",
     "gen_ai.session.id",
     "gen_ai.thread.id",
-    "traceloop.association.properties.thread_id",
-    "ai.telemetry.metadata.threadId",
-    "ai.telemetry.metadata.thread_id",
-    "langsmith.metadata.thread_id",
-    "langfuse.trace.metadata.thread_id",
-    "metadata.session_id",
-    "metadata.conversation_id",
-    "metadata.thread_id",
-    "session_id",
-    "thread_id",
-    "conversation_id",
+    *_in_bags("session_id", "sessionId"),
+    "traceloop.association.properties.session.id",
+    *_in_bags("conversation_id", "conversationId", "chat_id", "chatId"),
+    *_in_bags("thread_id", "threadId"),
 )
 """Session ids, best first. `metadata.x` is also looked for inside the JSON of `metadata`."""
 USER = (
     "user.id",
     "enduser.id",
     "langfuse.user.id",
-    "traceloop.association.properties.user_id",
-    "traceloop.association.properties.user.id",
-    "ai.telemetry.metadata.userId",
-    "ai.telemetry.metadata.user_id",
     "gcp.vertex.agent.user_id",
     "mlflow.trace.user",
-    "langsmith.metadata.user_id",
-    "langfuse.trace.metadata.user_id",
     "gen_ai.user.id",
-    "metadata.user_id",
-    "user_id",
+    *_in_bags("user_id", "userId"),
+    "traceloop.association.properties.user.id",
+    "mastra.metadata.resourceId",
 )
 _LIMIT = 1_024
 """Characters; a longer id is no id."""
