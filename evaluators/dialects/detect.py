@@ -8,6 +8,7 @@ from functools import partial
 from evaluators.dialects import (
     genai,
     genai_events,
+    genkit,
     google_adk,
     langfuse,
     langsmith,
@@ -43,6 +44,7 @@ _READERS: tuple[tuple[Callable[[Span], bool], _Reader], ...] = (
     (vercel_ai.speaks, vercel_ai.read),
     (langsmith.speaks, langsmith.read),
     (mastra.speaks, mastra.read),
+    (genkit.speaks, genkit.read),
     (google_adk.speaks, google_adk.read),
     (pydantic_ai.speaks, pydantic_ai.read),
     (traceloop.speaks, traceloop.read),

@@ -28,6 +28,7 @@ _BAGS = (
     "langfuse.trace.metadata.",
     "langfuse.observation.metadata.",
     "mastra.metadata.",
+    "genkit:metadata:",
     "metadata.",
     "",  # an attribute set by hand; Mastra before 1.0 copies the metadata so
 )
@@ -47,6 +48,7 @@ SESSION = (
     "mlflow.trace.session",
     "gen_ai.session.id",
     "gen_ai.thread.id",
+    "genkit:sessionId",
     *_in_bags("session_id", "sessionId"),
     "traceloop.association.properties.session.id",
     *_in_bags("conversation_id", "conversationId", "chat_id", "chatId"),
