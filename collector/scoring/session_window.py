@@ -3,13 +3,16 @@
     (start, trace id)  ->  oldest ............................ newest
                            slides out by max_traces, max_age   output text kept for the newest 8
 
-A trace's age is the distance of its start from the window's newest start: the same live, replayed and offline.
+A trace's age is the distance of its start from the newest start among its like: the same live, replayed and offline.
+Traces that are no turn are held beside the turns, within the same limits, and move none of them: so no set of turns
+comes back once it has been another, and what a session says of a set it says once.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections.abc import Iterable, Iterator, Sequence
+from heapq import merge
 from typing import overload
 
 import msgspec
@@ -17,6 +20,7 @@ import msgspec
 from collector.records import SessionTurn
 from collector.scoring.running_input import RunningInput, Used
 from collector.scoring.turn import is_turn, let_go
+from collector.signal import session_input_digest, turn_term
 from evaluators.model import Turn
 
 KEPT = 8
@@ -36,14 +40,14 @@ class Placed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SessionWindow:
-    """Traces in the order of (start, trace id); those that are no turn are held, but neighbour nobody."""
+    """Turns in the order of (start, trace id), and beside them the traces that are no turn: they neighbour nobody."""
 
     __slots__ = (
         "_entries",
         "_input",
         "_max_age",
         "_max_traces",
-        "_order",
+        "_others",
         "_reach",
         "_seen",
         "_turns",
@@ -56,8 +60,8 @@ class SessionWindow:
         self._max_age = int(max_age * 1e9)
         self._reach = history
         self._entries: dict[str, SessionTurn] = {}
-        self._order: list[Key] = []
         self._turns: list[Key] = []
+        self._others: list[Key] = []
         self._seen: list[float] = []
         self._input = RunningInput(used)
 
@@ -65,7 +69,7 @@ class SessionWindow:
         return len(self._entries)
 
     def __iter__(self) -> Iterator[SessionTurn]:
-        return (self._entries[trace_id] for _start, trace_id in self._order)
+        return (self._entries[trace_id] for _start, trace_id in merge(self._turns, self._others))
 
     @property
     def turns(self) -> Sequence[Turn]:
@@ -75,7 +79,7 @@ class SessionWindow:
     @property
     def newest(self) -> SessionTurn | None:
         """The newest turn by (start, trace id), or the newest trace when there is no turn; it names the agent."""
-        order = self._turns or self._order
+        order = self._turns or self._others
         return self._entries[order[-1][1]] if order else None
 
     @property
@@ -86,8 +90,15 @@ class SessionWindow:
         return max((entry.seen for entry in self._entries.values()), default=0.0)
 
     def input_digest(self, used: Used) -> str:
-        """What a formula that reads `used` has read."""
-        return self._input.digest(used)
+        """What a formula that reads `used` has read; without a turn, which traces it found to be none.
+
+        No window without turns is another's: a session may be in that state more than once, and says so anew.
+        """
+        if self._turns or not self._others:
+            return self._input.digest(used)
+        return session_input_digest(
+            turn_term(each.turn.trace_id, each.turn.digest, ()) for each in self
+        )
 
     def get(self, trace_id: str) -> SessionTurn | None:
         """The trace, if it is in the window."""
@@ -146,29 +157,32 @@ class SessionWindow:
 
     def _insert(self, entry: SessionTurn) -> None:
         self._entries[entry.turn.trace_id] = entry
-        insort(self._order, _key(entry))
-        if is_turn(entry):
-            insort(self._turns, _key(entry))
-            insort(self._seen, entry.seen)
-            self._input.add(entry)
+        if not is_turn(entry):
+            insort(self._others, _key(entry))
+            return
+        insort(self._turns, _key(entry))
+        insort(self._seen, entry.seen)
+        self._input.add(entry)
 
     def _remove(self, entry: SessionTurn) -> None:
         del self._entries[entry.turn.trace_id]
-        del self._order[bisect_left(self._order, _key(entry))]
-        if is_turn(entry):
-            del self._turns[bisect_left(self._turns, _key(entry))]
-            del self._seen[bisect_left(self._seen, entry.seen)]
-            self._input.remove(entry)
+        if not is_turn(entry):
+            del self._others[bisect_left(self._others, _key(entry))]
+            return
+        del self._turns[bisect_left(self._turns, _key(entry))]
+        del self._seen[bisect_left(self._seen, entry.seen)]
+        self._input.remove(entry)
 
     def _slide(self) -> Iterator[SessionTurn]:
-        while len(self._order) > self._max_traces or self._order[0][0] < self._horizon:
-            entry = self._entries[self._order[0][1]]
-            self._remove(entry)
-            yield entry
+        for order in (self._turns, self._others):
+            while len(order) > self._max_traces or self._is_too_old(order):
+                entry = self._entries[order[0][1]]
+                self._remove(entry)
+                yield entry
 
-    @property
-    def _horizon(self) -> int:
-        return self._order[-1][0] - self._max_age
+    def _is_too_old(self, order: Sequence[Key]) -> bool:
+        """Whether the first is further from the newest than the window reaches."""
+        return bool(order) and order[0][0] < order[-1][0] - self._max_age
 
     def _let_go(self, entry: SessionTurn) -> Iterator[str]:
         """Only the newest keep their text: the one that was pushed out, and the placed one when it is older still."""

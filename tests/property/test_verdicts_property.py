@@ -92,7 +92,7 @@ def _subject(signal: Signal) -> tuple[str, ...]:
     return ("trace", signal.trace_id or "", str(signal.revision), signal.evaluator)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(said=conversations(), fuses=st.lists(st.integers(0, 60), min_size=1, max_size=6))
 def test_a_crash_changes_no_verdict_and_no_score_that_follows_from_it(
     said: list[Said], fuses: list[int]
@@ -106,7 +106,7 @@ def test_a_crash_changes_no_verdict_and_no_score_that_follows_from_it(
     assert len(signals(stormy)) == len(signals(calm))
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(
     said=conversations(),
     fuses=st.lists(st.integers(0, 60), max_size=4),
@@ -134,40 +134,19 @@ def test_every_due_judged_evaluator_ends_in_exactly_one_final_outcome(
     assert {each.session_id for each in sessions if each.evaluator == "tone"} == reliable
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(
     said=conversations(),
     fuses=st.lists(st.integers(0, 60), max_size=4),
     atomic=st.booleans(),
 )
 def test_an_id_stands_for_one_text(said: list[Said], fuses: list[int], *, atomic: bool) -> None:
-    """A verdict says nothing new of what no judge has a part in.
-
-    Left out are sessions that opened afresh, and those with traces in which no agent did anything: their windows may
-    be empty twice.
-    """
+    """A verdict says nothing new of what no judge has a part in."""
     log = asyncio.run(_lived(said, fuses, atomic=atomic))
 
-    ends = {
-        (each.session_id, each.revision)
-        for each in signals(log)
-        if each.evaluator == "latency" and each.final
-    }
-    lives = Counter(session for session, _ in ends)
-    lives.update(
-        dict.fromkeys(
-            (
-                each.trace.session_id
-                for _, each in said
-                if isinstance(each, TraceRecord) and not each.trace.model_calls
-            ),
-            2,
-        )
-    )
     texts = {
         (each.id, record.value)
         for record, each in zip(log.topics[SIGNALS], signals(log), strict=True)
-        if lives[each.session_id] <= 1
     }
     assert len({id_ for id_, _ in texts}) == len(texts)
 

@@ -97,6 +97,27 @@ def test_a_trace_that_is_no_turn_is_held_but_neighbours_nobody() -> None:
     assert [each.turn.trace_id for each in window.before(make_entry("3", 3))] == ["0", "2"]
 
 
+def test_traces_that_are_no_turn_push_no_turn_out() -> None:
+    window = make_window(max_traces=2, max_age=10)
+    window.place(make_entry("0", 0))
+    for n in range(1, 4):
+        window.place(make_entry(str(n), n, turn=False))
+
+    assert ids(window) == ["0", "2", "3"], "they are bounded, too"
+    window.place(make_entry("far", 1000 * NANO, turn=False))
+    assert ids(window) == ["0", "far"]
+
+
+def test_windows_without_a_turn_differ_by_what_they_hold() -> None:
+    window = make_window()
+    empty = window.input_digest(USED)
+    window.place(make_entry("0", 0, turn=False))
+    one = window.input_digest(USED)
+    window.place(make_entry("1", 1, turn=False))
+
+    assert len({empty, one, window.input_digest(USED)}) == 3
+
+
 def test_only_the_newest_eight_keep_their_text() -> None:
     window = make_window()
     for n in range(KEPT):
