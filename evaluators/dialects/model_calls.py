@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Literal
 
 from evaluators.dialects.agents import Agents
@@ -100,8 +100,11 @@ def find_exchanges(tree: Tree) -> list[Exchange]:
     """Every model call once, in order of start."""
     inner: dict[str, list[Facts]] = {}
     calls = [facts for facts in tree.order if facts.kind == "llm"]
+    mixed = len({facts.span.scope for facts in calls}) > 1
     for facts in calls:
         outer = _outer_call(tree, facts)
+        if outer is None and mixed:
+            outer = next((call for call in calls if _shadows(call, facts, inner)), None)
         if outer is not None:
             inner.setdefault(outer.span.span_id, []).append(facts)
     groups: dict[_Key, list[Facts]] = {}
@@ -142,6 +145,19 @@ def _outer_call(tree: Tree, facts: Facts) -> Facts | None:
         if ancestor.kind != "other":
             return None
     return None
+
+
+def _shadows(call: Facts, facts: Facts, inner: Mapping[str, list[Facts]]) -> bool:
+    """Whether `call` is `facts` as another instrumentation records it, which starts its spans beside each other."""
+    around, within = call.span, facts.span
+    return (
+        call.response_id is None
+        and around.scope != within.scope
+        and around.parent_span_id == within.parent_span_id
+        and around.start_time_unix_nano <= within.start_time_unix_nano < around.end_time_unix_nano
+        and around.span_id not in inner
+        and (call.tokens is NO_TOKENS or call.tokens == facts.tokens)
+    )
 
 
 def _key(facts: Facts) -> _Key:

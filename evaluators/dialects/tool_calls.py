@@ -14,6 +14,7 @@ from evaluators.dialects.kernel import function_name, speaks_kernel
 from evaluators.dialects.limits import cap, cap_json
 from evaluators.dialects.model_calls import Exchange
 from evaluators.dialects.parts import Call, Message, Result
+from evaluators.dialects.told import are_hollow, calls_told
 from evaluators.dialects.tree import Tree
 from evaluators.dialects.values import as_dict, text_of
 from evaluators.model import JSON, Span, ToolCall
@@ -51,9 +52,13 @@ def find_tool_calls(
     if kernel:
         for call in calls:
             call.name = function_name(call.name)
+    if are_hollow(exchanges):
+        _add_told(calls, tree, agents)
+    _name_classes(calls, exchanges)
     _add_requested(calls, exchanges, agents, kernel=kernel)
     _add_results(calls, exchanges)
     _add_hand_written(calls, tree)
+    _mark_failed(calls)
     kept = [c for c in calls if c.name not in PSEUDO and not _is_handoff(c, agents)]
     kept.sort(key=lambda c: (c.start, c.facts is None, c.facts.span.span_id if c.facts else ""))
     return tuple(_finish(call) for call in kept)
@@ -126,6 +131,44 @@ def _same_call_around(tree: Tree, facts: Facts, found: dict[str, _Found]) -> _Fo
             differs = call.id and facts.tool_id and call.id != facts.tool_id
             return None if differs else call
     return None
+
+
+# --- conversations of steps -----------------------------------------------------------------------------------------
+
+
+_CLASSES = frozenset({"DynamicStructuredTool", "DynamicTool", "StructuredTool"})
+"""LangChain's classes of tools, by which some instrumentations name every tool."""
+
+
+def _add_told(calls: list[_Found], tree: Tree, agents: Agents) -> None:
+    """Join the calls that only a step's conversation tells; a span that says its tool's class learns its name."""
+    for told, result, span in calls_told(tree):
+        found = next((call for call in calls if _is_told(call, told)), None)
+        if found is None:
+            found = _Found(name=told.name, start=span.start_time_unix_nano)
+            found.agent = agents.names[0] if len(agents.names) == 1 else None
+            calls.append(found)
+        found.name, found.id = told.name, told.id
+        if not isinstance(found.arguments, dict):
+            found.arguments = told.arguments
+        if result is not None and found.result is None:
+            _apply(found, result)
+
+
+def _name_classes(calls: list[_Found], exchanges: Sequence[Exchange]) -> None:
+    """A span that says its tool's class is the tool that was asked for with its arguments."""
+    for call in calls:
+        if call.name in _CLASSES:
+            same = (c for c, _ in _requested(exchanges) if c.id in (call.id, None) or not call.id)
+            asked = next((wanted for wanted in same if call.same_arguments(wanted)), None)
+            call.name = asked.name if asked is not None else call.name
+
+
+def _is_told(call: _Found, told: Call) -> bool:
+    if call.id is not None:
+        return call.id == told.id
+    same_name = call.name == told.name or call.name in _CLASSES
+    return same_name and call.same_arguments(told)
 
 
 # --- messages --------------------------------------------------------------------------------------------------------
@@ -281,6 +324,14 @@ def _apply(call: _Found, result: Result) -> None:
     call.result = result.content
     if result.is_error and call.error is None:
         call.error = text_of(result.content) or "error"
+
+
+def _mark_failed(calls: list[_Found]) -> None:
+    """A call without a span has no status: that it failed is known from what the model was told, `Error: ...`."""
+    for call in calls:
+        told = call.result
+        if call.facts is None and call.error is None and isinstance(told, str):
+            call.error = told if told.startswith("Error: ") else None
 
 
 # --- spans that no instrumentation marked --------------------------------------------------------------------------
