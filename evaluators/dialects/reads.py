@@ -62,7 +62,9 @@ def _tokens(table: usage.TokenKeys) -> tuple[Reads, ...]:
 READS: Mapping[str, tuple[Reads, ...]] = {
     "genai": (
         _row("input", "model call", *_INPUT, "gen_ai.prompt.N.content"),
-        _row("output", "model call", *_OUTPUT, "gen_ai.completion.N.content"),
+        _row(
+            "output", "model call", *_OUTPUT, "gen_ai.completion.N.content", "gen_ai.response.text"
+        ),
         _row("system", "model call", "gen_ai.system_instructions"),
         _row("tools offered", "model call", *_DEFINITIONS),
         _row("tool name", "tool", "gen_ai.tool.name"),
@@ -131,6 +133,30 @@ READS: Mapping[str, tuple[Reads, ...]] = {
         _row("arguments", "tool", "gen_ai.prompt"),
         _row("result", "tool", "gen_ai.completion"),
         _row("agent", "agent", "langsmith.trace.name"),
+    ),
+    "mastra": (
+        _row("input", "model call", "input"),
+        _row("output", "model call", "output"),
+        _row("arguments", "tool", "input"),
+        _row("result", "tool", "output"),
+        _row("tool name", "tool", "gen_ai.tool.name"),
+        _row("agent", "agent", "gen_ai.agent.name", "gen_ai.agent.id", "workflow.id"),
+        _row("input tokens", "model call", "gen_ai.usage.input_tokens"),
+        _row("output tokens", "model call", "gen_ai.usage.output_tokens"),
+        _row("model", "model call", "gen_ai.request.model"),
+    ),
+    "genkit": (
+        _row("input", "model call", "genkit:input"),
+        _row("output", "model call", "genkit:output"),
+        _row("input", "agent", "genkit:input"),
+        _row("output", "agent", "genkit:output"),
+        _row("tools offered", "model call", "genkit:input"),
+        _row("tool name", "tool", "genkit:name"),
+        _row("arguments", "tool", "genkit:input"),
+        _row("result", "tool", "genkit:output"),
+        _row("input tokens", "model call", "genkit:output"),
+        _row("model", "model call", "genkit:name"),
+        _row("agent", "agent", "genkit:name"),
     ),
     "google_adk": (
         _row("input", "model call", "gcp.vertex.agent.llm_request"),

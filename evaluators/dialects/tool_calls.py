@@ -199,7 +199,7 @@ def _requested(exchanges: Sequence[Exchange]) -> Iterable[tuple[Call, Exchange]]
     silent = False
     for exchange in exchanges:
         messages = exchange.messages_out
-        silent = silent or not messages
+        silent = silent or not any(message.text or message.calls for message in messages)
         for message in messages:
             for call in message.calls:
                 yield call, exchange

@@ -46,6 +46,16 @@ OF: dict[str, dict[str, dict[str, Any]]] = {
         "tool": {"langsmith.span.kind": "tool"},
         "agent": {"langsmith.span.kind": "agent"},
     },
+    "mastra": {
+        "model call": {"mastra.span.type": "model_generation"},
+        "tool": {"mastra.span.type": "tool_call"},
+        "agent": {"mastra.span.type": "agent_run"},
+    },
+    "genkit": {
+        "model call": {"genkit:type": "action", "genkit:metadata:subtype": "model"},
+        "tool": {"genkit:type": "action", "genkit:metadata:subtype": "tool"},
+        "agent": {"genkit:type": "action", "genkit:metadata:subtype": "flow"},
+    },
     "google_adk": {
         "model call": {"gen_ai.operation.name": "generate_content"},
         "tool": {"gen_ai.operation.name": "execute_tool"},
@@ -65,8 +75,13 @@ OF: dict[str, dict[str, dict[str, Any]]] = {
         "tool": {"gen_ai.operation.name": "execute_tool"},
     },
 }
-SCOPES = {"google_adk": "gcp.vertex.agent", "pydantic_ai": "pydantic-ai"}
+SCOPES = {
+    "google_adk": "gcp.vertex.agent",
+    "mastra": "@mastra/otel",
+    "pydantic_ai": "pydantic-ai",
+}
 USAGE = {"input_tokens": 7, "output_tokens": 7}
+GENKIT = {"role": "user", "content": [{"text": WORD}]}
 CHOICE = {"event.name": "gen_ai.choice", "message": ANSWER[0]}
 CANDIDATES: dict[str, list[Any]] = {
     "input": [
@@ -75,6 +90,7 @@ CANDIDATES: dict[str, list[Any]] = {
         json.dumps({"contents": [{"role": "user", "parts": [{"text": WORD}]}]}),
         json.dumps([{"event.name": "gen_ai.user.message", "role": "user", "content": WORD}]),
         json.dumps(MESSAGE[0]),
+        json.dumps({"messages": [GENKIT]}),
     ],
     "output": [
         WORD,
@@ -82,6 +98,7 @@ CANDIDATES: dict[str, list[Any]] = {
         json.dumps({"content": {"role": "model", "parts": [{"text": WORD}]}}),
         json.dumps({"index": 0, "message": ANSWER[0]}),
         json.dumps([CHOICE]),
+        json.dumps({"message": {**GENKIT, "role": "model"}}),
     ],
     "system": [WORD],
     "tools offered": [
@@ -91,6 +108,7 @@ CANDIDATES: dict[str, list[Any]] = {
         WORD,
         json.dumps({"type": "object", "properties": {WORD: {"type": "string"}}}),
         json.dumps({"function_tools": [{"name": WORD, "parameters_json_schema": {}}]}),
+        json.dumps({"messages": [], "tools": [{"name": WORD, "inputSchema": {}}]}),
     ],
     "tool name": [WORD],
     "tool call id": [WORD],
@@ -156,7 +174,7 @@ def made(dialect: str, row: Reads, key: str, value: Any) -> Made:
 
 @pytest.mark.parametrize(("dialect", "row", "key"), list(rows()))
 def test_the_key_is_read(dialect: str, row: Reads, key: str) -> None:
-    candidates = CANDIDATES.get(row.field, [7, json.dumps(USAGE)])
+    candidates = CANDIDATES.get(row.field, [7, json.dumps(USAGE), json.dumps({"usage": USAGE})])
     wanted = 7 if "tokens" in row.field else 0.25 if row.field == "cost" else WORD
 
     found = [read(trace_of(made(dialect, row, key, value)), row.field) for value in candidates]
