@@ -212,7 +212,7 @@ def test_a_users_text_that_is_the_whole_list_of_messages_is_read_as_such() -> No
 
 
 def test_a_graphs_state_is_the_first_of_two_arguments() -> None:
-    given = {"args": [{"messages": [lc("HumanMessage", content=QUESTION)]}, {"tags": []}]}
+    given: Any = {"args": [{"messages": [lc("HumanMessage", content=QUESTION)]}, {"tags": []}]}
     step = Made(
         id=2,
         parent=1,
