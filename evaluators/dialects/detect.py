@@ -18,6 +18,7 @@ from evaluators.dialects import (
     pydantic_ai,
     traceloop,
     vercel_ai,
+    voltagent,
 )
 from evaluators.dialects.complete import complete
 from evaluators.dialects.decode import Attributes
@@ -45,6 +46,7 @@ _READERS: tuple[tuple[Callable[[Span], bool], _Reader], ...] = (
     (langsmith.speaks, langsmith.read),
     (mastra.speaks, mastra.read),
     (genkit.speaks, genkit.read),
+    (voltagent.speaks, voltagent.read),
     (google_adk.speaks, google_adk.read),
     (pydantic_ai.speaks, pydantic_ai.read),
     (traceloop.speaks, traceloop.read),

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from evaluators.dialects import usage
+from evaluators.dialects import usage, voltagent
 from evaluators.dialects.genai import _ARGUMENTS, _DEFINITIONS, _INPUT, _OUTPUT, _RESULT
 from evaluators.dialects.sessions import SESSION, USER
 
@@ -144,6 +144,21 @@ READS: Mapping[str, tuple[Reads, ...]] = {
         _row("input tokens", "model call", "gen_ai.usage.input_tokens"),
         _row("output tokens", "model call", "gen_ai.usage.output_tokens"),
         _row("model", "model call", "gen_ai.request.model"),
+    ),
+    "voltagent": (
+        _row("input", "model call", "llm.messages"),
+        _row("input", "agent", "input"),
+        _row("output", "agent", "output"),
+        _row("system", "agent", "agent.instructions"),
+        _row("tools offered", "model call", "llm.tools"),
+        _row("tool name", "tool", "tool.name"),
+        _row("tool call id", "tool", "tool.call.id"),
+        _row("arguments", "tool", "input"),
+        _row("result", "tool", "output"),
+        _row("input tokens", "agent", *voltagent.TOKENS.by_kind["input"]),
+        _row("output tokens", "agent", *voltagent.TOKENS.by_kind["output"]),
+        _row("model", "model call", "llm.model"),
+        _row("agent", "agent", "entity.name"),
     ),
     "genkit": (
         _row("input", "model call", "genkit:input"),

@@ -48,6 +48,7 @@ SESSION = (
     "mlflow.trace.session",
     "gen_ai.session.id",
     "gen_ai.thread.id",
+    "conversation.id",
     "genkit:sessionId",
     *_in_bags("session_id", "sessionId"),
     "traceloop.association.properties.session.id",

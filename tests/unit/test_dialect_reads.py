@@ -51,6 +51,11 @@ OF: dict[str, dict[str, dict[str, Any]]] = {
         "tool": {"mastra.span.type": "tool_call"},
         "agent": {"mastra.span.type": "agent_run"},
     },
+    "voltagent": {
+        "model call": {"entity.type": "agent", "span.type": "llm"},
+        "tool": {"entity.type": "agent", "span.type": "tool", "tool.name": "some_tool"},
+        "agent": {"entity.type": "agent"},
+    },
     "genkit": {
         "model call": {"genkit:type": "action", "genkit:metadata:subtype": "model"},
         "tool": {"genkit:type": "action", "genkit:metadata:subtype": "tool"},
@@ -79,6 +84,7 @@ SCOPES = {
     "google_adk": "gcp.vertex.agent",
     "mastra": "@mastra/otel",
     "pydantic_ai": "pydantic-ai",
+    "voltagent": "@voltagent/core",
 }
 USAGE = {"input_tokens": 7, "output_tokens": 7}
 GENKIT = {"role": "user", "content": [{"text": WORD}]}
