@@ -41,8 +41,8 @@ _Reader = Callable[[Span], Facts]
 _READERS: tuple[tuple[Callable[[Span], bool], _Reader], ...] = (
     (langfuse.speaks, langfuse.read),
     (mlflow.speaks, mlflow.read),
+    (vercel_ai.speaks, vercel_ai.read),  # before OpenInference, which adds its keys to these spans
     (openinference.speaks, openinference.read),
-    (vercel_ai.speaks, vercel_ai.read),
     (langsmith.speaks, langsmith.read),
     (mastra.speaks, mastra.read),
     (genkit.speaks, genkit.read),
