@@ -160,6 +160,18 @@ READS: Mapping[str, tuple[Reads, ...]] = {
         _row("model", "model call", "llm.model"),
         _row("agent", "agent", "entity.name"),
     ),
+    "spring_ai": (
+        _row("input", "model call", "gen_ai.prompt"),
+        _row("output", "model call", "gen_ai.completion"),
+        _row("tools offered", "model call", "spring.ai.model.request.tool.names"),
+        _row("input", "agent", "gen_ai.prompt", "spring.ai.chat.client.user.text"),
+        _row("output", "agent", "gen_ai.completion"),
+        _row("tools offered", "agent", "spring.ai.chat.client.tool.names"),
+        _row("tool name", "tool", "spring.ai.tool.definition.name"),
+        _row("arguments", "tool", "spring.ai.tool.call.arguments"),
+        _row("result", "tool", "spring.ai.tool.call.result"),
+        _row("tools offered", "tool", "spring.ai.tool.definition.schema"),
+    ),
     "genkit": (
         _row("input", "model call", "genkit:input"),
         _row("output", "model call", "genkit:output"),

@@ -49,6 +49,7 @@ SESSION = (
     "gen_ai.session.id",
     "gen_ai.thread.id",
     "conversation.id",
+    "spring.ai.chat.client.conversation.id",
     "genkit:sessionId",
     *_in_bags("session_id", "sessionId"),
     "traceloop.association.properties.session.id",

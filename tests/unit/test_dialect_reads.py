@@ -56,6 +56,15 @@ OF: dict[str, dict[str, dict[str, Any]]] = {
         "tool": {"entity.type": "agent", "span.type": "tool", "tool.name": "some_tool"},
         "agent": {"entity.type": "agent"},
     },
+    "spring_ai": {
+        "model call": {"gen_ai.operation.name": "chat"},
+        "tool": {
+            "spring.ai.kind": "tool_call",
+            "gen_ai.operation.name": "framework",
+            "spring.ai.tool.definition.name": "some_tool",
+        },
+        "agent": {"spring.ai.kind": "chat_client", "gen_ai.operation.name": "framework"},
+    },
     "genkit": {
         "model call": {"genkit:type": "action", "genkit:metadata:subtype": "model"},
         "tool": {"genkit:type": "action", "genkit:metadata:subtype": "tool"},
@@ -84,6 +93,7 @@ SCOPES = {
     "google_adk": "gcp.vertex.agent",
     "mastra": "@mastra/otel",
     "pydantic_ai": "pydantic-ai",
+    "spring_ai": "org.springframework.boot",
     "voltagent": "@voltagent/core",
 }
 USAGE = {"input_tokens": 7, "output_tokens": 7}
@@ -97,6 +107,7 @@ CANDIDATES: dict[str, list[Any]] = {
         json.dumps([{"event.name": "gen_ai.user.message", "role": "user", "content": WORD}]),
         json.dumps(MESSAGE[0]),
         json.dumps({"messages": [GENKIT]}),
+        json.dumps(["a system prompt", WORD]),
     ],
     "output": [
         WORD,
@@ -105,6 +116,7 @@ CANDIDATES: dict[str, list[Any]] = {
         json.dumps({"index": 0, "message": ANSWER[0]}),
         json.dumps([CHOICE]),
         json.dumps({"message": {**GENKIT, "role": "model"}}),
+        json.dumps([WORD]),
     ],
     "system": [WORD],
     "tools offered": [
