@@ -6,8 +6,8 @@ from evaluators.dialects import genai
 from evaluators.dialects.content import Content
 from evaluators.dialects.facts import Facts, Kind
 from evaluators.dialects.tool_values import arguments_of, outcome_of
-from evaluators.dialects.values import as_list, string, unwrap
-from evaluators.model import Span
+from evaluators.dialects.values import as_dict, as_list, string, unwrap
+from evaluators.model import JSON, Span
 
 MARK = "spring.ai.kind"
 _TOOLS = "spring.ai.model.request.tool.names"
@@ -42,7 +42,11 @@ def read(span: Span) -> Facts:
         schema = unwrap(get("spring.ai.tool.definition.schema"))
         if isinstance(schema, dict):
             text = get("spring.ai.tool.definition.description")
-            own = {"name": facts.tool_name, "description": text, "parameters": schema}
+            own: JSON = {
+                "name": facts.tool_name,
+                "description": text,
+                "parameters": as_dict(schema),
+            }
             facts.definitions = Content([own], "input")
     elif facts.kind == "agent":
         facts.input = _texts(span, "gen_ai.prompt", "user")

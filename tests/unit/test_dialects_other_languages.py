@@ -215,11 +215,14 @@ def test_a_users_text_that_is_the_whole_list_of_messages_is_read_as_such() -> No
 
 
 def test_a_graphs_state_is_the_first_of_two_arguments() -> None:
-    given: Any = {"args": [{"messages": [lc("HumanMessage", content=QUESTION)]}, {"tags": []}]}
+    state = {"messages": [lc("HumanMessage", content=QUESTION)]}
     step = Made(
         id=2,
         parent=1,
-        attributes={"traceloop.span.kind": "task", "traceloop.entity.input": dump(given)},
+        attributes={
+            "traceloop.span.kind": "task",
+            "traceloop.entity.input": dump({"args": [state, {"x": 1}]}),
+        },
     )
     root = Made(
         id=1,
