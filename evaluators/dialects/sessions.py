@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from functools import lru_cache
 
 from evaluators.dialects.decode import names_of
 from evaluators.dialects.values import as_dict, is_scrubbed, unwrap
@@ -82,18 +83,28 @@ def find_id(
         keys: Best first.
         all_names: Every key of every span.
     """
-    nested = "metadata" in all_names and any(key.startswith("metadata.") for key in keys)
-    wanted = frozenset(keys)
-    if not nested and all_names.isdisjoint(wanted):
+    ranks, has_nested = _ranked(tuple(keys))
+    nested = has_nested and "metadata" in all_names
+    if not nested and ranks.keys().isdisjoint(all_names):
         return None
     for span in spans:
         names = names_of(span.attributes)
-        if names.isdisjoint(wanted) and not (nested and "metadata" in names):
-            continue
-        for key in keys:
-            if (key in names or key.startswith("metadata.")) and (found := _id(span, key)):
+        there: Iterable[str] = ranks.keys() & names
+        if nested and "metadata" in names:
+            there = (key for key in keys if key in names or key.startswith("metadata."))
+        elif there:
+            there = sorted(there, key=ranks.__getitem__)
+        for key in there:
+            if found := _id(span, key):
                 return found, key
     return None
+
+
+@lru_cache(maxsize=64)
+def _ranked(keys: tuple[str, ...]) -> tuple[dict[str, int], bool]:
+    """Each key's place, and whether one is looked for inside the JSON of `metadata`."""
+    ranks = {key: rank for rank, key in reversed(list(enumerate(keys)))}
+    return ranks, any(key.startswith("metadata.") for key in keys)
 
 
 def _id(span: Span, key: str) -> str | None:

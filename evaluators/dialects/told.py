@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from evaluators.dialects.facts import Facts
 from evaluators.dialects.model_calls import Exchange
 from evaluators.dialects.parts import Call, Message, Result
 from evaluators.dialects.tree import Tree
@@ -18,24 +19,34 @@ _HINTS = ("tool_calls", "toolCalls", "tool_call_id")
 
 def are_hollow(exchanges: Sequence[Exchange]) -> bool:
     """Whether an answer was recorded that says nothing and asks for nothing, or no model call at all."""
-    return not exchanges or any(
-        not any(message.text or message.calls for message in messages)
-        for exchange in exchanges
-        if exchange.error is None and (messages := exchange.messages_out)
-    )
+    return not exchanges or any(map(_is_hollow, exchanges))
 
 
-def calls_told(tree: Tree) -> Iterator[tuple[Call, Result | None, Span]]:
+def _is_hollow(exchange: Exchange) -> bool:
+    messages = exchange.messages_out
+    for message in messages:
+        if message.text or message.calls:
+            return False
+    return bool(messages) and exchange.error is None
+
+
+def tellers(tree: Tree) -> list[Facts]:
+    """The steps whose output can tell of a call, in order of start; found without parsing."""
+    return [
+        facts
+        for facts in tree.order
+        if facts.output is not None
+        and facts.kind in ("agent", "other")
+        and facts.output.may_mention(_HINTS)
+    ]
+
+
+def calls_told(steps: Sequence[Facts]) -> Iterator[tuple[Call, Result | None, Span]]:
     """Each call of this turn once, by its id, with what came of it and the span whose output tells it first."""
     calls: dict[str, tuple[Call, Span]] = {}
     results: dict[str, Result] = {}
-    for facts in tree.order:
-        content = facts.output
-        if facts.kind not in ("agent", "other") or content is None:
-            continue
-        if not content.may_mention(_HINTS):
-            continue
-        for message in _this_turn(content.messages):
+    for facts in steps:
+        for message in _this_turn(facts.messages_out):
             for call in message.calls:
                 if call.id is not None:
                     calls.setdefault(call.id, (call, facts.span))

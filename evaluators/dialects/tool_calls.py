@@ -14,7 +14,7 @@ from evaluators.dialects.kernel import function_name, speaks_kernel
 from evaluators.dialects.limits import cap, cap_json
 from evaluators.dialects.model_calls import Exchange
 from evaluators.dialects.parts import Call, Message, Result
-from evaluators.dialects.told import are_hollow, calls_told
+from evaluators.dialects.told import are_hollow, calls_told, tellers
 from evaluators.dialects.tree import Tree
 from evaluators.dialects.values import as_dict, text_of
 from evaluators.model import JSON, Span, ToolCall
@@ -52,8 +52,8 @@ def find_tool_calls(
     if kernel:
         for call in calls:
             call.name = function_name(call.name)
-    if are_hollow(exchanges):
-        _add_told(calls, tree, agents)
+    if (steps := tellers(tree)) and are_hollow(exchanges):
+        _add_told(calls, steps, agents)
     _name_classes(calls, exchanges)
     _add_requested(calls, exchanges, agents, kernel=kernel)
     _add_results(calls, exchanges)
@@ -140,9 +140,9 @@ _CLASSES = frozenset({"DynamicStructuredTool", "DynamicTool", "StructuredTool"})
 """LangChain's classes of tools, by which some instrumentations name every tool."""
 
 
-def _add_told(calls: list[_Found], tree: Tree, agents: Agents) -> None:
+def _add_told(calls: list[_Found], steps: Sequence[Facts], agents: Agents) -> None:
     """Join the calls that only a step's conversation tells; a span that says its tool's class learns its name."""
-    for told, result, span in calls_told(tree):
+    for told, result, span in calls_told(steps):
         found = next((call for call in calls if _is_told(call, told)), None)
         if found is None:
             found = _Found(name=told.name, start=span.start_time_unix_nano)
@@ -198,11 +198,12 @@ def _requested(exchanges: Sequence[Exchange]) -> Iterable[tuple[Call, Exchange]]
     """Calls in the answers. Where an answer was not exported, those of the turn's history that no answer holds."""
     silent = False
     for exchange in exchanges:
-        messages = exchange.messages_out
-        silent = silent or not any(message.text or message.calls for message in messages)
-        for message in messages:
+        said = False
+        for message in exchange.messages_out:
+            said = said or bool(message.text or message.calls)
             for call in message.calls:
                 yield call, exchange
+        silent = silent or not said
     if silent:
         yield from _from_history(exchanges)
 
