@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from evaluators.dialects import usage, voltagent
+from evaluators.dialects import usage, vercel_ai, voltagent
 from evaluators.dialects.genai import _ARGUMENTS, _DEFINITIONS, _INPUT, _OUTPUT, _RESULT
 from evaluators.dialects.sessions import SESSION, USER
 
@@ -118,11 +118,11 @@ READS: Mapping[str, tuple[Reads, ...]] = {
     "vercel_ai": (
         _row("input", "model call", "ai.prompt.messages", "ai.prompt"),
         _row("output", "model call", "ai.response.text", "ai.response.object", "ai.result.text"),
-        _row("tools offered", "model call", "ai.prompt.tools"),
+        _row("tools offered", "model call", "ai.prompt.tools", "llm.request.functions.N.name"),
         _row("tool name", "tool", "ai.toolCall.name"),
         _row("tool call id", "tool", "ai.toolCall.id"),
-        _row("arguments", "tool", "ai.toolCall.args", "ai.toolCall.input"),
-        _row("result", "tool", "ai.toolCall.result", "ai.toolCall.output"),
+        _row("arguments", "tool", *vercel_ai._ARGUMENTS),
+        _row("result", "tool", *vercel_ai._RESULT),
         *_tokens(usage.VERCEL),
         _row("model", "model call", "ai.response.model", "ai.model.id"),
         _row("agent", "agent", "ai.telemetry.functionId"),

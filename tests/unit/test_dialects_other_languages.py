@@ -236,6 +236,28 @@ def test_a_graphs_state_is_the_first_of_two_arguments() -> None:
     assert trace_of(root, step).input == QUESTION
 
 
+def test_what_it_renames_in_the_ai_sdks_spans() -> None:
+    chat = {
+        "ai.operationId": "ai.generateText.doGenerate",
+        "llm.request.functions.0.name": "get_weather",
+    }
+    tool = {
+        "ai.operationId": "ai.toolCall",
+        "ai.toolCall.name": "get_weather",
+        "traceloop.entity.input": dump(ARGUMENTS),
+        "traceloop.entity.output": dump(RESULT),
+    }
+
+    trace = trace_of(
+        Made(id=1, end=9),
+        Made(id=2, parent=1, attributes=chat),
+        Made(id=3, parent=1, attributes=tool),
+    )
+
+    assert [offered.name for offered in trace.tools_offered] == ["get_weather"]
+    assert [(c.arguments, c.result) for c in trace.tool_calls] == [(ARGUMENTS, RESULT)]
+
+
 # --- Mastra before 1.0, Genkit, Sentry -------------------------------------------------------------------------------
 
 
