@@ -56,14 +56,14 @@ def _read_tool(span: Span, facts: Facts) -> None:
     get = span.attributes.get
     facts.tool_name = string(get("ai.toolCall.name"))
     facts.tool_id = string(get("ai.toolCall.id"))
-    facts.arguments = arguments_of(_first(span, _ARGUMENTS))
-    facts.result = outcome_of(_first(span, _RESULT)).result
+    facts.arguments = arguments_of(_first(span, ARGUMENTS))
+    facts.result = outcome_of(_first(span, RESULT)).result
     if "ai.toolCall.error" in span.attributes:
         facts.tool_error = string(get("ai.toolCall.error")) or "error"
 
 
-_ARGUMENTS = ("ai.toolCall.args", "ai.toolCall.input", "traceloop.entity.input")
-_RESULT = ("ai.toolCall.result", "ai.toolCall.output", "traceloop.entity.output")
+ARGUMENTS = ("ai.toolCall.args", "ai.toolCall.input", "traceloop.entity.input")
+RESULT = ("ai.toolCall.result", "ai.toolCall.output", "traceloop.entity.output")
 _FUNCTIONS = "llm.request.functions."
 """OpenLLMetry for JS gives what the SDK wrote its own names."""
 
