@@ -20,7 +20,7 @@ from collector.api.index import Index, Taken
 from collector.api.stream import Stream
 from collector.clock import Clock
 from collector.errors import Retryable
-from collector.log import SIGNALS, TRACES, Batch, Commit, Log, Reader, Record
+from collector.log import SIGNALS, TRACES, UNHURRIED, Batch, Commit, Log, Reader, Record
 from collector.telemetry import Telemetry
 
 logger = logging.getLogger(__name__)
@@ -61,7 +61,7 @@ class Feed:
         stopping: asyncio.Event,
     ) -> None:
         group = f"api.{topic}"
-        reader = self._log.read(group, topic)
+        reader = self._log.read(group, topic, linger=UNHURRIED)
         done = _Done(group, topic, self._clock)
         try:
             while not stopping.is_set():

@@ -31,6 +31,8 @@ from evaluators.model import Trace
 HANDS = 4
 BATCH_TRACES = 32
 BATCH_BYTES = 8 << 20
+WRITE_BYTES = 1 << 20
+"""Written at once: what receivers have to write meanwhile waits as long as this takes."""
 IN_FLIGHT_TRACES = 1024
 IN_FLIGHT_BYTES = 64 << 20
 
@@ -178,13 +180,22 @@ class Closer:
             await self._until(lambda: self._done or self._owes_commit or bool(self._finished))
             if self._done:
                 return
-            finished, self._finished = self._finished, []
+            finished = self._portion()
             asked = self._commits_asked
             await self._write(finished)
             self._commits_made = asked
             self._in_flight -= len(finished)
             self._bytes -= sum(each.closing.size for each in finished)
             await self._notify()
+
+    def _portion(self) -> list[Finished]:
+        """Take off the first of what is finished, one at least."""
+        size = count = 0
+        while count < len(self._finished) and size < WRITE_BYTES:
+            size += self._finished[count].closing.size
+            count += 1
+        portion, self._finished = self._finished[:count], self._finished[count:]
+        return portion
 
     async def _write(self, group: Sequence[Finished]) -> None:
         """Write traces, marks and commits, in that order; then forget the closings."""

@@ -27,6 +27,8 @@ COMMIT_EVERY = 1000
 """Offsets that a low-water may run ahead of its commit while nothing closes."""
 POLL = 0.25
 """Seconds that a poll waits: how late an idle tick may be."""
+TURN = 32
+"""Records taken before the event loop has a turn: senders wait for their acknowledgements."""
 EMPTY_POLLS = 120
 """Polls without any partition after which a drain gives up: they are somebody else's."""
 
@@ -155,8 +157,10 @@ class Assembler:
             await self._assign(assigned)
         if batch.assigned:
             self._kept.clear()
-        for record in batch.records:
+        for number, record in enumerate(batch.records, start=1):
             await self._take(record)
+            if number % TURN == 0:
+                await asyncio.sleep(0)
         for partition, now in batch.ends.items():
             if by_clock and partition in self._owned:
                 await self._closer.put(self._owned[partition], self._owned[partition].tick(now))

@@ -115,7 +115,7 @@ class DiskLog:
         self._writer.submit(call)
         return await call.done
 
-    def read(self, group: str, topic: str) -> PollingReader:
+    def read(self, group: str, topic: str, *, linger: float = 0.0) -> PollingReader:
         """See `port.Log.read`.
 
         Raises:
@@ -123,7 +123,9 @@ class DiskLog:
         """
         if any((r.group, r.topic) == (group, topic) for r in self._readers):
             raise ValueError(f"group `{group}` reads `{topic}` already")
-        reader = PollingReader(self, group, topic, closed=self._readers.discard, linger=LINGER)
+        reader = PollingReader(
+            self, group, topic, closed=self._readers.discard, linger=max(LINGER, linger)
+        )
         self._readers.add(reader)
         return reader
 

@@ -4,6 +4,7 @@ call 1 -+                       +- records, commits of every call   -+
 call 2 -+-> queue -> thread ->  |  released and passed records go    |-> fdatasync -> one wake-up of the loop
 call 3 -+                       +- oldest over a share go           -+
 
+Spans go first, as a sender waits for them; of everything else about as much goes along.
 No other thread ever writes, so nothing waits for LMDB's lock.
 """
 
@@ -25,17 +26,19 @@ from collector.errors import LogFull, LogUnavailable
 from collector.log.disk_store import DiskStore, Heads
 from collector.log.disk_txn import DiskTxn
 from collector.log.log_time import LogTime
-from collector.log.port import TOPICS, Commit, New, Position
+from collector.log.port import SPANS, TOPICS, Commit, New, Position
 from collector.log.retention import Retention
 from collector.log.staging import Staged
 from collector.telemetry import Telemetry
 
 _GROUP_BYTES = 32 << 20
 """A transaction takes no further call above this."""
+_BEHIND_BYTES = 1 << 20
+"""What goes along with fewer spans than that; with more, as much: a transaction lasts as long as it is large."""
 _GATHER = 0.001
 """Seconds that the first call waits for others: a transaction and its sync cost more than forty small records."""
-_TRIM = 1000
-"""Records trimmed at most in one transaction."""
+_TRIM = 250
+"""Records that one transaction deletes at most because they were released, and because they were passed."""
 _RELEASED = 100_000
 """Released positions that may wait; of more the oldest are forgotten, and go with the commit."""
 
@@ -57,6 +60,11 @@ class Call:
     def size(self) -> int:
         """Bytes of the values that are known already."""
         return sum(len(r.value) for r in self.records if isinstance(r.value, bytes))
+
+    @property
+    def is_awaited(self) -> bool:
+        """Whether a sender waits for it: it is spans that are written."""
+        return bool(self.records) and self.records[0].topic == SPANS
 
 
 Answer: TypeAlias = Sequence[Position] | Exception
@@ -99,6 +107,9 @@ class DiskWriter:
         self._telemetry = telemetry
         self._deliver = deliver
         self._queue: queue.SimpleQueue[Call | None] = queue.SimpleQueue()
+        self._behind: deque[Call] = deque()
+        """Calls that wait for a transaction with room: that of spans takes them along a megabyte at a time."""
+        self._ending = False
         self._released: deque[Position] = deque(maxlen=_RELEASED)
         self._more = True
         self._failing = False
@@ -121,29 +132,45 @@ class DiskWriter:
         self._thread.join()
 
     def _run(self) -> None:
-        ending = False
-        while not ending:
-            calls, ending = self._take()
+        closed = False
+        while not closed:
+            calls, closed = self._take()
             answers, grown = self._answer(calls)
             if calls or grown:
                 self._deliver(calls, answers, grown)
 
     def _take(self) -> tuple[list[Call], bool]:
         """The calls that wait now, or none when there is trimming or measuring left to do. True: the log closes."""
-        calls: list[Call] = []
+        calls = self._gather()
+        room = max(_BEHIND_BYTES, sum(call.size for call in calls))
+        behind = 0
+        while self._behind and behind < room:
+            call = self._behind.popleft()
+            calls.append(call)
+            behind += call.size
+        return calls, self._ending and not self._behind
+
+    def _gather(self) -> list[Call]:
+        """Empty the queue: the calls that go first are returned, the others stand in line."""
+        first: list[Call] = []
         size = 0
-        while size < _GROUP_BYTES:
+        while size < _GROUP_BYTES and not self._ending:
+            idle = not first and not self._behind
             try:
-                call = self._queue.get(block=not calls and not self._more, timeout=self._patience())
+                call = self._queue.get(block=idle and not self._more, timeout=self._patience())
             except queue.Empty:
                 break
             if call is None:
-                return calls, True
-            if not calls:
+                self._ending = True
+                break
+            if idle:
                 time.sleep(_GATHER)
-            calls.append(call)
-            size += call.size
-        return calls, False
+            if call.is_awaited:
+                first.append(call)
+                size += call.size
+            else:
+                self._behind.append(call)
+        return first
 
     def _patience(self) -> float | None:
         return _MEASURE if self._unmeasured else None
@@ -179,7 +206,7 @@ class DiskWriter:
 
     def _transact(self, calls: Sequence[Call]) -> tuple[list[Answer], list[Grown]]:
         self._more = False
-        released = [self._released.popleft() for _ in range(len(self._released))]
+        released = [self._released.popleft() for _ in range(min(_TRIM, len(self._released)))]
         now = self._log_time.begin()
         try:
             with self._store.writing() as txn:
@@ -195,7 +222,7 @@ class DiskWriter:
             raise
         finally:
             self._log_time.settle()
-        self._more = more
+        self._more = more or bool(self._released)
         work.drops.report(self._telemetry)
         self._recovered()
         dropped = work.drops.topics

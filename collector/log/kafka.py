@@ -106,7 +106,7 @@ class KafkaLog:
         await self._commit(commits, must=not records)
         return positions
 
-    def read(self, group: str, topic: str) -> KafkaReader:
+    def read(self, group: str, topic: str, *, linger: float = 0.0) -> KafkaReader:
         """See `port.Log.read`.
 
         Raises:

@@ -67,7 +67,7 @@ class MemoryLog:
         self._settle({record.position.topic for record in staged})
         return [record.position for record in staged]
 
-    def read(self, group: str, topic: str) -> PollingReader:
+    def read(self, group: str, topic: str, *, linger: float = 0.0) -> PollingReader:
         """See `port.Log.read`.
 
         Raises:
@@ -77,7 +77,7 @@ class MemoryLog:
             raise ValueError(f"group `{group}` reads `{topic}` already")
         if self._joining:
             self._commits.join(group, topic)
-        reader = PollingReader(self, group, topic, closed=self._readers.discard)
+        reader = PollingReader(self, group, topic, closed=self._readers.discard, linger=linger)
         self._readers.add(reader)
         return reader
 

@@ -28,6 +28,9 @@ SPANS, CLOSINGS, TRACES, SESSIONS, SIGNALS, WINDOWS = TOPICS = (
 )
 COMPACTED = frozenset({SESSIONS, WINDOWS})
 
+UNHURRIED = 0.1
+"""The `linger` of readers that nobody waits for: fewer and larger batches, commits and syncs of the disk."""
+
 Headers: TypeAlias = tuple[tuple[str, bytes], ...]
 
 
@@ -128,8 +131,11 @@ class Log(Protocol):
         """
         ...
 
-    def read(self, group: str, topic: str) -> Reader:
-        """A reader for `group`. One reader per (group, topic) and process."""
+    def read(self, group: str, topic: str, *, linger: float = 0.0) -> Reader:
+        """A reader for `group`. One reader per (group, topic) and process.
+
+        `linger` is a hint: seconds that a record may wait for others to be read with it.
+        """
         ...
 
     def replay(self, topic: str, partition: int, since: int | None = None) -> AsyncIterator[Record]:

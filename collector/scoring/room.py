@@ -34,7 +34,7 @@ from collector.scoring.recall import Recall
 from collector.telemetry import Telemetry
 from evaluators.model import Outcome
 
-BATCH = 64
+BATCH = 32
 _POLL = 0.5
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0
 _POLLS_WITHOUT_PARTITION = 20
@@ -178,6 +178,7 @@ class Scorer:
                 break
             pending.popleft()
             wave.append((desk, record, await self._meet(desk, record)))
+            await _give_way()
         return wave
 
     async def _meet(self, desk: Desk, record: Record) -> Task | None:
@@ -213,6 +214,7 @@ class Scorer:
         for place, (_desk, record, _task) in enumerate(wave):
             if (each := dispatched.get(place)) is not None:
                 await self._settle([_finished(each, [next(answers) for _ in each.jobs])])
+                await _give_way()
             self._outbox.done(record.position.partition, record.position.offset)
 
     async def _dispatch(self, desk: Desk, task: Task, recall: Recall) -> _Dispatched:
@@ -304,6 +306,11 @@ class Scorer:
             offset,
             why,
         )
+
+
+async def _give_way() -> None:
+    """Senders wait for their acknowledgements: between two traces the event loop has a turn."""
+    await asyncio.sleep(0)
 
 
 def _finished(each: _Dispatched, answers: Sequence[tuple[Outcome, ...]]) -> Effects:

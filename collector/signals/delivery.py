@@ -8,15 +8,15 @@ from collections.abc import Sequence
 
 from collector.clock import Clock
 from collector.errors import Retryable
-from collector.log.port import SIGNALS, Backlog, Batch, Commit, Log, Reader, Record
+from collector.log.port import SIGNALS, UNHURRIED, Backlog, Batch, Commit, Log, Reader, Record
 from collector.signals.backoff import Backoff
 from collector.signals.sink import Refused, Sink
 from collector.telemetry import Telemetry
 
 logger = logging.getLogger(__name__)
 
-MAX_RECORDS = 256
-"""One batch: at most 16 MiB, as a signal is at most 64 KiB. All that is ever held in memory."""
+MAX_RECORDS = 1024
+"""One batch, which the log bounds by bytes, too. All that is ever held in memory."""
 
 
 class Delivery:
@@ -55,7 +55,7 @@ class Delivery:
 
     async def run(self, stopping: asyncio.Event) -> None:
         """Deliver until `stopping` is set; then give the batch in hand `grace` seconds, and close the sink."""
-        reader = self._log.read(self._group, SIGNALS)
+        reader = self._log.read(self._group, SIGNALS, linger=UNHURRIED)
         try:
             async with asyncio.TaskGroup() as tasks:
                 watch = tasks.create_task(self._bound_when(stopping))

@@ -37,9 +37,8 @@ class JsonlSink:
 
     async def deliver(self, records: Sequence[Record]) -> None:
         """See `Sink`. A full or read-only disk is `Retryable`; what is not one JSON object is refused."""
-        lines, refused = _lines(records)
         try:
-            await asyncio.to_thread(self._append, lines)
+            refused = await asyncio.to_thread(self._deliver, records)
         except OSError as error:
             raise Retryable(f"cannot write `{self._path}`: {error}") from error
         if refused:
@@ -48,6 +47,11 @@ class JsonlSink:
     async def close(self, deadline: float) -> None:
         """See `Sink`."""
         self._drop()
+
+    def _deliver(self, records: Sequence[Record]) -> dict[Position, str]:
+        lines, refused = _lines(records)
+        self._append(lines)
+        return refused
 
     def _append(self, lines: Sequence[bytes]) -> None:
         try:

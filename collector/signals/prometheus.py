@@ -18,7 +18,7 @@ from prometheus_client import CollectorRegistry
 from collector import config
 from collector.clock import Clock
 from collector.errors import Retryable, Undecodable
-from collector.log.port import SIGNALS, WINDOWS, Batch, Commit, Log, New, Reader, Record
+from collector.log.port import SIGNALS, UNHURRIED, WINDOWS, Batch, Commit, Log, New, Reader, Record
 from collector.signals.backoff import Backoff
 from collector.signals.decode import decode_signal
 from collector.signals.families import Families
@@ -38,6 +38,8 @@ GROUP = "sink.prometheus"
 _FIRST = (FIRST, b"1")
 EVERY = 10.0
 """Seconds between two writes of the windows."""
+TURN = 32
+"""Signals taken before the event loop has a turn: senders wait for their acknowledgements."""
 
 
 class PrometheusSink:
@@ -129,7 +131,7 @@ class PrometheusSink:
             self._runs.forget_agent(*agent)
 
     async def _follow(self, stopping: asyncio.Event) -> None:
-        reader = self._log.read(GROUP, SIGNALS)
+        reader = self._log.read(GROUP, SIGNALS, linger=UNHURRIED)
         try:
             while not stopping.is_set():
                 await self._step(reader, stopping)
@@ -141,8 +143,10 @@ class PrometheusSink:
         try:
             batch = await reader.poll(timeout=1.0)
             await self._take_over(batch)
-            for record in batch.records:
+            for number, record in enumerate(batch.records):
                 self._take(record)
+                if number % TURN == TURN - 1:
+                    await asyncio.sleep(0)
             self._caught_up = self._caught_up or bool(batch.ends)
             if self._clock() - self._stored >= EVERY:
                 await self._store()

@@ -10,7 +10,7 @@ import asyncio
 import logging
 
 from collector.errors import Retryable, Undecodable
-from collector.log.port import TRACES, WINDOWS, Commit, Log, New, Reader, Record
+from collector.log.port import TRACES, UNHURRIED, WINDOWS, Commit, Log, New, Reader, Record
 from collector.records import RunRecord
 from collector.signals.backoff import Backoff
 from collector.signals.families import Families
@@ -49,7 +49,7 @@ class TraceFamilies:
 
     async def run(self, stopping: asyncio.Event) -> None:
         """Count until `stopping` is set."""
-        reader = self._log.read(GROUP, TRACES)
+        reader = self._log.read(GROUP, TRACES, linger=UNHURRIED)
         backoff = Backoff()
         try:
             while not stopping.is_set():

@@ -39,7 +39,7 @@ class ListLog:
         self.changed.set()
         return position
 
-    def read(self, group: str, topic: str) -> Reader:
+    def read(self, group: str, topic: str, *, linger: float = 0.0) -> Reader:
         return ListReader(self, group, topic)
 
     async def replay(

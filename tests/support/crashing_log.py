@@ -82,7 +82,7 @@ class CrashingLog:
             self.committed[commit.group, commit.topic] = commit.offset
         return positions
 
-    def read(self, group: str, topic: str) -> ListReader:
+    def read(self, group: str, topic: str, *, linger: float = 0.0) -> ListReader:
         return ListReader(self, group, topic)
 
     async def replay(

@@ -53,7 +53,7 @@ class FakeLog:
         """Every span in the log, in order."""
         return [span for request in self.requests() for span in spans_of(request)]
 
-    def read(self, group: str, topic: str) -> Reader:
+    def read(self, group: str, topic: str, *, linger: float = 0.0) -> Reader:
         raise NotImplementedError
 
     def replay(self, topic: str, partition: int, since: int | None = None) -> AsyncIterator[Record]:

@@ -113,7 +113,7 @@ class ListLog:
         self.step()
         return positions
 
-    def read(self, group: str, topic: str) -> ListReader:
+    def read(self, group: str, topic: str, *, linger: float = 0.0) -> ListReader:
         reader = ListReader(log=self, group=group, topic=topic)
         self.readers.append(reader)
         return reader

@@ -31,12 +31,14 @@ class Service:
         command: str = "run",
         environment: Mapping[str, str] | None = None,
         says: frozenset[str] = frozenset({"gRPC", "HTTP", "page"}),
+        module: str = "collector.cli",
     ) -> None:
         """Settings are `path=value`; `says` names the lines that make it ready: its roles serve no more than those."""
         self.data = data
         self._command = command
         self._environment = environment or {}
         self._says = says
+        self._module = module
         self._settings = [
             f"data_dir={data}",
             "receiver.grpc.port=0",
@@ -56,7 +58,7 @@ class Service:
         arguments = [part for each in self._settings for part in ("--set", each)]
         with self.output.open("ab") as output:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "collector.cli", self._command, *arguments],
+                [sys.executable, "-m", self._module, self._command, *arguments],
                 cwd=ROOT,
                 stdin=subprocess.DEVNULL,
                 stdout=output,

@@ -70,7 +70,7 @@ class ListLog:
         )
         return position
 
-    def read(self, group: str, topic: str) -> ListReader:
+    def read(self, group: str, topic: str, *, linger: float = 0.0) -> ListReader:
         return ListReader(log=self, group=group, topic=topic)
 
     async def replay(
