@@ -1,6 +1,6 @@
 """Mastra before 1.0: `mastra.span.type` says what a span is, `input` and `output` what went in and came out.
 
-Since 1.0 its exporter writes the conventions, and its spans are read as such.
+Since 1.0 its exporter writes the conventions, and its spans are read as such; only a model's step is still its own.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from evaluators.dialects.values import as_dict, string, unwrap
 from evaluators.model import JSON, Span
 
 MARK = "mastra.span.type"
+_STEP = "mastra.model_step.input"
 _KINDS: dict[str, Kind] = {
     "agent_run": "agent",
     "workflow_run": "agent",
@@ -24,13 +25,17 @@ _KINDS: dict[str, Kind] = {
 
 
 def speaks(span: Span) -> bool:
-    """Whether Mastra's exporter of that time made the span."""
-    return MARK in span.attributes and span.scope == "@mastra/otel"
+    """Whether Mastra's exporter of that time made the span, or it is a model's step of a later one."""
+    return (MARK in span.attributes and span.scope == "@mastra/otel") or _STEP in span.attributes
 
 
 def read(span: Span) -> Facts:
     """The facts of a Mastra span. A generation is all steps of one run; its counts are their sum."""
     get = span.attributes.get
+    if _STEP in span.attributes:
+        facts = genai.read(span, "mastra")
+        facts.definitions = Content(lambda: _tools(get(_STEP)), "input")
+        return facts
     kind = _KINDS.get(str(get(MARK)), "other")
     facts = Facts(span=span, dialect="mastra", kind=kind)
     if kind == "tool":

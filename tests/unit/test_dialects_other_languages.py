@@ -303,6 +303,19 @@ def test_mastra_before_1_0() -> None:
     assert (failed.name, failed.error) == ("b", "no")
 
 
+def test_a_models_step_of_mastra_1_0_has_the_request_as_it_was_sent() -> None:
+    body = {"body": {"tools": [{"type": "function", "function": {"name": "get_weather"}}]}}
+    step = {
+        "gen_ai.operation.name": "model_step",
+        "mastra.span.type": "model_step",
+        "mastra.model_step.input": dump(body),
+    }
+
+    trace = trace_of(Made(id=1, attributes=step, scope="@mastra/otel-exporter"))
+
+    assert [tool.name for tool in trace.tools_offered] == ["get_weather"]
+
+
 def test_genkit() -> None:
     def span(number: int, parent: int, subtype: str, name: str, **more: Any) -> Made:
         given = {
