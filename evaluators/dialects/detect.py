@@ -9,18 +9,22 @@ from evaluators.dialects import (
     claude_code,
     genai,
     genai_events,
+    genkit,
     google_adk,
     haystack,
     langfuse,
     langsmith,
     litellm,
     logfire,
+    mastra,
     mlflow,
     openinference,
     openlit,
     pydantic_ai,
+    spring_ai,
     traceloop,
     vercel_ai,
+    voltagent,
 )
 from evaluators.dialects.complete import complete
 from evaluators.dialects.decode import Attributes
@@ -43,9 +47,13 @@ _Reader = Callable[[Span], Facts]
 _READERS: tuple[tuple[Callable[[Span], bool], _Reader], ...] = (
     (langfuse.speaks, langfuse.read),
     (mlflow.speaks, mlflow.read),
+    (vercel_ai.speaks, vercel_ai.read),  # before OpenInference, which adds its keys to these spans
     (openinference.speaks, openinference.read),
-    (vercel_ai.speaks, vercel_ai.read),
     (langsmith.speaks, langsmith.read),
+    (mastra.speaks, mastra.read),
+    (genkit.speaks, genkit.read),
+    (voltagent.speaks, voltagent.read),
+    (spring_ai.speaks, spring_ai.read),
     (google_adk.speaks, google_adk.read),
     (pydantic_ai.speaks, pydantic_ai.read),
     (traceloop.speaks, traceloop.read),

@@ -11,6 +11,9 @@ from evaluators.dialects.parts import Call, Result
 from evaluators.dialects.values import text_of
 from evaluators.model import JSON
 
+_FAILED = ("Error: ", "\n Please fix your mistakes.")
+"""`TOOL_CALL_ERROR_TEMPLATE` of langgraph.prebuilt.tool_node, the same in JS."""
+
 
 class FoundCall(msgspec.Struct, eq=False):
     """One call; None: not known yet."""
@@ -47,7 +50,7 @@ class FoundCall(msgspec.Struct, eq=False):
     def take(self, result: Result) -> None:
         """Take what a message says that the call gave."""
         self.result = result.content
-        if result.is_error and self.error is None:
+        if self.error is None and (result.is_error or _says_failure(result.content)):
             self.error = text_of(result.content) or "error"
 
 
@@ -63,6 +66,13 @@ def call_of_span(facts: Facts, agents: Agents) -> FoundCall:
     )
     call.execute(facts)
     return call
+
+
+def _says_failure(content: JSON) -> bool:
+    """Whether LangGraph's tool node wrote it: older versions tell a tool's failure by the words of a template only."""
+    return (
+        isinstance(content, str) and content.startswith(_FAILED[0]) and content.endswith(_FAILED[1])
+    )
 
 
 def span_error(facts: Facts) -> str | None:

@@ -14,7 +14,7 @@ from evaluators.dialects.facts import NO_TOKENS, Facts, Kind
 from evaluators.dialects.indexed import unflatten
 from evaluators.dialects.shape import Among, Prefix
 from evaluators.dialects.tool_values import arguments_of, outcome_of
-from evaluators.dialects.values import as_dict, string, unwrap
+from evaluators.dialects.values import as_dict, as_list, string, unwrap
 from evaluators.model import JSON, Span
 
 _KINDS: dict[str, Kind] = {
@@ -62,6 +62,7 @@ _INPUT = Among(
     "gen_ai.input_messages",
     "gen_ai.prompt",
     "gen_ai.input",
+    "gen_ai.request.messages",
     "input.messages",
     "mastra.agent_run.input",
     "mastra.workflow_run.input",
@@ -82,7 +83,9 @@ _DEFINITIONS = Among(
     "gen_ai.tools",
     "gen_ai.agent.tools",
 )
-_SIDES = Among(*_INPUT, *_OUTPUT)
+_ANSWER = Among("gen_ai.response.text", "gen_ai.response.tool_calls")
+"""Sentry's SDKs: the answer's texts and calls apart."""
+_SIDES = Among(*_INPUT, *_OUTPUT, *_ANSWER)
 _WORTH = Among(*_SIDES, "gen_ai.tool.name", "gen_ai.system_instructions", *_DEFINITIONS)
 _ARGUMENTS = Among(
     "gen_ai.tool.call.arguments",
@@ -251,7 +254,7 @@ def tool_in_name(name: str) -> str | None:
     head, _, tail = name.partition(" ")
     return (
         tail.strip("[]") or None
-        if head in ("execute_tool", "tool_call", "tool", "running")
+        if head in ("execute_tool", "tool_call", "tool.execute", "tool", "running")
         else None
     )
 
@@ -261,6 +264,8 @@ def _read_content(span: Span, facts: Facts) -> None:
     if facts.kind == "llm" or ask(attributes, _SIDES):
         facts.input = _content(span, _INPUT, _PROMPT)
         facts.output = _content(span, _OUTPUT, _COMPLETION)
+        if facts.output is None and ask(attributes, _ANSWER):
+            facts.output = Content(lambda: _answer(attributes), "output")
     facts.system = attributes.get("gen_ai.system_instructions")
     definitions = ask(attributes, _DEFINITIONS)
     if definitions:
@@ -295,6 +300,13 @@ def _content(span: Span, keys: Among, flat: Prefix) -> Content | None:
     if ask(attributes, flat):
         return Content(lambda: _flat(span, flat.text), side)
     return None
+
+
+def _answer(attributes: Mapping[str, JSON]) -> JSON:
+    """The one message of an answer whose texts and calls stand apart; the texts are one or a list."""
+    text, calls = (unwrap(attributes.get(key)) for key in _ANSWER)
+    texts = as_list(text) or [text]
+    return [{"role": "assistant", "content": [t for t in texts if t], "tool_calls": calls}]
 
 
 def _flat(span: Span, prefix: str) -> JSON:

@@ -69,7 +69,9 @@ def _messages(event: Event, side: str) -> list[JSON]:
         )
         if isinstance(value, str):
             return [{"role": "user" if side == "input" else "assistant", "content": value}]
-        return as_list(value) or [value]
+        texts = as_list(value) or [value]
+        role = "user" if side == "input" else "assistant"  # Spring AI: one text per message
+        return [{"role": role, "content": t} if isinstance(t, str) else t for t in texts]
     return [_message(event)]
 
 

@@ -45,6 +45,8 @@ _ROLES: dict[str, Role] = {
     "functionmessage": "tool",
     "observation": "tool",
 }
+_WHOLE = '[{"role":'
+"""How a user's text begins that is a whole list of messages: OpenLLMetry for JS, of the responses API's input."""
 _DEPTH = 12
 _WRAPPERS = {
     "input": (
@@ -279,6 +281,10 @@ def _system_beside(item: dict[str, JSON]) -> list[Message]:
 def _one(item: dict[str, JSON], role: Role | None = None) -> list[Message]:
     role = role or role_of(item.get("role")) or role_of(item.get("type")) or "user"
     body = blocks.read_message(item, role)
+    if role == "user" and body.text is not None and body.text[:9] == _WHOLE:
+        nested = _read(unwrap(body.text), "input", _DEPTH - 2)
+        if nested:
+            return nested
     if role == "user" and body.results and not body.text:
         role = "tool"
     return [_message(role, body, string(item.get("name")))]

@@ -136,7 +136,7 @@ def _add_outer_layers(
 
 
 def _told_apart(groups: list[list[Facts]]) -> list[list[Facts]]:
-    """One group per call: a vendor's SDK and an instrumentation beside it may count one answer differently."""
+    """One group per call: of two instrumentations beside each other, one may count an answer differently or not."""
     if len({layers[0].span.scope for layers in groups}) < 2:
         return groups
     kept: list[list[Facts]] = []
@@ -161,10 +161,12 @@ def _one_answer(first: Facts, later: Facts) -> bool:
 
 
 def _same_answer(first: Facts, later: Facts) -> bool:
-    """The same id; where one has none, the same counts."""
+    """The same id; where one has none, the same counts; one that has neither shows only that there was a call."""
     if first.response_id and later.response_id:
         return first.response_id == later.response_id
     one, two = first.tokens, later.tokens
+    if one is NO_TOKENS:
+        return first.response_id is None
     return one.input is not None and (one.input, one.output) == (two.input, two.output)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from evaluators.dialects import usage
+from evaluators.dialects import usage, vercel_ai, voltagent
 from evaluators.dialects.genai import _ARGUMENTS, _DEFINITIONS, _INPUT, _OUTPUT, _RESULT
 from evaluators.dialects.sessions import ONLY_OF, SESSION, USER
 
@@ -62,7 +62,9 @@ def _tokens(table: usage.TokenKeys) -> tuple[Reads, ...]:
 READS: Mapping[str, tuple[Reads, ...]] = {
     "genai": (
         _row("input", "model call", *_INPUT, "gen_ai.prompt.N.content"),
-        _row("output", "model call", *_OUTPUT, "gen_ai.completion.N.content"),
+        _row(
+            "output", "model call", *_OUTPUT, "gen_ai.completion.N.content", "gen_ai.response.text"
+        ),
         _row("system", "model call", "gen_ai.system_instructions"),
         _row("tools offered", "model call", *_DEFINITIONS),
         _row("tool name", "tool", "gen_ai.tool.name"),
@@ -117,11 +119,11 @@ READS: Mapping[str, tuple[Reads, ...]] = {
     "vercel_ai": (
         _row("input", "model call", "ai.prompt.messages", "ai.prompt"),
         _row("output", "model call", "ai.response.text", "ai.response.object", "ai.result.text"),
-        _row("tools offered", "model call", "ai.prompt.tools"),
+        _row("tools offered", "model call", "ai.prompt.tools", "llm.request.functions.N.name"),
         _row("tool name", "tool", "ai.toolCall.name"),
         _row("tool call id", "tool", "ai.toolCall.id"),
-        _row("arguments", "tool", "ai.toolCall.args", "ai.toolCall.input"),
-        _row("result", "tool", "ai.toolCall.result", "ai.toolCall.output"),
+        _row("arguments", "tool", *vercel_ai.ARGUMENTS),
+        _row("result", "tool", *vercel_ai.RESULT),
         *_tokens(usage.VERCEL),
         _row("model", "model call", "ai.response.model", "ai.model.id"),
         _row("agent", "agent", "ai.telemetry.functionId"),
@@ -132,6 +134,58 @@ READS: Mapping[str, tuple[Reads, ...]] = {
         _row("arguments", "tool", "gen_ai.prompt"),
         _row("result", "tool", "gen_ai.completion"),
         _row("agent", "agent", "langsmith.trace.name"),
+    ),
+    "mastra": (
+        _row("input", "model call", "input"),
+        _row("output", "model call", "output"),
+        _row("arguments", "tool", "input"),
+        _row("result", "tool", "output"),
+        _row("tool name", "tool", "gen_ai.tool.name"),
+        _row("agent", "agent", "gen_ai.agent.name", "gen_ai.agent.id", "workflow.id"),
+        _row("input tokens", "model call", "gen_ai.usage.input_tokens"),
+        _row("output tokens", "model call", "gen_ai.usage.output_tokens"),
+        _row("model", "model call", "gen_ai.request.model"),
+    ),
+    "voltagent": (
+        _row("input", "model call", "llm.messages"),
+        _row("input", "agent", "input"),
+        _row("output", "agent", "output"),
+        _row("system", "agent", "agent.instructions"),
+        _row("tools offered", "model call", "llm.tools"),
+        _row("tool name", "tool", "tool.name"),
+        _row("tool call id", "tool", "tool.call.id"),
+        _row("arguments", "tool", "input"),
+        _row("result", "tool", "output"),
+        _row("input tokens", "agent", *voltagent.TOKENS.by_kind["input"]),
+        _row("output tokens", "agent", *voltagent.TOKENS.by_kind["output"]),
+        _row("model", "model call", "llm.model"),
+        _row("agent", "agent", "entity.name"),
+    ),
+    "spring_ai": (
+        _row("input", "model call", "gen_ai.prompt"),
+        _row("output", "model call", "gen_ai.completion"),
+        _row("tools offered", "model call", "spring.ai.model.request.tool.names"),
+        _row("input", "agent", "gen_ai.prompt", "spring.ai.chat.client.user.text"),
+        _row("output", "agent", "gen_ai.completion"),
+        _row("tools offered", "agent", "spring.ai.chat.client.tool.names"),
+        _row("tool name", "tool", "spring.ai.tool.definition.name"),
+        _row("tool call id", "tool", "spring.ai.tool.call.id"),
+        _row("arguments", "tool", "spring.ai.tool.call.arguments"),
+        _row("result", "tool", "spring.ai.tool.call.result"),
+        _row("tools offered", "tool", "spring.ai.tool.definition.schema"),
+    ),
+    "genkit": (
+        _row("input", "model call", "genkit:input"),
+        _row("output", "model call", "genkit:output"),
+        _row("input", "agent", "genkit:input"),
+        _row("output", "agent", "genkit:output"),
+        _row("tools offered", "model call", "genkit:input"),
+        _row("tool name", "tool", "genkit:name"),
+        _row("arguments", "tool", "genkit:input"),
+        _row("result", "tool", "genkit:output"),
+        _row("input tokens", "model call", "genkit:output"),
+        _row("model", "model call", "genkit:name"),
+        _row("agent", "agent", "genkit:name"),
     ),
     "google_adk": (
         _row("input", "model call", "gcp.vertex.agent.llm_request"),

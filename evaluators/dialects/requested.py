@@ -40,11 +40,12 @@ def requested(exchanges: Sequence[Exchange]) -> Iterable[tuple[Call, Exchange]]:
     """Calls in the answers. Where an answer was not exported, those of the turn's history that no answer holds."""
     silent = False
     for exchange in exchanges:
-        messages = exchange.messages_out
-        silent = silent or not (messages or exchange.text)
-        for message in messages:
+        said = False
+        for message in exchange.messages_out:
+            said = said or bool(message.text or message.calls)
             for call in message.calls:
                 yield call, exchange
+        silent = silent or not (said or exchange.text)
     if silent:
         yield from _from_history(exchanges)
 

@@ -6,8 +6,10 @@ import re
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from functools import lru_cache
 
-from evaluators.dialects.decode import names_of
+from evaluators.dialects.decode import ask, names_of
+from evaluators.dialects.shape import Among
 from evaluators.dialects.values import as_dict, is_scrubbed, unwrap
 from evaluators.model import JSON, Span
 
@@ -21,38 +23,42 @@ class Keys:
     user: tuple[str, ...] = ()
 
 
+_BAGS = (
+    "traceloop.association.properties.",
+    "ai.telemetry.metadata.",
+    "ai.settings.context.",  # what the AI SDK calls it since 7
+    "langsmith.metadata.",
+    "langfuse.trace.metadata.",
+    "langfuse.observation.metadata.",
+    "mastra.metadata.",
+    "genkit:metadata:",
+    "metadata.",
+    "",  # an attribute set by hand; Mastra before 1.0 copies the metadata so
+)
+"""Where a user's own properties of a trace end up, each under the name that the user gave it. Best first."""
+
+
+def _in_bags(*names: str) -> tuple[str, ...]:
+    """`names`, best first, in every bag."""
+    return tuple(f"{bag}{name}" for name in names for bag in _BAGS)
+
+
 SESSION = (
     "session.id",
     "gen_ai.conversation.id",
     "langfuse.session.id",
-    "traceloop.association.properties.session_id",
-    "traceloop.association.properties.session.id",
-    "traceloop.association.properties.conversation_id",
-    "ai.telemetry.metadata.sessionId",
-    "ai.telemetry.metadata.session_id",
-    "ai.telemetry.metadata.conversationId",
-    "ai.telemetry.metadata.chatId",
+    "langfuse.observation.metadata.langfuse_session_id",
     "gcp.vertex.agent.session_id",
     "mlflow.trace.session",
-    "langsmith.metadata.session_id",
-    "langsmith.metadata.conversation_id",
-    "langfuse.trace.metadata.session_id",
-    "langfuse.observation.metadata.langfuse_session_id",
-    "langfuse.observation.metadata.session_id",
     "gen_ai.session.id",
     "gen_ai.thread.id",
-    "traceloop.association.properties.thread_id",
-    "ai.telemetry.metadata.threadId",
-    "ai.telemetry.metadata.thread_id",
-    "langsmith.metadata.thread_id",
-    "langfuse.trace.metadata.thread_id",
-    "langfuse.observation.metadata.thread_id",
-    "metadata.session_id",
-    "metadata.conversation_id",
-    "metadata.thread_id",
-    "session_id",
-    "thread_id",
-    "conversation_id",
+    "conversation.id",
+    "spring.ai.chat.client.conversation.id",
+    "genkit:sessionId",
+    *_in_bags("session_id", "sessionId"),
+    "traceloop.association.properties.session.id",
+    *_in_bags("conversation_id", "conversationId", "chat_id", "chatId"),
+    *_in_bags("thread_id", "threadId"),
     "litellm.trace_id",
     "group_id",
 )
@@ -61,25 +67,20 @@ USER = (
     "user.id",
     "enduser.id",
     "langfuse.user.id",
-    "traceloop.association.properties.user_id",
-    "traceloop.association.properties.user.id",
-    "ai.telemetry.metadata.userId",
-    "ai.telemetry.metadata.user_id",
+    "langfuse.observation.metadata.langfuse_user_id",
     "gcp.vertex.agent.user_id",
     "mlflow.trace.user",
-    "langsmith.metadata.user_id",
-    "langfuse.trace.metadata.user_id",
-    "langfuse.observation.metadata.langfuse_user_id",
-    "langfuse.observation.metadata.user_id",
     "gen_ai.user.id",
-    "metadata.user_id",
-    "user_id",
+    *_in_bags("user_id", "userId"),
+    "traceloop.association.properties.user.id",
+    "mastra.metadata.resourceId",
 )
 ONLY_OF = {"group_id": "logfire.openai_agents"}
 """Keys that mean a session in one scope only: the Agents SDK links the turns of a conversation by a group."""
 _GENERATED = ("litellm.trace_id",)
 """Keys that hold the session where the caller gave one, else a UUID of the single request: that one is no session."""
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_BAG = "metadata"
 _LIMIT = 1_024
 """Characters; a longer id is no id."""
 
@@ -94,18 +95,24 @@ def find_id(
         keys: Best first.
         all_names: Every key of every span.
     """
-    nested = "metadata" in all_names and any(key.startswith("metadata.") for key in keys)
-    wanted = frozenset(keys)
-    if not nested and all_names.isdisjoint(wanted):
+    among, inside = _questions(tuple(keys))
+    nested = bool(inside) and _BAG in all_names
+    if not nested and not among.answer(all_names):
         return None
     for span in spans:
-        names = names_of(span.attributes)
-        if names.isdisjoint(wanted) and not (nested and "metadata" in names):
-            continue
-        for key in keys:
-            if (key in names or key.startswith("metadata.")) and (found := _id(span, key)):
+        there: tuple[str, ...] = ask(span.attributes, among)
+        if nested and _BAG in names_of(span.attributes):
+            there = tuple(key for key in keys if key in there or key in inside)
+        for key in there:
+            if found := _id(span, key):
                 return found, key
     return None
+
+
+@lru_cache(maxsize=64)
+def _questions(keys: tuple[str, ...]) -> tuple[Among, frozenset[str]]:
+    """Which of the keys are there; and those that are also looked for inside the JSON of `metadata`."""
+    return Among(*keys), frozenset(key for key in keys if key.startswith(f"{_BAG}."))
 
 
 def _id(span: Span, key: str) -> str | None:

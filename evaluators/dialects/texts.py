@@ -22,8 +22,15 @@ def find_input(tree: Tree, exchanges: Sequence[Exchange]) -> str | None:
         or kickoff_question(tree.spine, tree.order)
         or _first_text((f.input for e in exchanges for f in e.layers if f.input), cut=None)
         or _first_text(contents, cut=True)
+        or (None if exchanges else _first_text(_shown(tree), cut=None))
         or _raw(contents)
     )
+
+
+def _shown(tree: Tree) -> Iterable[Content]:
+    """The conversations that went into the steps of a trace without model calls, in order of start."""
+    steps = (f.input for f in tree.order if f.kind == "other" and f.input is not None)
+    return (content for content in steps if content.messages)
 
 
 def find_output(tree: Tree, exchanges: Sequence[Exchange]) -> str | None:

@@ -12,6 +12,7 @@ from evaluators.dialects.kernel import function_name, speaks_kernel
 from evaluators.dialects.limits import cap, cap_json
 from evaluators.dialects.model_calls import Exchange
 from evaluators.dialects.requested import add_requested
+from evaluators.dialects.told import add_told, name_classes
 from evaluators.dialects.tool_results import add_results
 from evaluators.dialects.tree import Tree
 from evaluators.dialects.unmarked import add_hand_written, add_traced
@@ -32,6 +33,8 @@ def find_tool_calls(
     if kernel:
         for call in calls:
             call.name = function_name(call.name)
+    add_told(calls, tree, exchanges, agents)
+    name_classes(calls, exchanges)
     add_requested(calls, exchanges, agents, kernel=kernel)
     add_traced(calls, tree, exchanges, agents)
     add_results(calls, tree, exchanges)

@@ -138,7 +138,7 @@ def _from_object(value: JSON, raw: str | None = None) -> Outcome:
     results = [r for m in read_messages(value, "output") for r in m.results] if value else []
     if results:
         last = results[-1]
-        return Outcome(result=last.content, id=last.id, is_error=last.is_error)
+        return Outcome(result=last.content, id=last.id, is_error=last.is_error, name=last.name)
     for key in ("output", "outputs"):
         if item.keys() <= {key, "kwargs", "tags", "metadata"} and key in item:
             inner = item[key]

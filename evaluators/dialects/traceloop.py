@@ -14,6 +14,9 @@ from evaluators.dialects.values import as_dict, as_list, python_literal, string,
 from evaluators.model import JSON, Span
 
 _KINDS: dict[str, Kind] = {"workflow": "agent", "agent": "agent", "tool": "tool", "task": "other"}
+_RUNNABLES = ("workflow ", "Runnable")
+"""How LangChain's graphs and steps are called in OpenLLMetry for JS: by their class, which names no agent."""
+_STATE = '{"args":[{"messages":'
 _SUFFIXES = (".workflow", ".task", ".agent", ".tool")
 _DECORATORS = "traceloop.tracer"
 _SAYS_CALL = frozenset({"gen_ai.operation.name", "llm.request.type"})
@@ -43,7 +46,8 @@ def read(span: Span) -> Facts:
         facts.kind, facts.model = kind, None  # CrewAI's agents name their model
         facts.aggregate, facts.tokens = facts.tokens, NO_TOKENS
     if kind is not None and facts.kind not in ("llm", "handoff"):
-        facts.kind = "tool" if kind == "other" and _calls_tool(attributes) else kind
+        called = kind == "other" and (facts.kind == "tool" or _calls_tool(attributes))
+        facts.kind = "tool" if called else kind
     if facts.kind == "tool":
         _read_tool(span, facts)
         return facts
@@ -51,12 +55,14 @@ def read(span: Span) -> Facts:
         named = string(attributes.get("gen_ai.agent.name"))
         facts.agent = named or string(attributes.get("traceloop.entity.name")) or _plain(span.name)
         facts.names_agent = named is not None or attributes.get("traceloop.span.kind") == "agent"
+        if facts.agent.startswith(_RUNNABLES):
+            facts.agent = None
         if facts.definitions is None and "crewai.agent.tools" in attributes:
             facts.definitions = Content(attributes.get("crewai.agent.tools"), "input")
     if facts.kind == "other" and span.scope == _DECORATORS:
         _read_task(span, facts)
     if facts.input is None and "traceloop.entity.input" in attributes:
-        facts.input = Content(attributes.get("traceloop.entity.input"), "input")
+        facts.input = Content(_input(attributes.get("traceloop.entity.input")), "input")
     if facts.output is None and "traceloop.entity.output" in attributes:
         facts.output = Content(attributes.get("traceloop.entity.output"), "output")
     return facts
@@ -94,7 +100,7 @@ def _read_tool(span: Span, facts: Facts) -> None:
     facts.tool_name = name or string(attributes.get("traceloop.entity.name")) or _plain(span.name)
     entity = attributes.get("traceloop.entity.input")
     if facts.arguments is None and entity is not None:
-        facts.arguments = arguments_of(entity)
+        facts.arguments = _arguments(entity)
     if facts.tool_id is None and isinstance(entity, str):
         facts.tool_id = _call_id(entity)
     if facts.result is None:
@@ -106,6 +112,22 @@ def _read_tool(span: Span, facts: Facts) -> None:
             facts.tool_name = outcome.name
         if outcome.is_error:
             facts.tool_error = "error"
+
+
+def _input(entity: JSON) -> JSON:
+    """What went into a step; a graph's state is the first of two arguments, the other is its configuration."""
+    if isinstance(entity, str) and entity.startswith(_STATE):
+        return as_list(as_dict(unwrap(entity)).get("args"))[:1]
+    return entity
+
+
+def _arguments(entity: JSON) -> JSON:
+    """The arguments; OpenLLMetry for JS shows LangChain's as a list of one text."""
+    item = as_dict(unwrap(entity))
+    given = as_list(item.get("args"))
+    if item.keys() == {"args"} and len(given) == 1:
+        return arguments_of(given[0])
+    return arguments_of(entity)
 
 
 def _outcome(attributes: Mapping[str, JSON]) -> Outcome:

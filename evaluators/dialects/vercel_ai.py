@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from evaluators.dialects import usage
 from evaluators.dialects.content import Content
+from evaluators.dialects.decode import names_of
 from evaluators.dialects.facts import Facts, Kind
+from evaluators.dialects.indexed import unflatten
 from evaluators.dialects.tool_values import arguments_of, outcome_of
 from evaluators.dialects.values import as_dict, as_list, string, unwrap
 from evaluators.model import JSON, Span
@@ -54,12 +56,20 @@ def _read_tool(span: Span, facts: Facts) -> None:
     get = span.attributes.get
     facts.tool_name = string(get("ai.toolCall.name"))
     facts.tool_id = string(get("ai.toolCall.id"))
-    arguments = get("ai.toolCall.args")
-    facts.arguments = arguments_of(get("ai.toolCall.input") if arguments is None else arguments)
-    result = get("ai.toolCall.result")
-    facts.result = outcome_of(get("ai.toolCall.output") if result is None else result).result
+    facts.arguments = arguments_of(_first(span, ARGUMENTS))
+    facts.result = outcome_of(_first(span, RESULT)).result
     if "ai.toolCall.error" in span.attributes:
         facts.tool_error = string(get("ai.toolCall.error")) or "error"
+
+
+ARGUMENTS = ("ai.toolCall.args", "ai.toolCall.input", "traceloop.entity.input")
+RESULT = ("ai.toolCall.result", "ai.toolCall.output", "traceloop.entity.output")
+_FUNCTIONS = "llm.request.functions."
+"""OpenLLMetry for JS gives what the SDK wrote its own names."""
+
+
+def _first(span: Span, keys: tuple[str, ...]) -> JSON:
+    return next((span.attributes.get(key) for key in keys if key in span.attributes), None)
 
 
 def _read_content(span: Span, facts: Facts) -> None:
@@ -72,6 +82,9 @@ def _read_content(span: Span, facts: Facts) -> None:
         facts.output = Content(lambda: _answer(span), "output")
     if "ai.prompt.tools" in span.attributes:
         facts.definitions = Content(get("ai.prompt.tools"), "input")
+    elif f"{_FUNCTIONS}0.name" in span.attributes:
+        names = names_of(span.attributes)
+        facts.definitions = Content(lambda: unflatten(names, get, _FUNCTIONS), "input")
 
 
 _ANSWERS = frozenset(

@@ -46,6 +46,30 @@ OF: dict[str, dict[str, dict[str, Any]]] = {
         "tool": {"langsmith.span.kind": "tool"},
         "agent": {"langsmith.span.kind": "agent"},
     },
+    "mastra": {
+        "model call": {"mastra.span.type": "model_generation"},
+        "tool": {"mastra.span.type": "tool_call"},
+        "agent": {"mastra.span.type": "agent_run"},
+    },
+    "voltagent": {
+        "model call": {"entity.type": "agent", "span.type": "llm"},
+        "tool": {"entity.type": "agent", "span.type": "tool", "tool.name": "some_tool"},
+        "agent": {"entity.type": "agent"},
+    },
+    "spring_ai": {
+        "model call": {"gen_ai.operation.name": "chat"},
+        "tool": {
+            "spring.ai.kind": "tool_call",
+            "gen_ai.operation.name": "framework",
+            "spring.ai.tool.definition.name": "some_tool",
+        },
+        "agent": {"spring.ai.kind": "chat_client", "gen_ai.operation.name": "framework"},
+    },
+    "genkit": {
+        "model call": {"genkit:type": "action", "genkit:metadata:subtype": "model"},
+        "tool": {"genkit:type": "action", "genkit:metadata:subtype": "tool"},
+        "agent": {"genkit:type": "action", "genkit:metadata:subtype": "flow"},
+    },
     "google_adk": {
         "model call": {"gen_ai.operation.name": "generate_content"},
         "tool": {"gen_ai.operation.name": "execute_tool"},
@@ -88,10 +112,14 @@ SCOPES = {
     "litellm": "litellm",
     "openlit": "openlit",
     "claude_code": "com.anthropic.claude_code.tracing",
+    "mastra": "@mastra/otel",
+    "spring_ai": "org.springframework.boot",
+    "voltagent": "@voltagent/core",
 }
 NAMES = {"model call": "Chat completion with", "tool": "Function: {name}", "agent": "Agent run"}
 OF_PROVIDERS = ("request_data", "response_data")
 USAGE = {"input_tokens": 7, "output_tokens": 7}
+GENKIT = {"role": "user", "content": [{"text": WORD}]}
 CHOICE = {"event.name": "gen_ai.choice", "message": ANSWER[0]}
 CANDIDATES: dict[str, list[Any]] = {
     "input": [
@@ -103,6 +131,8 @@ CANDIDATES: dict[str, list[Any]] = {
         json.dumps(MESSAGE[0]),
         json.dumps([{"description": WORD}]),
         f"('{WORD}',)",
+        json.dumps({"messages": [GENKIT]}),
+        json.dumps(["a system prompt", WORD]),
     ],
     "output": [
         WORD,
@@ -113,6 +143,8 @@ CANDIDATES: dict[str, list[Any]] = {
         json.dumps({"content": {"role": "model", "parts": [{"text": WORD}]}}),
         json.dumps({"index": 0, "message": ANSWER[0]}),
         json.dumps([CHOICE]),
+        json.dumps({"message": {**GENKIT, "role": "model"}}),
+        json.dumps([WORD]),
     ],
     "system": [WORD],
     "tools offered": [
@@ -123,6 +155,7 @@ CANDIDATES: dict[str, list[Any]] = {
         WORD,
         json.dumps({"type": "object", "properties": {WORD: {"type": "string"}}}),
         json.dumps({"function_tools": [{"name": WORD, "parameters_json_schema": {}}]}),
+        json.dumps({"messages": [], "tools": [{"name": WORD, "inputSchema": {}}]}),
     ],
     "tool name": [WORD, json.dumps([{"id": "c1", "function": {"name": WORD}}])],
     "tool call id": [WORD],
@@ -190,7 +223,7 @@ def made(dialect: str, row: Reads, key: str, value: Any) -> Made:
 
 @pytest.mark.parametrize(("dialect", "row", "key"), list(rows()))
 def test_the_key_is_read(dialect: str, row: Reads, key: str) -> None:
-    candidates = CANDIDATES.get(row.field, [7, json.dumps(USAGE)])
+    candidates = CANDIDATES.get(row.field, [7, json.dumps(USAGE), json.dumps({"usage": USAGE})])
     wanted = 7 if "tokens" in row.field else 0.25 if row.field == "cost" else WORD
 
     found = [read(trace_of(made(dialect, row, key, value)), row.field) for value in candidates]

@@ -182,7 +182,7 @@ def test_gemini_parts_that_were_not_flattened_are_read_from_their_reprs() -> Non
     )
 
     assert trace.input == QUESTION
-    assert calls(trace) == [("get_weather", ARGUMENTS, {"error": "no such city"}, True)]
+    assert calls(trace) == [("get_weather", ARGUMENTS, "no such city", True)]
 
 
 # --- what stands in the answer only -------------------------------------------------------------------------------

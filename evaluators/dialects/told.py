@@ -1,0 +1,97 @@
+"""Tool calls that no model's answer holds, though a step's conversation does.
+
+Some instrumentations record a model's answer without the calls in it, or no model call at all, but the state of the
+graph around it: LangChain's as OpenLLMetry for JS writes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from evaluators.dialects.agents import Agents
+from evaluators.dialects.facts import Facts
+from evaluators.dialects.found_call import FoundCall
+from evaluators.dialects.model_calls import Exchange
+from evaluators.dialects.parts import Call, Result, this_turn
+from evaluators.dialects.requested import requested
+from evaluators.dialects.tree import Tree
+from evaluators.model import Span
+
+_HINTS = ("tool_calls", "toolCalls", "tool_call_id")
+_CLASSES = frozenset({"DynamicStructuredTool", "DynamicTool", "StructuredTool"})
+"""LangChain's classes of tools, by which some instrumentations name every tool."""
+
+
+def add_told(
+    calls: list[FoundCall], tree: Tree, exchanges: Sequence[Exchange], agents: Agents
+) -> None:
+    """Join the calls that only a step's conversation tells; a span that says its tool's class learns its name."""
+    if not _are_hollow(exchanges):
+        return
+    for told, result, span in _calls_told(_tellers(tree)):
+        found = next((call for call in calls if _is_told(call, told)), None)
+        if found is None:
+            found = FoundCall(name=told.name, start=span.start_time_unix_nano)
+            found.agent = agents.names[0] if len(agents.names) == 1 else None
+            calls.append(found)
+        found.name, found.id = told.name, told.id
+        if not isinstance(found.arguments, dict):
+            found.arguments = told.arguments
+        if result is not None and found.result is None:
+            found.take(result)
+
+
+def name_classes(calls: Sequence[FoundCall], exchanges: Sequence[Exchange]) -> None:
+    """A span that says its tool's class is the tool that was asked for with its arguments."""
+    for call in calls:
+        if call.name in _CLASSES:
+            same = (c for c, _ in requested(exchanges) if c.id in (call.id, None) or not call.id)
+            asked = next((wanted for wanted in same if call.same_arguments(wanted)), None)
+            call.name = asked.name if asked is not None else call.name
+
+
+def _is_told(call: FoundCall, told: Call) -> bool:
+    if call.id is not None:
+        return call.id == told.id
+    same_name = call.name == told.name or call.name in _CLASSES
+    return same_name and call.same_arguments(told)
+
+
+def _are_hollow(exchanges: Sequence[Exchange]) -> bool:
+    """Whether an answer was recorded that says nothing and asks for nothing, or no model call at all."""
+    return not exchanges or any(map(_is_hollow, exchanges))
+
+
+def _is_hollow(exchange: Exchange) -> bool:
+    messages = exchange.messages_out
+    for message in messages:
+        if message.text or message.calls:
+            return False
+    return bool(messages) and exchange.error is None
+
+
+def _tellers(tree: Tree) -> list[Facts]:
+    """The steps whose output can tell of a call, in order of start; found without parsing."""
+    return [
+        facts
+        for facts in tree.order
+        if facts.output is not None
+        and facts.kind in ("agent", "other")
+        and facts.output.may_mention(_HINTS)
+    ]
+
+
+def _calls_told(steps: Sequence[Facts]) -> Iterator[tuple[Call, Result | None, Span]]:
+    """Each call of this turn once, by its id, with what came of it and the span whose output tells it first."""
+    calls: dict[str, tuple[Call, Span]] = {}
+    results: dict[str, Result] = {}
+    for facts in steps:
+        for message in this_turn(facts.messages_out):
+            for call in message.calls:
+                if call.id is not None:
+                    calls.setdefault(call.id, (call, facts.span))
+            for result in message.results:
+                if result.id is not None:
+                    results.setdefault(result.id, result)
+    for key, (call, span) in calls.items():
+        yield call, results.get(key), span
