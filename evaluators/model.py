@@ -61,8 +61,7 @@ class Span(msgspec.Struct, frozen=True, kw_only=True):
 # --- the normalised trace (CONTRACT section 4) -----------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tokens:
+class Tokens(msgspec.Struct, frozen=True, kw_only=True):
     """Token sums over the trace's own model calls; None = not exported."""
 
     input: int | None = None
@@ -80,8 +79,7 @@ class ToolDefinition:
     parameters: JSON = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolCall:
+class ToolCall(msgspec.Struct, frozen=True, kw_only=True):
     """One call of a tool: from its span, or, with `span_id` None, only seen in messages."""
 
     name: str
@@ -95,8 +93,7 @@ class ToolCall:
     end_time_unix_nano: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelCall:
+class ModelCall(msgspec.Struct, frozen=True, kw_only=True):
     """One call of a model, duplicates of instrumentation layers merged."""
 
     span_id: str
@@ -132,7 +129,7 @@ class Trace:
     """The first system prompt."""
     input: str | None = None
     output: str | None = None
-    tokens: Tokens = Tokens()
+    tokens: Tokens = Tokens()  # noqa: RUF009 - immutable
     cost_usd: float | None = None
     models: tuple[str, ...] = ()
     tools_offered: tuple[ToolDefinition, ...] = ()

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any, cast
 
 import msgspec
+from msgspec import structs
 
 from evaluators.model import Trace
 
@@ -48,9 +49,12 @@ def trace(whole: Trace) -> Trace:
         output=None,
         error=None,
         tool_calls=tuple(
-            replace(call, arguments=None, result=None, error=None) for call in whole.tool_calls
+            structs.replace(call, arguments=None, result=None, error=None)
+            for call in whole.tool_calls
         ),
-        model_calls=tuple(replace(call, output=None, error=None) for call in whole.model_calls),
+        model_calls=tuple(
+            structs.replace(call, output=None, error=None) for call in whole.model_calls
+        ),
     )
 
 

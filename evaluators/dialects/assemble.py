@@ -11,7 +11,7 @@ from evaluators.dialects.errors import error_of
 from evaluators.dialects.facts import Facts
 from evaluators.dialects.limits import cap
 from evaluators.dialects.model_calls import Exchange, find_exchanges, model_call
-from evaluators.dialects.sessions import SESSION, USER, Keys, find_id, task_success
+from evaluators.dialects.sessions import Keys, find_id, task_success
 from evaluators.dialects.texts import find_input, find_output, find_system
 from evaluators.dialects.tool_calls import find_tool_calls
 from evaluators.dialects.totals import sum_cost, sum_tokens, tools_offered
@@ -39,12 +39,12 @@ def assemble(order: Sequence[Facts], *, closed: Closed, keys: Keys, broken: bool
     if tree.root is not None:
         first.insert(0, tree.root.span)
     names = all_names(first)
-    session = find_id(first, (*keys.session, *SESSION), names)
-    user = find_id(first, (*keys.user, *USER), names)
-    task = find_id(first, keys.task, names)
+    session = find_id(first, "session", keys, names)
+    user = find_id(first, "user", keys, names)
+    task = find_id(first, "task", keys, names)
     service = _service(first)
     tool_calls = find_tool_calls(tree, exchanges, agents)
-    offered = tools_offered(order)
+    offered = tools_offered(tree)
     question, answer = find_input(tree, exchanges), find_output(tree, exchanges)
     truncated = broken or any(_is_cut(facts) for facts in order)
     status, error = _status(tree, exchanges, answer)

@@ -85,7 +85,8 @@ class Body(msgspec.Struct, eq=False):
     @property
     def text(self) -> str | None:
         """The texts as one; None when there is none."""
-        return "\n".join(self.texts) or None
+        texts = self.texts
+        return (texts[0] if len(texts) == 1 else "\n".join(texts)) or None
 
 
 def is_block(item: dict[str, JSON]) -> bool:

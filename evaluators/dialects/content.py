@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+import msgspec
+
 from evaluators.dialects.messages import Side, read_messages
 from evaluators.dialects.parts import Message
 from evaluators.dialects.plain import plain_text
@@ -12,47 +14,45 @@ from evaluators.dialects.values import string, unwrap_cut
 from evaluators.model import JSON
 
 
-class Content:
+class Content(msgspec.Struct, eq=False):
     """One side of a span. `source` gives the recorded value, parsed once, when first asked for."""
 
-    __slots__ = ("_cut", "_messages", "_source", "_text", "_value", "side")
-
-    def __init__(self, source: Callable[[], JSON] | JSON, side: Side) -> None:
-        self._source = source
-        self.side: Side = side
-        self._messages: tuple[Message, ...] | None = None
-        self._cut: bool | None = None
-        self._value: JSON = None
+    source: Callable[[], JSON] | JSON
+    side: Side
+    _messages: tuple[Message, ...] | None = None
+    _cut: bool | None = None
+    _value: JSON = None
 
     def _read(self) -> None:
-        if self._cut is None:
-            raw = self._source() if callable(self._source) else self._source
-            value, self._cut = unwrap_cut(raw)
-            self._value = (read_repr(value) or value) if isinstance(value, str) else value
+        raw = self.source() if callable(self.source) else self.source
+        value, self._cut = unwrap_cut(raw)
+        self._value = (read_repr(value) or value) if isinstance(value, str) else value
 
     @property
     def raw(self) -> JSON:
         """The value as it was recorded; None while it would have to be built."""
-        return None if callable(self._source) else self._source
+        return None if callable(self.source) else self.source
 
     def may_mention(self, texts: Iterable[str]) -> bool:
         """Whether one of `texts` can occur in it, without parsing."""
-        raw = self._source
+        raw = self.source
         return not isinstance(raw, str) or any(text in raw for text in texts)
 
     @property
     def value(self) -> JSON:
         """The value without its wrapping."""
-        self._read()
+        if self._cut is None:
+            self._read()
         return self._value
 
     @property
     def cut(self) -> bool:
         """Whether only the beginning is there."""
-        if self._cut is None and isinstance(self._source, str) and _looks_whole(self._source):
-            return False
-        self._read()
-        return self._cut or False
+        if self._cut is None:
+            if isinstance(self.source, str) and _looks_whole(self.source):
+                return False
+            self._read()
+        return self._cut is True
 
     @property
     def messages(self) -> tuple[Message, ...]:

@@ -12,7 +12,7 @@ from evaluators.dialects.content import Content
 from evaluators.dialects.decode import ask, names_of
 from evaluators.dialects.facts import NO_TOKENS, Facts, Kind
 from evaluators.dialects.indexed import unflatten
-from evaluators.dialects.shape import Among, Prefix
+from evaluators.dialects.shape import Among, Either, Prefix
 from evaluators.dialects.tool_values import arguments_of, outcome_of
 from evaluators.dialects.values import as_dict, as_list, string, unwrap
 from evaluators.model import JSON, Span
@@ -106,6 +106,8 @@ _RESULT = Among(
 )
 _STATUS = Among("gen_ai.tool.status", "tool.status")
 _FUNCTION = Prefix("code.function.")
+_SCHEMA = "gen_ai.tool.json_schema"
+_TOOL_EXTRAS = Either(_STATUS, _FUNCTION, Among("error.type", _SCHEMA))
 _PARAMETERS = "code.function.parameters."
 _MARKS = Among(
     "gen_ai.operation.name",
@@ -212,16 +214,22 @@ def _read_tool(span: Span, facts: Facts) -> None:
     outcome = outcome_of(_first(attributes, _RESULT))
     facts.result = outcome.result
     facts.tool_id = facts.tool_id or outcome.id
-    if ask(attributes, _FUNCTION):
-        _read_function(attributes, facts)
-    if outcome.is_error or any(attributes.get(key) == "error" for key in ask(attributes, _STATUS)):
-        facts.tool_error = "error"
-    elif "error.type" in attributes:
-        facts.tool_error = "error" if facts.result else string(attributes.get("error.type"))
-    if facts.tool_name and "gen_ai.tool.json_schema" in attributes:
-        _read_definition(attributes, facts)
+    facts.tool_error = "error" if outcome.is_error else None
+    if ask(attributes, _TOOL_EXTRAS):
+        _read_tool_extras(attributes, facts)
     if span.events:
         genai_events.read_tool(span, facts)
+
+
+def _read_tool_extras(attributes: Mapping[str, JSON], facts: Facts) -> None:
+    if ask(attributes, _FUNCTION):
+        _read_function(attributes, facts)
+    if any(attributes.get(key) == "error" for key in ask(attributes, _STATUS)):
+        facts.tool_error = "error"
+    elif facts.tool_error is None and "error.type" in attributes:
+        facts.tool_error = "error" if facts.result else string(attributes.get("error.type"))
+    if facts.tool_name and _SCHEMA in attributes:
+        _read_definition(attributes, facts)
 
 
 def _read_function(attributes: Mapping[str, JSON], facts: Facts) -> None:
@@ -243,7 +251,7 @@ def _read_definition(attributes: Mapping[str, JSON], facts: Facts) -> None:
     definition = {
         "name": facts.tool_name,
         "description": attributes.get("gen_ai.tool.description"),
-        "parameters": unwrap(attributes.get("gen_ai.tool.json_schema")),
+        "parameters": unwrap(attributes.get(_SCHEMA)),
     }
     if definition["description"] and definition["parameters"]:
         facts.definitions = Content([definition], "input")
@@ -267,19 +275,23 @@ def _read_content(span: Span, facts: Facts) -> None:
         if facts.output is None and ask(attributes, _ANSWER):
             facts.output = Content(lambda: _answer(attributes), "output")
     facts.system = attributes.get("gen_ai.system_instructions")
-    definitions = ask(attributes, _DEFINITIONS)
-    if definitions:
-        facts.definitions = Content(attributes.get(definitions[0]), "input")
-    elif ask(attributes, _FLAT_REQUEST) and ask(attributes, _FUNCTIONS):
-        facts.definitions = Content(
-            lambda: unflatten(names_of(attributes), attributes.get, _FUNCTIONS.text), "input"
-        )
-    elif kernel.FUNCTIONS in attributes:
-        facts.definitions = Content(
-            kernel.function_names(attributes.get(kernel.FUNCTIONS)), "input"
-        )
+    if ask(attributes, _OFFERS):
+        facts.definitions = _offered(attributes)
     if span.events:
         genai_events.read_conversation(span, facts)
+
+
+def _offered(attributes: Mapping[str, JSON]) -> Content | None:
+    """The tools offered: as the conventions have them, flattened by OpenLLMetry, or Semantic Kernel's names."""
+    definitions = ask(attributes, _DEFINITIONS)
+    if definitions:
+        return Content(attributes.get(definitions[0]), "input")
+    if ask(attributes, _FLAT_REQUEST) and ask(attributes, _FUNCTIONS):
+        names = names_of(attributes)
+        return Content(lambda: unflatten(names, attributes.get, _FUNCTIONS.text), "input")
+    if kernel.FUNCTIONS in attributes:
+        return Content(kernel.function_names(attributes.get(kernel.FUNCTIONS)), "input")
+    return None
 
 
 _PROMPT = Prefix("gen_ai.prompt.")
@@ -287,6 +299,7 @@ _COMPLETION = Prefix("gen_ai.completion.")
 _FUNCTIONS = Prefix("llm.request.functions.")
 """Flattened lists; their first items may have been evicted."""
 _FLAT_REQUEST = Among("llm.request.type", "llm.request.functions.0.name")
+_OFFERS = Either(_DEFINITIONS, _FLAT_REQUEST, Among(kernel.FUNCTIONS))
 _CALLS = Among("gen_ai.completion.0.function_call.name")
 """LiteLLM writes the calls of an answer here and leaves them out of the messages."""
 

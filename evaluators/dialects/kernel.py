@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from evaluators.dialects.facts import Facts
 from evaluators.model import JSON
 
 _SCOPES = ("semantic_kernel", "Microsoft.SemanticKernel")
@@ -22,9 +21,9 @@ def function_names(value: JSON) -> JSON:
     return [name for name in value.split(",") if name] if isinstance(value, str) else None
 
 
-def speaks_kernel(order: Iterable[Facts]) -> bool:
+def speaks_kernel(scopes: Iterable[str]) -> bool:
     """Whether Semantic Kernel took part in the trace: its names then stand in other libraries' spans as well."""
-    return any(facts.span.scope.startswith(_SCOPES) for facts in order)
+    return any(scope.startswith(_SCOPES) for scope in scopes)
 
 
 def function_name(name: str) -> str:

@@ -281,20 +281,16 @@ def _system_beside(item: dict[str, JSON]) -> list[Message]:
 def _one(item: dict[str, JSON], role: Role | None = None) -> list[Message]:
     role = role or role_of(item.get("role")) or role_of(item.get("type")) or "user"
     body = blocks.read_message(item, role)
-    if role == "user" and body.text is not None and body.text[:9] == _WHOLE:
-        nested = _read(unwrap(body.text), "input", _DEPTH - 2)
-        if nested:
-            return nested
-    if role == "user" and body.results and not body.text:
-        role = "tool"
+    if role == "user":
+        if body.texts and body.texts[0].startswith(_WHOLE):
+            nested = _read(unwrap(body.text), "input", _DEPTH - 2)
+            if nested:
+                return nested
+        if body.results and not body.text:
+            role = "tool"
     return [_message(role, body, string(item.get("name")))]
 
 
 def _message(role: Role, body: Body, name: str | None = None) -> Message:
-    return Message(
-        role=role,
-        text=body.text,
-        calls=tuple(body.calls),
-        results=tuple(body.results),
-        name=name,
-    )
+    calls, results = tuple(body.calls), tuple(body.results)
+    return Message(role=role, text=body.text, calls=calls, results=results, name=name)

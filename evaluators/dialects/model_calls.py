@@ -25,7 +25,17 @@ class Exchange:
     What a call says of itself (model, tokens, cost, error) is taken from the first layer that says it.
     """
 
-    __slots__ = ("_text", "cost", "end", "error", "layers", "model", "start", "tokens")
+    __slots__ = (
+        "_messages_out",
+        "_text",
+        "cost",
+        "end",
+        "error",
+        "layers",
+        "model",
+        "start",
+        "tokens",
+    )
 
     def __init__(self, layers: list[Facts]) -> None:
         leaf = layers[0]
@@ -43,6 +53,7 @@ class Exchange:
         """Why the call failed, else None."""
         for facts in layers[1:]:
             self._add(facts)
+        self._messages_out: tuple[Message, ...] | None = None
         self._text: str | Literal[False] | None = False  # not looked for yet
 
     def _add(self, outer: Facts) -> None:
@@ -65,10 +76,13 @@ class Exchange:
     @property
     def messages_out(self) -> tuple[Message, ...]:
         """What it answered."""
-        for facts in self.layers:
-            if messages := facts.messages_out:
-                return messages
-        return ()
+        if self._messages_out is None:
+            self._messages_out = ()
+            for facts in self.layers:
+                if messages := facts.messages_out:
+                    self._messages_out = messages
+                    break
+        return self._messages_out
 
     @property
     def text(self) -> str | None:
@@ -108,7 +122,10 @@ def find_exchanges(tree: Tree) -> list[Exchange]:
             layers.append(facts)
             home[facts.span.span_id] = layers
     _add_outer_layers(calls, inner, home)
-    exchanges = [Exchange(layers) for layers in _told_apart(list(groups.values()))]
+    apart = list(groups.values())
+    if len(tree.scopes) > 1:
+        apart = _told_apart(apart)
+    exchanges = [Exchange(layers) for layers in apart]
     return sorted(exchanges, key=lambda e: (e.start, e.layers[0].span.span_id))
 
 
@@ -137,8 +154,6 @@ def _add_outer_layers(
 
 def _told_apart(groups: list[list[Facts]]) -> list[list[Facts]]:
     """One group per call: of two instrumentations beside each other, one may count an answer differently or not."""
-    if len({layers[0].span.scope for layers in groups}) < 2:
-        return groups
     kept: list[list[Facts]] = []
     for layers in groups:
         twin = next((k for k in kept[-_NEAR:] if _one_answer(k[0], layers[0])), None)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+
+import msgspec
 
 from evaluators.dialects import crewai, dspy, usage, whole_runs
 from evaluators.dialects.content import Content
@@ -94,7 +95,7 @@ def _tokens(span: Span) -> Tokens:
     if provider != "anthropic" or not tokens.cached:
         return tokens
     stated = usage.read_usage_object(as_dict(unwrap(attributes.get("output.value"))).get("usage"))
-    return tokens if stated.input is None else replace(tokens, input=stated.input)
+    return tokens if stated.input is None else msgspec.structs.replace(tokens, input=stated.input)
 
 
 def _tokens_in_answer(raw: JSON) -> Tokens:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Literal
 
 from evaluators.dialects.decode import ask, names_of
 from evaluators.dialects.shape import Among
 from evaluators.dialects.values import as_dict, is_scrubbed, unwrap
 from evaluators.model import JSON, Span
+
+What = Literal["session", "user", "task"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,23 +89,24 @@ _LIMIT = 1_024
 
 
 def find_id(
-    spans: Iterable[Span], keys: Sequence[str], all_names: AbstractSet[str]
+    spans: Iterable[Span], what: What, keys: Keys, all_names: AbstractSet[str]
 ) -> tuple[str, str] | None:
     """The first span's best id as (id, key); None when no span carries one. A scrubbed id is none.
 
     Args:
         spans: Best first.
-        keys: Best first.
+        what: Whose id.
+        keys: The user's own.
         all_names: Every key of every span.
     """
-    among, inside = _questions(tuple(keys))
+    wanted, among, inside = _wanted(what, keys)
     nested = bool(inside) and _BAG in all_names
-    if not nested and not among.answer(all_names):
+    if not nested and wanted.isdisjoint(all_names):
         return None
     for span in spans:
         there: tuple[str, ...] = ask(span.attributes, among)
         if nested and _BAG in names_of(span.attributes):
-            there = tuple(key for key in keys if key in there or key in inside)
+            there = tuple(key for key in among if key in there or key in inside)
         for key in there:
             if found := _id(span, key):
                 return found, key
@@ -110,9 +114,16 @@ def find_id(
 
 
 @lru_cache(maxsize=64)
-def _questions(keys: tuple[str, ...]) -> tuple[Among, frozenset[str]]:
-    """Which of the keys are there; and those that are also looked for inside the JSON of `metadata`."""
-    return Among(*keys), frozenset(key for key in keys if key.startswith(f"{_BAG}."))
+def _wanted(what: What, keys: Keys) -> tuple[frozenset[str], Among, frozenset[str]]:
+    """All keys of such an id; which of them are there, best first; and those also looked for inside `metadata`."""
+    if what == "session":
+        ranked = (*keys.session, *SESSION)
+    elif what == "user":
+        ranked = (*keys.user, *USER)
+    else:
+        ranked = keys.task
+    inside = frozenset(key for key in ranked if key.startswith(f"{_BAG}."))
+    return frozenset(ranked), Among(*ranked), inside
 
 
 def _id(span: Span, key: str) -> str | None:

@@ -55,6 +55,19 @@ class Prefix(Question):
         return any(name.startswith(self.text) for name in names)
 
 
+class Either(Question):
+    """Whether at least one of some questions has an answer: asked first where hardly any span has one."""
+
+    __slots__ = ("_questions",)
+
+    def __init__(self, *questions: Question) -> None:
+        self._questions = questions
+
+    def answer(self, names: AbstractSet[str]) -> bool:
+        """Whether one does."""
+        return any(question.answer(names) for question in self._questions)
+
+
 class Shape(dict[Question, Any]):
     """The keys of a span, and what is known of them: `shape[question]` answers, remembering the answer."""
 

@@ -26,9 +26,11 @@ def add_told(
     calls: list[FoundCall], tree: Tree, exchanges: Sequence[Exchange], agents: Agents
 ) -> None:
     """Join the calls that only a step's conversation tells; a span that says its tool's class learns its name."""
-    if not _are_hollow(exchanges):
+    steps = [f for f in tree.order if f.output is not None and f.kind in ("agent", "other")]
+    if not steps or not _are_hollow(exchanges):
         return
-    for told, result, span in _calls_told(_tellers(tree)):
+    tellers = [f for f in steps if f.output is not None and f.output.may_mention(_HINTS)]
+    for told, result, span in _calls_told(tellers):
         found = next((call for call in calls if _is_told(call, told)), None)
         if found is None:
             found = FoundCall(name=told.name, start=span.start_time_unix_nano)
@@ -68,17 +70,6 @@ def _is_hollow(exchange: Exchange) -> bool:
         if message.text or message.calls:
             return False
     return bool(messages) and exchange.error is None
-
-
-def _tellers(tree: Tree) -> list[Facts]:
-    """The steps whose output can tell of a call, in order of start; found without parsing."""
-    return [
-        facts
-        for facts in tree.order
-        if facts.output is not None
-        and facts.kind in ("agent", "other")
-        and facts.output.may_mention(_HINTS)
-    ]
 
 
 def _calls_told(steps: Sequence[Facts]) -> Iterator[tuple[Call, Result | None, Span]]:

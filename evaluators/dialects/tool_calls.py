@@ -29,7 +29,7 @@ def find_tool_calls(
 ) -> tuple[ToolCall, ...]:
     """Every call in order of start; one only seen in messages stands at the end of the model call that asked for it."""
     calls = _from_spans(tree, agents)
-    kernel = speaks_kernel(tree.order)
+    kernel = speaks_kernel(tree.scopes)
     if kernel:
         for call in calls:
             call.name = function_name(call.name)

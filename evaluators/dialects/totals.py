@@ -50,13 +50,12 @@ def sum_cost(exchanges: Sequence[Exchange]) -> float | None:
     return round(total, 12) if known else None
 
 
-def tools_offered(facts: Iterable[Facts]) -> tuple[ToolDefinition, ...]:
+def tools_offered(tree: Tree) -> tuple[ToolDefinition, ...]:
     """Every tool once, by name, with the fullest definition there is, in order of appearance."""
-    facts = tuple(facts)
-    kernel = speaks_kernel(facts)
+    kernel = speaks_kernel(tree.scopes)
     found: dict[str, ToolDefinition] = {}
     seen: set[str] = set()
-    for span in facts:
+    for span in tree.order:
         if span.definitions is None and not span.request_tools:
             continue
         for definition in _definitions(span, seen):

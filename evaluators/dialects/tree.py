@@ -14,10 +14,12 @@ _REMOTE = 0x300
 class Tree:
     """The facts of a trace, in order of start, with their parents and children."""
 
-    __slots__ = ("_children", "_facts", "_spine", "order", "root", "root_kind")
+    __slots__ = ("_children", "_facts", "_spine", "order", "root", "root_kind", "scopes")
 
     def __init__(self, order: Sequence[Facts]) -> None:
         self.order = order
+        self.scopes = frozenset({facts.span.scope for facts in order})
+        """The instrumentations that took part."""
         self._facts = {facts.span.span_id: facts for facts in order}
         self._children: dict[str, list[Facts]] = {}
         self._spine: tuple[Facts, ...] | None = None

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import replace
+
+import msgspec
 
 from evaluators.dialects.decode import ask
 from evaluators.dialects.facts import NO_TOKENS
@@ -169,15 +170,16 @@ def read_genai_tokens(attributes: Mapping[str, JSON]) -> Tokens:
     A trace's input tokens are what the provider itself calls so: OpenAI's and Google's include cached ones.
     """
     tokens = read_tokens(attributes, GENAI)
-    if tokens is NO_TOKENS or tokens.input is None:
+    writes = ask(attributes, _CACHE_WRITES)
+    if tokens.input is None or not (tokens.cached or writes):
         return tokens
     provider = attributes.get("gen_ai.provider.name") or attributes.get("gen_ai.system")
     if provider not in ("anthropic", "Anthropic"):
         return tokens
-    beside = (tokens.cached or 0) + (_first(attributes, ask(attributes, _CACHE_WRITES)) or 0)
+    beside = (tokens.cached or 0) + (_first(attributes, writes) or 0)
     if beside > tokens.input:  # it was never in there: the API's own figure, passed on as it came
         return tokens
-    return replace(tokens, input=tokens.input - beside)
+    return msgspec.structs.replace(tokens, input=tokens.input - beside)
 
 
 def _first(attributes: Mapping[str, JSON], keys: Iterable[str]) -> int | None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import httpx
+import msgspec
 
 from collector.api import Api
 from collector.api.index import Taken
@@ -74,7 +74,7 @@ class Stand:
 
 def show(of: Trace) -> dict[str, Any]:
     """As `spanwise inspect` prints it, near enough."""
-    whole = asdict(of)
+    whole = msgspec.to_builtins(of)
     whole["tools_offered"] = [tool["name"] for tool in whole["tools_offered"]]
     for name in ("model_calls", "system", "digest"):
         whole.pop(name)
