@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from evaluators.declare import declared, evaluator
 from evaluators.expectations import Expectation
@@ -232,7 +233,7 @@ async def test_two_elevenths_of_what_the_reference_sends() -> None:
     def step(at: int) -> Any:
         result = {"answer": f"result number {at} of the search, in full", "rank": at}
         call = a_call("search", {"query": f"question {at}"}, span_id=f"{at:016x}")
-        return replace(call, id=f"call-{at}", result=result, start_time_unix_nano=at)
+        return structs.replace(call, id=f"call-{at}", result=result, start_time_unix_nano=at)
 
     trace = a_trace(tool_calls=tuple(step(at) for at in range(20)), spans=41)
     compact = len(msgspec.json.encode(trace))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from evaluators.dialects import shape
-from evaluators.dialects.shape import Among, Prefix, Question, shape_of
+from evaluators.dialects.shape import Among, Either, Prefix, Question, shape_of
 from tests.support.dialect_spans import Made, trace_of
 
 CHAT = {"gen_ai.operation.name": "chat", "gen_ai.request.model": "m", "gen_ai.response.id": "r"}
@@ -34,6 +34,16 @@ def test_a_prefix_is_found_in_any_key() -> None:
     keys = shape_of(frozenset({"llm.tools.7.name"}))
 
     assert (keys[Prefix("llm.tools.")], keys[Prefix("llm.input.")]) == (True, False)
+
+
+def test_either_of_several_questions_has_an_answer() -> None:
+    either = Either(Among("a", "b"), Prefix("llm."))
+
+    assert [shape_of(frozenset({key}))[either] for key in ("b", "llm.x", "c")] == [
+        True,
+        True,
+        False,
+    ]
 
 
 def test_no_more_shapes_are_remembered_than_fit() -> None:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec import structs
 
 from evaluators.expectations import Expectation
 from evaluators.model import ModelCall, Session, ToolCall, Trace
@@ -40,7 +39,7 @@ def test_a_short_trace_is_told_in_full() -> None:
     trace = a_trace(
         system="Be brief.",
         tools_offered=(a_tool("search", {"type": "object"}),),
-        tool_calls=(replace(a_call("search", {"q": "Paris"}), result={"sky": "clear"}),),
+        tool_calls=(structs.replace(a_call("search", {"q": "Paris"}), result={"sky": "clear"}),),
         model_calls=(
             ModelCall(span_id="m1", output="I will search."),
             ModelCall(span_id="m2", output="It is sunny in Paris.", start_time_unix_nano=5),
@@ -94,7 +93,7 @@ def test_what_was_left_out_is_said() -> None:
 
 def test_even_ten_thousand_calls_fit_with_their_errors() -> None:
     calls = [a_call(f"t{at}", {"q": at}) for at in range(10_000)]
-    calls[5000] = replace(calls[5000], error="the only error")
+    calls[5000] = structs.replace(calls[5000], error="the only error")
 
     recording = trace_recording(a_trace(tool_calls=tuple(calls)), max_tokens=2000)
 

@@ -1,27 +1,18 @@
-"""Stacks of JavaScript, Java and .NET: spans as their libraries export them, cut to what a rule needs.
-
-JavaScript's were recorded; Spring AI's and .NET's are written after their sources.
-"""
+"""Stacks of JavaScript: spans as their libraries export them, cut to what a rule needs."""
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
 
 from tests.support.dialect_spans import Made, trace_of
+from tests.support.weather import ANSWER, ARGUMENTS, QUESTION, RESULT, compact
 
-QUESTION = "Is it raining in Paris?"
-ANSWER = "Yes, it rains."
-ARGUMENTS = {"city": "Paris"}
 FAILURE = "Error: timed out\n Please fix your mistakes."
-RESULT = "rainy, 14 C"
+
+
 GRAPHS = "@traceloop/instrumentation-langchain"
-
-
-def dump(value: Any) -> str:
-    return json.dumps(value, separators=(",", ":"))
 
 
 @pytest.mark.parametrize(
@@ -56,7 +47,11 @@ def lc(kind: str, **kwargs: Any) -> dict[str, Any]:
 
 
 CALL = {"name": "get_weather", "args": ARGUMENTS, "type": "tool_call", "id": "c1"}
+
+
 TOLD = lc("ToolMessage", content=RESULT, tool_call_id="c1", name="get_weather", status="success")
+
+
 STATE = [
     lc("HumanMessage", content=QUESTION),
     lc("AIMessage", content="", tool_calls=[CALL]),
@@ -76,8 +71,10 @@ def graph(messages: list[Any]) -> Made:
             "traceloop.workflow.name": "CompiledStateGraph",
             "traceloop.entity.name": "CompiledStateGraph",
             "gen_ai.operation.name": "workflow",
-            "traceloop.entity.input": dump({"messages": [{"role": "user", "content": QUESTION}]}),
-            "traceloop.entity.output": dump({"messages": messages}),
+            "traceloop.entity.input": compact(
+                {"messages": [{"role": "user", "content": QUESTION}]}
+            ),
+            "traceloop.entity.output": compact({"messages": messages}),
         },
         start=1,
         end=90,
@@ -88,7 +85,7 @@ def silent_call(**more: Any) -> Made:
     said = [{"role": "assistant", "parts": [{"type": "text", "content": ""}]}]
     attributes = {
         "gen_ai.operation.name": "chat",
-        "gen_ai.output.messages": dump(said),
+        "gen_ai.output.messages": compact(said),
         "gen_ai.usage.input_tokens": 5,
         "gen_ai.usage.output_tokens": 3,
     }
@@ -105,7 +102,7 @@ def tool_by_class(**more: Any) -> Made:
             "gen_ai.operation.name": "execute_tool",
             "traceloop.span.kind": "task",
             "traceloop.entity.name": "DynamicStructuredTool",
-            "traceloop.entity.input": dump({"args": [dump(ARGUMENTS)]}),
+            "traceloop.entity.input": compact({"args": [compact(ARGUMENTS)]}),
             **more.pop("attributes", {}),
         },
         start=30,
@@ -115,7 +112,7 @@ def tool_by_class(**more: Any) -> Made:
 
 
 def test_a_tool_named_by_its_class_learns_its_name_from_its_result() -> None:
-    answered = tool_by_class(attributes={"traceloop.entity.output": dump(TOLD)})
+    answered = tool_by_class(attributes={"traceloop.entity.output": compact(TOLD)})
 
     (call,) = trace_of(Made(id=1, end=100), silent_call(), answered).tool_calls
 
@@ -132,7 +129,7 @@ def test_a_failed_tool_named_by_its_class_learns_its_name_from_the_graphs_state(
 
 
 def test_a_failed_tool_named_by_its_class_learns_its_name_from_the_models_answer() -> None:
-    asked = dump([{"role": "assistant", "tool_calls": [CALL]}])
+    asked = compact([{"role": "assistant", "tool_calls": [CALL]}])
     model = Made(
         id=3,
         parent=1,
@@ -164,7 +161,7 @@ def test_a_graphs_state_is_not_asked_where_the_models_answers_say_their_calls() 
     model = Made(
         id=3,
         parent=1,
-        attributes={"gen_ai.operation.name": "chat", "gen_ai.output.messages": dump(spoken)},
+        attributes={"gen_ai.operation.name": "chat", "gen_ai.output.messages": compact(spoken)},
     )
 
     assert trace_of(Made(id=1, end=100), graph(STATE), model).tool_calls == ()
@@ -194,16 +191,16 @@ def test_a_users_text_that_is_the_whole_list_of_messages_is_read_as_such() -> No
             "type": "function_call",
             "call_id": "c1",
             "name": "get_weather",
-            "arguments": dump(ARGUMENTS),
+            "arguments": compact(ARGUMENTS),
         },
         {"type": "function_call_output", "call_id": "c1", "output": FAILURE},
     ]
-    asked = [{"role": "user", "parts": [{"type": "text", "content": dump(items)}]}]
+    asked = [{"role": "user", "parts": [{"type": "text", "content": compact(items)}]}]
     hollow = silent_call()
     second = Made(
         id=5,
         parent=1,
-        attributes={**hollow.attributes, "gen_ai.input.messages": dump(asked)},
+        attributes={**hollow.attributes, "gen_ai.input.messages": compact(asked)},
         start=50,
         end=60,
     )
@@ -222,14 +219,14 @@ def test_a_graphs_state_is_the_first_of_two_arguments() -> None:
         parent=1,
         attributes={
             "traceloop.span.kind": "task",
-            "traceloop.entity.input": dump({"args": [state, {"x": 1}]}),
+            "traceloop.entity.input": compact({"args": [state, {"x": 1}]}),
         },
     )
     root = Made(
         id=1,
         attributes={
             "traceloop.span.kind": "workflow",
-            "traceloop.entity.input": dump({"args": [], "kwargs": {}}),
+            "traceloop.entity.input": compact({"args": [], "kwargs": {}}),
         },
         end=10,
     )
@@ -245,8 +242,8 @@ def test_what_it_renames_in_the_ai_sdks_spans() -> None:
     tool = {
         "ai.operationId": "ai.toolCall",
         "ai.toolCall.name": "get_weather",
-        "traceloop.entity.input": dump(ARGUMENTS),
-        "traceloop.entity.output": dump(RESULT),
+        "traceloop.entity.input": compact(ARGUMENTS),
+        "traceloop.entity.output": compact(RESULT),
     }
 
     trace = trace_of(
@@ -273,23 +270,23 @@ def test_mastra_before_1_0() -> None:
             1,
             0,
             "agent_run",
-            input=dump([{"role": "user", "content": QUESTION}]),
-            output=dump({"text": ANSWER, "files": []}),
+            input=compact([{"role": "user", "content": QUESTION}]),
+            output=compact({"text": ANSWER, "files": []}),
             **{"gen_ai.agent.id": "weather", "sessionId": "s-1"},
         ),
         span(
             2,
             1,
             "model_generation",
-            output=dump({"text": ANSWER}),
+            output=compact({"text": ANSWER}),
             **{"gen_ai.usage.input_tokens": 5, "gen_ai.usage.output_tokens": 3},
         ),
-        span(3, 2, "model_step", input=dump(body)),
+        span(3, 2, "model_step", input=compact(body)),
         span(
             4,
             3,
             "tool_call",
-            input=dump(ARGUMENTS),
+            input=compact(ARGUMENTS),
             output=RESULT,
             **{"gen_ai.tool.name": "get_weather"},
         ),
@@ -309,7 +306,7 @@ def test_a_models_step_of_mastra_1_0_has_the_request_as_it_was_sent() -> None:
     step = {
         "gen_ai.operation.name": "model_step",
         "mastra.span.type": "model_step",
-        "mastra.model_step.input": dump(body),
+        "mastra.model_step.input": compact(body),
     }
 
     trace = trace_of(Made(id=1, attributes=step, scope="@mastra/otel-exporter"))
@@ -323,7 +320,7 @@ def test_genkit() -> None:
             "genkit:type": "action",
             "genkit:metadata:subtype": subtype,
             "genkit:name": name,
-            **{f"genkit:{key}": dump(value) for key, value in more.items()},
+            **{f"genkit:{key}": compact(value) for key, value in more.items()},
         }
         return Made(
             id=number,
@@ -360,12 +357,12 @@ def test_genkit() -> None:
 
 
 def test_sentry_writes_an_answers_texts_and_calls_apart() -> None:
-    call = {"id": "c1", "function": {"name": "get_weather", "arguments": dump(ARGUMENTS)}}
+    call = {"id": "c1", "function": {"name": "get_weather", "arguments": compact(ARGUMENTS)}}
     asks = {
         "gen_ai.operation.name": "chat",
-        "gen_ai.input.messages": dump([{"role": "user", "content": QUESTION}]),
-        "gen_ai.response.text": dump([""]),
-        "gen_ai.response.tool_calls": dump([call]),
+        "gen_ai.input.messages": compact([{"role": "user", "content": QUESTION}]),
+        "gen_ai.response.text": compact([""]),
+        "gen_ai.response.tool_calls": compact([call]),
     }
     says = {"gen_ai.operation.name": "chat", "gen_ai.response.text": ANSWER}
 
@@ -377,104 +374,3 @@ def test_sentry_writes_an_answers_texts_and_calls_apart() -> None:
 
     assert (trace.input, trace.output) == (QUESTION, ANSWER)
     assert [(c.name, c.arguments) for c in trace.tool_calls] == [("get_weather", ARGUMENTS)]
-
-
-# --- Spring AI (ChatClientObservationDocumentation, ToolCallingObservationDocumentation) -----------------------------
-
-
-def test_spring_ai() -> None:
-    chat = {"gen_ai.operation.name": "chat", "gen_ai.usage.input_tokens": "5"}
-    trace = trace_of(
-        Made(
-            id=1,
-            name="spring_ai chat_client",
-            attributes={
-                "spring.ai.kind": "chat_client",
-                "gen_ai.operation.name": "framework",
-                "gen_ai.system": "spring_ai",
-                "spring.ai.chat.client.conversation.id": "s-1",
-                "spring.ai.chat.client.tool.names": dump(["get_weather"]),
-            },
-            end=99,
-        ),
-        Made(
-            id=2,
-            parent=1,
-            attributes={**chat, "spring.ai.model.request.tool.names": dump(["get_weather"])},
-            events=[
-                ("gen_ai.content.prompt", {"gen_ai.prompt": ["Be kind.", QUESTION]}),
-                ("gen_ai.content.completion", {"gen_ai.completion": [ANSWER]}),
-            ],
-            start=1,
-            end=90,
-        ),
-        Made(
-            id=3,
-            parent=2,
-            name="tool_call get_weather",
-            attributes={
-                "spring.ai.kind": "tool_call",
-                "gen_ai.operation.name": "framework",
-                "spring.ai.tool.definition.name": "get_weather",
-                "spring.ai.tool.call.arguments": dump(ARGUMENTS),
-                "spring.ai.tool.call.result": dump(RESULT),
-            },
-            start=10,
-            end=20,
-        ),
-    )
-
-    assert (trace.input, trace.output, trace.session_id) == (QUESTION, ANSWER, "s-1")
-    assert (trace.tokens.input, len(trace.model_calls)) == (5, 1)
-    assert [tool.name for tool in trace.tools_offered] == ["get_weather"]
-    (call,) = trace.tool_calls
-    assert (call.name, call.arguments, call.result) == ("get_weather", ARGUMENTS, RESULT)
-
-
-# --- Microsoft.Extensions.AI (OpenTelemetryChatClient, FunctionInvokingChatClient) -----------------------------------
-
-
-def test_microsoft_extensions_ai() -> None:
-    asked = [{"role": "user", "parts": [{"type": "text", "content": QUESTION}]}]
-    call = {"type": "tool_call", "id": "c1", "name": "get_weather", "arguments": ARGUMENTS}
-    answers = [
-        [{"role": "assistant", "parts": [call], "finish_reason": "tool_call"}],
-        [{"role": "assistant", "parts": [{"type": "text", "content": ANSWER}]}],
-    ]
-    chats = [
-        Made(
-            id=10 + number,
-            parent=1,
-            scope="Experimental.Microsoft.Extensions.AI",
-            attributes={
-                "gen_ai.operation.name": "chat",
-                "gen_ai.input.messages": json.dumps(asked, indent=2),
-                "gen_ai.output.messages": json.dumps(answer, indent=2),
-                "gen_ai.usage.input_tokens": 5,
-            },
-            start=50 * number + 1,
-            end=50 * number + 9,
-        )
-        for number, answer in enumerate(answers)
-    ]
-    tool = Made(
-        id=3,
-        parent=1,
-        name="execute_tool get_weather",
-        scope="Experimental.Microsoft.Extensions.AI",
-        attributes={
-            "gen_ai.operation.name": "execute_tool",
-            "gen_ai.tool.name": "get_weather",
-            "gen_ai.tool.call.id": "c1",
-            "gen_ai.tool.call.arguments": dump(ARGUMENTS),
-            "gen_ai.tool.call.result": dump(RESULT),
-        },
-        start=20,
-        end=30,
-    )
-    root = Made(id=1, attributes={"gen_ai.operation.name": "orchestrate_tools"}, end=99)
-
-    trace = trace_of(root, *chats, tool)
-
-    assert (trace.input, trace.output, trace.tokens.input) == (QUESTION, ANSWER, 10)
-    assert [(c.arguments, c.result) for c in trace.tool_calls] == [(ARGUMENTS, RESULT)]
