@@ -51,7 +51,7 @@ class FoundCall(msgspec.Struct, eq=False):
         """Take what a message says that the call gave."""
         self.result = result.content
         if self.error is None and (result.is_error or _says_failure(result.content)):
-            self.error = text_of(result.content) or "error"
+            self.error = error_text(result.content)
 
 
 def call_of_span(facts: Facts, agents: Agents) -> FoundCall:
@@ -82,5 +82,11 @@ def span_error(facts: Facts) -> str | None:
         return None
     if error is None or error == "error":
         said = facts.tool_error if facts.tool_error != "error" else None
-        return said or text_of(facts.result) or "error"
+        return said or error_text(facts.result)
     return error
+
+
+def error_text(result: JSON) -> str:
+    """What a failed call gave, as the text of its error; `true` and numbers say nothing of it."""
+    said = text_of(result) if isinstance(result, str | dict | list) else None
+    return said or "error"

@@ -45,11 +45,12 @@ def add_told(
 
 def name_classes(calls: Sequence[FoundCall], exchanges: Sequence[Exchange]) -> None:
     """A span that says its tool's class is the tool that was asked for with its arguments."""
-    for call in calls:
-        if call.name in _CLASSES:
-            same = (c for c, _ in requested(exchanges) if c.id in (call.id, None) or not call.id)
-            asked = next((wanted for wanted in same if call.same_arguments(wanted)), None)
-            call.name = asked.name if asked is not None else call.name
+    classes = [call for call in calls if call.name in _CLASSES]
+    wanted = [asked for asked, _ in requested(exchanges)] if classes else []
+    for call in classes:
+        same = (asked for asked in wanted if not (call.id and asked.id and call.id != asked.id))
+        asked = next((asked for asked in same if call.same_arguments(asked)), None)
+        call.name = asked.name if asked is not None else call.name
 
 
 def _is_told(call: FoundCall, told: Call) -> bool:

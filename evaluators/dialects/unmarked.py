@@ -7,12 +7,11 @@ from collections.abc import Sequence
 
 from evaluators.dialects.agents import Agents
 from evaluators.dialects.facts import Facts
-from evaluators.dialects.found_call import FoundCall, call_of_span, span_error
+from evaluators.dialects.found_call import FoundCall, call_of_span, error_text, span_error
 from evaluators.dialects.mlflow import plain_name
 from evaluators.dialects.model_calls import Exchange
 from evaluators.dialects.tool_values import arguments_of, outcome_of
 from evaluators.dialects.tree import Tree
-from evaluators.dialects.values import text_of
 
 _UNMARKED = frozenset({"plain", "logfire", "langfuse", "langsmith", "mlflow"})
 """Dialects in which people wrap their functions in spans that do not say what they are."""
@@ -84,7 +83,7 @@ def _execute(call: FoundCall, facts: Facts) -> None:
     if outcome is not None:
         call.result = outcome.result if call.result is None else call.result
         if outcome.is_error:
-            call.error = call.error or text_of(outcome.result) or "error"
+            call.error = call.error or error_text(outcome.result)
     call.error = call.error or span_error(facts)
 
 
