@@ -1,14 +1,17 @@
-"""Which tool arguments that recordings are expected to hold are nowhere in their bytes.
+"""What recordings are expected to hold and do not: expectations whose values are nowhere in the bytes.
 
-usage: scripts/carried.py CAPTURES [STACK ...]
+usage: scripts/carried.py CAPTURES [--corrected FOLDER]
 
 Every attribute of every span, event, link, scope and resource is searched, with what is inside of it: JSON in strings,
-base64, escapes, nested to any depth. A value that is found nowhere cannot be read by anybody.
+base64, escapes, nested to any depth. What is found nowhere cannot be read by anybody. With --corrected, the recordings
+are copied to FOLDER with their flags set as the recordings' README defines them: exported = really in the spans.
 """
 
+import argparse
 import base64
 import binascii
 import json
+import shutil
 import struct
 import sys
 from collections.abc import Iterator
@@ -48,20 +51,62 @@ def inside(text: str, depth: int) -> Iterator[str]:
             yield from texts(inner, depth)
 
 
-def of_trace(path: Path, trace_ids: set[str]) -> list[str]:
-    """All texts of some traces; a session id is no argument."""
-    found = []
+def spans_of(path: Path, trace_ids: set[str]) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+    """The spans of some traces, each with its resource."""
     with path.open("rb") as stream:
         while head := stream.read(4):
             body = stream.read(struct.unpack(">I", head)[0])
             tree = MessageToDict(ExportTraceServiceRequest.FromString(body))
             for resource in tree.get("resourceSpans", ()):
-                found += texts(resource.get("resource", {}))
                 for scope in resource.get("scopeSpans", ()):
                     for span in scope.get("spans", ()):
                         if base64.b64decode(span["traceId"]).hex() in trace_ids:
-                            found += texts(span)
-    return [text for text in found if not text.startswith("sess-")]
+                            yield span, resource.get("resource", {})
+
+
+class Held:
+    """What the traces of one turn hold."""
+
+    def __init__(self, path: Path, turn: dict[str, Any]) -> None:
+        spans = list(spans_of(path, {trace["trace_id"] for trace in turn["traces"]}))
+        texts_held = [text for each in spans for part in each for text in texts(part)]
+        # A session id is no argument.
+        self.texts = [text for text in texts_held if not text.startswith("sess-")]
+        self.has_error = "is_error" in self.texts or any(
+            "ERROR" in span.get("status", {}).get("code", "") for span, _ in spans
+        )
+        self.metered = sum(any("token" in key for key in keys(span)) for span, _ in spans)
+
+    def missing(self, value: Any) -> list[str]:
+        """The plain values in `value` that are nowhere."""
+        return [leaf for leaf in leaves(value) if not any(leaf in text for text in self.texts)]
+
+    def lacks(self, turn: dict[str, Any]) -> Iterator[tuple[dict[str, Any], str, str]]:
+        """Where a flag is set for nothing: what bears it, the flag, and why."""
+        for call in turn["tool_calls_executed"]:
+            if not call.get("exported"):
+                continue
+            error = str(call.get("error") or "")
+            if nowhere := self.missing(call["args"]):
+                yield call, "exported", f"{call['name']}: nowhere: {nowhere}"
+            elif (
+                call["is_error"]
+                and not self.has_error
+                and self.missing(error.split(":", maxsplit=1)[0])
+            ):
+                yield call, "exported", f"{call['name']}: its error is nowhere, nor any error"
+        # A call that failed has no counts to export.
+        if turn["tokens_exported"] and not self.has_error and self.metered < turn["llm_calls"]:
+            why = f"{turn['llm_calls']} model calls, {self.metered} spans with a token count"
+            yield turn, "tokens_exported", why
+
+
+def keys(span: dict[str, Any]) -> Iterator[str]:
+    """Of its attributes and those of its events."""
+    for holder in (span, *span.get("events", ())):
+        for attribute in holder.get("attributes", ()):
+            yield attribute["key"]
+            yield from texts(attribute.get("value", {}).get("stringValue", ""))
 
 
 def leaves(value: Any) -> Iterator[str]:
@@ -78,22 +123,28 @@ def leaves(value: Any) -> Iterator[str]:
         yield str(value)
 
 
-def main(folder: Path, stacks: set[str]) -> None:
-    """One line per call of which something is nowhere."""
+def main() -> None:
+    """One line per flag that is set for nothing."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("captures", type=Path)
+    parser.add_argument("--corrected", type=Path)
+    arguments = parser.parse_args()
+    folder: Path = arguments.captures
+    if arguments.corrected:
+        shutil.copytree(folder, arguments.corrected, copy_function=shutil.copyfile)
+        folder = arguments.corrected
     for path in sorted(folder.glob("*/*.expect.yaml")):
-        if stacks and path.parent.name not in stacks:
-            continue
         expected = yaml.safe_load(path.read_text())
         recording = path.with_name(path.name.replace(".expect.yaml", ".otlp"))
+        wrong = False
         for turn in expected["turn_list"]:
-            held = of_trace(recording, {trace["trace_id"] for trace in turn["traces"]})
-            for call in turn["tool_calls_executed"]:
-                wanted = list(leaves(call["args"]))
-                missing = [value for value in wanted if not any(value in text for text in held)]
-                if call.get("exported") and missing:
-                    where = f"{expected['stack']}/{expected['scenario']} turn {turn['turn']}"
-                    line = f"{where}: {call['name']}: of {wanted}, nowhere: {missing}"
-                    sys.stdout.write(line + "\n")
+            for bearer, flag, why in list(Held(recording, turn).lacks(turn)):
+                where = f"{expected['stack']}/{expected['scenario']} turn {turn['turn']}"
+                sys.stdout.write(f"{where}: {flag}: {why}\n")
+                bearer[flag] = False
+                wrong = True
+        if wrong and arguments.corrected:
+            path.write_text(yaml.safe_dump(expected, sort_keys=False, allow_unicode=True))
 
 
-main(Path(sys.argv[1]), set(sys.argv[2:]))
+main()

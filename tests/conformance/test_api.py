@@ -1,25 +1,19 @@
-"""CONTRACT section 3, over ASGI."""
+"""The admin endpoints of the contract, on a real port with a log behind them."""
 
 from __future__ import annotations
 
-import asyncio
-import base64
 import json
-from collections.abc import Iterator
-from pathlib import Path
 
 import httpx
 import pytest
 
 from collector.api import build_app
-from collector.api.stream import CLIENTS, WAITING
 from collector.config import Config
-from collector.errors import LogUnavailable
 from collector.health import Health
-from collector.log import SIGNALS, TRACES
+from collector.log import TRACES
 from collector.telemetry import Telemetry
 from tests.support import api_records as make
-from tests.support.api_stand import EVALUATORS, Stand, trace_signals
+from tests.support.api_stand import EVALUATORS, Stand, filled
 
 GOLDEN = {
     "tool_routing": ("execution", 0.15, "scored", True),
@@ -33,31 +27,6 @@ GOLDEN = {
     "task_completion": ("execution", 0.0, "binary", False),
 }
 """Read from the reference registry (golden vector connexity_registry-0000)."""
-
-
-@pytest.fixture
-def stand(tmp_path: Path) -> Iterator[Stand]:
-    made = Stand(tmp_path / "index")
-    yield made
-    made.close()
-
-
-def filled(stand: Stand) -> Stand:
-    """Session s-1 with traces 1 and 2, s-2 of another service with trace 3."""
-    one, two = make.trace(1), make.trace(2)
-    three = make.trace(3, service="refunds", agent="clerk", session_id="s-2")
-    stand.take_traces(*(make.trace_value(each) for each in (two, one, three)))
-    for each in (one, two, three):
-        stand.take_signals(*trace_signals(each, [("step_efficiency", 0.4), ("coherence", 0.9)]))
-    stand.take_signals(
-        make.session_signal(two, "agent_reliability", 0.8, revision=2),
-        make.session_signal(two, "agent_consistency", 0.6, revision=2),
-        make.session_signal(three, "agent_reliability", None, revision=3),
-    )
-    return stand
-
-
-# --- metrics, health, the registry ---
 
 
 async def test_metrics_negotiate_by_accept(stand: Stand) -> None:
@@ -124,9 +93,6 @@ async def test_other_roles_have_metrics_and_health_without_an_index() -> None:
         "/api/v1/agents": 404,
         "/": 404,
     }
-
-
-# --- what was scored ---
 
 
 async def test_evaluators_are_listed(stand: Stand) -> None:
@@ -341,259 +307,3 @@ async def test_signals_before_their_trace_are_found_and_find_their_session(stand
     assert before["traces"][0]["signals"] == after["traces"][0]["signals"] != []
     assert before["traces"] != after["traces"]
     assert after["closed"] is None
-
-
-# --- what is refused ---
-
-
-@pytest.mark.parametrize(
-    ("path", "status", "kind"),
-    [
-        ("/nothing", 404, "not_found"),
-        ("/api/v1/sessions/none", 404, "not_found"),
-        ("/api/v1/traces/none", 404, "not_found"),
-        ("/api/v1/sessions?limit=0", 422, "invalid_request"),
-        ("/api/v1/sessions?limit=501", 422, "invalid_request"),
-        ("/api/v1/signals?limit=many", 422, "invalid_request"),
-        ("/api/v1/agents?cursor=%25%25", 422, "invalid_request"),
-        ("/api/v1/sessions?servce=x", 422, "invalid_request"),
-    ],
-)
-async def test_errors_have_one_shape(stand: Stand, path: str, status: int, kind: str) -> None:
-    answer = await stand.get(path)
-
-    assert answer.status_code == status
-    assert answer.json()["error"]["type"] == kind
-    assert answer.json()["error"]["message"]
-
-
-async def test_another_method_is_405(stand: Stand) -> None:
-    async with stand.client() as client:
-        answer = await client.post("/api/v1/agents")
-
-    assert (answer.status_code, answer.json()["error"]["type"]) == (405, "method_not_allowed")
-    assert "GET" in answer.headers["allow"]
-
-
-# --- who may read ---
-
-OPEN = ("/metrics", "/healthz", "/readyz")
-CLOSED = ("/", "/api/v1/agents", "/api/v1/signals/stream", "/config/available-metrics", "/session")
-
-
-async def test_beyond_loopback_without_a_token_only_metrics_and_health_answer(
-    tmp_path: Path,
-) -> None:
-    stand = Stand(tmp_path, "admin.host=0.0.0.0")
-    codes = {path: (await stand.get(path)).status_code for path in (*OPEN, *CLOSED)}
-    refusal = (await stand.get("/")).json()["error"]
-    stand.close()
-
-    assert codes == {"/metrics": 200, "/healthz": 200, "/readyz": 503} | dict.fromkeys(CLOSED, 403)
-    assert refusal["type"] == "forbidden"
-    assert "admin.bearer_tokens" in refusal["message"]
-
-
-async def test_a_token_opens_and_its_lack_is_401(tmp_path: Path) -> None:
-    stand = Stand(tmp_path, "admin={host: 0.0.0.0, bearer_tokens: [first, second]}")
-    basic = base64.b64encode(b"anyone:second").decode()
-    codes = [
-        (await stand.get("/api/v1/agents", **headers)).status_code
-        for headers in (
-            {},
-            {"authorization": "Bearer third"},
-            {"authorization": "Bearer "},
-            {"authorization": "Basic !!"},
-            {"authorization": "Bearer first"},
-            {"authorization": "bearer second"},
-            {"authorization": f"Basic {basic}", "host": "monitor.example"},
-        )
-    ]
-    challenge = (await stand.get("/")).headers["www-authenticate"]
-    health = (await stand.get("/healthz")).status_code
-    stand.close()
-
-    assert codes == [401, 401, 401, 401, 200, 200, 200]
-    assert "Basic" in challenge
-    assert health == 200
-
-
-@pytest.mark.parametrize(
-    ("host", "status"),
-    [
-        ("127.0.0.1:4390", 200),
-        ("localhost", 200),
-        ("[::1]:4390", 200),
-        ("spanwise.localhost:1", 200),
-        ("evil.example", 403),
-        ("localhost.evil.example:4390", 403),
-        ("127.0.0.1.evil.example", 403),
-    ],
-)
-async def test_a_foreign_name_for_loopback_reads_nothing(
-    stand: Stand, host: str, status: int
-) -> None:
-    assert (await stand.get("/api/v1/agents", host=host)).status_code == status
-    assert (await stand.get("/metrics", host=host)).status_code == 200
-
-
-# --- redaction ---
-
-
-async def test_dropped_content_is_nowhere(tmp_path: Path) -> None:
-    stand = Stand(tmp_path, "redaction.content=drop")
-    of = make.trace(1, error="secret text", system="secret text", input="secret text")
-    stand.take_traces(make.trace_value(of))
-    taken = stand.take_signals(
-        make.signal(of, explanation="secret text"),
-        make.session_signal(of, "agent_reliability", 0.5, explanation="secret text"),
-    )
-
-    texts = [raw.decode() for raw in taken.signals]
-    for path in (
-        "/",
-        "/api/v1/signals",
-        "/api/v1/sessions/s-1",
-        f"/api/v1/traces/{1:032x}",
-        "/session?id=s-1",
-        f"/trace?id={1:032x}",
-    ):
-        answer = await stand.get(path)
-        assert answer.status_code == 200
-        texts.append(answer.text)
-    stand.close()
-
-    for text in texts:
-        for secret in ("secret text", "rain", "answer 1", "Oslo"):
-            assert secret not in text
-    assert b"secret text" not in (tmp_path / "data.mdb").read_bytes()
-
-
-async def test_dropping_content_later_empties_the_index(tmp_path: Path) -> None:
-    before = filled(Stand(tmp_path))
-    before.close()
-    kept = Stand(tmp_path)
-    kept_sessions = (await kept.get("/api/v1/sessions")).json()["items"]
-    kept.close()
-    after = Stand(tmp_path, "redaction.content=drop")
-    sessions = (await after.get("/api/v1/sessions")).json()["items"]
-    after.close()
-
-    assert (len(kept_sessions), sessions) == (2, [])
-
-
-# --- bounds ---
-
-
-async def test_the_index_forgets_the_oldest_and_counts_it(tmp_path: Path) -> None:
-    stand = Stand(tmp_path, "serve.index=4MiB")
-    for number in range(1, 700):
-        of = make.trace(number, session_id=f"s-{number}", input="x" * 4000)
-        stand.take_traces(make.trace_value(of))
-        stand.take_signals(make.signal(of, metadata={"pad": "y" * 4000}))
-    newest = (await stand.get("/api/v1/sessions?limit=1")).json()["items"]
-    oldest = await stand.get("/api/v1/sessions/s-1")
-    signals = await stand.get(f"/api/v1/signals?trace_id={1:032x}")
-    counted = {
-        kind: stand.counted("spanwise_index_evicted_total", kind=kind, reason="index_full")
-        for kind in ("session", "trace", "signal", "index")
-    }
-    used = stand.counted("spanwise_index_bytes")
-    agents = (await stand.get("/api/v1/agents")).json()["items"]
-    stand.close()
-
-    assert newest[0]["session_id"] == "s-699"
-    assert oldest.status_code == 404
-    assert signals.json()["items"] == []
-    assert counted["session"] == counted["trace"] == counted["signal"] > 100
-    assert counted["index"] == 0
-    assert agents[0]["sessions"] == 699 - counted["session"]
-    assert 0 < used <= 4 << 20
-    assert (tmp_path / "data.mdb").stat().st_size <= 4 << 20
-
-
-async def test_a_session_keeps_its_newest_traces(tmp_path: Path) -> None:
-    stand = Stand(tmp_path, "windows.session.max_traces=3")
-    for number in range(1, 6):
-        stand.take_traces(make.trace_value(make.trace(number)))
-    session = (await stand.get("/api/v1/sessions/s-1")).json()
-    gone = stand.counted("spanwise_index_evicted_total", kind="trace", reason="session_full")
-    stand.close()
-
-    assert [turn["input"] for turn in session["traces"]] == [f"question {n}" for n in (3, 4, 5)]
-    assert (session["traces"][0]["trace_id"], gone) == (f"{3:032x}", 2)
-
-
-# --- the readers ---
-
-
-async def test_records_are_indexed_then_committed_and_poison_is_passed_over(stand: Stand) -> None:
-    one, two = make.trace(1), make.trace(2)
-    for value in (make.trace_value(one), b"\x00 not a record", make.trace_value(two)):
-        stand.log.append(TRACES, b"", value)
-    stand.log.append(SIGNALS, b"", b"{}")
-    stand.log.append(SIGNALS, b"", make.value(make.signal(one)))
-    stand.log.fail_polls = [LogUnavailable("for now")]
-    stopping = asyncio.Event()
-
-    async with asyncio.timeout(20), asyncio.TaskGroup() as tasks:
-        tasks.create_task(stand.api.run(stopping))
-        while stand.log.commits.keys() != {("api.traces", TRACES), ("api.signals", SIGNALS)}:
-            stand.time += 1.0
-            await asyncio.sleep(0.02)
-        stopping.set()
-
-    session = (await stand.get("/api/v1/sessions/s-1")).json()
-    assert len(session["traces"]) == 2
-    assert stand.log.commits == {("api.traces", TRACES): 3, ("api.signals", SIGNALS): 2}
-    assert stand.counted("spanwise_poison_records_total", topic="traces") == 1
-    assert stand.counted("spanwise_poison_records_total", topic="signals") == 1
-
-
-# --- the live stream ---
-
-
-async def test_the_stream_sends_new_signals_once(stand: Stand) -> None:
-    answer: list[httpx.Response] = []
-
-    async def follow() -> None:
-        answer.append(await stand.get("/api/v1/signals/stream"))
-
-    async with asyncio.timeout(10), asyncio.TaskGroup() as tasks:
-        tasks.create_task(follow())
-        while not stand.counted("spanwise_stream_clients"):  # noqa: ASYNC110 - nothing to wait on
-            await asyncio.sleep(0.01)
-        signal = make.signal(make.trace(1))
-        for _ in range(2):
-            taken = stand.api._index.take_signals(make.signal_records(signal))
-            stand.api._stream.publish(taken.signals)
-        stand.api._stream.close()
-
-    assert answer[0].headers["content-type"].startswith("text/event-stream")
-    events = [part for part in answer[0].text.split("\n\n") if part.startswith("event")]
-    assert len(events) == 1
-    head, body = events[0].split("\n")
-    assert head == "event: signal"
-    assert json.loads(body.removeprefix("data: "))["id"] == signal.id
-
-
-async def test_a_slow_client_is_let_go_and_counted(stand: Stand) -> None:
-    stream = stand.api._stream
-    slow = stream.subscribe()
-    await anext(slow)
-
-    stream.publish([b"{}"] * (WAITING + 1))
-
-    assert [event async for event in slow] == []
-    dropped = stand.counted("spanwise_stream_clients_dropped_total", reason="slow")
-    assert (dropped, stand.counted("spanwise_stream_clients")) == (1, 0)
-
-
-async def test_clients_are_bounded(stand: Stand) -> None:
-    followers = [stand.api._stream.subscribe() for _ in range(CLIENTS)]
-
-    answer = await stand.get("/api/v1/signals/stream")
-
-    assert (answer.status_code, answer.json()["error"]["type"]) == (503, "unavailable")
-    assert stand.counted("spanwise_stream_clients_dropped_total", reason="too_many") == 1
-    assert len(followers) == CLIENTS

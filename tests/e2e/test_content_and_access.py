@@ -50,6 +50,7 @@ def private(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
             request("desk-bot", spans(Turn(service="x", session=f"{order}"[:4], number=1))),
         )
         service.wait_for("scored", lambda: len(session_signals(service)) >= 2, timeout=30)
+        service.shown(trace_id("secret"))
         yield service
 
 
@@ -104,6 +105,8 @@ def test_kept_content_is_shown(tmp_path: Path) -> None:
     with Service(tmp_path / "data", QUICK) as service:
         send(service.grpc, asked("open", f"I am a {SECRETS[0]}"))
         service.wait_for("scored", service.signals, timeout=20)
+
+        service.shown(trace_id("open"))
 
         assert SECRETS[0] in text(service, f"/trace?id={trace_id('open')}")
 

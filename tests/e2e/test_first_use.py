@@ -60,9 +60,11 @@ def test_a_few_lines_of_the_sdk_give_a_signal_and_the_gauge_within_15_seconds(
         elapsed = time.monotonic() - began
 
         assert elapsed < 15
-        evaluators = {each["evaluator"] for each in service.signals()}
-        assert evaluators >= {"coherence", "agent_reliability"}
-        (seen,) = service.get("/api/v1/agents")["items"]
+        wanted = {"coherence", "agent_reliability"}
+        service.wait_for(
+            "its signals", lambda: {each["evaluator"] for each in service.signals()} >= wanted
+        )
+        (seen,) = service.wait_for("the agent", lambda: service.get("/api/v1/agents")["items"])
         assert seen["agent"] == agent
 
 

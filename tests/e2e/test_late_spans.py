@@ -67,7 +67,7 @@ def test_a_late_span_is_a_revision_a_repeat_is_not_and_the_counters_add_up(
     assert metrics['spanwise_spans_ignored_total{reason="duplicate"}'] == 1
     # What was accepted is in a trace, or was a duplicate, or was ignored: nothing went anywhere else.
     accepted = metrics['spanwise_spans_received_total{result="accepted",transport="grpc"}']
-    in_traces = service.get(f"/api/v1/traces/{trace}")["trace"]["spans"]
+    in_traces = service.shown(trace, spans=3, revision=2)["trace"]["spans"]
     assert accepted == in_traces + 1 + 1 + 1 == 6
 
 
@@ -86,7 +86,7 @@ def test_a_revised_trace_supersedes_its_session_s_score(service: Service) -> Non
         ]
 
     service.wait_for("the session is scored again", lambda: len(present()) == 2)
-    trace = service.get(f"/api/v1/traces/{trace_id('session')}")
+    trace = service.shown(trace_id("session"), spans=2, revision=1)
     assert [call["name"] for call in trace["trace"]["tool_calls"]] == ["lookup"]
     assert trace["trace"]["spans"] == 2
     names = [each["evaluator"] for each in trace["signals"]]

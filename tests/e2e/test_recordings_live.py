@@ -64,7 +64,7 @@ def walk(tmp_path_factory: pytest.TempPathFactory) -> Walk:
             traces=traces,
             signals=service.signals(),
             metrics=service.metrics(),
-            shown={each: service.get(f"/api/v1/traces/{each}")["trace"] for each in traces},
+            shown={each: service.shown(each)["trace"] for each in traces},
         )
 
 

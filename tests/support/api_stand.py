@@ -86,3 +86,18 @@ def trace_signals(of: Trace, scores: Sequence[tuple[str, float]]) -> list[Signal
     return [
         make.signal(of, evaluator, score=score, success=score >= 0.5) for evaluator, score in scores
     ]
+
+
+def filled(stand: Stand) -> Stand:
+    """Session s-1 with traces 1 and 2, s-2 of another service with trace 3."""
+    one, two = make.trace(1), make.trace(2)
+    three = make.trace(3, service="refunds", agent="clerk", session_id="s-2")
+    stand.take_traces(*(make.trace_value(each) for each in (two, one, three)))
+    for each in (one, two, three):
+        stand.take_signals(*trace_signals(each, [("step_efficiency", 0.4), ("coherence", 0.9)]))
+    stand.take_signals(
+        make.session_signal(two, "agent_reliability", 0.8, revision=2),
+        make.session_signal(two, "agent_consistency", 0.6, revision=2),
+        make.session_signal(three, "agent_reliability", None, revision=3),
+    )
+    return stand

@@ -43,3 +43,9 @@ def under(resource: ResourceSpans, *spans: Span, service: str) -> None:
 def body(*spans: Span) -> bytes:
     """The serialised request."""
     return request(*spans).SerializeToString()
+
+
+def length(data: bytes) -> bytes:
+    """The length prefix of a field: its size as a varint."""
+    size = len(data)
+    return bytes([size]) if size < 128 else bytes([size & 127 | 128, size >> 7])

@@ -190,3 +190,11 @@ async def through(exporter: SpanExporter, spans: list[ReadableSpan]) -> SpanExpo
         return await asyncio.to_thread(exporter.export, spans)
     finally:
         await asyncio.to_thread(exporter.shutdown)
+
+
+def assert_refused(said: Said) -> None:
+    """Retryable, and told so in both of the forms that clients read."""
+    assert said.code is grpc.StatusCode.UNAVAILABLE
+    assert said.detail(RetryInfo) is not None
+    assert said.delay is not None
+    assert 1.0 <= said.delay <= 4.0

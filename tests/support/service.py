@@ -143,6 +143,16 @@ class Service:
         with urllib.request.urlopen(self.admin + path, timeout=timeout) as answer:
             return json.load(answer)
 
+    def shown(self, trace_id: str, *, spans: int = 1, revision: int = 0) -> Any:
+        """What the API says of a trace, once it is up to date: the index reads behind the other sinks."""
+
+        def found() -> Any:
+            told = self.get(f"/api/v1/traces/{trace_id}")
+            newest = {each["revision"] for each in told["signals"] if each["scope"] == "trace"}
+            return told if told["trace"]["spans"] >= spans and newest == {revision} else None
+
+        return self.wait_for(f"trace {trace_id} at the API", found, timeout=20)
+
     def metrics(self) -> dict[str, float]:
         """Every sample of /metrics by its series."""
         with urllib.request.urlopen(f"{self.admin}/metrics", timeout=10) as answer:

@@ -1,221 +1,32 @@
-"""What only a log on a disk can meet: restarts, other processes, full disks, clocks that jump while it is away."""
+"""A disk log whose disk, map or neighbours fail."""
 
 from __future__ import annotations
 
 import asyncio
 import resource
 import signal
-import subprocess
-import sys
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Generator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
 import lmdb
 import pytest
 
-from collector.errors import ConfigError, DataFolderInUse, LogFull, LogUnavailable
+from collector.errors import LogFull, LogUnavailable
 from collector.log import disk_writer
 from collector.log.disk import DiskLog
 from collector.log.disk_store import DiskStore
 from collector.log.port import SIGNALS, SPANS, TRACES, Commit, New, Position
 from collector.telemetry import Telemetry
+from tests.support.disk_log import SMALL, Open
 from tests.support.log_contract import (
-    GROUPS,
     all_of,
     assigned,
-    at_end,
     fill,
     new,
-    take,
 )
-from tests.support.owned_log_contract import dropped, lost, sample
-from tests.support.ticking import SetClock
-
-SMALL = 8 << 20
-Open = Callable[..., Awaitable[DiskLog]]
-
-
-@pytest.fixture
-async def open_log(clock: SetClock, telemetry: Telemetry, tmp_path: Path) -> AsyncIterator[Open]:
-    """Opens the log in `tmp_path`; whatever is open at the end is closed."""
-    opened: list[DiskLog] = []
-
-    async def open_one(max_size: int = SMALL, partitions: int = 1) -> DiskLog:
-        log = await DiskLog.open(
-            tmp_path,
-            max_size=max_size,
-            clock=clock,
-            telemetry=telemetry,
-            groups=GROUPS,
-            partitions=partitions,
-        )
-        opened.append(log)
-        return log
-
-    yield open_one
-    for log in opened:
-        await log.close()
-
-
-async def test_offsets_are_not_used_again_after_trim_and_restart(open_log: Open) -> None:
-    log = await open_log()
-    positions = await log.write([new(SPANS, b"%d" % n) for n in range(3)])
-    end = positions[-1].offset + 1
-    await log.write([], [Commit(group="assembly", topic=SPANS, partition=0, offset=end)])
-    assert await all_of(log, SPANS) == []
-    await log.close()
-
-    log = await open_log()
-    (position,) = await log.write([new(SPANS, b"next")])
-
-    assert position.offset == end
-
-
-async def test_log_time_does_not_go_back_over_a_restart(open_log: Open, clock: SetClock) -> None:
-    log = await open_log()
-    clock.now = 9_000.125
-    await log.write([new(TRACES, b"before")])
-    await log.close()
-
-    clock.now = 100.0
-    log = await open_log()
-    reader = log.read("scoring", TRACES)
-    await assigned(reader)
-    batch = await at_end(reader)
-    (position,) = await log.write([new(TRACES, b"after")])
-    record = await log.get(position)
-
-    assert batch.ends[0] == 9_000.125
-    assert record is not None
-    assert record.time == 9_000.125
-
-
-async def test_commits_come_back_after_a_restart(open_log: Open) -> None:
-    log = await open_log()
-    commit = Commit(group="assembly", topic=SPANS, partition=0, offset=2, marks=1)
-    await log.write([new(SPANS, b"%d" % n) for n in range(4)], [commit])
-    await log.close()
-
-    log = await open_log()
-    reader = log.read("assembly", SPANS)
-    owned = await assigned(reader)
-
-    assert (owned[0].offset, owned[0].marks) == (2, 1)
-    assert [record.value for record in await take(reader, 2)] == [b"2", b"3"]
-
-
-async def test_a_second_log_on_the_folder_is_refused(open_log: Open, tmp_path: Path) -> None:
-    await open_log()
-    script = (
-        "import sys; from pathlib import Path; from collector.log.lock_file import LockFile\n"
-        "LockFile(Path(sys.argv[1]))"
-    )
-
-    with pytest.raises(DataFolderInUse, match=f"{tmp_path} is in use by process [0-9]+;"):
-        await open_log()
-    other = await asyncio.to_thread(
-        subprocess.run,
-        [sys.executable, "-c", script, str(tmp_path)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-    assert other.returncode == 1
-    assert "DataFolderInUse" in other.stderr
-
-
-async def test_a_lock_whose_holder_is_gone_does_not_matter(open_log: Open, tmp_path: Path) -> None:
-    (tmp_path / "spanwise.lock").write_text("999999\n")
-
-    log = await open_log()
-    await log.write([new(TRACES, b"fine")])
-
-    assert await all_of(log, TRACES) == [b"fine"]
-
-
-async def test_another_number_of_partitions_is_a_clear_error(open_log: Open) -> None:
-    await (await open_log()).close()
-
-    with pytest.raises(ConfigError, match="holds a log of 1 partitions, not 4; use"):
-        await open_log(partitions=4)
-
-    await open_log()  # neither lock nor file is left held
-
-
-async def test_a_folder_that_cannot_be_made_is_a_clear_error(
-    clock: SetClock, telemetry: Telemetry, tmp_path: Path
-) -> None:
-    (tmp_path / "file").write_text("")
-
-    with pytest.raises(ConfigError, match="cannot be used"):
-        await DiskLog.open(
-            tmp_path / "file" / "log",
-            max_size=SMALL,
-            clock=clock,
-            telemetry=telemetry,
-            groups=GROUPS,
-        )
-
-
-async def test_a_file_that_is_no_log_is_a_clear_error(open_log: Open, tmp_path: Path) -> None:
-    (tmp_path / "data.mdb").write_bytes(b"not LMDB's" * 4096)
-
-    with pytest.raises(ConfigError, match="cannot be used"):
-        await open_log()
-
-
-async def test_a_smaller_log_trims_down_to_its_new_share(
-    open_log: Open, telemetry: Telemetry
-) -> None:
-    log = await open_log(max_size=64 << 20)
-    for _ in range(20):
-        await log.write([new(TRACES, b"t" * 500_000)])
-    await log.close()
-
-    log = await open_log(max_size=16 << 20)
-    await log.write([new(TRACES, b"newest")])
-
-    kept = await all_of(log, TRACES)
-    assert kept[-1] == b"newest"
-    assert sum(map(len, kept)) <= 4 << 20
-    assert dropped(telemetry, TRACES, "unread") == 21 - len(kept)
-
-
-async def test_a_killed_reader_does_not_fill_the_map(open_log: Open, tmp_path: Path) -> None:
-    """A foreign process reads, holds its snapshot and dies; 20 times the map goes through afterwards."""
-    log = await open_log()
-    await log.write([new(TRACES, b"t" * 100_000)])
-    await log.close()
-    reader = await _foreign_process(tmp_path, "txn = env.begin(); txn.get(b'x')")
-    # Another process keeps LMDB's lock table alive, and with it the dead reader's slot.
-    keeper = await _foreign_process(tmp_path, "pass")
-    reader.kill()
-    await reader.wait()
-
-    log = await open_log()
-    for _ in range(100):
-        await log.write([new(TRACES, b"t" * 1_500_000)])
-    keeper.kill()
-    await keeper.wait()
-
-    assert (tmp_path / "data.mdb").stat().st_size <= 2 * SMALL
-
-
-async def _foreign_process(folder: Path, does: str) -> asyncio.subprocess.Process:
-    script = (
-        f"import lmdb, sys; env = lmdb.open({str(folder)!r}, map_size=1 << 30, max_dbs=30)\n"
-        f"{does}\n"
-        "print('ready', flush=True); sys.stdin.read()"
-    )
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-c", script, stdin=-1, stdout=-1
-    )
-    assert process.stdout is not None
-    await process.stdout.readline()
-    return process
+from tests.support.owned_log_contract import lost, sample
 
 
 async def test_the_file_stays_within_its_map_whatever_the_sizes(

@@ -1,17 +1,16 @@
-"""The shell of assembly over a list-backed log."""
+"""The shell of assembly: what it reads, waits for and writes."""
 
 import asyncio
 
 import pytest
 
 from collector.config import TraceWindow, Windows
-from collector.errors import LogUnavailable
 from collector.log.port import SPANS, TRACES, Position
 from collector.records import session_key
 from evaluators.digest import trace_digest
 from tests.support.assembling import WINDOWS, Site
 from tests.support.list_log import Disk, unavailable
-from tests.support.spans import Made, child, request, root, span_id, trace_id
+from tests.support.spans import child, request, root, span_id, trace_id
 
 
 async def test_a_closed_trace_is_written_marked_and_committed() -> None:
@@ -247,164 +246,3 @@ async def test_a_log_that_cannot_be_written_to_is_waited_for() -> None:
 
     assert len(site.traces()) == 1
     assert site.slept == [0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 5.0]
-
-
-async def test_workers_that_fail_are_asked_again() -> None:
-    site = Site()
-    site.workers.failures = [BrokenPipeError(), RuntimeError("died")]
-    site.send(100, root())
-
-    await site.once(106)
-    await site.once(106)
-
-    assert len(site.traces()) == 1
-
-
-async def test_stopping_does_not_wait_for_ever_for_a_dead_log() -> None:
-    site = Site()
-    site.send(100, root())
-    async with site.running():
-        await site.polled()
-        site.log.failures = unavailable(10_000)
-        site.now.time = 106
-        await site.polled()
-    assert site.traces() == []
-
-    await site.once(107)
-
-    assert len(site.traces()) == 1
-
-
-async def test_reading_stops_while_too_much_is_in_flight(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("collector.assembly.closer.IN_FLIGHT_TRACES", 5)
-    site = Site()
-    site.workers.gate = asyncio.Event()
-    for trace in range(1, 11):
-        site.send(100, root(trace=trace))
-    async with site.running():
-        site.now.time = 106
-        await site.until(lambda: len(site.workers.jobs) >= 5)
-        polls = site.log.readers[-1].polls
-        for _ in range(50):
-            await asyncio.sleep(0)
-        assert site.log.readers[-1].polls == polls
-        site.workers.gate.set()
-        await site.until(lambda: len(site.traces()) == 10)
-
-
-async def test_marks_are_bounded_and_evictions_counted() -> None:
-    site = Site(max_marks=10)
-    for trace in range(1, 31):
-        site.send(100 + trace, root(trace=trace))
-
-    await site.once(200)
-    await site.once(201)
-
-    assert len(site.traces()) == 30
-    assert site.count("marks_evicted_total") >= 20
-
-
-async def test_marks_that_rereads_need_are_not_evicted_the_old_trace_closes_instead() -> None:
-    site = Site(max_marks=10)
-    site.send(100, child(2, trace=99))
-    for trace in range(1, 31):
-        site.send(100 + trace, root(trace=trace))
-
-    await site.once(200)
-    await site.once(201)
-
-    assert len(site.traces()) == 31
-    assert site.count("traces_closed_total", service="shop", reason="memory") == 1
-
-
-async def test_a_drain_at_the_end_writes_in_the_order_of_start() -> None:
-    site = Site(disk=Disk(partitions=3))
-    for trace, start in enumerate([50, 10, 30, 10, 20], 1):
-        parent = 7 if trace == 3 else 0
-        site.send(100, Made(trace=trace, span=1, parent=parent, start=start), partition=trace % 3)
-
-    await site.drained("end")
-
-    assert [job.trace_id[-1] for job in site.workers.jobs] == [2, 4, 5, 3, 1]
-    closed = {int(each.trace.trace_id, 16): each.trace.closed for each in site.traces()}
-    assert closed.pop(3) == "idle"
-    assert set(closed.values()) == {"root_ended"}
-
-
-async def test_a_drain_after_a_run_goes_on_where_it_stopped() -> None:
-    site = Site()
-    site.send(100, child(2))
-    async with site.running() as assembler:
-        await site.polled()
-    site.send(101, child(3))
-
-    await assembler.drain("shutdown")
-
-    (record,) = site.traces()
-    assert (record.trace.closed, record.trace.spans) == ("shutdown", 2)
-    assert site.disk.commits["assembly", SPANS, 0].offset == 2
-
-
-async def test_a_partition_that_comes_back_goes_on_with_its_buffer() -> None:
-    site = Site(disk=Disk(partitions=2))
-    site.send(100, root(trace=1))
-    site.send(100, child(2, trace=2), partition=1)
-    async with site.running():
-        await site.polled()
-        reader = site.log.readers[-1]
-        site.send(101, child(2, trace=1))
-        await site.polled(2)
-        reader.revoke(0)
-        await site.polled(2)
-        reader.assign(0)
-        await site.polled(3)
-        assert site.log.replays == [0, 1], "its marks are not read again"
-        site.now.time = 106
-        await site.until(lambda: bool(site.traces()))
-
-    (record,) = site.traces()
-    assert record.trace.spans == 2
-    assert site.count("spans_ignored_total", reason="duplicate") == 0
-
-
-async def test_a_partition_that_was_somebody_elses_is_read_afresh() -> None:
-    site = Site(disk=Disk(partitions=1))
-    site.send(100, root())
-    async with site.running():
-        await site.polled()
-        site.log.readers[-1].revoke(0)
-        await site.polled(2)
-        other = Site(disk=site.disk, now=site.now)
-        await other.once(106)
-        assert len(site.traces()) == 1
-        site.log.readers[-1].assign(0)
-        await site.polled(4)
-
-    assert len(site.traces()) == 1
-
-
-async def test_nothing_is_left_when_everything_is_written() -> None:
-    site = Site()
-    for trace in range(1, 50):
-        site.send(100, root(trace=trace), child(2, trace=trace + 100))
-    async with site.running() as assembler:
-        site.now.time = 500
-        await site.until(lambda: len(site.traces()) == 98)
-        await site.polled()
-
-    closer = assembler._closer
-    assert not closer._pending
-    assert not closer._finished
-    assert (closer._in_flight, closer._bytes) == (0, 0)
-    assert all(len(buffer) == 0 and buffer.is_idle for buffer in assembler._kept.values())
-    assert len(site.disk.released) == 49
-
-
-async def test_a_drain_that_cannot_write_says_so() -> None:
-    site = Site()
-    site.send(100, root())
-    site.reopen()
-    site.log.failures = unavailable(100)
-
-    with pytest.raises(LogUnavailable):
-        await site.assembler().drain("end")

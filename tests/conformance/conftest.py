@@ -1,0 +1,17 @@
+"""The admin API over a log and an index of a test's own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.api_stand import Stand
+
+
+@pytest.fixture
+def stand(tmp_path: Path) -> Iterator[Stand]:
+    made = Stand(tmp_path / "index")
+    yield made
+    made.close()

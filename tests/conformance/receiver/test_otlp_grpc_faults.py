@@ -1,0 +1,339 @@
+"""OTLP over gRPC, what goes wrong: rows G10 to G15 and G20 to G26 of the conformance table."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import struct
+import time
+
+import grpc
+import grpc.aio
+import pytest
+from google.rpc.error_details_pb2 import BadRequest
+from opentelemetry.exporter.otlp.proto.grpc.metric_exporter import OTLPMetricExporter
+from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter
+from opentelemetry.proto.common.v1.common_pb2 import AnyValue
+from opentelemetry.sdk.metrics.export import MetricExportResult, MetricsData
+from opentelemetry.sdk.trace.export import SpanExportResult
+
+from collector import config
+from collector.errors import LogFull, LogUnavailable, RecordTooLarge, Retryable
+from collector.receiver.auth import Bearer
+from collector.receiver.grpc import GrpcServer, options
+from collector.receiver.intake import Intake
+from collector.telemetry import Telemetry
+from tests.support.fake_log import FakeLog
+from tests.support.otlp import body, length, span, trace_id
+from tests.support.receiving import (
+    assert_refused,
+    call,
+    export,
+    sdk_spans,
+    serving,
+    through,
+    until,
+)
+
+OK = grpc.StatusCode.OK
+FORBIDDEN = {grpc.StatusCode.UNKNOWN, grpc.StatusCode.INTERNAL}
+MIB = 1 << 20
+
+
+@pytest.mark.parametrize("reason", [LogFull("full"), LogUnavailable("away")])
+async def test_g10_a_refusal_is_never_a_partial_success(reason: Retryable) -> None:
+    """G10: clients must not retry after partial success, so overload is an error, bad spans or not."""
+    async with serving() as served:
+        served.log.fails = reason
+
+        said = await export(served.target, body(span(1, 1), span(bytes(16), 2)))
+
+        assert_refused(said)
+        assert served.count("grpc", "refused") == 2
+        assert served.count("grpc", "accepted") == 0
+
+
+async def test_g11_the_python_exporter_waits_as_long_as_it_was_told() -> None:
+    """G11: it reads RetryInfo from its own trailer only."""
+    async with serving() as served:
+        served.log.failures = [LogFull("full")]
+        exporter = OTLPSpanExporter(endpoint=served.target, insecure=True)
+
+        result = await through(exporter, sdk_spans(1))
+
+        assert result is SpanExportResult.SUCCESS
+        first, second = served.log.arrivals
+        assert 1.0 <= second - first < 4.5
+
+
+async def test_g12_overload_is_never_resource_exhausted() -> None:
+    """G12: the Collector drops it without RetryInfo; it is said of too large requests alone."""
+    async with serving() as served:
+        served.log.fails = LogFull("full")
+
+        said = await export(served.target, body(span()))
+
+        assert said.code is not grpc.StatusCode.RESOURCE_EXHAUSTED
+
+
+async def test_g13_what_cannot_be_decoded_is_invalid_argument_with_bad_request() -> None:
+    """G13: raw ff ff ff ff."""
+    async with serving() as served:
+        said = await export(served.target, b"\xff\xff\xff\xff")
+
+        assert said.code is grpc.StatusCode.INVALID_ARGUMENT
+        detail = said.detail(BadRequest)
+        assert isinstance(detail, BadRequest)
+        assert detail.field_violations[0].field == "body"
+        assert said.status.code == 3
+        assert said.delay is None
+        assert served.count("grpc", "invalid") == 1
+
+
+@pytest.mark.parametrize(
+    ("fault", "code"),
+    [
+        (RuntimeError("bug"), grpc.StatusCode.UNAVAILABLE),
+        (KeyError("bug"), grpc.StatusCode.UNAVAILABLE),
+        (OSError("disk"), grpc.StatusCode.UNAVAILABLE),
+        (MemoryError(), grpc.StatusCode.UNAVAILABLE),
+        (TimeoutError(), grpc.StatusCode.UNAVAILABLE),
+        (LogFull("full"), grpc.StatusCode.UNAVAILABLE),
+        (LogUnavailable("away"), grpc.StatusCode.UNAVAILABLE),
+        (RecordTooLarge("big"), grpc.StatusCode.RESOURCE_EXHAUSTED),
+    ],
+)
+async def test_g14_no_fault_of_the_log_leaks_unknown_or_internal(
+    fault: Exception, code: grpc.StatusCode
+) -> None:
+    """G14: UNKNOWN and INTERNAL make the client throw the batch away."""
+    async with serving() as served:
+        served.log.fails = fault
+
+        said = await export(served.target, body(span()))
+
+        assert said.code is code
+
+
+async def test_g14_a_failing_forward_changes_no_answer(caplog: pytest.LogCaptureFixture) -> None:
+    """G14: what stands behind the log cannot fail a request; it is complained about once."""
+
+    def broken(sent: bytes) -> None:
+        raise ValueError(sent)
+
+    async with serving(forward=broken) as served:
+        with caplog.at_level(logging.ERROR):
+            said = [await export(served.target, body(span())) for _ in range(3)]
+
+        assert {one.code for one in said} == {OK}
+        assert [r.message for r in caplog.records] == ["the receiver failed on a request"]
+
+
+async def test_g15_every_span_refused_for_a_while_arrives_after_relief() -> None:
+    """G15: delays are short enough for the client's 10 s."""
+    async with serving() as served:
+        served.log.fails = LogFull("full")
+        exporter = OTLPSpanExporter(endpoint=served.target, insecure=True)
+        async with asyncio.TaskGroup() as group:
+            sending = group.create_task(through(exporter, sdk_spans(10)))
+            await until(lambda: served.count("grpc", "refused") >= 10)
+            served.log.fails = None
+
+        assert sending.result() is SpanExportResult.SUCCESS
+        assert len(served.log.spans()) == 10
+
+
+def _deep(levels: int) -> bytes:
+    """A request whose only attribute is an array in an array in an array; protobuf itself would not build it."""
+    value = AnyValue(string_value="x").SerializeToString()
+    for _ in range(levels):
+        values = b"\x0a" + length(value) + value  # ArrayValue.values
+        value = b"\x2a" + length(values) + values  # AnyValue.array_value
+    attribute = b"\x0a\x04deep\x12" + length(value) + value
+    nested = span().SerializeToString() + b"\x4a" + length(attribute) + attribute
+    scope = b"\x12" + length(nested) + nested
+    resource = b"\x12" + length(scope) + scope
+    return b"\x0a" + length(resource) + resource
+
+
+async def test_g20_a_nested_bomb_is_undecodable_and_harms_nothing() -> None:
+    """G20: 120 nested arrays."""
+    async with serving() as served:
+        bomb = await export(served.target, _deep(120))
+        fine = await export(served.target, _deep(20))
+
+        assert bomb.code is grpc.StatusCode.INVALID_ARGUMENT
+        assert fine.code is OK
+        assert len(served.log.written) == 1
+
+
+async def test_g20_invalid_utf8_in_a_string_is_undecodable() -> None:
+    """G20: ff in a string."""
+    sent = body(span(text="needle")).replace(b"needle", b"nee\xffle")
+    async with serving() as served:
+        said = await export(served.target, sent)
+
+        assert said.code is grpc.StatusCode.INVALID_ARGUMENT
+        assert served.log.written == []
+
+
+SETTINGS, PING, GOAWAY = 4, 6, 7
+"""Kinds of HTTP/2 frames."""
+
+
+async def test_g21_pings_are_tolerated() -> None:
+    """G21: 20 pings without data, one after the other, far beyond grpc's default, bring no GOAWAY."""
+    async with serving() as served:
+        reader, writer = await asyncio.open_connection("127.0.0.1", served.receiver.grpc_port)
+        writer.write(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + _frame(SETTINGS, b""))
+
+        for number in range(20):
+            writer.write(_frame(PING, struct.pack(">Q", number)))
+            async with asyncio.timeout(10):
+                while (kind := await _next_kind(reader)) != PING:
+                    assert kind != GOAWAY, f"after {number} pings"
+
+        writer.close()
+        await writer.wait_closed()
+
+
+async def _next_kind(reader: asyncio.StreamReader) -> int:
+    """The kind of the next frame; a ping only if it acknowledges ours."""
+    head = await reader.readexactly(9)
+    await reader.readexactly(int.from_bytes(head[:3], "big"))
+    return -1 if head[3] == PING and not head[4] & 1 else head[3]
+
+
+def _frame(kind: int, payload: bytes) -> bytes:
+    return struct.pack(">I", len(payload))[1:] + bytes([kind, 0]) + bytes(4) + payload
+
+
+async def test_g22_a_connection_that_ages_out_loses_no_batch() -> None:
+    """G22: age 180 s and 60 s grace by default; here 0.5 s, under load."""
+    assert dict(options(MIB))["grpc.max_connection_age_ms"] == 180_000
+    assert dict(options(MIB))["grpc.max_connection_age_grace_ms"] == 60_000
+    log = FakeLog()
+    intake = Intake(
+        log=log, max_request=MIB, max_span=MIB, telemetry=Telemetry(), clock=lambda: 0.0
+    )
+    server = GrpcServer(
+        intake,
+        Bearer(()),
+        host="127.0.0.1",
+        port=0,
+        max_request=MIB,
+        tls=None,
+        extra_options=(("grpc.max_connection_age_ms", 500),),
+    )
+    await server.start()
+    states: set[grpc.ChannelConnectivity] = set()
+    async with grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel:
+        end = time.monotonic() + 1.5
+        sent = 0
+        while time.monotonic() < end:
+            sent += 1
+            assert (await call(channel, body(span(1, sent)))).code is OK
+            await asyncio.sleep(0.02)
+            states.add(channel.get_state())
+    await server.stop(0)
+    assert len(log.spans()) == sent
+    assert states - {grpc.ChannelConnectivity.READY}, "the connection never aged"
+
+
+async def test_g23_what_is_in_flight_finishes_and_new_calls_are_unavailable() -> None:
+    """G23."""
+    async with serving() as served, grpc.aio.insecure_channel(served.target) as channel:
+        served.log.gate = asyncio.Event()
+        async with asyncio.TaskGroup() as group:
+            early = group.create_task(call(channel, body(span(1, 1))))
+            await until(lambda: served.log.waiting == 1)
+            served.receiver.stop_accepting()
+            refused = await call(channel, body(span(1, 2)))
+            stopping = group.create_task(served.receiver.stop(5))
+            served.log.gate.set()
+        late = await export(served.target, body(span(1, 3)), timeout=2)
+
+        assert stopping.done()
+        assert early.result().code is OK
+        assert_refused(refused)
+        assert late.code is grpc.StatusCode.UNAVAILABLE
+        assert served.log.spans() == [span(1, 1)]
+
+
+async def test_g24_a_repeated_batch_is_accepted_again() -> None:
+    """G24: duplicates come of retries; they are told apart by (trace id, span id) behind the log."""
+    async with serving() as served:
+        said = [await export(served.target, body(span())) for _ in range(2)]
+
+        assert {one.code for one in said} == {OK}
+        assert [record.key for record in served.log.written] == [trace_id(1)] * 2
+
+
+async def test_g25_metrics_are_unimplemented() -> None:
+    """G25: the Python metric exporter drops its batch."""
+    async with serving() as served:
+        service = "/opentelemetry.proto.collector.metrics.v1.MetricsService/Export"
+
+        result = await asyncio.to_thread(_send_no_metrics, served.target)
+        said = await export(served.target, b"", method=service)
+
+        assert result is MetricExportResult.FAILURE
+        assert said.code is grpc.StatusCode.UNIMPLEMENTED
+
+
+def _send_no_metrics(target: str) -> MetricExportResult:
+    exporter = OTLPMetricExporter(endpoint=target, insecure=True)
+    try:
+        return exporter.export(MetricsData(resource_metrics=[]))  # pyright: ignore[reportUnknownMemberType] - its **kwargs
+    finally:
+        exporter.shutdown()  # pyright: ignore[reportUnknownMemberType] - its **kwargs
+
+
+async def test_g26_health_is_told_and_watched() -> None:
+    """G26: SERVING for the whole and the service, NOT_FOUND for others, NOT_SERVING when stopping."""
+    name = b"opentelemetry.proto.collector.trace.v1.TraceService"
+    check = "/grpc.health.v1.Health/Check"
+    async with serving() as served, grpc.aio.insecure_channel(served.target) as channel:
+        whole = await call(channel, b"", method=check)
+        service = await call(channel, b"\x0a" + bytes([len(name)]) + name, method=check)
+        other = await call(channel, b"\x0a\x01x", method=check)
+        garbage = await call(channel, b"\xff", method=check)
+        watch = channel.unary_stream(
+            "/grpc.health.v1.Health/Watch", request_serializer=bytes, response_deserializer=bytes
+        )(b"")
+        first = await watch.read()
+        served.receiver.stop_accepting()
+        second = await watch.read()
+        stopping = await call(channel, b"", method=check)
+
+        assert (whole.body, service.body, stopping.body) == (b"\x08\x01", b"\x08\x01", b"\x08\x02")
+        assert (first, second) == (b"\x08\x01", b"\x08\x02")
+        assert other.code is grpc.StatusCode.NOT_FOUND
+        assert garbage.code is grpc.StatusCode.INVALID_ARGUMENT
+
+
+async def test_g26_it_listens_on_loopback_unless_told_otherwise() -> None:
+    """G26: default bind is localhost."""
+    defaults = config.Receiver()
+
+    assert (defaults.grpc.host, defaults.http.host) == ("127.0.0.1", "127.0.0.1")
+
+
+async def test_g26_a_bad_token_is_unauthenticated() -> None:
+    """G26: any of the tokens is accepted; none, a wrong one or another scheme is not."""
+    async with serving(bearer_tokens=("one", "two")) as served:
+        codes = {
+            header: (
+                await export(served.target, body(span()), metadata=[("authorization", header)])
+            ).code
+            for header in ("Bearer one", "bearer two", "Bearer three", "Basic one", "Bearer")
+        }
+        missing = await export(served.target, body(span()))
+        health = await export(served.target, b"", method="/grpc.health.v1.Health/Check")
+
+        denied = grpc.StatusCode.UNAUTHENTICATED
+        assert list(codes.values()) == [OK, OK, denied, denied, denied]
+        assert missing.code is denied
+        assert health.code is OK
+        assert served.count("grpc", "unauthenticated") == 4
+        assert FORBIDDEN.isdisjoint(codes.values())

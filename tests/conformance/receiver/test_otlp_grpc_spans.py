@@ -1,0 +1,94 @@
+"""OTLP over gRPC, strange spans: rows G16 to G19 of the conformance table."""
+
+from __future__ import annotations
+
+import grpc
+import pytest
+
+from tests.support.fake_log import value
+from tests.support.otlp import body, length, request, span
+from tests.support.receiving import export, serving
+
+OK = grpc.StatusCode.OK
+
+
+async def test_g16_unknown_fields_are_kept_at_every_level() -> None:
+    """G16: field 999 in the span, scope and resource; the tee gets the request as it came."""
+    unknown = b"\xba\x3e\x03new"  # field 999
+    one, other = (span(n).SerializeToString() + unknown for n in (1, 2))
+    scope = b"".join(b"\x12" + bytes([len(s)]) + s for s in (one, other)) + unknown
+    resource = b"\x12" + length(scope) + scope + unknown
+    sent = b"\x0a" + length(resource) + resource + unknown
+    teed: list[bytes] = []
+    async with serving(forward=teed.append) as served:
+        said = await export(served.target, sent)
+
+        assert said.code is OK
+        assert teed == [sent]
+        assert [value(record).count(unknown) for record in served.log.written] == [3, 3]
+        assert len(served.log.spans()) == 2
+
+
+@pytest.mark.parametrize("length", [0, 3, 8, 15, 17, 32])
+async def test_g17_a_trace_id_of_another_length_rejects_its_span_alone(length: int) -> None:
+    """G17."""
+    async with serving() as served:
+        said = await export(served.target, body(span(b"\x01" * length, 1), span(1, 2)))
+
+        assert said.rejected == 1
+        assert served.log.spans() == [span(1, 2)]
+
+
+@pytest.mark.parametrize("bad", [b"", b"abc", b"\x01" * 7, b"\x01" * 9, b"\x01" * 16, bytes(8)])
+async def test_g17_a_span_id_of_another_length_or_zero_rejects_its_span_alone(bad: bytes) -> None:
+    """G17."""
+    async with serving() as served:
+        said = await export(served.target, body(span(1, bad), span(1, 2)))
+
+        assert said.rejected == 1
+        assert served.log.spans() == [span(1, 2)]
+
+
+@pytest.mark.parametrize("parent", [b"", bytes(8), b"abc", b"\x01" * 16])
+async def test_g17_a_strange_parent_never_rejects_a_span(parent: bytes) -> None:
+    """G17: the parent is for the assembly to understand."""
+    child = span()
+    child.parent_span_id = parent
+    async with serving() as served:
+        said = await export(served.target, body(child))
+
+        assert said.body == b""
+        assert served.log.spans() == [child]
+
+
+@pytest.mark.parametrize(
+    ("start", "end"),
+    [(0, 0), (2, 1), (0, 1), (9_214_646_400_000_000_000, 1), (2**64 - 1, 2**64 - 1)],
+)
+async def test_g18_no_time_rejects_a_span(start: int, end: int) -> None:
+    """G18: zero, reversed, 1970, 2262, the largest."""
+    strange = span()
+    strange.start_time_unix_nano, strange.end_time_unix_nano = start, end
+    async with serving() as served:
+        said = await export(served.target, body(strange))
+
+        assert said.body == b""
+        assert served.log.spans() == [strange]
+
+
+async def test_g19_unknown_kinds_and_flags_and_empty_names_are_kept() -> None:
+    """G19: kind 99, all flag bits, no name."""
+    plain = span()
+    plain.name = ""
+    plain.flags = 0xFFFFFFFF
+    sent = request(plain).SerializeToString()
+    kind = span(1, 2).SerializeToString() + b"\x30\x63"  # field 6 = 99
+    scope = b"\x12" + bytes([len(kind)]) + kind
+    resource = b"\x12" + length(scope) + scope
+    async with serving() as served:
+        said = await export(served.target, sent + b"\x0a" + length(resource) + resource)
+
+        assert said.body == b""
+        first, second = served.log.spans()
+        assert first == plain
+        assert int(second.kind) == 99

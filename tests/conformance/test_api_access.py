@@ -1,0 +1,142 @@
+"""Who may read what at the admin port, and what is refused."""
+
+from __future__ import annotations
+
+import base64
+from pathlib import Path
+
+import pytest
+
+from tests.support import api_records as make
+from tests.support.api_stand import Stand, filled
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "kind"),
+    [
+        ("/nothing", 404, "not_found"),
+        ("/api/v1/sessions/none", 404, "not_found"),
+        ("/api/v1/traces/none", 404, "not_found"),
+        ("/api/v1/sessions?limit=0", 422, "invalid_request"),
+        ("/api/v1/sessions?limit=501", 422, "invalid_request"),
+        ("/api/v1/signals?limit=many", 422, "invalid_request"),
+        ("/api/v1/agents?cursor=%25%25", 422, "invalid_request"),
+        ("/api/v1/sessions?servce=x", 422, "invalid_request"),
+    ],
+)
+async def test_errors_have_one_shape(stand: Stand, path: str, status: int, kind: str) -> None:
+    answer = await stand.get(path)
+
+    assert answer.status_code == status
+    assert answer.json()["error"]["type"] == kind
+    assert answer.json()["error"]["message"]
+
+
+async def test_another_method_is_405(stand: Stand) -> None:
+    async with stand.client() as client:
+        answer = await client.post("/api/v1/agents")
+
+    assert (answer.status_code, answer.json()["error"]["type"]) == (405, "method_not_allowed")
+    assert "GET" in answer.headers["allow"]
+
+
+OPEN = ("/metrics", "/healthz", "/readyz")
+CLOSED = ("/", "/api/v1/agents", "/api/v1/signals/stream", "/config/available-metrics", "/session")
+
+
+async def test_beyond_loopback_without_a_token_only_metrics_and_health_answer(
+    tmp_path: Path,
+) -> None:
+    stand = Stand(tmp_path, "admin.host=0.0.0.0")
+    codes = {path: (await stand.get(path)).status_code for path in (*OPEN, *CLOSED)}
+    refusal = (await stand.get("/")).json()["error"]
+    stand.close()
+
+    assert codes == {"/metrics": 200, "/healthz": 200, "/readyz": 503} | dict.fromkeys(CLOSED, 403)
+    assert refusal["type"] == "forbidden"
+    assert "admin.bearer_tokens" in refusal["message"]
+
+
+async def test_a_token_opens_and_its_lack_is_401(tmp_path: Path) -> None:
+    stand = Stand(tmp_path, "admin={host: 0.0.0.0, bearer_tokens: [first, second]}")
+    basic = base64.b64encode(b"anyone:second").decode()
+    codes = [
+        (await stand.get("/api/v1/agents", **headers)).status_code
+        for headers in (
+            {},
+            {"authorization": "Bearer third"},
+            {"authorization": "Bearer "},
+            {"authorization": "Basic !!"},
+            {"authorization": "Bearer first"},
+            {"authorization": "bearer second"},
+            {"authorization": f"Basic {basic}", "host": "monitor.example"},
+        )
+    ]
+    challenge = (await stand.get("/")).headers["www-authenticate"]
+    health = (await stand.get("/healthz")).status_code
+    stand.close()
+
+    assert codes == [401, 401, 401, 401, 200, 200, 200]
+    assert "Basic" in challenge
+    assert health == 200
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [
+        ("127.0.0.1:4390", 200),
+        ("localhost", 200),
+        ("[::1]:4390", 200),
+        ("spanwise.localhost:1", 200),
+        ("evil.example", 403),
+        ("localhost.evil.example:4390", 403),
+        ("127.0.0.1.evil.example", 403),
+    ],
+)
+async def test_a_foreign_name_for_loopback_reads_nothing(
+    stand: Stand, host: str, status: int
+) -> None:
+    assert (await stand.get("/api/v1/agents", host=host)).status_code == status
+    assert (await stand.get("/metrics", host=host)).status_code == 200
+
+
+async def test_dropped_content_is_nowhere(tmp_path: Path) -> None:
+    stand = Stand(tmp_path, "redaction.content=drop")
+    of = make.trace(1, error="secret text", system="secret text", input="secret text")
+    stand.take_traces(make.trace_value(of))
+    taken = stand.take_signals(
+        make.signal(of, explanation="secret text"),
+        make.session_signal(of, "agent_reliability", 0.5, explanation="secret text"),
+    )
+
+    texts = [raw.decode() for raw in taken.signals]
+    for path in (
+        "/",
+        "/api/v1/signals",
+        "/api/v1/sessions/s-1",
+        f"/api/v1/traces/{1:032x}",
+        "/session?id=s-1",
+        f"/trace?id={1:032x}",
+    ):
+        answer = await stand.get(path)
+        assert answer.status_code == 200
+        texts.append(answer.text)
+    stand.close()
+
+    for text in texts:
+        for secret in ("secret text", "rain", "answer 1", "Oslo"):
+            assert secret not in text
+    assert b"secret text" not in (tmp_path / "data.mdb").read_bytes()
+
+
+async def test_dropping_content_later_empties_the_index(tmp_path: Path) -> None:
+    before = filled(Stand(tmp_path))
+    before.close()
+    kept = Stand(tmp_path)
+    kept_sessions = (await kept.get("/api/v1/sessions")).json()["items"]
+    kept.close()
+    after = Stand(tmp_path, "redaction.content=drop")
+    sessions = (await after.get("/api/v1/sessions")).json()["items"]
+    after.close()
+
+    assert (len(kept_sessions), sessions) == (2, [])

@@ -1,0 +1,123 @@
+"""How the index behind the API fills, what bounds it, and the live stream."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+
+import httpx
+
+from collector.api.stream import CLIENTS, WAITING
+from collector.errors import LogUnavailable
+from collector.log import SIGNALS, TRACES
+from tests.support import api_records as make
+from tests.support.api_stand import Stand
+
+
+async def test_the_index_forgets_the_oldest_and_counts_it(tmp_path: Path) -> None:
+    stand = Stand(tmp_path, "serve.index=4MiB")
+    for number in range(1, 700):
+        of = make.trace(number, session_id=f"s-{number}", input="x" * 4000)
+        stand.take_traces(make.trace_value(of))
+        stand.take_signals(make.signal(of, metadata={"pad": "y" * 4000}))
+    newest = (await stand.get("/api/v1/sessions?limit=1")).json()["items"]
+    oldest = await stand.get("/api/v1/sessions/s-1")
+    signals = await stand.get(f"/api/v1/signals?trace_id={1:032x}")
+    counted = {
+        kind: stand.counted("spanwise_index_evicted_total", kind=kind, reason="index_full")
+        for kind in ("session", "trace", "signal", "index")
+    }
+    used = stand.counted("spanwise_index_bytes")
+    agents = (await stand.get("/api/v1/agents")).json()["items"]
+    stand.close()
+
+    assert newest[0]["session_id"] == "s-699"
+    assert oldest.status_code == 404
+    assert signals.json()["items"] == []
+    assert counted["session"] == counted["trace"] == counted["signal"] > 100
+    assert counted["index"] == 0
+    assert agents[0]["sessions"] == 699 - counted["session"]
+    assert 0 < used <= 4 << 20
+    assert (tmp_path / "data.mdb").stat().st_size <= 4 << 20
+
+
+async def test_a_session_keeps_its_newest_traces(tmp_path: Path) -> None:
+    stand = Stand(tmp_path, "windows.session.max_traces=3")
+    for number in range(1, 6):
+        stand.take_traces(make.trace_value(make.trace(number)))
+    session = (await stand.get("/api/v1/sessions/s-1")).json()
+    gone = stand.counted("spanwise_index_evicted_total", kind="trace", reason="session_full")
+    stand.close()
+
+    assert [turn["input"] for turn in session["traces"]] == [f"question {n}" for n in (3, 4, 5)]
+    assert (session["traces"][0]["trace_id"], gone) == (f"{3:032x}", 2)
+
+
+async def test_records_are_indexed_then_committed_and_poison_is_passed_over(stand: Stand) -> None:
+    one, two = make.trace(1), make.trace(2)
+    for value in (make.trace_value(one), b"\x00 not a record", make.trace_value(two)):
+        stand.log.append(TRACES, b"", value)
+    stand.log.append(SIGNALS, b"", b"{}")
+    stand.log.append(SIGNALS, b"", make.value(make.signal(one)))
+    stand.log.fail_polls = [LogUnavailable("for now")]
+    stopping = asyncio.Event()
+
+    async with asyncio.timeout(20), asyncio.TaskGroup() as tasks:
+        tasks.create_task(stand.api.run(stopping))
+        while stand.log.commits.keys() != {("api.traces", TRACES), ("api.signals", SIGNALS)}:
+            stand.time += 1.0
+            await asyncio.sleep(0.02)
+        stopping.set()
+
+    session = (await stand.get("/api/v1/sessions/s-1")).json()
+    assert len(session["traces"]) == 2
+    assert stand.log.commits == {("api.traces", TRACES): 3, ("api.signals", SIGNALS): 2}
+    assert stand.counted("spanwise_poison_records_total", topic="traces") == 1
+    assert stand.counted("spanwise_poison_records_total", topic="signals") == 1
+
+
+async def test_the_stream_sends_new_signals_once(stand: Stand) -> None:
+    answer: list[httpx.Response] = []
+
+    async def follow() -> None:
+        answer.append(await stand.get("/api/v1/signals/stream"))
+
+    async with asyncio.timeout(10), asyncio.TaskGroup() as tasks:
+        tasks.create_task(follow())
+        while not stand.counted("spanwise_stream_clients"):  # noqa: ASYNC110 - nothing to wait on
+            await asyncio.sleep(0.01)
+        signal = make.signal(make.trace(1))
+        for _ in range(2):
+            taken = stand.api._index.take_signals(make.signal_records(signal))
+            stand.api._stream.publish(taken.signals)
+        stand.api._stream.close()
+
+    assert answer[0].headers["content-type"].startswith("text/event-stream")
+    events = [part for part in answer[0].text.split("\n\n") if part.startswith("event")]
+    assert len(events) == 1
+    head, body = events[0].split("\n")
+    assert head == "event: signal"
+    assert json.loads(body.removeprefix("data: "))["id"] == signal.id
+
+
+async def test_a_slow_client_is_let_go_and_counted(stand: Stand) -> None:
+    stream = stand.api._stream
+    slow = stream.subscribe()
+    await anext(slow)
+
+    stream.publish([b"{}"] * (WAITING + 1))
+
+    assert [event async for event in slow] == []
+    dropped = stand.counted("spanwise_stream_clients_dropped_total", reason="slow")
+    assert (dropped, stand.counted("spanwise_stream_clients")) == (1, 0)
+
+
+async def test_clients_are_bounded(stand: Stand) -> None:
+    followers = [stand.api._stream.subscribe() for _ in range(CLIENTS)]
+
+    answer = await stand.get("/api/v1/signals/stream")
+
+    assert (answer.status_code, answer.json()["error"]["type"]) == (503, "unavailable")
+    assert stand.counted("spanwise_stream_clients_dropped_total", reason="too_many") == 1
+    assert len(followers) == CLIENTS
