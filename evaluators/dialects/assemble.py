@@ -46,7 +46,7 @@ def assemble(order: Sequence[Facts], *, closed: Closed, keys: Keys, broken: bool
     tool_calls = find_tool_calls(tree, exchanges, agents)
     offered = tools_offered(tree)
     question, answer = find_input(tree, exchanges), find_output(tree, exchanges)
-    truncated = broken or any(_is_cut(facts) for facts in order)
+    truncated = broken or any(map(_is_cut, order))
     status, error = _status(tree, exchanges, answer)
     gaps: list[Gap] = []
     if tree.root_kind == "missing":

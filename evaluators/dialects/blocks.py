@@ -52,6 +52,7 @@ _RESULT_TYPES = frozenset(
         "tool_call_result",
     }
 )
+_BODIES = ("content", "parts", "blocks", "contents", "text")
 _SILENT_TYPES = frozenset(
     {"reasoning", "thinking", "redacted_thinking", "reasoning_content", "thought"}
 )
@@ -105,9 +106,9 @@ def read_message(item: dict[str, JSON], role: Role) -> Body:
     if role == "tool":
         _read_tool_message(item, body)
         return body
-    for key in ("content", "parts", "blocks", "contents", "text"):
-        if item.get(key):
-            _read_into(item[key], body)
+    for key in _BODIES:
+        if key in item and (inner := item[key]):
+            _read_into(inner, body)
             break
     if not body.calls and not _CALL_KEYS.isdisjoint(item):
         _read_calls(item, body)
@@ -145,10 +146,10 @@ def _read_into(value: JSON, body: Body) -> None:
         _read_text(value, body)
     elif isinstance(value, list):
         for item in as_list(value):
-            if isinstance(item, str):
-                body.texts.append(item)
-            elif isinstance(item, dict):
+            if isinstance(item, dict):
                 _read_block(as_dict(item), body)
+            elif isinstance(item, str):
+                body.texts.append(item)
     elif isinstance(value, dict):
         _read_block(as_dict(value), body)
 
@@ -174,6 +175,12 @@ def _read_block(item: dict[str, JSON], body: Body) -> None:
             body.texts.append(text)
             return
     kind = item.get("type") or item.get("part_kind") or item.get("block_type")
+    if kind == "tool_call" and item.keys() <= _CONVENTION:
+        name = string(item.get("name"))
+        if name is not None:
+            given = read_arguments(item.get("arguments"))
+            body.calls.append(Call(name=name, id=string(item.get("id")), arguments=given))
+            return
     kind = kind if isinstance(kind, str) else None
     if kind in _SILENT_TYPES or item.get("thought") is True:
         return
@@ -235,10 +242,6 @@ _CONVENTION = frozenset({"type", "id", "name", "arguments"})
 
 def read_call(item: dict[str, JSON]) -> Call | None:
     """One tool call in any spelling; None when it names no tool."""
-    if item.keys() <= _CONVENTION and item.get("type") == "tool_call":
-        name = string(item.get("name"))
-        given = read_arguments(item.get("arguments"))
-        return Call(name=name, id=string(item.get("id")), arguments=given) if name else None
     inner = item.get("function") or item.get("tool_call") or item.get("functionCall")
     inner = as_dict(inner)
     name = _first_text(inner, "name") or _first_text(

@@ -114,6 +114,8 @@ def _read(value: JSON, side: Side, depth: int) -> list[Message]:
 
 
 def _are_blocks(items: list[JSON]) -> bool:
+    if items and isinstance(items[0], dict) and "role" in items[0]:  # nearly always
+        return False
     for item in items:  # a loop: any() and all() over a generator cost three times as much
         if not isinstance(item, dict) or not blocks.is_block(as_dict(item)):
             return False

@@ -184,7 +184,10 @@ def read_genai_tokens(attributes: Mapping[str, JSON]) -> Tokens:
 
 def _first(attributes: Mapping[str, JSON], keys: Iterable[str]) -> int | None:
     for key in keys:
-        if (count := integer(attributes.get(key))) is not None:
+        value = attributes.get(key)
+        if value.__class__ is int and value >= 0:
+            return value
+        if (count := integer(value)) is not None:
             return count
     return None
 
