@@ -185,7 +185,7 @@ def read_genai_tokens(attributes: Mapping[str, JSON]) -> Tokens:
 def _first(attributes: Mapping[str, JSON], keys: Iterable[str]) -> int | None:
     for key in keys:
         value = attributes.get(key)
-        if value.__class__ is int and value >= 0:
+        if type(value) is int and value >= 0:
             return value
         if (count := integer(value)) is not None:
             return count
