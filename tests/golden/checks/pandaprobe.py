@@ -79,8 +79,11 @@ def session_metrics(given: Any, expected: Any, quirk: str | None) -> None:
     outcomes = {each.evaluator: each for each in scorer.outcomes(session, closed=True)}
 
     if quirk == "duplicate_trace_id_counted_twice":
-        counted = outcomes["agent_reliability"].metadata["traces_evaluated"]
-        assert counted == len(set(given["trace_ids"]))
+        counted = outcomes["agent_reliability"].metadata.get("traces_evaluated", 0)
+        assert counted == sum(
+            not set(options["signals"]).isdisjoint(given["signals"].get(trace_id, {}))
+            for trace_id in set(given["trace_ids"])
+        )
         return
     for name in names:
         _same(outcomes[name], expected[name], tolerance=1.1e-4)
