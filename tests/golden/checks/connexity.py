@@ -61,7 +61,7 @@ def verdict(given: Any, expected: Any, quirk: str | None) -> None:
     for score in scores:
         score.pop("justification")
     close(scores, expected["metric_scores"], tolerance=1e-12)
-    answer = msgspec.json.decode(given["judge_output"].strip())
+    answer = msgspec.json.decode((given["judge_output"] or "").strip())
     told = connexity.outcomes(answer, given["expected_outcomes"])
     seen = told and [{"statement": each["statement"], "passed": each["passed"]} for each in told]
     assert seen == expected["expected_outcomes"]
@@ -73,7 +73,7 @@ def _verdict(given: Any) -> connexity.Verdict:
         raise connexity.VerdictError("the call failed")
     threshold = given["pass_threshold"]
     return connexity.verdict(
-        msgspec.json.decode(given["judge_output"].strip()),
+        msgspec.json.decode((given["judge_output"] or "").strip()),
         resolved,
         pass_threshold=connexity.PASS_THRESHOLD if threshold is None else threshold,
     )

@@ -42,7 +42,7 @@ def loop_detection(given: Any, expected: Any, quirk: str | None) -> None:
 
     asked = [text for batch in embedder.asked for text in batch]
     assert asked == list(dict.fromkeys(expected["embedded_texts"]))
-    if quirk == "threshold_zero_replaced_by_default":
+    if quirk is not None and given["threshold"] == 0 and "threshold" in expected["metadata"]:
         metadata = {**expected["metadata"], "threshold": 0.0, "success": True}
         expected = {**expected, "metadata": metadata}
     # trace_index of the window; the reference counts from the session's first output.
@@ -50,7 +50,7 @@ def loop_detection(given: Any, expected: Any, quirk: str | None) -> None:
     mine = outcome.metadata.get("comparisons", [])
     for ours, theirs in zip(mine, expected["metadata"].get("comparisons", []), strict=True):
         true_index = ours["trace_index"] + offset
-        if quirk == "trace_index_wrong_when_empty_outputs_skipped":
+        if quirk is not None:
             assert text_of(outputs[true_index]) != ""
             theirs["trace_index"] = ours["trace_index"]
         else:
