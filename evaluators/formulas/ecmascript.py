@@ -2,7 +2,7 @@
 
 Patterns without the `u` flag run on Python's `re` after translation: by UTF-16 code unit, with ECMAScript's classes,
 boundaries, line ends, letter case, escapes, and groups that match nothing until they took part. Not translated: a
-look-behind of variable width is an error, and a group keeps what it caught in an earlier round of a loop.
+look-behind's alternative of variable width is an error, and a group keeps what it caught in an earlier round of a loop.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ class _Translation:
             return self._opening(), False
         self._at += 1
         if char in "|^$":
-            return char if char == "|" else self._edge(char), False
+            return self._or() if char == "|" else self._edge(char), False
         if char == ")":
             return self._closing()
         if char == "[":
@@ -118,6 +118,11 @@ class _Translation:
         if char == ".":
             return r"[\s\S]" if "s" in self._flags else _NOT_A_LINE_END, True
         return self._escape() if char == "\\" else (self._literal(ord(char)), True)
+
+    def _or(self) -> str:
+        # Python wants one width of a whole look-behind: each alternative gets its own.
+        kind = self._open[-1][0] if self._open else ""
+        return {"(?<=": ")|(?<=", "(?<!": ")(?<!"}.get(kind, "|")
 
     def _edge(self, char: str) -> str:
         if "m" in self._flags:
@@ -136,7 +141,7 @@ class _Translation:
         if known:
             self._at = known.end()
             self._open.append((known.group(), None))
-            return known.group()
+            return "(?:(?<=" if known.group() == "(?<=" else known.group()
         named = _NAMED.match(self._pattern, self._at)
         if named is None and self._pattern.startswith("(?", self._at):
             raise self._fault("unknown kind of group")
@@ -155,7 +160,7 @@ class _Translation:
         kind, number = self._open.pop()
         if number is not None:
             self._closed.add(number)
-        return ")", not kind.startswith("(?<")
+        return "))" if kind == "(?<=" else ")", not kind.startswith("(?<")
 
     def _escape(self) -> tuple[str, bool]:
         letter = self._pattern[self._at : self._at + 1]

@@ -34,6 +34,9 @@ from evaluators.formulas.strings import json_schema
         ("[a-\\d]", "", "-"),
         ("a{,3}", "", "a{,3}"),
         ("(?=a)*", "", ""),
+        ("(?<=^|\\s)foo", "", "a foo"),
+        ("(?<=^|\\s)foo", "", "foo"),
+        ("(?<!ab|c)d", "", "bd"),
         ("É", "i", "é"),
         ("[à-ÿ]", "i", "É"),
         ("µ", "i", "μ"),
@@ -56,6 +59,8 @@ def test_a_pattern_matches_as_in_ecmascript(pattern: str, flags: str, text: str)
         ("\\w", "i", "\u017f"),
         ("ß", "i", "ẞ"),
         ("a{,3}", "", "aaa"),
+        ("(?<=^|\\s)foo", "", "afoo"),
+        ("(?<!ab|c)d", "", "abdcd"),
         ("yes$", "", "yes\n"),
     ],
 )
