@@ -89,13 +89,19 @@ def verdict(
     """What a judge's answer, one block per criterion id, amounts to.
 
     Raises:
-        VerdictError: A block is missing or breaks its schema.
+        VerdictError: A block is missing or breaks its schema, or the threshold is not from 0 to 100.
     """
+    if not 0 <= pass_threshold <= 100:
+        raise VerdictError("pass_threshold: expected a number from 0 to 100")
     blocks = object_of(answer)
     if blocks is None:
         raise VerdictError("the answer is no object")
     scores = tuple(_score(each, weight, blocks.get(each.name)) for each, weight in criteria)
-    overall = round(100 * math.fsum(each.weight * each.score / 5 for each in scores), 2)
+    # In the reference's order of operations: a tie such as 10.625 is rounded the same way.
+    share = 0.0
+    for each in scores:
+        share += each.score / 5 * each.weight
+    overall = round(share * 100, 2)
     return Verdict(overall_score=overall, passed=overall >= pass_threshold, metric_scores=scores)
 
 
@@ -104,9 +110,23 @@ def outcomes(answer: JSON, statements: Sequence[str] | None) -> list[JSON] | Non
     given = list_of((object_of(answer) or {}).get("expected_outcomes"))
     if not statements or given is None:
         return None
-    fields = ("statement", "passed", "justification")
-    every = filter(None, map(object_of, given))
-    return [{field: each.get(field) for field in fields} for each in every]
+    every = [each for each in map(object_of, given) if each is not None]
+    return [
+        {
+            "statement": _told(each.get("statement")),
+            "passed": _truth(each.get("passed")),
+            "justification": _told(each.get("justification")),
+        }
+        for each in every
+    ]
+
+
+def _truth(value: JSON) -> bool:
+    return value.strip().lower() == "true" if isinstance(value, str) else bool(value)
+
+
+def _told(value: JSON) -> str:
+    return "" if value is None else value if isinstance(value, str) else str(value)
 
 
 def _score(criterion: Criterion, weight: float, block: JSON) -> CriterionScore:
@@ -114,7 +134,7 @@ def _score(criterion: Criterion, weight: float, block: JSON) -> CriterionScore:
     if fields is None:
         raise VerdictError(f"`{criterion.name}`: the answer lacks it")
     justification = fields.get("justification")
-    code = fields.get("failure_code")
+    code = fields.get("failure_code") or None  # whatever is empty is none
     if not isinstance(justification, str):
         raise VerdictError(f"`{criterion.name}`: the justification is no text")
     if code is not None and not isinstance(code, str):
@@ -128,7 +148,7 @@ def _score(criterion: Criterion, weight: float, block: JSON) -> CriterionScore:
         is_binary=criterion.is_binary,
         tier=criterion.tier,
         justification=justification,
-        failure_code=code or None,
+        failure_code=code,
         turns=_turns(criterion, fields.get("turns")),
     )
 
@@ -141,24 +161,37 @@ def _binary(criterion: Criterion, fields: Mapping[str, JSON]) -> tuple[int, str]
 
 
 def _scored(criterion: Criterion, fields: Mapping[str, JSON]) -> tuple[int, str]:
-    score = min(5, max(0, _integer(criterion, "score", fields.get("score"))))
+    given = _truncated(fields.get("score"))
+    if given is None:
+        raise VerdictError(f"`{criterion.name}`: `score` is no integer")
+    score = min(5, max(0, given))
     return score, LABELS[score]
 
 
+def _truncated(value: JSON) -> int | None:
+    """Toward zero; integer text is accepted, true and false are not numbers."""
+    try:
+        return None if isinstance(value, bool) else int(value)
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
 def _turns(criterion: Criterion, turns: JSON) -> tuple[int, ...]:
-    if turns is None:
+    """Whole numbers or their text; whatever is empty is none."""
+    if not turns:
         return ()
-    every = list_of(turns)
-    if every is None:
-        raise VerdictError(f"`{criterion.name}`: `turns` is no list")
-    return tuple(_integer(criterion, "turns", turn) for turn in every)
+    numbers = [_whole(turn) for turn in list_of(turns) or [None]]
+    found = tuple(number for number in numbers if number is not None)
+    if len(found) < len(numbers):
+        raise VerdictError(f"`{criterion.name}`: `turns` is no list of whole numbers")
+    return found
 
 
-def _integer(criterion: Criterion, field: str, value: JSON) -> int:
-    """Truncated toward zero; integer text is accepted, true and false are not numbers."""
-    if not isinstance(value, bool):
-        try:
-            return int(value)
-        except (TypeError, ValueError, OverflowError):
-            pass
-    raise VerdictError(f"`{criterion.name}`: `{field}` is no integer")
+def _whole(value: JSON) -> int | None:
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    try:
+        number = float(value)
+    except (ValueError, OverflowError):
+        return None
+    return int(number) if number.is_integer() else None

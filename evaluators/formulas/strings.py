@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import msgspec
-
 from evaluators.digest import canonical
-from evaluators.formulas.ecmascript import compiled, trim
+from evaluators.formulas import jsontext
+from evaluators.formulas.ecmascript import found, trim
 from evaluators.model import JSON
 
 SHOWN = 200
@@ -35,10 +34,11 @@ def regex(output: str, pattern: str, flags: str = "") -> str | None:
     """Why nothing in the output matches; None when something does.
 
     Raises:
-        re.error: The pattern cannot be compiled.
+        re.error: The pattern is not valid, or Python cannot run it.
     """
-    found = compiled(pattern, flags).search(output)
-    return None if found else f"output does not match /{pattern[:SHOWN]}/{flags}"
+    if found(pattern, output, flags):
+        return None
+    return f"output does not match /{pattern[:SHOWN]}/{flags}"
 
 
 def json_schema(output: str, schema: JSON) -> tuple[str, str] | None:
@@ -48,8 +48,8 @@ def json_schema(output: str, schema: JSON) -> tuple[str, str] | None:
         Unjudgeable: The schema is no valid schema.
     """
     try:
-        value: JSON = msgspec.json.decode(output.encode("utf-8", "surrogatepass"))
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        value = jsontext.parse(output)
+    except (ValueError, RecursionError) as error:
         return "parse", f"not JSON: {error}"
     # jsonschema takes 100 ms to import: only who uses it pays for it.
     from evaluators.providers.schemas import first_error  # noqa: PLC0415

@@ -110,21 +110,26 @@ def _parameters(used: Sequence[Use], expected: Sequence[Use]) -> float:
 
 
 def _sequence(used: Sequence[Use], expected: Sequence[Use]) -> float:
-    return _mean(used, expected, lambda want, have: float(want.step == have.step))
+    # No step is a step of its own, also that of a call which was not made.
+    return _mean(used, expected, lambda want, have: float(want.step == (have and have.step)))
 
 
-def _mean(used: Sequence[Use], expected: Sequence[Use], part: Callable[[Use, Use], float]) -> float:
+def _mean(
+    used: Sequence[Use], expected: Sequence[Use], part: Callable[[Use, Use | None], float]
+) -> float:
     """Over all expected calls; a tool that was never called counts once, however often it was expected."""
     scores: list[float] = []
     for calls in _pairs(used, expected):
         if all(have is None for _, have in calls):
             scores.append(0.0)
         else:
-            scores += [0.0 if have is None else part(want, have) for want, have in calls]
+            scores += [part(want, have) for want, have in calls]
     return math.fsum(scores) / len(scores) if scores else 0.0
 
 
-def _equal_parameters(want: Use, have: Use) -> float:
+def _equal_parameters(want: Use, have: Use | None) -> float:
+    if have is None:
+        return 0.0
     if want.parameters is None:
         return 1.0
     mine, theirs = have.parameters or {}, want.parameters

@@ -11,8 +11,10 @@ from typing import TypeVar
 
 import msgspec
 
+from evaluators.formulas import jsontext
 from evaluators.formulas.bounds import clamp
 from evaluators.formulas.shapes import list_of, object_of
+from evaluators.formulas.text import text_of
 from evaluators.model import JSON
 from evaluators.resources import Block
 
@@ -22,7 +24,9 @@ _THINKING = re.compile(r"<(think|thinking|reasoning)>.*?</\1>", re.DOTALL | re.I
 _THOUGHT = re.compile(r"</(?:think|thinking|reasoning)>", re.IGNORECASE)
 _UNENDED = re.compile(r"<(?:think|thinking|reasoning)>.*", re.DOTALL | re.IGNORECASE)
 _BEGINS = re.compile(r"\{\s*\"")
-_FENCE = re.compile(r"^```[^\n]*\n(.*)```\s*$", re.DOTALL)
+_NUMERIC = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
+# After the fence there may be a word, but no further object.
+_FENCE = re.compile(r"^```[^\n]*\n(.*)```[^{`]*$", re.DOTALL)
 
 
 class AnswerError(ValueError):
@@ -45,11 +49,32 @@ def to_block(value: JSON, kind: type[B]) -> B:
         AnswerError: A field is missing, of a wrong type or out of range, or a number is not finite.
     """
     try:
-        block = msgspec.convert(value, kind, strict=False)
+        block = _block(value, kind)
     except (msgspec.ValidationError, RecursionError) as error:
         raise AnswerError(str(error)) from error
     _check(msgspec.to_builtins(block))
     return block
+
+
+def _block(value: JSON, kind: type[B]) -> B:
+    try:
+        return msgspec.convert(value, kind, strict=False)
+    except msgspec.ValidationError as error:
+        try:
+            return msgspec.convert(_with_numbers(value), kind, strict=False)
+        except msgspec.ValidationError:
+            raise error from None
+
+
+def _with_numbers(value: JSON) -> JSON:
+    """Texts such as `.5` or ` 0.5 ` as numbers, which msgspec reads only as JSON writes them."""
+    inner, items = object_of(value), list_of(value)
+    if inner is not None:
+        return {key: _with_numbers(each) for key, each in inner.items()}
+    if items is not None:
+        return [_with_numbers(each) for each in items]
+    is_number = isinstance(value, str) and _NUMERIC.fullmatch(value.strip())
+    return float(value) if is_number else value
 
 
 def _check(value: JSON) -> None:
@@ -69,8 +94,11 @@ def read_object(raw: str) -> dict[str, JSON]:
     Raises:
         AnswerError: There is none, or several, or it was cut off.
     """
+    # What is JSON as it stands may speak of thinking tags; anything else may think aloud first.
+    whole = _json(_unfenced(raw))
     text = _bare(raw)
-    whole = _json(text)
+    if whole is _NOT_JSON:
+        whole = _json(text)
     if whole is not _NOT_JSON:
         known = object_of(whole)
         if known is None:
@@ -86,7 +114,11 @@ def _bare(raw: str) -> str:
     text = _THINKING.sub("", raw)
     # A template may swallow the opening tag; thoughts that never end hold no answer.
     text = _THOUGHT.split(text)[-1]
-    text = _UNENDED.sub("", text).strip().lstrip("\ufeff").strip()
+    return _unfenced(_UNENDED.sub("", text))
+
+
+def _unfenced(text: str) -> str:
+    text = text.strip().lstrip("\ufeff").strip()
     fenced = _FENCE.match(text)
     return fenced.group(1).strip() if fenced else text
 
@@ -96,8 +128,8 @@ _NOT_JSON = object()
 
 def _json(text: str) -> JSON:
     try:
-        return msgspec.json.decode(text)
-    except (msgspec.DecodeError, RecursionError, UnicodeEncodeError):
+        return jsontext.parse(text)
+    except (ValueError, RecursionError):
         return _NOT_JSON
 
 
@@ -132,14 +164,14 @@ class Rating:
     reasoning: str | None = None
 
 
-_VALUE = r"(0(?:\.\d+)?|1(?:\.0+)?)(?![\w%/]|[.,]\d)"
+_VALUE = r"(0(?:\.\d+)?|1(?:\.0+)?)(?:/1(?:\.0+)?)?(?![\w%/]|[.,]\d)"
 _LABELLED = re.compile(
     rf"\b(?:score|overall|rating|verdict)\b[^\w\n-]*(?:(?:is|of|=)\s+)?{_VALUE}",
     re.IGNORECASE | re.ASCII,
 )
 _LEADING = re.compile(rf"^{_VALUE}", re.ASCII)
 _NUMBER = re.compile(r"-?\d+(?:[.,]\d+)*%?(?:/\d+)?", re.ASCII)
-_SCALE = re.compile(r"\bout of 1(?:\.0+)?\b", re.IGNORECASE | re.ASCII)
+_SCALE = re.compile(r"(?:\bout of |/)1(?:\.0+)?(?![\w/]|[.,]\d)", re.IGNORECASE | re.ASCII)
 
 
 def read_rating(raw: str) -> Rating:
@@ -152,7 +184,8 @@ def read_rating(raw: str) -> Rating:
     """
     text = _bare(raw)
     value = _json(text)
-    if value is not _NOT_JSON:
+    # A bare number is JSON without a score, unless something that is not JSON stands around it.
+    if object_of(value) is not None or _json(raw) is not _NOT_JSON:
         return _rating(value)
     return Rating(score=_in_prose(text))
 
@@ -163,7 +196,7 @@ def _rating(value: JSON) -> Rating:
     if isinstance(score, bool) or not isinstance(score, int | float):
         raise AnswerError("the answer is JSON without a numeric score")
     return Rating(
-        score=clamp(float(score)), reasoning=reasoning if isinstance(reasoning, str) else None
+        score=clamp(float(score)), reasoning=None if reasoning is None else text_of(reasoning)
     )
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterator
+from fractions import Fraction
 from functools import lru_cache
 from typing import Any, Protocol, cast
 
@@ -13,6 +15,7 @@ from jsonschema.exceptions import SchemaError, ValidationError
 from referencing import Registry
 
 from evaluators.errors import Unjudgeable
+from evaluators.formulas import ecmascript
 from evaluators.model import JSON
 
 PATTERN_LIMIT = 256
@@ -29,7 +32,8 @@ class _Validator(Protocol):
 def first_error(text: str, instance: JSON, *, trusted: bool = False) -> str | None:
     """Why the instance does not satisfy the schema (JSON text); None when it does.
 
-    A trusted schema is the user's own: all its patterns are tried. No reference is ever fetched.
+    A trusted schema is the user's own: all its patterns are tried, as ECMAScript means them. No reference is ever
+    fetched, and infinity is no number.
 
     Raises:
         Unjudgeable: The schema is no valid schema, or a reference leads nowhere or nowhere but to itself.
@@ -62,8 +66,11 @@ def _validator(text: str, *, trusted: bool) -> _Validator | None:
         base.check_schema(schema)
     except (SchemaError, RecursionError):
         return None
-    if not trusted:
-        base = known.extend(base, {"pattern": _pattern, "patternProperties": _nothing})
+    base = known.extend(
+        base,
+        {"multipleOf": _multiple, **(_TRUSTED if trusted else _UNTRUSTED)},
+        type_checker=base.TYPE_CHECKER.redefine("number", _is_number),
+    )
     # An empty registry: the default one would fetch remote references over the network.
     nowhere: Registry[Any] = Registry()
     return cast("_Validator", base(schema, registry=nowhere))
@@ -80,5 +87,28 @@ def _pattern(_: object, pattern: str, instance: JSON, _schema: object) -> Iterat
         yield ValidationError(f"{instance!r} does not match {pattern!r}")
 
 
+def _trusted_pattern(
+    _: object, pattern: str, instance: JSON, _schema: object
+) -> Iterator[ValidationError]:
+    if isinstance(instance, str) and not ecmascript.found(pattern, instance):
+        yield ValidationError(f"{instance!r} does not match {pattern!r}")
+
+
+def _multiple(_: object, step: float, instance: JSON, _schema: object) -> Iterator[ValidationError]:
+    # As written in decimal: 0.7 is a multiple of 0.1, though not as doubles.
+    if _is_number(None, instance) and Fraction(str(instance)) % Fraction(str(step)):
+        yield ValidationError(f"{instance!r} is not a multiple of {step!r}")
+
+
+def _is_number(_: object, instance: object) -> bool:
+    if isinstance(instance, float):
+        return math.isfinite(instance)
+    return isinstance(instance, int) and not isinstance(instance, bool)
+
+
 def _nothing(*_: object) -> Iterator[ValidationError]:
     return iter(())
+
+
+_TRUSTED = {"pattern": _trusted_pattern}
+_UNTRUSTED = {"pattern": _pattern, "patternProperties": _nothing}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from evaluators.prompts.answers import AnswerError, read_block, read_rating
@@ -65,6 +67,12 @@ def test_anything_else_is_an_error_and_no_score(raw: str) -> None:
         ("version 1.2 score 0.4", 0.4),
         ("0.85 because of 1 issue", 0.85),
         ("I would say 0.9 out of 1.0", 0.9),
+        ("I rate it 0.9/1.0.", 0.9),
+        ("Score: 0.5/1", 0.5),
+        ("1/1", 1.0),
+        ("\ufeff0.5", 0.5),
+        ("```\n0.5\n```", 0.5),
+        ('{"score": 1e400}', 1.0),
     ],
 )
 def test_a_rating_is_read_where_its_meaning_is_plain(raw: str, score: float) -> None:
@@ -72,7 +80,8 @@ def test_a_rating_is_read_where_its_meaning_is_plain(raw: str, score: float) -> 
 
 
 @pytest.mark.parametrize(
-    "raw", ["between 0 and 1: 0.66", "0,7", "8/10", "1/10", "100%", "-0.4 of it", "7", "0.5"]
+    "raw",
+    ["between 0 and 1: 0.66", "0,7", "8/10", "1/10", "100%", "-0.4 of it", "7", "0.5", "1/1.5"],
 )
 def test_a_rating_that_could_mean_several_things_is_an_error(raw: str) -> None:
     with pytest.raises(AnswerError):
@@ -95,3 +104,20 @@ def test_what_a_cut_off_answer_quotes_is_not_its_verdict(raw: str) -> None:
 
 def test_thoughts_whose_opening_tag_was_swallowed_are_no_answer() -> None:
     assert read_block('maybe {"score": 0.1}</think>{"score": 0.5}', Verdict).score == 0.5
+
+
+@pytest.mark.parametrize("tag", ["<think>", "</think>", "<reasoning>", "</reasoning>"])
+@pytest.mark.parametrize("form", ["{}", "```json\n{}\n```", "```json\n{}```!"])
+def test_an_answer_that_speaks_of_thinking_tags_is_an_answer(form: str, tag: str) -> None:
+    answer = json.dumps({"score": 0.5, "reason": f"the agent wrote {tag} aloud"})
+
+    assert read_block(form.replace("{}", answer), Verdict).score == 0.5
+
+
+@pytest.mark.parametrize("text", [" 0.5 ", ".5", "+0.5", "0.5e0", "00.5"])
+def test_a_number_may_come_as_text(text: str) -> None:
+    assert read_block(json.dumps({"score": text, "reason": "x"}), Verdict).score == 0.5
+
+
+def test_reasoning_that_is_no_text_is_kept_as_json() -> None:
+    assert read_rating('{"score": 1, "reasoning": ["a", 1]}').reasoning == '["a", 1]'

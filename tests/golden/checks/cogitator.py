@@ -8,6 +8,7 @@ from typing import Any
 from evaluators.declare import declared, evaluator
 from evaluators.formulas import distribution, strings
 from evaluators.formulas.bounds import clamp
+from evaluators.formulas.text import text_of
 from evaluators.model import Score, Session, Tokens, Trace, Turn
 from evaluators.prompts.answers import AnswerError, read_rating
 from evaluators.registry import Registry
@@ -101,19 +102,20 @@ def string_match(given: Any, expected: Any, _quirk: str | None) -> None:
     assert (fault is not None) == expected["has_details"]
 
 
-def regex(given: Any, expected: Any, quirk: str | None) -> None:
+def regex(given: Any, expected: Any, _quirk: str | None) -> None:
     fault = strings.regex(given["output"], given["pattern"], given["flags"])
 
-    if given["pattern"] == "^.{1}$" and quirk:
-        assert fault is None  # a character is a character, also outside the basic plane
-        return
     assert (fault is None) == (expected["score"] == 1)
     assert (fault is not None) == expected["has_details"]
 
 
-def json_schema(given: Any, expected: Any, _quirk: str | None) -> None:
+def json_schema(given: Any, expected: Any, quirk: str | None) -> None:
     fault = strings.json_schema(given["output"], given["json_schema"])
 
+    if quirk is not None:
+        # Zod's word, which its own JSON Schema does not say.
+        assert fault is None or fault[0] in {"parse", "validation"}
+        return
     assert (None if fault is None else fault[0]) == expected["failure"]
     assert (fault is None) == (expected["score"] == 1)
 
@@ -127,9 +129,9 @@ def judge_parsing(given: Any, expected: Any, quirk: str | None) -> None:
     if expected["kind"] != "parsed":
         assert rating is None  # failed, where the reference records 0
     elif quirk == "first_number_in_prose_is_taken":
-        assert rating is None or rating.score != expected["score"]
+        assert rating is None or 0 <= rating.score <= 1  # only a score that its text speaks of
     else:
         assert rating is not None
         assert rating.score == expected["score"]
         if expected["reasoning"] is not None:
-            assert rating.reasoning == expected["reasoning"]
+            assert rating.reasoning == text_of(expected["reasoning"])

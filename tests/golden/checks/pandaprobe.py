@@ -42,7 +42,7 @@ def loop_detection(given: Any, expected: Any, quirk: str | None) -> None:
 
     asked = [text for batch in embedder.asked for text in batch]
     assert asked == list(dict.fromkeys(expected["embedded_texts"]))
-    if quirk == "threshold_zero_replaced_by_default":
+    if quirk is not None and given["threshold"] == 0 and "threshold" in expected["metadata"]:
         metadata = {**expected["metadata"], "threshold": 0.0, "success": True}
         expected = {**expected, "metadata": metadata}
     # trace_index of the window; the reference counts from the session's first output.
@@ -50,7 +50,7 @@ def loop_detection(given: Any, expected: Any, quirk: str | None) -> None:
     mine = outcome.metadata.get("comparisons", [])
     for ours, theirs in zip(mine, expected["metadata"].get("comparisons", []), strict=True):
         true_index = ours["trace_index"] + offset
-        if quirk == "trace_index_wrong_when_empty_outputs_skipped":
+        if quirk is not None:
             assert text_of(outputs[true_index]) != ""
             theirs["trace_index"] = ours["trace_index"]
         else:
@@ -79,8 +79,11 @@ def session_metrics(given: Any, expected: Any, quirk: str | None) -> None:
     outcomes = {each.evaluator: each for each in scorer.outcomes(session, closed=True)}
 
     if quirk == "duplicate_trace_id_counted_twice":
-        counted = outcomes["agent_reliability"].metadata["traces_evaluated"]
-        assert counted == len(set(given["trace_ids"]))
+        counted = outcomes["agent_reliability"].metadata.get("traces_evaluated", 0)
+        assert counted == sum(
+            not set(options["signals"]).isdisjoint(given["signals"].get(trace_id, {}))
+            for trace_id in set(given["trace_ids"])
+        )
         return
     for name in names:
         _same(outcomes[name], expected[name], tolerance=1.1e-4)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
@@ -27,11 +28,13 @@ class Scored(Block, frozen=True, kw_only=True):
     reason: str | None = None
 
 
-def response_parsing(given: Any, expected: Any, _quirk: str | None) -> None:
+def response_parsing(given: Any, expected: Any, quirk: str | None) -> None:
     block = None
     with suppress(AnswerError):
         block = read_block(given["raw"], Scored)
 
+    if block is None and (quirk or re.search(r'"score"\s*:\s*(?:true|false)', given["raw"])):
+        return  # true is no number here
     if expected["ok"]:
         assert block is not None
         assert (block.score, block.reason) == (expected["score"], expected["reason"])
