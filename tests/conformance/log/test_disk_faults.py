@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import resource
 import signal
+import threading
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -178,16 +179,49 @@ async def test_waiting_calls_share_a_transaction(
     assert len([size for size in transactions if size]) < 20
 
 
-async def test_writes_that_wait_at_close_are_answered(open_log: Open) -> None:
-    log = await open_log()
+async def test_spans_go_before_what_evaluation_writes_and_transactions_stay_small(
+    open_log: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A sender waits for the transaction under way and for its own, whatever else is to be written."""
+    log = await open_log(max_size=256 << 20)
+    transactions: list[list[str]] = []
+    begun, go_on = threading.Event(), threading.Event()
+    transact = disk_writer.DiskWriter._transact
+
+    def noted(
+        self: disk_writer.DiskWriter, calls: list[disk_writer.Call]
+    ) -> tuple[list[disk_writer.Answer], list[disk_writer.Grown]]:
+        if calls:
+            transactions.append([call.records[0].topic for call in calls])
+            begun.set()
+            assert go_on.wait(10)
+        return transact(self, calls)
+
+    monkeypatch.setattr(disk_writer.DiskWriter, "_transact", noted)
     async with asyncio.TaskGroup() as tasks:
-        written = [tasks.create_task(log.write([new(TRACES, b"%d" % n)])) for n in range(10)]
+        tasks.create_task(log.write([new(TRACES, b"under way")]))
+        assert await asyncio.to_thread(begun.wait, 10)
+        for n in range(5):
+            tasks.create_task(log.write([new(TRACES, b"%d" % n * 600_000)]))
+        tasks.create_task(log.write([new(SPANS, b"awaited")]))
+        await asyncio.sleep(0)
+        go_on.set()
+
+    assert transactions == [[TRACES], [SPANS, TRACES, TRACES], [TRACES, TRACES], [TRACES]]
+
+
+@pytest.mark.parametrize("size", [1, 400_000], ids=["together", "more than one transaction takes"])
+async def test_writes_that_wait_at_close_are_answered(open_log: Open, size: int) -> None:
+    log = await open_log(max_size=256 << 20)
+    values = [b"%d" % n * size for n in range(10)]
+    async with asyncio.TaskGroup() as tasks:
+        written = [tasks.create_task(log.write([new(TRACES, value)])) for value in values]
         await asyncio.sleep(0)
         await log.close()
 
     assert [task.result()[0].offset for task in written] == list(range(10))
-    log = await open_log()
-    assert await all_of(log, TRACES) == [b"%d" % n for n in range(10)]
+    log = await open_log(max_size=256 << 20)
+    assert await all_of(log, TRACES) == values
 
 
 async def test_sizes_are_told(open_log: Open, telemetry: Telemetry) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
 
 from collector.log.memory import MemoryLog
-from collector.log.port import SPANS, TRACES, Commit, Log
+from collector.log.port import SIGNALS, SPANS, TRACES, Commit, Log
 from collector.telemetry import Telemetry
 from tests.support.log_contract import GROUPS, PARTITIONS, all_of, new
 from tests.support.owned_log_contract import OwnedLogContract
@@ -51,3 +52,22 @@ class TestMemoryLog(OwnedLogContract):
         assert before == [b"span"]
         assert await all_of(log, SPANS) == []
         await log.close()
+
+
+async def test_a_reader_that_nobody_waits_for_gathers(
+    clock: SetClock, telemetry: Telemetry
+) -> None:
+    """The first record comes at once, those after it together once `linger` has passed."""
+    log = MemoryLog(clock=clock, telemetry=telemetry, groups=GROUPS)
+    reader = log.read("sink.jsonl", SIGNALS, linger=0.3)
+    await reader.poll(timeout=1)
+    await log.write([new(SIGNALS, b"1")])
+    first = await reader.poll(timeout=1)
+    second = asyncio.create_task(reader.poll(timeout=1))
+    for n in (2, 3):
+        await asyncio.sleep(0)
+        await log.write([new(SIGNALS, b"%d" % n)])
+
+    assert [each.value for each in first.records] == [b"1"]
+    assert [each.value for each in (await second).records] == [b"2", b"3"]
+    await log.close()

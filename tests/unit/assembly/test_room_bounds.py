@@ -1,13 +1,14 @@
 """The shell of assembly: faults, bounds, drains and partitions that go and come."""
 
 import asyncio
+from collections.abc import Sequence
 
 import pytest
 
 from collector.errors import LogUnavailable
-from collector.log.port import SPANS
+from collector.log.port import SPANS, TRACES, Commit, New, Position
 from tests.support.assembling import Site
-from tests.support.list_log import Disk, unavailable
+from tests.support.list_log import Disk, ListLog, unavailable
 from tests.support.spans import Made, child, root
 
 
@@ -52,6 +53,27 @@ async def test_reading_stops_while_too_much_is_in_flight(monkeypatch: pytest.Mon
         assert site.log.readers[-1].polls == polls
         site.workers.gate.set()
         await site.until(lambda: len(site.traces()) == 10)
+
+
+async def test_what_is_finished_is_written_in_portions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Receivers write to the same log: a long write would keep their senders waiting."""
+    monkeypatch.setattr("collector.assembly.closer.WRITE_BYTES", 1)
+    site = Site()
+    for trace in range(1, 6):
+        site.send(100, root(trace=trace))
+    write, portions = ListLog.write, list[int]()
+
+    async def noted(
+        log: ListLog, records: Sequence[New], commits: Sequence[Commit] = ()
+    ) -> Sequence[Position]:
+        portions.append(sum(each.topic == TRACES for each in records))
+        return await write(log, records, commits)
+
+    monkeypatch.setattr(ListLog, "write", noted)
+    await site.once(106)
+
+    assert [each for each in portions if each] == [1] * 5
+    assert len(site.traces()) == 5
 
 
 async def test_marks_are_bounded_and_evictions_counted() -> None:
