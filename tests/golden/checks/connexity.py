@@ -52,7 +52,9 @@ def verdict(given: Any, expected: Any, quirk: str | None) -> None:
     try:
         mine = _verdict(given)
     except connexity.VerdictError:
-        assert quirk == "lenient_coercion"  # true is not 1
+        # A truth value is no number.
+        assert quirk == "lenient_coercion"
+        assert "true" in given["judge_output"] or "false" in given["judge_output"]
         return
 
     assert mine.passed == expected["passed"]
