@@ -55,16 +55,16 @@ class Retry:
     async def _until(
         self, what: str, attempt: Callable[[], Awaitable[_T]], passing: type[Exception]
     ) -> _T:
-        failures, last = 0, 0
+        wait, last = 0.0, 0
         while True:
             try:
                 return await attempt()
             except passing as error:
-                failures += 1
                 last += self.stopping is None or self.stopping.is_set()
                 if last >= self._last_attempts:
                     raise
-                if failures == 1:
+                if not wait:
                     _log.warning("%s cannot %s now and tries again: %r", self._room, what, error)
             # The last attempts follow each other quickly: a stop has a deadline.
-            await self._sleep(min(LONGEST_WAIT, FIRST_WAIT * 2 ** ((last or failures) - 1)))
+            wait = FIRST_WAIT if not wait or last == 1 else min(LONGEST_WAIT, 2 * wait)
+            await self._sleep(wait)
