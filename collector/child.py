@@ -11,7 +11,13 @@ from types import TracebackType
 from typing import Self
 
 LENGTH = struct.Struct(">I")
+MAX_PAUSE = 10.0
 _END_TIMEOUT = 3.0
+
+
+def restart_pause(early_ends: int) -> float:
+    """Seconds to wait before the next start, after so many ends in a row that came early."""
+    return min(0.1 * 2 ** min(early_ends, 10), MAX_PAUSE)
 
 
 class Child:

@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable
 import msgspec
 from pydantic import SecretStr
 
-from collector.child import Child
+from collector.child import MAX_PAUSE, Child, restart_pause
 from collector.clock import Clock
 from collector.config import Config
 from collector.judging.budget import Budget
@@ -36,7 +36,6 @@ log = logging.getLogger(__name__)
 
 START_TIMEOUT = 120.0
 MAX_ATTEMPTS = 3
-MAX_PAUSE = 10.0
 PERIOD = "usd_per_day"
 
 
@@ -136,7 +135,7 @@ class JudgeProcess:
             self._telemetry.judge_restarts.labels(reason).inc()
             log.warning("the judge process %s, starting another", reason)
             early_ends = 0 if self._clock() - began > MAX_PAUSE else early_ends + 1
-            await self._pause(min(0.1 * 2**early_ends, MAX_PAUSE))
+            await self._pause(restart_pause(early_ends))
 
     async def _serve(self, child: Child) -> None:
         self._child, self.pid = child, child.pid

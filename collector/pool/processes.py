@@ -17,7 +17,7 @@ from collections.abc import Sequence
 import msgspec
 
 from collector import planning
-from collector.child import LENGTH, Child
+from collector.child import LENGTH, Child, restart_pause
 from collector.config import Config
 from collector.errors import SpanwiseError
 from collector.pool.jobs import Job, bare_trace, encode_job_into
@@ -32,7 +32,6 @@ JOB_TIMEOUT = 30.0
 START_TIMEOUT = 120.0
 BATCH = 8
 MAX_ATTEMPTS = 2
-MAX_PAUSE = 10.0
 _head = msgspec.msgpack.Decoder(TraceHead).decode
 _outcomes = msgspec.msgpack.Decoder(tuple[Outcome, ...]).decode
 
@@ -140,7 +139,7 @@ class ProcessWorkers:
             self._telemetry.worker_restarts.labels(reason).inc()
             log.warning("evaluator worker %d %s, starting another", number, reason)
             early_ends = 0 if answered else early_ends + 1
-            await asyncio.sleep(min(0.1 * 2**early_ends, MAX_PAUSE) if early_ends > 1 else 0)
+            await asyncio.sleep(restart_pause(early_ends) if early_ends > 1 else 0)
 
     async def _take(self) -> list[_Task]:
         """A turn's jobs: a fair part of what waits, at least one, so that no worker idles beside a full one."""

@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from collector.child import restart_pause
 from collector.errors import LogUnavailable
 from collector.retry import LONGEST_WAIT, Retry
 
@@ -53,3 +54,7 @@ async def test_a_stop_leaves_so_many_attempts_and_they_are_quick(attempts: int) 
         await retry.log("write", ask)
 
     assert away.waits[20:] == [0.1, 0.2, 0.4, 0.8][: attempts - 1]
+
+
+def test_a_process_that_never_starts_is_started_for_ever() -> None:
+    assert [restart_pause(each) for each in (1, 2, 6, 7, 5000)] == [0.2, 0.4, 6.4, 10.0, 10.0]
