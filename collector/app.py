@@ -16,32 +16,33 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import Any
 
-from collector import planning, roles
 from collector.api.api import Api
 from collector.api.app import build_app
 from collector.api.server import AdminServer
 from collector.clock import Clock, wall
 from collector.commands.evaluators import listed
-from collector.config import Config
-from collector.forward import Forwarder, forwarder
-from collector.health import Health
+from collector.config.plan import plan
+from collector.config.tree import Config
 from collector.log import Log
-from collector.log.disk import DiskLog
-from collector.log.kafka import KafkaLog
+from collector.log.disk.disk_log import DiskLog
+from collector.log.kafka.kafka_log import KafkaLog
 from collector.log.memory import MemoryLog
 from collector.pool.inline import InlineWorkers
 from collector.pool.jobs import Bench
 from collector.pool.port import Workers
 from collector.pool.processes import ProcessWorkers
-from collector.receiver.room import Receiver
-from collector.rooms import assembler, judge_room, scorer
-from collector.signals.delivery import Delivery
-from collector.signals.exposition import exposition
-from collector.signals.prometheus import PrometheusSink
-from collector.sinks import sinks
-from collector.stages import Stages
+from collector.receiver.forward import Forwarder, forwarder
+from collector.receiver.receiver import Receiver
+from collector.runtime.health import Health
+from collector.runtime.stages import Stages
+from collector.signals.prometheus.exporter import PrometheusSink
+from collector.signals.prometheus.exposition import exposition
+from collector.signals.sinks.delivery import Delivery
 from collector.telemetry import Telemetry
 from collector.version import version
+from collector.wiring import roles
+from collector.wiring.rooms import assembler, judge_room, scorer
+from collector.wiring.sinks import sinks
 from evaluators.dialects.show import show
 from evaluators.registry import Registry
 
@@ -73,7 +74,7 @@ class App:
         self._config = config
         self._clock = clock
         self._registry = Registry.discover()
-        self._plan = planning.plan(config, registry=self._registry)
+        self._plan = plan(config, registry=self._registry)
         self._telemetry = Telemetry()
         self._telemetry.build.info({"version": version()})
         self._health = Health(self._telemetry.event_loop_lag)

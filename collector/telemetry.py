@@ -1,6 +1,6 @@
 """Every metric family that a process exports about itself (specs/alerting.md, section 3).
 
-Families about agents live in collector/signals/prometheus.py, exported by role `publish` alone.
+Families about agents live in collector/signals/prometheus/exporter.py, exported by role `publish` alone.
 
 The registry is an object, never prometheus-client's global one. Label values come from closed sets; `service` alone is
 open and is bounded: the first 64 keep their name, later ones become `_other` and are counted.

@@ -13,12 +13,12 @@ from typing import Protocol
 from msgspec.structs import replace
 
 from evaluators.expectations import Expectation
-from evaluators.judging import Verdict
+from evaluators.judging.calls import added
+from evaluators.judging.client import SKIPPED, JudgeError
+from evaluators.judging.judge import Verdict
 from evaluators.model import Failure, JudgeUse, Outcome, Previous, Trace
 from evaluators.outcome import failed, failure_of, skipped
 from evaluators.plan import Configured, Plan
-from evaluators.prompts.ask import SKIPPED, JudgeError
-from evaluators.prompts.asking import added
 from evaluators.resources import Vector
 from evaluators.run import score_trace
 

@@ -11,8 +11,8 @@ from typing import Annotated, ClassVar, Protocol, Self
 import msgspec
 
 from evaluators.expectations import Expectation
+from evaluators.judging.answer_schema import strict_schema
 from evaluators.model import JSON, Previous, Session, Trace, Turn
-from evaluators.prompts.schema import strict_schema
 
 UnitInterval = Annotated[float, msgspec.Meta(ge=0, le=1)]
 """A number from 0 to 1, for options and for a judge's answers."""

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from evaluators.expectations import Expectation
-from evaluators.formulas.text import clip
+from evaluators.matching.text import clip
 from evaluators.model import Failure, Outcome, Previous, Session, Trace, Turn
 from evaluators.outcome import failed, failure_of, not_applicable, settle
 from evaluators.plan import Configured, Plan, Settings, make_plan, needs_history, signals_of

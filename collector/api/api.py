@@ -19,9 +19,9 @@ from collector.api.routes import Routes
 from collector.api.stream import Stream
 from collector.api.traces import Show, Traces
 from collector.clock import Clock
-from collector.config import Config
-from collector.health import Health
+from collector.config.tree import Config
 from collector.log import Log
+from collector.runtime.health import Health
 from collector.telemetry import Telemetry
 
 

@@ -16,8 +16,8 @@ from starlette.routing import BaseRoute, Route
 
 from collector.api.answers import Refused, answer, error
 from collector.api.guard import Guard
-from collector.config import Config
-from collector.health import Health
+from collector.config.tree import Config
+from collector.runtime.health import Health
 from evaluators.formulas.criteria import available_metrics as connexity_listing
 
 logger = logging.getLogger(__name__)

@@ -17,8 +17,8 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from collector.api.answers import error
-from collector.config import Admin
-from collector.settings.crosscheck import is_loopback
+from collector.config.crosscheck import is_loopback
+from collector.config.tree import Admin
 
 OPEN = frozenset({"/metrics", "/healthz", "/readyz"})
 _CHALLENGE = {

@@ -11,7 +11,7 @@ from collections.abc import Generator
 import uvicorn
 from starlette.types import ASGIApp
 
-from collector.config import Admin
+from collector.config.tree import Admin
 from collector.errors import ConfigError
 
 PATIENCE = 3

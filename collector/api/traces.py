@@ -9,11 +9,12 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from collector.api import entries, redact, spans
+from collector.api import entries, redact
 from collector.api.query import Query, TraceShown
 from collector.errors import Retryable, Undecodable
 from collector.log import TRACES, Log, Position
-from collector.records import TraceRecord, decode_traces
+from collector.otlp import display
+from collector.records.topics import TraceRecord, decode_traces
 from evaluators.model import Trace
 
 Show: TypeAlias = Callable[[Trace], dict[str, Any]]
@@ -64,7 +65,7 @@ class Traces:
         pieces = () if record is None else record.spans
         return FullTrace(
             trace=self._show(whole if self._content else redact.trace(whole)),
-            spans=spans.decode(pieces, content=self._content),
+            spans=display.decode(pieces, content=self._content),
             signals=shown.signals,
             shown=shown,
         )

@@ -14,11 +14,11 @@ from collector.assembly.marks import Marks, Remembered
 from collector.assembly.open_trace import OpenTrace
 from collector.assembly.scan import Scan, only, scan
 from collector.assembly.timers import Timers
-from collector.config import TraceWindow
+from collector.config.tree import TraceWindow
 from collector.errors import Undecodable
 from collector.log.port import SPANS, Commit, Position, Record
-from collector.records import Mark
-from collector.spanbytes import SpanHead
+from collector.otlp.span_head import SpanHead
+from collector.records.topics import Mark
 from collector.telemetry import OTHER
 from evaluators.model import Closed, Root
 

@@ -19,12 +19,12 @@ from collector.assembly.counts import Counts
 from collector.assembly.finished import Finished, Revision, placed, unread, written
 from collector.assembly.late import merge
 from collector.assembly.marks import Remembered
-from collector.config import TraceWindow
+from collector.config.tree import TraceWindow
 from collector.errors import RecordTooLarge, Undecodable
 from collector.log.port import Commit, Log, New, Position
 from collector.pool.port import PackedTrace, ReadJob, Workers
-from collector.records import TraceRecord, decode_traces
-from collector.retry import Retry
+from collector.records.topics import TraceRecord, decode_traces
+from collector.runtime.retry import Retry
 from collector.telemetry import OTHER
 from evaluators.model import Trace
 

@@ -13,7 +13,7 @@ from collector.assembly.late import Merged, keep_session
 from collector.assembly.marks import Remembered
 from collector.log.port import CLOSINGS, TRACES, New, Position
 from collector.pool.port import PackedTrace
-from collector.records import Mark, PackedTraceRecord, TraceRecord, encode, session_key
+from collector.records.topics import Mark, PackedTraceRecord, TraceRecord, encode, session_key
 from evaluators.model import Trace
 
 NO_RECORD = -1

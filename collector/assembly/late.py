@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 
 from collector.assembly.closing import Closing
 from collector.assembly.scan import only, scan, span_ids
-from collector.config import TraceWindow
-from collector.records import TraceRecord
+from collector.config.tree import TraceWindow
+from collector.records.topics import TraceRecord
 from evaluators.model import Trace
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
 from collector.log.port import TRACES, Position
-from collector.records import Mark
+from collector.records.topics import Mark
 from collector.telemetry import OTHER
 from evaluators.model import Root
 

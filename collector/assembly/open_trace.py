@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from collector.assembly.low_water import Hold
-from collector.config import TraceWindow
-from collector.spanbytes import SpanHead
+from collector.config.tree import TraceWindow
+from collector.otlp.span_head import SpanHead
 from evaluators.model import Closed, Root
 
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from collector.errors import Undecodable
-from collector.spanbytes import SpanHead, cut, head, parse, start_time_unix_nano
+from collector.otlp.span_head import SpanHead, cut, head, parse, start_time_unix_nano
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

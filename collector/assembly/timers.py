@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from heapq import heapify, heappop, heappush
 
 from collector.assembly.open_trace import Deadline, OpenTrace
-from collector.config import TraceWindow
+from collector.config.tree import TraceWindow
 
 
 class Timers:

@@ -7,7 +7,7 @@ import json
 import typer
 
 from collector.commands.options import Files, Overrides, loaded
-from collector.settings import effective
+from collector.config import effective
 
 
 def register(app: typer.Typer) -> None:

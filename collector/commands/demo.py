@@ -11,7 +11,7 @@ from collector.app import Endpoints
 from collector.commands.demo_agent import GOOD_SECONDS, SERVICE
 from collector.commands.options import Files, Overrides, loaded
 from collector.commands.run import run
-from collector.config import Config, TraceWindow, Windows
+from collector.config.tree import Config, TraceWindow, Windows
 
 HELP = "`run`, plus a scripted agent that gets worse after a while."
 GRACE = 1.0

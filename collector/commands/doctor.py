@@ -13,14 +13,15 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from collector import planning, recordings
 from collector.commands.options import Files, Overrides, loaded
 from collector.commands.output import opened
-from collector.config import Config
+from collector.config import plan as planning
+from collector.config.tree import Config
 from collector.doctor.finding import Diagnosis, Stack, diagnose
 from collector.doctor.from_files import seen_in
 from collector.doctor.from_service import Service, seen_by
 from collector.doctor.needs import Stop, stops, without_tasks
+from collector.offline import recordings
 from evaluators.dialects.advice import Advice
 from evaluators.registry import Registry
 

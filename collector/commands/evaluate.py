@@ -13,13 +13,15 @@ from typing import Annotated, Any, Literal, TextIO
 import msgspec
 import typer
 
-from collector import offline, planning, recordings
 from collector.commands.options import Files, Overrides, Paths, loaded
 from collector.commands.output import note, opened, progress_over
 from collector.commands.tables import signal_table, summary_table
-from collector.config import Config
+from collector.config import plan as planning
+from collector.config.tree import Config
 from collector.errors import ConfigError
-from collector.records import RunRecord
+from collector.offline import evaluate as offline
+from collector.offline import recordings
+from collector.records.topics import RunRecord
 from evaluators.formulas import distribution
 from evaluators.formulas.task_runs import Run, task_passing
 from evaluators.model import Trace

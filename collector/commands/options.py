@@ -8,8 +8,8 @@ from typing import Annotated, TypeAlias
 
 import typer
 
-from collector.config import Config
-from collector.settings.load import load
+from collector.config.load import load
+from collector.config.tree import Config
 
 Files: TypeAlias = Annotated[
     list[Path] | None,

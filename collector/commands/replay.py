@@ -16,13 +16,14 @@ from typing import Annotated
 
 import typer
 
-from collector import history, planning
 from collector.clock import wall
 from collector.commands.evaluate import summarise
 from collector.commands.options import Files, Overrides, loaded
 from collector.commands.output import note, opened
-from collector.config import Config, parse_duration
+from collector.config import plan as planning
+from collector.config.tree import Config, parse_duration
 from collector.errors import ConfigError
+from collector.offline.replay import rescored
 
 HELP = (
     "Score the log's history again, e.g. after a rubric changed; the service is stopped meanwhile."
@@ -65,7 +66,7 @@ def replay(config: Config, *, since: float, only: list[str] | None, output: Path
     if not (config.data_dir / "log").is_dir():
         raise ConfigError(f"data_dir: there is no log in {config.data_dir}")
     plan = planning.plan(config, only=only)
-    scored = asyncio.run(history.rescored(config, plan, since=since, only=only))
+    scored = asyncio.run(rescored(config, plan, since=since, only=only))
     with opened(output) as stream:
         stream.writelines(line.decode() + "\n" for line in scored.signals)
     signals = [json.loads(each) for each in scored.signals]

@@ -13,7 +13,7 @@ import uvloop
 
 from collector.app import App, Endpoints
 from collector.commands.options import Files, Overrides, loaded
-from collector.config import Config
+from collector.config.tree import Config
 from collector.errors import SpanwiseError
 
 HELP = "The service. Without configuration: everything on loopback, data in ./spanwise-data."

@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 
-from collector import planning
 from collector.commands.options import Files, Overrides, loaded
+from collector.config.conflicting_distributions import neighbours
+from collector.config.plan import plan
 from collector.errors import ConfigError
-from collector.settings.neighbours import neighbours
 
 
 def register(app: typer.Typer) -> None:
@@ -29,14 +29,14 @@ def validate(
     wrong = neighbours()
     try:
         settings = loaded(config, overrides)
-        planning.plan(settings)  # evaluators' names and options: only the registry knows them
+        plan(settings)  # evaluators' names and options: only the registry knows them
     except ConfigError as error:
         raise ConfigError("\n".join([*str(error).splitlines(), *wrong])) from error
     if wrong:
         raise ConfigError("\n".join(wrong))
     if connect:
         # Only here: it imports the Kafka client.
-        from collector.settings.connect import connect as try_out  # noqa: PLC0415
+        from collector.doctor.connectivity import connect as try_out  # noqa: PLC0415
 
         try_out(settings)
     typer.echo("the configuration is valid")

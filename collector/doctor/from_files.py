@@ -10,12 +10,13 @@ from typing import Any
 from google.protobuf.message import DecodeError
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
 
-from collector import offline, recordings
-from collector.api import spans
-from collector.config import Config
+from collector.config.tree import Config
 from collector.doctor.seen import SESSION_KEYS, Seen, see
-from collector.receiver.otlp_json import to_protobuf
-from collector.recordings import Found
+from collector.offline import recordings
+from collector.offline.evaluate import assemble
+from collector.offline.recordings import Found
+from collector.otlp import display
+from collector.otlp.json import to_protobuf
 from evaluators.dialects.show import show
 
 
@@ -25,7 +26,7 @@ def seen_in(config: Config, found: Found) -> list[Seen]:
     Raises:
         ConfigError: a file cannot be read.
     """
-    read = asyncio.run(offline.assemble(config, found.files, lambda _: None))
+    read = asyncio.run(assemble(config, found.files, lambda _: None))
     by_trace: dict[str, list[Mapping[str, Any]]] = {}
     for span in _spans(found.files):
         by_trace.setdefault(span["traceId"], []).append(_slim(span))
@@ -39,7 +40,7 @@ def seen_in(config: Config, found: Found) -> list[Seen]:
 def _spans(files: Iterable[Path]) -> Iterator[Mapping[str, Any]]:
     for file in files:
         for request in recordings.requests(file, to_protobuf):
-            yield from spans.decode([request], content=True)
+            yield from display.decode([request], content=True)
 
 
 def _slim(span: Mapping[str, Any]) -> Mapping[str, Any]:

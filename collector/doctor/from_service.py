@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any, Protocol
 from urllib.parse import quote
 
-from collector.config import Admin, Config
+from collector.config.tree import Admin, Config
 from collector.doctor.seen import Seen, see
 from collector.errors import ConfigError
 

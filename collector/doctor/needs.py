@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from collector.config import Config
+from collector.config.tree import Config
 from collector.doctor.seen import Seen
 from evaluators.declare import Spec
 from evaluators.dialects.advice import Lack

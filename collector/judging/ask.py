@@ -14,13 +14,13 @@ from typing import Protocol, TypeVar
 
 import msgspec
 
-from collector.config import Judge
+from collector.config.tree import Judge
 from collector.judging.cache import AnswerCache, Entry
 from collector.judging.frames import FromJudge, Result, Settled, Want
 from collector.judging.vectors import entries_of, known_vector, text_digest
 from evaluators.embedding import Embedded
-from evaluators.prompts.answers import AnswerError, read_object
-from evaluators.prompts.ask import Answer, JudgeError, Prompt
+from evaluators.judging.answers import AnswerError, read_object
+from evaluators.judging.client import Answer, JudgeError, Prompt
 
 _T = TypeVar("_T", Answer, Embedded)
 PASSING = frozenset({"rate_limited", "timeout"})
@@ -126,7 +126,7 @@ class Asker:
             self._cache.written(digest, model)
 
     async def ask(self, prompt: Prompt, model: str | None, owner: str) -> Answer:
-        """See `evaluators.prompts.ask.Ask`."""
+        """See `evaluators.judging.client.Ask`."""
         name = model or self._model
         entry = self._cache.get(prompt.digest, name, owner)
         if entry is not None:
@@ -221,7 +221,7 @@ class OwnAsk:
         self._owner = owner
 
     async def __call__(self, prompt: Prompt, *, model: str | None) -> Answer:
-        """See `evaluators.prompts.ask.Ask`."""
+        """See `evaluators.judging.client.Ask`."""
         return await self._asker.ask(prompt, model, self._owner)
 
     async def embed(self, texts: Sequence[str]) -> Embedded:

@@ -14,9 +14,8 @@ from collections.abc import Awaitable, Callable
 import msgspec
 from pydantic import SecretStr
 
-from collector.child import MAX_PAUSE, Child, restart_pause
 from collector.clock import Clock
-from collector.config import Config
+from collector.config.tree import Config
 from collector.judging.budget import Budget
 from collector.judging.errors import JudgeDiedError, JudgeLateError
 from collector.judging.frames import (
@@ -30,6 +29,7 @@ from collector.judging.frames import (
     decode_from_judge,
     encode,
 )
+from collector.runtime.child import MAX_PAUSE, Child, restart_pause
 from collector.telemetry import Telemetry
 
 log = logging.getLogger(__name__)
@@ -124,7 +124,7 @@ class JudgeProcess:
             reason = "died"
             began = self._clock()
             try:
-                async with Child("collector.judge", self._setup, START_TIMEOUT) as child:
+                async with Child("collector.judging.child", self._setup, START_TIMEOUT) as child:
                     await self._serve(child)
             except TimeoutError:
                 reason = "hung"

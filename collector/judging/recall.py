@@ -11,7 +11,7 @@ from collector.errors import Undecodable
 from collector.judging.subjects import RawTrace, decode_output, decode_subject
 from collector.judging.turns import SeenTurn
 from collector.log import TRACES, Position, Record
-from evaluators.formulas.text import clip
+from evaluators.matching.text import clip
 from evaluators.model import Previous
 
 SESSION_BYTES = 64 << 20

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from collector.errors import Undecodable
-from collector.records import RunRecord, SessionRecord, VerdictRecord
+from collector.records.topics import RunRecord, SessionRecord, VerdictRecord
 
 
 class RawTrace(msgspec.Struct, frozen=True, kw_only=True, tag="trace"):

@@ -8,12 +8,12 @@ from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from collector.clock import Clock
 from collector.errors import LogUnavailable
 from collector.log.commits import Commits, Committed
-from collector.log.log_time import LogTime
-from collector.log.polling import FOREVER, SLICE_BYTES, PollingReader, Slice, replay
+from collector.log.embedded.log_time import LogTime
+from collector.log.embedded.polling import FOREVER, SLICE_BYTES, PollingReader, Slice, replay
+from collector.log.embedded.retention import Drops, Retention
+from collector.log.embedded.shares import Shares
+from collector.log.embedded.staging import Place, Staged, check_commits, stage
 from collector.log.port import COMPACTED, TOPICS, WINDOWS, Commit, New, Position, Record
-from collector.log.retention import Drops, Retention
-from collector.log.shares import Shares
-from collector.log.staging import Place, Staged, check_commits, stage
 from collector.telemetry import Telemetry
 
 _OVERHEAD = 200

@@ -6,8 +6,8 @@ import logging
 
 import msgspec
 
-from collector import planning
-from collector.config import Config
+from collector.config import plan as planning
+from collector.config.tree import Config
 from collector.pool.port import ReadJob, ScoreJob
 from evaluators.dialects.read import Keys, read_trace
 from evaluators.expectations import Expectation, Expectations

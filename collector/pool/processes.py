@@ -16,12 +16,12 @@ from collections.abc import Sequence
 
 import msgspec
 
-from collector import planning
-from collector.child import LENGTH, Child, restart_pause
-from collector.config import Config
+from collector.config.plan import failed
+from collector.config.tree import Config
 from collector.errors import SpanwiseError
 from collector.pool.jobs import Job, bare_trace, encode_job_into
 from collector.pool.port import PackedTrace, ReadJob, ScoreJob, TraceHead
+from collector.runtime.child import LENGTH, Child, restart_pause
 from collector.telemetry import Telemetry
 from evaluators.model import Outcome, Trace
 from evaluators.run import Plan
@@ -94,7 +94,7 @@ class ProcessWorkers:
         answers = await self._all(jobs)
         message = f"the worker died or hung {MAX_ATTEMPTS} times on this trace"
         return [
-            planning.failed(self._plan, "worker_died", message, job.only)
+            failed(self._plan, "worker_died", message, job.only)
             if each is None
             else _outcomes(each)
             for job, each in zip(jobs, answers, strict=True)

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from collector.config import Config
+from collector.config.tree import Config
 from collector.pool.jobs import Bench, decode_job
 from collector.pool.port import ReadJob
 

@@ -18,7 +18,7 @@ from google.rpc.error_details_pb2 import BadRequest, RetryInfo
 from google.rpc.status_pb2 import Status
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
 
-from collector.receiver.cut import Cut
+from collector.otlp.split import Cut
 
 MAX_MESSAGE = 1024
 MAX_DELAY = 4.0

@@ -10,11 +10,11 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from collector.otlp.json import to_protobuf
 from collector.receiver.answers import Answer, Code, response, status
 from collector.receiver.auth import Bearer
 from collector.receiver.inflate import BY_NAME, Inflate
 from collector.receiver.intake import Decode, Intake
-from collector.receiver.otlp_json import to_protobuf
 
 PROTOBUF = "application/x-protobuf"
 JSON = "application/json"

@@ -14,6 +14,7 @@ from typing import Literal, TypeAlias
 from collector.clock import Clock
 from collector.errors import RecordTooLarge, Retryable, Undecodable
 from collector.log.port import SPANS, Log, New
+from collector.otlp.split import Cut, cut
 from collector.receiver.admission import Admission, Ticket
 from collector.receiver.answers import (
     Answer,
@@ -23,7 +24,6 @@ from collector.receiver.answers import (
     unauthenticated,
     undecodable,
 )
-from collector.receiver.cut import Cut, cut
 from collector.receiver.errors import SlowSender, TooLarge
 from collector.telemetry import Telemetry
 

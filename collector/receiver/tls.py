@@ -6,7 +6,7 @@ import ssl
 from dataclasses import dataclass
 from pathlib import Path
 
-from collector import config
+from collector.config import tree as config
 from collector.errors import ConfigError
 
 

@@ -12,7 +12,7 @@ from typing import Literal, Protocol
 
 from collector.errors import Undecodable
 from collector.log import SESSIONS, New
-from collector.records import (
+from collector.records.topics import (
     SessionAwaited,
     SessionHead,
     SessionsTopic,

@@ -5,9 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from collector.log import SIGNALS, New
-from collector.records import SessionTurn, TraceRecord
-from collector.scoring.ports import Rules
-from collector.signal import (
+from collector.records.signal import (
     Coverage,
     JudgeCost,
     Signal,
@@ -16,7 +14,9 @@ from collector.signal import (
     signal_id,
     trace_input_digest,
 )
-from collector.signal_bytes import encode_signal, redacted, signal_headers
+from collector.records.signal_codec import encode_signal, redacted, signal_headers
+from collector.records.topics import SessionTurn, TraceRecord
+from collector.scoring.ports import Rules
 from evaluators.model import Closed, JudgeUse, Outcome, Scope, Trace, Turn
 
 

@@ -8,7 +8,7 @@ from typing import Protocol
 from msgspec.structs import replace as amended
 
 from collector.log import New
-from collector.records import (
+from collector.records.topics import (
     SessionAwaited,
     SessionHead,
     SessionTurn,

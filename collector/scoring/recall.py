@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from collector.errors import Undecodable
 from collector.log import TRACES, Position, Record
-from collector.records import SessionTurn, TraceRecord, decode_unspanned
+from collector.records.topics import SessionTurn, TraceRecord, decode_unspanned
 from collector.scoring.turn import cut_output
 from evaluators.model import Previous
 

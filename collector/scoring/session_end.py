@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from collector.records import RunRecord, SessionAwaited, SessionHead, SessionRecord, TaskSaid
+from collector.records.topics import RunRecord, SessionAwaited, SessionHead, SessionRecord, TaskSaid
 from collector.scoring.effects import SessionClosed
 from collector.scoring.emit import Subject
 from collector.scoring.ports import Rules

@@ -17,10 +17,10 @@ from typing import overload
 
 import msgspec
 
-from collector.records import SessionTurn
+from collector.records.signal import session_input_digest, turn_term
+from collector.records.topics import SessionTurn
 from collector.scoring.running_input import RunningInput, Used
 from collector.scoring.turn import is_turn, let_go
-from collector.signal import session_input_digest, turn_term
 from evaluators.model import Turn
 
 KEPT = 8

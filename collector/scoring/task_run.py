@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
-from collector.records import RunRecord, SessionAwaited, TaskSaid
+from collector.records.topics import RunRecord, SessionAwaited, TaskSaid
 from collector.scoring.emit import Subject
 from evaluators.formulas.task_runs import succeeded
 from evaluators.model import Outcome, Trace

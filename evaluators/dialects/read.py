@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from evaluators.dialects.assemble import assemble
-from evaluators.dialects.decode import decode
-from evaluators.dialects.detect import read_facts
-from evaluators.dialects.sessions import Keys
+from evaluators.dialects.decoding.decode import decode
+from evaluators.dialects.joining.assemble import assemble
+from evaluators.dialects.joining.sessions import Keys
+from evaluators.dialects.readers.detect import read_facts
 from evaluators.model import Closed, Trace
 
 __all__ = ["Keys", "read_trace"]

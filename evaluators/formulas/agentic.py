@@ -9,7 +9,7 @@ from typing import Literal
 
 from evaluators.formulas.bounds import clamp
 from evaluators.formulas.pass_k import pass_at_k, pass_pow_k, posterior
-from evaluators.formulas.tool_match import ToolMatch
+from evaluators.matching.tool_match import ToolMatch
 from evaluators.model import JSON
 
 Mode = Literal["frequentist", "bayesian"]

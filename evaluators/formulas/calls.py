@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from evaluators.formulas.schemas import Unjudgeable, argument_error
-from evaluators.formulas.shapes import encoded
+from evaluators.matching.schemas import Unjudgeable, argument_error
+from evaluators.matching.shapes import encoded
 from evaluators.model import JSON, ToolCall, Trace
 
 TEXT_LIMIT = 2000

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from evaluators.formulas.criteria import BY_NAME, CRITERIA, LABELS, Criterion
-from evaluators.formulas.shapes import list_of, object_of
+from evaluators.matching.shapes import list_of, object_of
 from evaluators.model import JSON
 
 PASS_THRESHOLD = 75.0

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from evaluators.embedding import Embedded
-from evaluators.prompts.ask import Answer, JudgeError, Prompt
+from evaluators.judging.client import Answer, JudgeError, Prompt
 
 MAX_OUTPUT = 4096
 """Tokens that an answer may have: what the budget reserves for it."""

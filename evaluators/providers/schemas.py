@@ -15,7 +15,7 @@ from jsonschema.exceptions import SchemaError, ValidationError
 from referencing import Registry
 
 from evaluators.errors import Unjudgeable
-from evaluators.formulas import ecmascript
+from evaluators.matching import ecmascript
 from evaluators.model import JSON
 
 PATTERN_LIMIT = 256

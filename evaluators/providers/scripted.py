@@ -7,9 +7,9 @@ import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 
-from evaluators.formulas.shapes import object_of
+from evaluators.judging.client import Answer, Prompt
+from evaluators.matching.shapes import object_of
 from evaluators.model import JSON
-from evaluators.prompts.ask import Answer, Prompt
 
 
 class ScriptedEmbedder:

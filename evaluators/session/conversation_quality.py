@@ -17,9 +17,9 @@ from evaluators.formulas.connexity import (
     verdict,
 )
 from evaluators.formulas.criteria import Criterion
-from evaluators.formulas.shapes import list_of, object_of
+from evaluators.judging.answer_schema import list_schema, object_schema
+from evaluators.matching.shapes import list_of, object_of
 from evaluators.model import JSON, Score, Session, Trace
-from evaluators.prompts.schema import list_schema, object_schema
 from evaluators.resources import Block, Conversation, Question, Weight
 
 _TEXT: JSON = {"type": "string"}

@@ -8,9 +8,9 @@ from typing import Literal, Self
 from evaluators.declare import evaluator
 from evaluators.errors import Unjudgeable
 from evaluators.formulas.calls import bounded, brief, left_out, span_ids
-from evaluators.formulas.schemas import argument_error
+from evaluators.judging.answer_schema import list_schema, object_schema, strict_schema
+from evaluators.matching.schemas import argument_error
 from evaluators.model import JSON, Score, ToolCall, Trace
-from evaluators.prompts.schema import list_schema, object_schema, strict_schema
 from evaluators.resources import Block, Conversation, Extraction, Question
 
 MOST = 100

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from evaluators.declare import evaluator
 from evaluators.formulas.bounds import rounded
-from evaluators.formulas.text import clip
 from evaluators.formulas.vectors import cosine_distance
+from evaluators.matching.text import clip
 from evaluators.model import Score, Trace
 from evaluators.resources import Embedder
 

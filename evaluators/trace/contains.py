@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from evaluators.declare import evaluator
 from evaluators.expectations import Expectation
-from evaluators.formulas import strings
+from evaluators.matching import strings
 from evaluators.model import Score, Trace
 
 

@@ -9,9 +9,9 @@ from dataclasses import asdict
 
 from evaluators.declare import evaluator
 from evaluators.expectations import Expectation
-from evaluators.formulas.shapes import object_of
-from evaluators.formulas.text import text_of
-from evaluators.formulas.tool_match import DEFAULT_WEIGHTS, ToolMatch, Use, match_tools
+from evaluators.matching.shapes import object_of
+from evaluators.matching.text import text_of
+from evaluators.matching.tool_match import DEFAULT_WEIGHTS, ToolMatch, Use, match_tools
 from evaluators.model import Score, Trace
 from evaluators.resources import UnitInterval, Weight
 

@@ -7,7 +7,7 @@ import pytest
 
 from collector.assembly.buffer import Buffer
 from collector.assembly.marks import Marks
-from collector.config import TraceWindow
+from collector.config.tree import TraceWindow
 from collector.log.port import SPANS, Position, Record
 from tests.support.spans import Made, child, request, root
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
-from collector.receiver.cut import cut
+from collector.otlp.split import cut
 from evaluators.dialects.read import read_trace
 from evaluators.model import JSON
 from tests.bench.load import requests

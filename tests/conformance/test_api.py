@@ -8,9 +8,9 @@ import httpx
 import pytest
 
 from collector.api import build_app
-from collector.config import Config
-from collector.health import Health
+from collector.config.tree import Config
 from collector.log import TRACES
+from collector.runtime.health import Health
 from collector.telemetry import Telemetry
 from tests.support import api_records as make
 from tests.support.api_stand import EVALUATORS, Stand, filled

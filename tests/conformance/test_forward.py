@@ -10,8 +10,8 @@ from typing import TypeAlias
 import grpc
 import pytest
 
-from collector import config
-from collector.forward import Forwarder, forwarder
+from collector.config.tree import OtlpTarget
+from collector.receiver.forward import Forwarder, forwarder
 from collector.telemetry import Telemetry
 from tests.support.eventually import eventually
 from tests.support.otlp import body, span
@@ -27,7 +27,7 @@ PROTOCOLS = pytest.mark.parametrize(
 @contextlib.asynccontextmanager
 async def forwarding(endpoint: str, protocol: str) -> AsyncGenerator[tuple[Served, Telemetry]]:
     """A receiver that passes everything on to `endpoint`."""
-    target = config.OtlpTarget.model_validate(
+    target = OtlpTarget.model_validate(
         {"endpoint": endpoint, "protocol": protocol, "headers": {"X-Key": "secret"}}
     )
     telemetry, stopping = Telemetry(), asyncio.Event()

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from collector import config
 from collector.clock import wall
-from collector.config import Config
+from collector.config import tree as config
+from collector.config.tree import Config
+from collector.doctor.connectivity import connect
 from collector.errors import ConfigError
-from collector.log.kafka import KafkaLog
+from collector.log.kafka.kafka_log import KafkaLog
 from collector.log.port import TRACES
-from collector.settings.connect import connect
 from collector.telemetry import Telemetry
 from tests.support import certificates
 from tests.support.kafka.kafka_node import KafkaNode

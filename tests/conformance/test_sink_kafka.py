@@ -11,12 +11,12 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 from aiokafka.structs import ConsumerRecord
 
-from collector import config
+from collector.config import tree as config
 from collector.errors import Retryable
-from collector.kafka_chatter import RateLimited, limit_aiokafka_log
-from collector.signal import Signal
-from collector.signals.kafka import KafkaSink
-from collector.signals.sink import FIRST, Refused
+from collector.kafka.log_limit import RateLimited, limit_aiokafka_log
+from collector.records.signal import Signal
+from collector.signals.sinks.kafka import KafkaSink
+from collector.signals.sinks.port import FIRST, Refused
 from tests.support.eventually import eventually
 from tests.support.kafka.kafka_node import KafkaNode
 from tests.support.kafka.topics import create_topic, read_topic

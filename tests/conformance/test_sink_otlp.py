@@ -4,8 +4,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from collector import config
-from collector.signals.otlp import OtlpSink
+from collector.config.tree import OtlpTarget
+from collector.signals.sinks.otlp import OtlpSink
 from tests.support.otlp_logs import LogsServer, grpc_server, http_server
 from tests.support.signals import encode, signal
 from tests.support.sink_contract import SinkContract
@@ -17,7 +17,7 @@ class _Backend:
         self.protocol = protocol
 
     def sink(self) -> OtlpSink:
-        settings = config.OtlpTarget.model_validate(
+        settings = OtlpTarget.model_validate(
             {"endpoint": self.logs.endpoint, "protocol": self.protocol}
         )
         return OtlpSink(settings, timeout=2.0)

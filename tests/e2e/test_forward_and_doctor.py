@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from collector import recordings
-from collector.config import Admin, Config
+from collector.config.tree import Admin, Config
 from collector.doctor.from_service import Service as Api
 from collector.doctor.from_service import seen_by
-from collector.receiver.otlp_json import to_protobuf
+from collector.offline import recordings
+from collector.otlp.json import to_protobuf
 from tests.support.eventually import eventually
 from tests.support.otlp_backend import grpc_backend
 from tests.support.service import Service

@@ -65,7 +65,7 @@ def verdicts(service: Service) -> Counter[tuple[str, str]]:
 
 def judge_pid(service: Service) -> int | None:
     for pid in children(service.pid):
-        if b"collector.judge" in Path(f"/proc/{pid}/cmdline").read_bytes():
+        if b"collector.judging.child" in Path(f"/proc/{pid}/cmdline").read_bytes():
             return pid
     return None
 

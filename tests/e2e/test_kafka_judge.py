@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from collector.judging.subjects import RawTrace, decode_head, decode_subject
-from collector.records import VerdictRecord
+from collector.records.topics import VerdictRecord
 from tests.support import agents
 from tests.support.fleet import Fleet, differing, latest, send
 from tests.support.kafka.topics import read_topic

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from collector import cli
-from collector.settings.load import load
+from collector.config.load import load
 from evaluators.declare import declared
 from tests.support.command import spanwise
 from tests.support.service import ROOT

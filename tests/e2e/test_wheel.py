@@ -64,7 +64,7 @@ def test_every_file_of_the_packages_is_in_it(names: set[str]) -> None:
     assert sources - names == set()
     assert kinds >= {".py", ".html", ".css", ".json", ".typed"}
     assert any(each.endswith("prices.json") for each in names)
-    assert "collector/signal.schema.json" in names
+    assert "collector/records/signal.schema.json" in names
 
 
 def test_the_licence_is_in_it_and_no_test_is(names: set[str]) -> None:

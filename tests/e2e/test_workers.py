@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from collector import planning
-from collector.config import Config
+from collector.config.plan import plan
+from collector.config.tree import Config
 from collector.pool.port import ScoreJob
 from collector.pool.processes import ProcessWorkers
 from collector.telemetry import Telemetry
@@ -50,9 +50,7 @@ async def workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncItera
     folder = str(plugin.install(tmp_path / "installed"))
     monkeypatch.setattr(sys, "path", [folder, *sys.path])
     monkeypatch.setenv("PYTHONPATH", folder)
-    pool = ProcessWorkers(
-        CONFIG, planning.plan(CONFIG), count=1, telemetry=Telemetry(), job_timeout=2.0
-    )
+    pool = ProcessWorkers(CONFIG, plan(CONFIG), count=1, telemetry=Telemetry(), job_timeout=2.0)
     pool.start()
     yield pool
     await pool.close()

@@ -18,13 +18,13 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span
 from starlette.types import Message
 
 from collector.errors import LogFull, LogUnavailable
+from collector.otlp.json import to_protobuf
+from collector.otlp.split import cut
 from collector.receiver.answers import Code
 from collector.receiver.auth import Bearer
-from collector.receiver.cut import cut
 from collector.receiver.http import HttpApp
 from collector.receiver.inflate import sniff
 from collector.receiver.intake import Intake
-from collector.receiver.otlp_json import to_protobuf
 from collector.telemetry import Telemetry
 from tests.support.fake_log import FakeLog, spans_of
 

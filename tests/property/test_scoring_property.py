@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from collector.log import SIGNALS
-from collector.records import TraceRecord
-from collector.signal import Signal
+from collector.records.signal import Signal
+from collector.records.topics import TraceRecord
 from tests.support.crashing_log import CrashingLog, Killed
 from tests.support.scoring_fakes import (
     append,

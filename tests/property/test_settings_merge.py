@@ -9,10 +9,10 @@ import yaml
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from collector.config import Config
-from collector.settings.effective import effective
-from collector.settings.load import load
-from collector.settings.sources import merge
+from collector.config.effective import effective
+from collector.config.load import load
+from collector.config.sources import merge
+from collector.config.tree import Config
 
 keys = st.sampled_from(["a", "b", "c"])
 leaves = st.none() | st.integers() | st.text(max_size=3) | st.lists(st.integers(), max_size=2)

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from collector import config
-from collector.signal import Signal
-from collector.signals.window import Entry, Window
+from collector.config.tree import AgentWindow
+from collector.records.signal import Signal
+from collector.signals.prometheus.window import Entry, Window
 from tests.support.publisher import Publisher
 from tests.support.signals import BASE, covered, signal
 from tests.support.signals_log import ListLog
@@ -81,7 +81,7 @@ steps = st.lists(
 
 
 async def walk(script: list[Step], *, crashing: bool, partitions: int) -> Publisher:
-    limits = config.AgentWindow(sessions=3, max_age=60.0)
+    limits = AgentWindow(sessions=3, max_age=60.0)
     publisher = Publisher(log=ListLog(count=partitions), limits=limits)
     for step in script:
         await publisher.publish(*step.signals)

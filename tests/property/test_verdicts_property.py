@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from collector.log import SIGNALS, TRACES
-from collector.records import SessionRecord, TraceRecord, VerdictRecord, decode_traces
-from collector.signal import Signal
-from collector.signal_bytes import FIRST
+from collector.records.signal import Signal
+from collector.records.signal_codec import FIRST
+from collector.records.topics import SessionRecord, TraceRecord, VerdictRecord, decode_traces
 from tests.property.test_scoring_property import arrivals
 from tests.support.crashing_log import CrashingLog, Killed
 from tests.support.scoring_fakes import (

@@ -11,11 +11,11 @@ import msgspec
 
 from collector.api import Api
 from collector.api.index import Taken
-from collector.config import Config
-from collector.health import Health
+from collector.config.load import load
+from collector.config.tree import Config
 from collector.log import SIGNALS, TRACES
-from collector.settings.load import load
-from collector.signal import Signal
+from collector.records.signal import Signal
+from collector.runtime.health import Health
 from collector.telemetry import Telemetry
 from evaluators.model import Trace
 from tests.support import api_records as make

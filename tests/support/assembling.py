@@ -8,10 +8,10 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Literal
 
-from collector.assembly.room import Assembler
-from collector.config import TraceWindow, Windows
+from collector.assembly.assembler import Assembler
+from collector.config.tree import TraceWindow, Windows
 from collector.log.port import CLOSINGS, SPANS, TRACES
-from collector.records import Mark, TraceRecord, decode_mark, decode_traces
+from collector.records.topics import Mark, TraceRecord, decode_mark, decode_traces
 from collector.telemetry import Telemetry
 from tests.support.list_log import Disk, ListLog
 from tests.support.reading import ReadingWorkers

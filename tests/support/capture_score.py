@@ -17,8 +17,8 @@ from typing import Any
 
 import yaml
 
+from evaluators.dialects.decoding.values import as_dict
 from evaluators.dialects.show import show
-from evaluators.dialects.values import as_dict
 from tests.support.recordings import requests, traces
 
 Shown = dict[str, Any]

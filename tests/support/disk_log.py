@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-from collector.log.disk import DiskLog
+from collector.log.disk.disk_log import DiskLog
 
 SMALL = 8 << 20
 """Bytes of a log that is full soon."""

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from evaluators.judging import Calls, Prompt, Verdict, judge_session, judge_trace
+from evaluators.judging.judge import Calls, Prompt, Verdict, judge_session, judge_trace
 from evaluators.model import JSON, Outcome, Session, Trace
 from evaluators.plan import Configured, Settings, make_plan
 from evaluators.providers.scripted import ScriptedJudge, fitting

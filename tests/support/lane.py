@@ -5,9 +5,9 @@ from __future__ import annotations
 from collector.assembly.buffer import Buffer
 from collector.assembly.closing import Closing, Step
 from collector.assembly.marks import Marks
-from collector.config import TraceWindow
+from collector.config.tree import TraceWindow
 from collector.log.port import SPANS, Position, Record
-from collector.records import Mark
+from collector.records.topics import Mark
 from tests.support.spans import Made, request
 
 WINDOW = TraceWindow(

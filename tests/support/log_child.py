@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 from collector.clock import wall
-from collector.log.disk import DiskLog
+from collector.log.disk.disk_log import DiskLog
 from collector.log.port import SESSIONS, SPANS, TRACES, Commit, New
 from collector.telemetry import Telemetry
 

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import pytest
 
 from collector.errors import LogFull, LogUnavailable, RecordTooLarge
-from collector.log.keys import partition_of
+from collector.log.partitioner import partition_of
 from collector.log.port import (
     CLOSINGS,
     SESSIONS,

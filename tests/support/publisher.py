@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 
 from prometheus_client import CollectorRegistry
 
-from collector import config
+from collector.config.tree import AgentWindow
 from collector.log.port import Reader
-from collector.signal import Signal
-from collector.signals.prometheus import PrometheusSink
+from collector.records.signal import Signal
+from collector.signals.prometheus.exporter import PrometheusSink
 from collector.telemetry import Telemetry
 from tests.support.signals import new
 from tests.support.signals_log import ListLog
@@ -26,7 +26,7 @@ def objective(_: str) -> float:
 @dataclass
 class Publisher:
     log: ListLog = field(default_factory=ListLog)
-    limits: config.AgentWindow = field(default_factory=config.AgentWindow)
+    limits: AgentWindow = field(default_factory=AgentWindow)
     objectives: Callable[[str], float | None] = objective
     reader: Reader | None = None
 

@@ -18,8 +18,8 @@ from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor, SpanExporter, SpanExportResult
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from collector import config
-from collector.receiver.room import Receiver
+from collector.config import tree as config
+from collector.receiver.receiver import Receiver
 from collector.telemetry import Telemetry
 from tests.support.fake_log import FakeLog
 

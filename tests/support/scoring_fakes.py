@@ -7,21 +7,15 @@ import hashlib
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass
 
-from collector.config import SessionWindow, Windows
+from collector.config.tree import SessionWindow, Windows
 from collector.log import SIGNALS, TRACES
 from collector.pool.port import ReadJob, ScoreJob
-from collector.records import (
-    SessionRecord,
-    TraceRecord,
-    VerdictRecord,
-    encode,
-    session_key,
-)
+from collector.records.signal import Signal
+from collector.records.signal_codec import decode_signal
+from collector.records.topics import SessionRecord, TraceRecord, VerdictRecord, encode, session_key
 from collector.scoring.judged import JudgedRules
 from collector.scoring.ports import Rules
-from collector.scoring.room import Scorer
-from collector.signal import Signal
-from collector.signal_bytes import decode_signal
+from collector.scoring.scorer import Scorer
 from collector.telemetry import Telemetry
 from evaluators.declare import declared, evaluator
 from evaluators.digest import trace_digest

@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 
 from collector.log.port import SIGNALS, Headers, New
-from collector.signal import Coverage, Signal, SignalError, rfc3339
-from collector.signals.sink import FIRST
+from collector.records.signal import Coverage, Signal, SignalError, rfc3339
+from collector.signals.sinks.port import FIRST
 
 BASE = 1_700_000_000.0
 

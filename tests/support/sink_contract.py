@@ -1,4 +1,4 @@
-"""What every sink promises (collector/signals/sink.py), against the real other side."""
+"""What every sink promises (collector/signals/sinks/port.py), against the real other side."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import pytest
 
 from collector.errors import Retryable
 from collector.log.port import SIGNALS, Position, Record
-from collector.signals.backoff import Backoff
-from collector.signals.delivery import Delivery
-from collector.signals.sink import Refused, Sink
+from collector.runtime.backoff import Backoff
+from collector.signals.sinks.delivery import Delivery
+from collector.signals.sinks.port import Refused, Sink
 from collector.telemetry import Telemetry
 from tests.support.eventually import eventually
 from tests.support.signals import BASE, encode, headers, signal

@@ -17,7 +17,7 @@ from collector.api.answers import Refused, cursor_of, text_of
 from collector.api.page import filters, views
 from collector.api.query import Query
 from collector.api.traces import Traces
-from collector.config import Config
+from collector.config.tree import Config
 
 _HERE = Path(__file__).parent
 SESSIONS = 30

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from collector.log.disk import DiskLog
+from collector.log.disk.disk_log import DiskLog
 from collector.telemetry import Telemetry
 from tests.support.disk_log import SMALL, Open
 from tests.support.log_contract import GROUPS

@@ -15,9 +15,9 @@ import lmdb
 import pytest
 
 from collector.errors import LogFull, LogUnavailable
-from collector.log import disk_writer
-from collector.log.disk import DiskLog
-from collector.log.disk_store import DiskStore
+from collector.log.disk import writer
+from collector.log.disk.disk_log import DiskLog
+from collector.log.disk.store import DiskStore
 from collector.log.port import SIGNALS, SPANS, TRACES, Commit, New, Position
 from collector.telemetry import Telemetry
 from tests.support.disk_log import SMALL, Open
@@ -85,7 +85,7 @@ async def test_a_full_map_is_full_and_small_calls_go_on(
     open_log: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Shares keep it from happening; if it does, callers are told to come back."""
-    monkeypatch.setattr("collector.log.disk_store._SLACK", -7 << 20)
+    monkeypatch.setattr("collector.log.disk.store._SLACK", -7 << 20)
     log = await open_log()
 
     calls = [[new(TRACES, b"x" * 1_500_000)], [new(TRACES, b"small")]]
@@ -100,7 +100,7 @@ async def test_a_full_map_empties_when_records_are_released(
     open_log: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The write that finds it full takes what was released down with it; a later one must find the room."""
-    monkeypatch.setattr("collector.log.disk_store._SLACK", -7 << 20)
+    monkeypatch.setattr("collector.log.disk.store._SLACK", -7 << 20)
     log = await open_log()
     written = await fill(log, SPANS, 50_000)
 
@@ -145,11 +145,11 @@ async def test_a_bug_in_the_writer_does_not_end_it(
 ) -> None:
     log = await open_log()
 
-    def fails(_: disk_writer.DiskTxn) -> None:
+    def fails(_: writer.DiskTxn) -> None:
         raise ZeroDivisionError
 
     with monkeypatch.context() as patch:
-        patch.setattr(disk_writer.DiskTxn, "save", fails)
+        patch.setattr(writer.DiskTxn, "save", fails)
         with pytest.raises(LogUnavailable):
             await log.write([new(TRACES, b"undone")])
     await log.write([new(TRACES, b"done")])
@@ -162,15 +162,15 @@ async def test_waiting_calls_share_a_transaction(
 ) -> None:
     log = await open_log()
     transactions: list[int] = []
-    transact = disk_writer.DiskWriter._transact
+    transact = writer.DiskWriter._transact
 
     def counted(
-        self: disk_writer.DiskWriter, calls: list[disk_writer.Call]
-    ) -> tuple[list[disk_writer.Answer], list[disk_writer.Grown]]:
+        self: writer.DiskWriter, calls: list[writer.Call]
+    ) -> tuple[list[writer.Answer], list[writer.Grown]]:
         transactions.append(len(calls))
         return transact(self, calls)
 
-    monkeypatch.setattr(disk_writer.DiskWriter, "_transact", counted)
+    monkeypatch.setattr(writer.DiskWriter, "_transact", counted)
     async with asyncio.TaskGroup() as tasks:
         for n in range(100):
             tasks.create_task(log.write([new(TRACES, b"%d" % n)]))
@@ -186,18 +186,18 @@ async def test_spans_go_before_what_evaluation_writes_and_transactions_stay_smal
     log = await open_log(max_size=256 << 20)
     transactions: list[list[str]] = []
     begun, go_on = threading.Event(), threading.Event()
-    transact = disk_writer.DiskWriter._transact
+    transact = writer.DiskWriter._transact
 
     def noted(
-        self: disk_writer.DiskWriter, calls: list[disk_writer.Call]
-    ) -> tuple[list[disk_writer.Answer], list[disk_writer.Grown]]:
+        self: writer.DiskWriter, calls: list[writer.Call]
+    ) -> tuple[list[writer.Answer], list[writer.Grown]]:
         if calls:
             transactions.append([call.records[0].topic for call in calls])
             begun.set()
             assert go_on.wait(10)
         return transact(self, calls)
 
-    monkeypatch.setattr(disk_writer.DiskWriter, "_transact", noted)
+    monkeypatch.setattr(writer.DiskWriter, "_transact", noted)
     async with asyncio.TaskGroup() as tasks:
         tasks.create_task(log.write([new(TRACES, b"under way")]))
         assert await asyncio.to_thread(begun.wait, 10)
@@ -252,11 +252,11 @@ async def test_drops_are_not_counted_for_what_was_not_done(
     log = await open_log()
     await log.write([new(SIGNALS, b"g" * 400_000) for _ in range(2)])
 
-    def fails(_: disk_writer.DiskTxn) -> None:
+    def fails(_: writer.DiskTxn) -> None:
         raise lmdb.DiskError("mdb_put", 28)
 
     with monkeypatch.context() as patch:
-        patch.setattr(disk_writer.DiskTxn, "save", fails)
+        patch.setattr(writer.DiskTxn, "save", fails)
         with pytest.raises(LogUnavailable):
             await log.write([new(SIGNALS, b"g" * 600_000)])
 

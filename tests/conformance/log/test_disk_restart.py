@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from collector.errors import ConfigError, DataFolderInUse
-from collector.log.disk import DiskLog
+from collector.log.disk.disk_log import DiskLog
 from collector.log.port import SPANS, TRACES, Commit
 from collector.telemetry import Telemetry
 from tests.support.disk_log import SMALL, Open

@@ -14,11 +14,11 @@ from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.admin.records_to_delete import RecordsToDelete
 from aiokafka.structs import TopicPartition
 
-from collector import config
 from collector.clock import wall
+from collector.config import tree as config
 from collector.errors import LogUnavailable, RecordTooLarge
-from collector.log.kafka import KafkaLog
-from collector.log.kafka_reader import KafkaReader
+from collector.log.kafka.kafka_log import KafkaLog
+from collector.log.kafka.reader import KafkaReader
 from collector.log.port import CLOSINGS, SESSIONS, SPANS, TRACES, Commit, New, Position
 from collector.telemetry import Telemetry
 from tests.support.kafka.kafka_node import KafkaNode

@@ -8,9 +8,9 @@ from contextlib import AsyncExitStack
 
 import pytest
 
-from collector import config
 from collector.clock import wall
-from collector.log.kafka import KafkaLog
+from collector.config import tree as config
+from collector.log.kafka.kafka_log import KafkaLog
 from collector.log.port import Log
 from collector.telemetry import Telemetry
 from tests.support.log_contract import PARTITIONS

@@ -15,9 +15,9 @@ import grpc
 import httpx
 import pytest
 
-from collector import config
+from collector.config import tree as config
 from collector.errors import ConfigError
-from collector.receiver.room import Receiver
+from collector.receiver.receiver import Receiver
 from collector.telemetry import Telemetry
 from tests.support.certificates import Certificates, make
 from tests.support.fake_log import FakeLog

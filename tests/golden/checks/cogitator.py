@@ -6,11 +6,12 @@ from contextlib import suppress
 from typing import Any
 
 from evaluators.declare import declared, evaluator
-from evaluators.formulas import distribution, strings
+from evaluators.formulas import distribution
 from evaluators.formulas.bounds import clamp
-from evaluators.formulas.text import text_of
+from evaluators.judging.answers import AnswerError, read_rating
+from evaluators.matching import strings
+from evaluators.matching.text import text_of
 from evaluators.model import Score, Session, Tokens, Trace, Turn
-from evaluators.prompts.answers import AnswerError, read_rating
 from evaluators.registry import Registry
 from evaluators.run import SessionScorer, make_plan, score_trace
 from tests.golden.checks.compare import close

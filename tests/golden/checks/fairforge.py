@@ -12,8 +12,8 @@ import pytest
 from evaluators.formulas import agentic, pass_k
 from evaluators.formulas.bounds import clamp
 from evaluators.formulas.pass_k import Interval
-from evaluators.formulas.shapes import object_of
-from evaluators.formulas.tool_match import DEFAULT_WEIGHTS, ToolMatch, Use, match_tools
+from evaluators.matching.shapes import object_of
+from evaluators.matching.tool_match import DEFAULT_WEIGHTS, ToolMatch, Use, match_tools
 from tests.golden.checks.compare import close
 
 BETTER = {

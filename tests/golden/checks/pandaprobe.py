@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from evaluators.formulas.text import text_of
+from evaluators.matching.text import text_of
 from evaluators.model import Outcome, Previous, Session
 from evaluators.providers.scripted import ScriptedEmbedder
 from evaluators.run import SessionScorer, Settings, make_plan, score_trace

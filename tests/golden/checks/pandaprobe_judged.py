@@ -10,8 +10,8 @@ from typing import Any
 
 import msgspec
 
+from evaluators.judging.answers import AnswerError, read_block
 from evaluators.model import Outcome, ToolCall, ToolDefinition, Trace
-from evaluators.prompts.answers import AnswerError, read_block
 from evaluators.resources import Block, Extraction, UnitInterval
 from evaluators.run import Configured, Settings, make_plan, score_judged
 from evaluators.trace.argument_correctness import Arguments

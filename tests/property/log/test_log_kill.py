@@ -13,7 +13,7 @@ from collections import defaultdict
 from pathlib import Path
 
 from collector.clock import wall
-from collector.log.disk import DiskLog
+from collector.log.disk.disk_log import DiskLog
 from collector.log.port import SESSIONS, TRACES
 from collector.telemetry import Telemetry
 from tests.support.log_child import GROUPS, MAX_SIZE, WRITERS, call

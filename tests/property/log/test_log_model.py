@@ -11,7 +11,7 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from collector.log.disk import DiskLog
+from collector.log.disk.disk_log import DiskLog
 from collector.log.memory import MemoryLog
 from collector.log.port import (
     CLOSINGS,

@@ -1,8 +1,8 @@
 """When a trace closes, and why (DESIGN section 4)."""
 
 from collector.assembly.closing import Closing
-from collector.config import TraceWindow
-from collector.spanbytes import parse
+from collector.config.tree import TraceWindow
+from collector.otlp.span_head import parse
 from tests.support.lane import WINDOW, Lane
 from tests.support.spans import child, remote, request, root, trace_id
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from collector import planning
-from collector.api import spans
-from collector.config import Config
+from collector.config.plan import plan
+from collector.config.tree import Config
 from collector.doctor.finding import Diagnosis, diagnose
 from collector.doctor.needs import READS, stops, without_tasks
 from collector.doctor.seen import Seen, see
+from collector.otlp import display
 from evaluators.dialects.advice import ADVICE, LACKS, Lack, advise
 from evaluators.dialects.show import show
 from evaluators.registry import Registry
@@ -28,16 +28,14 @@ TEXT = {
 
 
 def seen_of(*made: Made, **more: bool) -> Seen:
-    shown = spans.decode([request(*made)], content=True)
+    shown = display.decode([request(*made)], content=True)
     return see(show(trace_of(*made)), shown, **more)
 
 
 def diagnosed(*seen: Seen, config: Config | None = None) -> Diagnosis:
     config = config or Config()
     registry = Registry.discover()
-    return diagnose(
-        seen, plan=planning.plan(config, registry=registry), stops=stops(registry, config)
-    )
+    return diagnose(seen, plan=plan(config, registry=registry), stops=stops(registry, config))
 
 
 def chat(

@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
-from collector import cli, recordings
-from collector.api import spans
-from collector.config import Config
+from collector import cli
+from collector.config.tree import Config
 from collector.doctor.from_files import seen_in
 from collector.doctor.from_service import seen_by
+from collector.offline import recordings
+from collector.otlp import display
 from evaluators.dialects.show import show
 from tests.support.dialect_spans import TRACE_ID, Made, request, trace_of
 
@@ -35,7 +36,7 @@ class FakeApi:
             return {"traces": [{"trace_id": "gone"}, {"trace_id": TRACE_ID}]}
         if path.endswith("gone"):
             return None
-        shown = spans.decode([request(CHAT)], content=True)
+        shown = display.decode([request(CHAT)], content=True)
         return {"trace": show(trace_of(CHAT)), "spans": shown, "signals": []}
 
 

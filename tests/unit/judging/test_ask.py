@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from collector.config import Judge
+from collector.config.tree import Judge
 from collector.judging.ask import Asker, Gate
 from collector.judging.cache import AnswerCache
 from collector.judging.frames import FromJudge, Settled, Want
 from evaluators.embedding import Embedded
-from evaluators.prompts.ask import Answer, JudgeError, Prompt
+from evaluators.judging.client import Answer, JudgeError, Prompt
 
 PROMPT = Prompt(name="p", system="s", user="u", schema=None, digest="d")
 

@@ -9,7 +9,7 @@ from typing import ClassVar, Self
 import msgspec
 import pytest
 
-from collector.config import Config
+from collector.config.tree import Config
 from collector.judging import process
 from collector.judging.budget import Budget
 from collector.judging.errors import JudgeDiedError

@@ -7,13 +7,13 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from collector.config import Judge
+from collector.config.tree import Judge
 from collector.judging.budget import Budget
 from collector.judging.errors import JudgeDiedError, JudgeLateError
 from collector.judging.frames import Done, Job, SessionJob, TraceJob
-from collector.judging.room import JudgingRoom
+from collector.judging.judging_room import JudgingRoom
 from collector.log import TRACES, Commit, New, Position
-from collector.records import (
+from collector.records.topics import (
     SessionRecord,
     TraceRecord,
     VerdictRecord,

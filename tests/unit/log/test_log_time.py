@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collector.log.log_time import LogTime
+from collector.log.embedded.log_time import LogTime
 from tests.support.ticking import SetClock
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collector.log.embedded.shares import MAX_RECORD, Shares
 from collector.log.port import CLOSINGS, SESSIONS, SIGNALS, SPANS, TRACES
-from collector.log.shares import MAX_RECORD, Shares
 
 
 def test_the_shares_are_the_whole() -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collector.log.disk.tail import Tail
+from collector.log.embedded.staging import Staged
 from collector.log.port import SPANS, TRACES, Position
-from collector.log.staging import Staged
-from collector.log.tail import Tail
 
 PLACE = (TRACES, 0)
 

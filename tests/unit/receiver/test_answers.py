@@ -6,6 +6,7 @@ import pytest
 from google.rpc.error_details_pb2 import BadRequest, RetryInfo
 from google.rpc.status_pb2 import Status
 
+from collector.otlp.split import Cut
 from collector.receiver.answers import (
     OK,
     Answer,
@@ -18,7 +19,6 @@ from collector.receiver.answers import (
     trailers,
     undecodable,
 )
-from collector.receiver.cut import Cut
 
 
 @pytest.mark.parametrize("jitter", [0.0, 0.5, 0.999999])

@@ -3,9 +3,9 @@ from __future__ import annotations
 import msgspec
 from msgspec.structs import replace
 
-from collector.config import SessionWindow
+from collector.config.tree import SessionWindow
 from collector.log import SESSIONS
-from collector.records import SessionHead, SessionsTopic, session_key
+from collector.records.topics import SessionHead, SessionsTopic, session_key
 from collector.scoring.desk import Desk
 from collector.scoring.effects import Effects, Task
 from collector.scoring.judged import JudgedRules

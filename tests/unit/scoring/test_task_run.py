@@ -8,9 +8,9 @@ from itertools import permutations
 import pytest
 from msgspec.structs import replace as amended
 
-from collector.config import SessionWindow
+from collector.config.tree import SessionWindow
 from collector.log import TRACES
-from collector.records import (
+from collector.records.topics import (
     RunRecord,
     SessionAwaited,
     SessionRecord,

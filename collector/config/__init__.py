@@ -1,0 +1,1 @@
+"""The configuration: its tree, where values come from, and the plan of evaluators made of it."""

@@ -1,0 +1,148 @@
+"""What no single field can say: settings that do not fit together, files that are not there."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from collector.config.tree import Config, KafkaSecurity
+from evaluators.providers.litellm import listed_price
+
+
+def crosscheck(config: Config) -> list[str]:
+    """One line per problem, each with the path of the setting to change."""
+    return [
+        *_roles(config),
+        *_kafka(config),
+        *_listeners(config),
+        *_forward(config),
+        *_files(config),
+        *_embedder(config),
+        *_judge(config),
+    ]
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach a listener on `host`."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _roles(config: Config) -> Iterator[str]:
+    if not config.roles:
+        yield "roles: expected at least one of receive, assemble, score, judge, publish"
+    if len(set(config.roles)) < len(config.roles):
+        yield "roles: each role stands at most once"
+    for path in config.receiver.http.paths:
+        if not path.startswith("/"):
+            yield f'receiver.http.paths: expected paths that begin with /, got "{path}"'
+
+
+def _kafka(config: Config) -> Iterator[str]:
+    kafka = config.log.kafka
+    if config.log.kind == "kafka":
+        if not kafka.bootstrap_servers:
+            yield "log.kafka.bootstrap_servers: required with log.kind kafka, such as broker-1:9092"
+        yield from _security(kafka.security, "log.kafka.security")
+    if config.sinks.kafka is not None:
+        yield from _security(config.sinks.kafka.security, "sinks.kafka.security")
+
+
+def _security(security: KafkaSecurity, path: str) -> Iterator[str]:
+    if security.protocol.startswith("SASL"):
+        for name in ("sasl_mechanism", "username", "password"):
+            if getattr(security, name) is None:
+                yield f"{path}.{name}: required with protocol {security.protocol}"
+    if (security.cert_file is None) != (security.key_file is None):
+        missing = "cert_file" if security.cert_file is None else "key_file"
+        yield f"{path}.{missing}: a certificate and its key go together"
+    for name in ("ca_file", "cert_file", "key_file"):
+        yield from _missing(f"{path}.{name}", getattr(security, name))
+
+
+def _listeners(config: Config) -> Iterator[str]:
+    listeners = [("admin.port", config.admin.host, config.admin.port)]
+    if "receive" in config.roles:
+        receiver = config.receiver
+        listeners = [
+            ("receiver.grpc.port", receiver.grpc.host, receiver.grpc.port),
+            ("receiver.http.port", receiver.http.host, receiver.http.port),
+            *listeners,
+        ]
+    for at, (path, host, port) in enumerate(listeners):
+        for other, other_host, other_port in listeners[:at]:
+            if port and port == other_port and _overlap(host, other_host):
+                yield f"{path}: {port} is taken by {other}; give each listener a port of its own"
+
+
+def _overlap(one: str, other: str) -> bool:
+    everywhere = {"0.0.0.0", "::", ""}  # noqa: S104 - compared, not bound
+    return one == other or bool({one, other} & everywhere)
+
+
+def _forward(config: Config) -> Iterator[str]:
+    """A request forwarded to ourselves would go round for ever."""
+    if config.forward is None or "receive" not in config.roles:
+        return
+    endpoint = config.forward.endpoint
+    parts = urlsplit(endpoint if "://" in endpoint else f"//{endpoint}")
+    try:
+        port = parts.port
+    except ValueError:
+        port = None
+    if parts.hostname is None or port is None:
+        if parts.scheme not in ("http", "https") or parts.hostname is None:
+            yield f'forward.endpoint: expected host:port or a URL, got "{endpoint}"'
+        return
+    ours = (config.receiver.grpc, config.receiver.http)
+    if is_loopback(parts.hostname) and port in {each.port for each in ours}:
+        yield f"forward.endpoint: {endpoint} is this receiver itself; name another backend"
+
+
+def _files(config: Config) -> Iterator[str]:
+    yield from _missing("expectations", config.expectations)
+    if config.receiver.tls is not None:
+        for name in ("cert_file", "key_file", "client_ca_file"):
+            yield from _missing(f"receiver.tls.{name}", getattr(config.receiver.tls, name))
+
+
+def _missing(path: str, file: Path | None) -> Iterator[str]:
+    if file is not None and not file.is_file():
+        yield f"{path}: no such file: {file}"
+
+
+def _embedder(config: Config) -> Iterator[str]:
+    if config.embedder.kind == "litellm" and config.embedder.model is None:
+        yield "embedder.model: required with embedder.kind litellm, such as text-embedding-3-small"
+
+
+def _judge(config: Config) -> Iterator[str]:
+    """A limit in USD needs the price of everything that is asked."""
+    if config.judge.budget.usd_per_day is None or config.judge.price is not None:
+        return
+    for path, model in _models(config).items():
+        if listed_price(model) is None:
+            yield (
+                f"{path}: the price of `{model}` is not known, so judge.budget.usd_per_day cannot"
+                " be kept; set judge.price: {input:, output:} (USD per 1M tokens)"
+            )
+
+
+def _models(config: Config) -> dict[str, str]:
+    """Everything that is asked, by the path of its setting."""
+    models: dict[str, str] = {}
+    if config.judge.model is not None:
+        models["judge.model"] = config.judge.model
+        for name, chosen in config.evaluators.items():
+            if isinstance(model := chosen.options.get("model"), str):
+                models[f"evaluators.{name}.model"] = model
+    embedder = config.embedder
+    if embedder.kind == "litellm" and embedder.model is not None:
+        models["embedder.model"] = embedder.model
+    return models

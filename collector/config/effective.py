@@ -1,0 +1,63 @@
+"""The configuration as a user would write it, secrets masked; and its JSON Schema."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any, cast
+
+import yaml
+from pydantic import SecretStr
+
+from collector.config.tree import Config
+
+MASK = "********"
+_TEXT = "tag:yaml.org,2002:str"
+_BREAKS = re.compile("[\x85\u2028\u2029]")
+_CREDENTIALS = re.compile(r"(?<=://)[^/@\s]+@")
+
+
+def effective(config: Config) -> str:
+    """The whole tree as YAML. Without secrets in it, loading it gives the same configuration."""
+    return yaml.dump(
+        _written(config.model_dump()),
+        Dumper=_Dumper,
+        sort_keys=False,
+        allow_unicode=True,
+        width=120,
+    )
+
+
+class _Dumper(yaml.SafeDumper):
+    """PyYAML's, but for characters that it writes as they are and reads as line breaks."""
+
+
+def _quoted(_dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    return yaml.ScalarNode(_TEXT, text, style='"' if _BREAKS.search(text) else None)
+
+
+_Dumper.add_representer(str, _quoted)
+
+
+def schema() -> dict[str, Any]:
+    """JSON Schema (2020-12) of a configuration file."""
+    described = Config.model_json_schema(mode="validation")
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **described,
+        "title": "Spanwise",
+    }
+
+
+def _written(value: Any) -> Any:
+    if isinstance(value, SecretStr):
+        return MASK
+    if isinstance(value, Path):
+        return str(value)
+    if isinstance(value, str):
+        return _CREDENTIALS.sub(f"{MASK}@", value)
+    if isinstance(value, dict):
+        return {key: _written(child) for key, child in cast(dict[str, Any], value).items()}
+    if isinstance(value, (list, tuple)):
+        return [_written(child) for child in cast(list[Any], value)]
+    return value

@@ -1,0 +1,135 @@
+"""From configuration to what is due: the same in the main process, in every worker and offline."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from collector.config.tree import Config, EvaluatorConfig
+from collector.errors import ConfigError
+from evaluators import outcome
+from evaluators.declare import Spec
+from evaluators.dialects.read import Keys
+from evaluators.errors import ExpectationError, SettingsError
+from evaluators.expectations import Expectations
+from evaluators.judging.own_judge import own_judge, with_own_judges
+from evaluators.model import Failure, Outcome
+from evaluators.providers.wordllama import MODEL, WordLlamaEmbedder
+from evaluators.registry import Registry
+from evaluators.resources import Embedder
+from evaluators.run import Plan, Settings, make_plan
+
+
+def read_keys(config: Config) -> Keys:
+    """The attribute keys that the user wants looked at first."""
+    keys = config.attributes
+    return Keys(session=keys.session, task=keys.task, user=keys.user)
+
+
+def plan(
+    config: Config, *, registry: Registry | None = None, only: Collection[str] | None = None
+) -> Plan:
+    """What is due for every trace and session.
+
+    Raises:
+        ConfigError: an evaluator, an option or a resource that is not there, named by its key; an expectations
+            file that cannot be read.
+    """
+    expectations(config)  # a mistake in it is told at the start, not by every worker
+    try:
+        every = with_own_judges(registry or Registry.discover(), _own_judges(config))
+        _check_tasks(config, every)
+        return make_plan(
+            every,
+            {name: _settings(each) for name, each in config.evaluators.items()},
+            embedder=embedder_model(config),
+            hosted=config.embedder.kind == "litellm",
+            judge=config.judge.model or False,
+            expectations=config.expectations is not None,
+            only=only,
+        )
+    except SettingsError as error:
+        raise ConfigError(str(error)) from error
+
+
+def _check_tasks(config: Config, every: Registry) -> None:
+    """One that is off is no error: then only what spans say of their task's success counts."""
+    name = config.tasks.evaluator
+    scopes = {each.scope for each in every.named(name)}
+    if "session" in scopes:
+        return
+    known = sorted({each.name for each in every if each.scope == "session"})
+    what = f"`{name}` scores traces" if scopes else f"there is no evaluator `{name}`"
+    raise ConfigError(f"tasks.evaluator: {what}; name one that scores sessions: {', '.join(known)}")
+
+
+def embedder_model(config: Config) -> str | None:
+    """The name that goes into the options digest of embedding evaluators; None without an embedder."""
+    embedder = config.embedder
+    return {"wordllama": MODEL, "litellm": embedder.model, "none": None}[embedder.kind]
+
+
+def embedder(config: Config) -> Embedder | None:
+    """The local embedder. It imports numpy and its model at the first text: only workers may use it."""
+    return WordLlamaEmbedder() if config.embedder.kind == "wordllama" else None
+
+
+def _own_judges(config: Config) -> list[Spec]:
+    """Off without a judge, like every judged evaluator; a mistake in them is told all the same."""
+    return [
+        own_judge(name, each.rubric, each.scope, each.threshold, each.version)
+        for name, each in config.judges.items()
+    ]
+
+
+def expectations(config: Config) -> Expectations | None:
+    """The entries of the expectations file; None without one.
+
+    Raises:
+        ConfigError: it cannot be read, or an entry is not what it should be.
+    """
+    path = config.expectations
+    if path is None:
+        return None
+    try:
+        return Expectations(_entries(path))
+    except ExpectationError as error:
+        raise ConfigError(f"{path}: {error}") from error
+    except (OSError, UnicodeDecodeError, ValueError, yaml.YAMLError) as error:
+        raise ConfigError(f"expectations: {path} cannot be read: {_first_line(error)}") from error
+
+
+def _entries(path: Path) -> list[Any]:
+    text = path.read_text("utf-8")
+    if path.suffix in {".jsonl", ".ndjson"}:
+        return [json.loads(line) for line in text.splitlines() if line.strip()]
+    entries: Any = yaml.safe_load(text)
+    if entries is None:
+        return []
+    if not isinstance(entries, list):
+        raise ValueError("expected a list of entries")
+    return entries  # pyright: ignore[reportUnknownVariableType] - read entry by entry
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]
+
+
+def failed(
+    plan: Plan, kind: str, message: str, only: Collection[str] | None = None
+) -> tuple[Outcome, ...]:
+    """Every due trace evaluator's outcome when none of them could be run."""
+    due = [each for each in plan.trace if only is None or each.spec.name in only]
+    return tuple(outcome.failed(each, Failure(type=kind, message=message)) for each in due)
+
+
+def _settings(chosen: EvaluatorConfig) -> Settings:
+    options = chosen.options
+    model = options.pop("model", None)
+    return Settings(
+        enabled=chosen.enabled, threshold=chosen.threshold, options=options, model=model
+    )

@@ -1,0 +1,176 @@
+"""What is wrong with a configuration, one line per field: `workers: expected a whole number or auto, got "many"`."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from typing import Annotated, Any, Literal, TypeAlias, Union, cast, get_args, get_origin
+
+from pydantic import BaseModel, SecretStr
+
+from collector.config.tree import Config
+
+Path: TypeAlias = tuple[str | int, ...]
+Detail: TypeAlias = Mapping[str, Any]
+"""One error as pydantic lists it: type, loc, msg, input, ctx."""
+
+_EXPECTED = {
+    "int_parsing": "a whole number",
+    "int_type": "a whole number",
+    "int_from_float": "a whole number",
+    "float_parsing": "a number",
+    "float_type": "a number",
+    "finite_number": "a finite number",
+    "bool_parsing": "true or false",
+    "bool_type": "true or false",
+    "string_type": "a text",
+    "path_type": "a path",
+    "tuple_type": "a list such as [a, b]",
+    "dict_type": "a mapping",
+    "model_type": "a mapping",
+    "model_attributes_type": "a mapping",
+}
+_BOUND = {
+    "greater_than": ("more than", "gt"),
+    "greater_than_equal": ("at least", "ge"),
+    "less_than": ("less than", "lt"),
+    "less_than_equal": ("at most", "le"),
+}
+
+
+def complaints(details: Sequence[Detail], tree: Mapping[str, Any]) -> list[str]:
+    """One line per bad field, in the order of the tree; several errors of one union become one line."""
+    lines: dict[Path, list[str]] = {}
+    for detail in details:
+        path = path_of(detail, tree)
+        said = lines.setdefault(path, [])
+        text = _said(detail, path)
+        if text not in said:
+            said.append(text)
+    return [f"{shown(path)}: {_joined(said)}" for path, said in lines.items()]
+
+
+def path_of(detail: Detail, tree: Any) -> Path:
+    """Where the field stands in the tree, without the names of union members that pydantic puts in between."""
+    path: list[str | int] = []
+    loc = cast(Path, detail["loc"])
+    for at, part in enumerate(loc):
+        if isinstance(tree, dict) and part in tree:
+            tree = cast(dict[Any, Any], tree)[part]
+        elif isinstance(tree, list) and isinstance(part, int):
+            tree = cast(list[Any], tree)[part]
+        elif not (detail["type"] == "missing" and at == len(loc) - 1):
+            continue
+        path.append(part)
+    return tuple(path)
+
+
+def shown(path: Path) -> str:
+    """`receiver.bearer_tokens[0]`."""
+    text = ""
+    for part in path:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else str(part)
+    return text
+
+
+def unknown(key: str, section: Any) -> str:
+    """What is said of a key that does not exist, with the nearest one that does."""
+    known = sorted(section.model_fields) if section is not None else []
+    near = get_close_matches(key.lower(), known, n=1, cutoff=0.5)
+    if near:
+        return f'unknown key; did you mean "{near[0]}"?'
+    return f"unknown key; known here: {', '.join(known)}" if known else "unknown key"
+
+
+def _said(detail: Detail, path: Path) -> str:
+    kind = str(detail["type"])
+    if kind == "extra_forbidden":
+        return unknown(str(path[-1]), _section(path[:-1]))
+    if kind == "missing":
+        return "required here, but missing"
+    if kind == "value_error":
+        return str(detail["msg"]).removeprefix("Value error, ")
+    return _expected(kind, detail) + _given(detail, path)
+
+
+def _expected(kind: str, detail: Detail) -> str:
+    context = cast(Mapping[str, Any], detail.get("ctx") or {})
+    if kind == "literal_error":
+        return f"expected {str(context['expected']).replace(chr(39), '')}"
+    if kind in _BOUND:
+        words, name = _BOUND[kind]
+        return f"expected {words} {context[name]:g}"
+    return f"expected {_EXPECTED[kind]}" if kind in _EXPECTED else str(detail["msg"])
+
+
+def _joined(said: Sequence[str]) -> str:
+    if len(said) == 1:
+        return said[0]
+    heads = [text.partition(", got ")[0].removeprefix("expected ") for text in said]
+    _, comma, given = said[0].partition(", got ")
+    return f"expected {' or '.join(heads)}{comma}{given}"
+
+
+def _given(detail: Detail, path: Path) -> str:
+    value = detail.get("input")
+    if is_secret(path):
+        return ""
+    if isinstance(value, (dict, list)):
+        return f", got a {'mapping' if isinstance(value, dict) else 'list'}"
+    if isinstance(value, bool) or value is None:
+        return f", got {str(value).lower() if value is not None else 'nothing'}"
+    text = str(value)
+    return f', got "{text[:80]}{"..." if len(text) > 80 else ""}"'
+
+
+def is_secret(path: Path) -> bool:
+    """Whether the value at `path` must never be printed."""
+    annotation = _annotation(path)
+    return annotation is not None and _holds(annotation, SecretStr)
+
+
+def _holds(annotation: Any, wanted: type) -> bool:
+    return annotation is wanted or any(_holds(part, wanted) for part in get_args(annotation))
+
+
+def _section(path: Path) -> type[BaseModel] | None:
+    return _model(_annotation(path)) if path else Config
+
+
+def _annotation(path: Path) -> Any:
+    """The type that the tree gives to `path`; None when it says nothing of it."""
+    annotation: Any = Config
+    for part in path:
+        section = _model(annotation)
+        if section is not None:
+            field = section.model_fields.get(str(part))
+            if field is None:
+                return None
+            annotation = field.annotation
+            continue
+        annotation = _element(annotation)
+    return annotation
+
+
+def _model(annotation: Any) -> type[BaseModel] | None:
+    for option in _options(annotation):
+        if isinstance(option, type) and issubclass(option, BaseModel):
+            return option
+    return None
+
+
+def _element(annotation: Any) -> Any:
+    for option in _options(annotation):
+        if get_origin(option) in (dict, tuple):
+            return [part for part in get_args(option) if part is not Ellipsis][-1]
+    return None
+
+
+def _options(annotation: Any) -> tuple[Any, ...]:
+    origin = get_origin(annotation)
+    if origin is Annotated:
+        return _options(get_args(annotation)[0])
+    if origin in (Union, types.UnionType):
+        return tuple(part for option in get_args(annotation) for part in _options(option))
+    return () if origin is Literal else (annotation,)

@@ -1,0 +1,138 @@
+"""The judge: jobs in, verdicts out, over one socket; ends at its end. It alone imports litellm.
+
+python -m collector.judging.child FD
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+import struct
+import sys
+from pathlib import Path
+
+from collector.config.tree import Config
+from collector.judging.ask import Asker, Gate
+from collector.judging.bench import JudgeBench
+from collector.judging.cache import AnswerCache
+from collector.judging.frames import (
+    FromJudge,
+    Grant,
+    Job,
+    Setup,
+    Written,
+    decode_setup,
+    decode_to_judge,
+    encode,
+)
+from evaluators.providers.litellm import LiteLlmEmbedder, LiteLlmJudge
+
+_LENGTH = struct.Struct(">I")
+NICENESS = 5
+CACHE = "judge-cache"
+
+
+def main() -> None:
+    """Work until the other side closes the socket."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; we end at EOF
+    os.nice(NICENESS)
+    asyncio.run(_work(int(sys.argv[1])))
+
+
+async def _work(descriptor: int) -> None:
+    reader, writer = await asyncio.open_connection(sock=socket.socket(fileno=descriptor))
+    try:
+        setup = decode_setup(await _read(reader))
+        await _Process(setup, writer).run(reader)
+    except* (_EndError, asyncio.IncompleteReadError):
+        pass
+    finally:
+        writer.close()
+
+
+class _Process:
+    """The jobs under way."""
+
+    def __init__(self, setup: Setup, writer: asyncio.StreamWriter) -> None:
+        config = Config.model_validate_json(setup.config)
+        judge = config.judge
+        self._writer = writer
+        provider = LiteLlmJudge(
+            timeout=judge.timeout,
+            temperature=judge.temperature,
+            base_url=judge.base_url,
+            api_key=setup.api_key,
+            price=judge.price and (judge.price.input, judge.price.output),
+        )
+        provider.load()
+        self._gate = Gate(self._send)
+        cache = AnswerCache(Path(config.data_dir) / CACHE, judge.cache)
+        self._asker = Asker(
+            provider=provider,
+            gate=self._gate,
+            cache=cache,
+            judge=judge,
+            vectors=_vectors(config, setup),
+        )
+        self._bench = JudgeBench.of(config, self._asker, setup.only)
+        self._owners: dict[int, str] = {}
+
+    async def run(self, reader: asyncio.StreamReader) -> None:
+        """Answer until the end of the stream."""
+        self._frame(b"ready")
+        async with asyncio.TaskGroup() as jobs:
+            try:
+                while True:
+                    self._take(await _read(reader), jobs)
+            except (asyncio.IncompleteReadError, ConnectionError) as error:
+                # What was under way is nobody's any more: leaving by an error cancels it.
+                raise _EndError from error
+
+    def _take(self, payload: bytes, jobs: asyncio.TaskGroup) -> None:
+        frame = decode_to_judge(payload)
+        if isinstance(frame, Grant):
+            self._gate.answer(frame.id, ok=frame.ok)
+        elif isinstance(frame, Written):
+            owner = self._owners.pop(frame.id, None)
+            if owner is not None:
+                self._asker.written(owner)
+        else:
+            self._owners[frame.id] = frame.owner
+            jobs.create_task(self._judge(frame))
+
+    async def _judge(self, job: Job) -> None:
+        self._send(await self._bench.run(job))
+
+    def _send(self, frame: FromJudge) -> None:
+        self._frame(encode(frame))
+
+    def _frame(self, payload: bytes) -> None:
+        self._writer.write(_LENGTH.pack(len(payload)) + payload)
+
+
+def _vectors(config: Config, setup: Setup) -> LiteLlmEmbedder | None:
+    embedder, price = config.embedder, config.judge.price
+    if embedder.kind != "litellm" or embedder.model is None:
+        return None
+    return LiteLlmEmbedder(
+        embedder.model,
+        timeout=config.judge.timeout,
+        base_url=embedder.base_url,
+        api_key=setup.embedder_api_key,
+        price=price and (price.input, price.output),
+    )
+
+
+class _EndError(Exception):
+    """The other side is gone."""
+
+
+async def _read(reader: asyncio.StreamReader) -> bytes:
+    (length,) = _LENGTH.unpack(await reader.readexactly(4))
+    return await reader.readexactly(length)
+
+
+if __name__ == "__main__":
+    main()

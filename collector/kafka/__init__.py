@@ -1,0 +1,1 @@
+"""The one place that handles aiokafka's clients, for the log and for the sink alike."""

@@ -1,0 +1,128 @@
+"""aiokafka in bounded time: a client's settings, how to stop one, and how to give it up."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import Callable, Coroutine
+from typing import Any, TypedDict, TypeVar
+
+from aiokafka import AIOKafkaProducer
+from aiokafka.errors import ProducerClosed
+
+from collector.config.tree import KafkaSecurity
+from collector.errors import ConfigError
+
+LOOK = 1.0
+"""Seconds after which a wait looks again how long it may last."""
+_T = TypeVar("_T")
+
+
+class ClientSettings(TypedDict):
+    """What every aiokafka client takes to reach a cluster."""
+
+    bootstrap_servers: str
+    security_protocol: str
+    ssl_context: ssl.SSLContext | None
+    sasl_mechanism: str
+    sasl_plain_username: str | None
+    sasl_plain_password: str | None
+
+
+def client_settings(
+    bootstrap_servers: str, security: KafkaSecurity, *, section: str = "sinks.kafka"
+) -> ClientSettings:
+    """The settings of a client for these servers; `section` is where the user wrote them.
+
+    Raises:
+        ConfigError: a server is not host:port, or a certificate cannot be read.
+    """
+    for server in bootstrap_servers.split(","):
+        host, _, port = server.strip().rpartition(":")
+        if not host or not port.isdigit():
+            raise ConfigError(
+                f'{section}.bootstrap_servers: expected "a:9092,b:9092", got "{bootstrap_servers}"'
+            )
+    password = security.password
+    return ClientSettings(
+        bootstrap_servers=bootstrap_servers,
+        security_protocol=security.protocol,
+        ssl_context=_ssl_context(security, section),
+        sasl_mechanism=security.sasl_mechanism or "PLAIN",
+        sasl_plain_username=security.username,
+        sasl_plain_password=None if password is None else password.get_secret_value(),
+    )
+
+
+def _ssl_context(security: KafkaSecurity, section: str) -> ssl.SSLContext | None:
+    if "SSL" not in security.protocol.split("_"):
+        return None
+    try:
+        context = ssl.create_default_context(cafile=security.ca_file)
+        if security.cert_file is not None:
+            context.load_cert_chain(security.cert_file, security.key_file)
+    except OSError as error:
+        raise ConfigError(f"{section}.security: a certificate cannot be read: {error}") from error
+    return context
+
+
+async def stop_within(producer: AIOKafkaProducer, seconds: float) -> None:
+    """Flush and stop; give the producer up when that takes longer."""
+    stop = asyncio.create_task(producer.stop())
+    if not await ended(stop, seconds / 2):
+        await _give_up(producer, stop, seconds / 2)
+
+
+async def abandon(producer: AIOKafkaProducer, *, seconds: float = 2.0) -> None:
+    """Stop without flushing: what is unsent fails, and will be sent by another producer."""
+    await _give_up(producer, asyncio.create_task(producer.stop()), seconds)
+
+
+async def _give_up(producer: AIOKafkaProducer, stop: asyncio.Task[None], seconds: float) -> None:
+    """End a stop that waits for a broker. aiokafka has no public way to say that its flush is off."""
+    await asyncio.sleep(0)  # let `stop` begin: it refuses new records first
+    producer._message_accumulator.fail_all(ProducerClosed())  # noqa: SLF001
+    sender = producer._sender.sender_task  # noqa: SLF001
+    if sender is not None:
+        sender.cancel()
+    # Requests in flight end when their connection does, and the stop with them.
+    await ended(asyncio.create_task(producer.client.close()), seconds / 2)
+    if not await ended(stop, seconds / 2):
+        stop.cancel()
+        await ended(stop, 1.0)
+
+
+async def within(limit: Callable[[], float], work: Coroutine[Any, Any, _T]) -> _T:
+    """The result of something aiokafka does, in `limit()` seconds, which may become fewer meanwhile.
+
+    A cancellation alone would not do: aiokafka swallows some.
+
+    Raises:
+        TimeoutError: it was given up; it may still happen.
+    """
+    task = asyncio.create_task(work)
+    began = asyncio.get_running_loop().time()
+    left = limit()
+    try:
+        while not task.done() and left > 0:
+            await asyncio.wait([task], timeout=min(left, LOOK))
+            left = began + limit() - asyncio.get_running_loop().time()
+    finally:
+        if not task.done():
+            task.cancel()
+    if not task.done():
+        await asyncio.wait([task], timeout=1.0)
+    if not task.done() or task.cancelled():
+        raise TimeoutError
+    return task.result()
+
+
+async def ended(task: asyncio.Task[None], seconds: float) -> bool:
+    """Whether the task ended in time.
+
+    In a task of its own an aiokafka stop does no harm when it ends in a `CancelledError` that nobody asked for.
+    """
+    await asyncio.wait([task], timeout=seconds)
+    if task.done() and not task.cancelled():
+        task.exception()
+    return task.done()

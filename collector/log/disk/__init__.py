@@ -1,0 +1,1 @@
+"""The embedded log on disk: one LMDB file."""

@@ -1,0 +1,263 @@
+"""The embedded log: one LMDB file, one process, durable before `write` returns."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import lmdb
+
+from collector.clock import Clock
+from collector.errors import ConfigError, LogUnavailable
+from collector.log.commits import Committed
+from collector.log.disk.frames import offset_of, piece_key, read_record
+from collector.log.disk.lock_file import LockFile
+from collector.log.disk.store import DiskStore
+from collector.log.disk.tail import Tail
+from collector.log.disk.writer import Answer, Call, DiskWriter, Grown
+from collector.log.embedded.log_time import LogTime
+from collector.log.embedded.polling import (
+    FOREVER,
+    LINGER,
+    SLICE_BYTES,
+    PollingReader,
+    Slice,
+    replay,
+)
+from collector.log.embedded.retention import Retention
+from collector.log.embedded.shares import Shares
+from collector.log.port import TOPICS, WINDOWS, Commit, New, Position, Record
+from collector.telemetry import Telemetry
+
+
+class DiskLog:
+    """See `port.Log`. Made by `open`."""
+
+    def __init__(
+        self,
+        lock: LockFile,
+        store: DiskStore,
+        *,
+        shares: Shares,
+        clock: Clock,
+        telemetry: Telemetry,
+        groups: Mapping[str, frozenset[str]],
+        waits_for: Mapping[str, frozenset[str]],
+        partitions: int,
+    ) -> None:
+        self._lock = lock
+        self._store = store
+        self._partitions = partitions
+        self._loop = asyncio.get_running_loop()
+        self._time = LogTime(clock, store.load_time())
+        self._readers: set[PollingReader] = set()
+        self._tail = Tail()
+        self._open = True
+        self._writer = DiskWriter(
+            store,
+            load=lambda: store.load_heads(groups),
+            retention=Retention(shares, self.partitions, waits_for),
+            log_time=self._time,
+            telemetry=telemetry,
+            deliver=self._deliver,
+        )
+        for topic, limit in shares.limits().items():
+            telemetry.log_limit_bytes.labels(topic).set(limit)
+
+    @classmethod
+    async def open(
+        cls,
+        folder: Path,
+        *,
+        max_size: int,
+        clock: Clock,
+        telemetry: Telemetry,
+        groups: Mapping[str, frozenset[str]],
+        waits_for: Mapping[str, frozenset[str]] | None = None,
+        partitions: int = 1,
+    ) -> DiskLog:
+        """Open or make the log in `folder`.
+
+        Args:
+            folder: Its own; made when it is not there.
+            max_size: Bytes, shared out between the topics.
+            clock: The machine's; log time is made of it.
+            telemetry: Where sizes and drops are counted.
+            groups: By topic, the groups whose commits hold its records. A topic that is not named here is held until
+                its share is used up; one with no groups is let go at once.
+            waits_for: By topic, the groups whose unread records are never dropped: a write that would need their room
+                raises LogFull, unless it commits on that topic itself.
+            partitions: Of every topic but `windows`, which has one.
+
+        Raises:
+            DataFolderInUse: another process holds the folder.
+            ConfigError: the folder cannot be used, or holds a log of another number of partitions.
+        """
+        lock, store = await asyncio.to_thread(
+            _open, folder, max_size=max_size, partitions=partitions
+        )
+        return cls(
+            lock,
+            store,
+            shares=Shares(max_size),
+            clock=clock,
+            telemetry=telemetry,
+            groups=groups,
+            waits_for=waits_for or {},
+            partitions=partitions,
+        )
+
+    async def write(
+        self, records: Sequence[New], commits: Sequence[Commit] = ()
+    ) -> Sequence[Position]:
+        """See `port.Log.write`; one transaction. Functions of positions run in the writer's thread.
+
+        A call that is cancelled may still have been written.
+        """
+        if not self._open:
+            raise LogUnavailable("the log is closed")
+        call = Call(records, commits, self._loop.create_future())
+        self._writer.submit(call)
+        return await call.done
+
+    def read(self, group: str, topic: str, *, linger: float = 0.0) -> PollingReader:
+        """See `port.Log.read`.
+
+        Raises:
+            ValueError: the group reads the topic already.
+        """
+        if any((r.group, r.topic) == (group, topic) for r in self._readers):
+            raise ValueError(f"group `{group}` reads `{topic}` already")
+        reader = PollingReader(
+            self, group, topic, closed=self._readers.discard, linger=max(LINGER, linger)
+        )
+        self._readers.add(reader)
+        return reader
+
+    def replay(self, topic: str, partition: int, since: int | None = None) -> AsyncIterator[Record]:
+        """See `port.Log.replay`."""
+        end = self._writer.heads.nexts.get((topic, partition), 0)
+        return replay(self, topic, partition, since or 0, end)
+
+    async def get(self, position: Position) -> Record | None:
+        """See `port.Log.get`."""
+        topic, partition, offset = position
+        found = self.slice(topic, partition, offset, end=offset + 1, most=1).records
+        return found[0] if found else None
+
+    def release(self, positions: Iterable[Position]) -> None:
+        """See `port.Log.release`; a crash may forget it."""
+        gone = tuple(positions)
+        self._tail.forget(gone)
+        self._writer.release(gone)
+
+    def partitions(self, topic: str) -> int:
+        """How many partitions the topic has."""
+        if topic not in TOPICS:
+            raise ValueError(f"there is no topic `{topic}`")
+        return 1 if topic == WINDOWS else self._partitions
+
+    async def close(self) -> None:
+        """Write what waits, end the readers, let the folder go."""
+        if not self._open:
+            return
+        self._open = False
+        await asyncio.to_thread(self._writer.close)
+        for reader in tuple(self._readers):
+            await reader.close()
+        self._store.close()
+        self._lock.close()
+
+    def committed(self, group: str, topic: str, partition: int) -> Committed:
+        """Where the group goes on."""
+        return self._writer.heads.commits.of(group, topic, partition)
+
+    def end_time(self) -> float:
+        """See `polling.Source`."""
+        return self._time.end()
+
+    def slice(
+        self, topic: str, partition: int, since: int, *, end: int = FOREVER, most: int = 256
+    ) -> Slice:
+        """See `polling.Source`; from memory where it can be, else in one short read transaction."""
+        place = (topic, partition)
+        head = self._writer.heads.nexts.get(place, 0)
+        known = self._tail.slice(place, since, end=end, most=most, head=head)
+        return known or self._read(topic, partition, since, end=end, most=most)
+
+    def passed(self, topic: str, partition: int) -> None:
+        """See `polling.Source`."""
+        readers = [reader for reader in self._readers if reader.topic == topic]
+        if readers:
+            offset = min(reader.position(partition) for reader in readers)
+            self._tail.passed((topic, partition), offset)
+
+    def _read(self, topic: str, partition: int, since: int, *, end: int, most: int) -> Slice:
+        found: list[Record] = []
+        size = 0
+        with self._cursor(topic, partition) as cursor:
+            alive = cursor.set_range(piece_key(since))
+            while alive and offset_of(cursor.key()) < end:
+                if len(found) >= most or size >= SLICE_BYTES:
+                    return Slice(found, end=False)
+                record, alive = read_record(cursor, topic, partition)
+                found.append(record)
+                size += len(record.value)
+        return Slice(found, end=True)
+
+    @contextmanager
+    def _cursor(self, topic: str, partition: int) -> Generator[lmdb.Cursor[memoryview]]:
+        try:
+            with self._store.reading() as txn:
+                yield txn.cursor(self._store.records[topic, partition])
+        except lmdb.Error as error:
+            raise LogUnavailable(f"the log cannot be read: {error}") from error
+
+    def _deliver(
+        self, calls: Sequence[Call], answers: Sequence[Answer], grown: Sequence[Grown]
+    ) -> None:
+        try:
+            self._loop.call_soon_threadsafe(self._settle, calls, answers, grown)
+        except RuntimeError:
+            # The loop is gone, and with it everybody who waited.
+            return
+
+    def _settle(
+        self, calls: Sequence[Call], answers: Sequence[Answer], grown: Sequence[Grown]
+    ) -> None:
+        for call, answer in zip(calls, answers, strict=True):
+            if call.done.done():
+                continue
+            if isinstance(answer, Exception):
+                call.done.set_exception(answer)
+            else:
+                call.done.set_result(answer)
+        for each in grown:
+            self._take_in(each)
+
+    def _take_in(self, grown: Grown) -> None:
+        read = {reader.topic for reader in self._readers}
+        self._tail.forget_topics(grown.dropped)
+        self._tail.add((each for each in grown.written if each.position.topic in read), grown.time)
+        topics = {each.position.topic for each in grown.written}
+        for reader in self._readers:
+            if reader.topic in topics:
+                reader.wake()
+
+
+def _open(folder: Path, *, max_size: int, partitions: int) -> tuple[LockFile, DiskStore]:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = LockFile(folder)
+    except OSError as error:
+        raise ConfigError(f"{folder} cannot be used: {error}; give another data_dir") from error
+    try:
+        return lock, DiskStore(folder, max_size=max_size, partitions=partitions)
+    except (lmdb.Error, OSError) as error:
+        lock.close()
+        raise ConfigError(f"{folder} cannot be used: {error}; give another data_dir") from error
+    except ConfigError:
+        lock.close()
+        raise

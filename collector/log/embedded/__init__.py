@@ -1,0 +1,1 @@
+"""What the logs that keep their own records share: disk and memory."""

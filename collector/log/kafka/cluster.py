@@ -1,0 +1,93 @@
+"""What every part of the Kafka log shares: the way to the cluster, the names in it, what its topics are like."""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from collector.clock import Clock
+from collector.config.tree import KafkaLog
+from collector.errors import LogUnavailable
+from collector.kafka.client import ClientSettings, within
+from collector.log.port import TOPICS, WINDOWS
+from collector.telemetry import Telemetry
+
+LARGEST = 20 << 20
+"""Bytes that our topics take in one record, Kafka's own included."""
+CLOCKS_DIFFER = 2.0
+"""Seconds by which a broker's clock may be behind ours (DESIGN section 4, rule 3)."""
+STOPPING = 3.0
+"""Seconds that a request may take once the process has been told to stop; every one that fails halves them."""
+LEAST = 0.5
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Topics:
+    """What the cluster says of our topics: partitions, and bytes of the largest record batch."""
+
+    partitions: Mapping[str, int]
+    limits: Mapping[str, int]
+
+
+@dataclass(slots=True, kw_only=True)
+class Link:
+    """One process's way to its cluster. `topics` None: it has not been reached yet."""
+
+    settings: KafkaLog
+    client: ClientSettings
+    clock: Clock
+    telemetry: Telemetry
+    deadline: float
+    """Seconds that any request may take."""
+    owner: bytes
+    """This process, to tell its state records from those of an owner before it."""
+    topics: Topics | None = None
+    stopping: bool = False
+
+    def hasten(self) -> None:
+        """The process stops: requests, those under way too, wait for a short time only."""
+        self.stopping = True
+        self.deadline = min(self.deadline, STOPPING)
+
+    async def within(self, work: Coroutine[Any, Any, _T]) -> _T:
+        """The result of a request, in time.
+
+        Raises:
+            TimeoutError: it was given up; it may still happen.
+        """
+        try:
+            return await within(lambda: self.deadline, work)
+        except TimeoutError:
+            if self.stopping:
+                self.deadline = max(LEAST, self.deadline / 2)
+            raise
+
+    def name(self, topic: str) -> str:
+        """The topic's name in the cluster."""
+        if topic not in TOPICS:
+            raise ValueError(f"there is no topic `{topic}`")
+        return f"{self.settings.topic_prefix}{topic}"
+
+    def group(self, group: str) -> str:
+        """The group's name in the cluster."""
+        return f"{self.settings.group}.{group}"
+
+    def partitions(self, topic: str) -> int:
+        """How many the topic has; what is configured while nobody knows."""
+        if topic not in TOPICS:
+            raise ValueError(f"there is no topic `{topic}`")
+        if self.topics is not None:
+            return self.topics.partitions[topic]
+        return 1 if topic == WINDOWS else self.settings.partitions
+
+    def reached(self) -> Topics:
+        """The topics.
+
+        Raises:
+            LogUnavailable: the cluster has not been reached since the start.
+        """
+        if self.topics is None:
+            raise LogUnavailable(f"Kafka at {self.settings.bootstrap_servers} was not reached yet")
+        return self.topics

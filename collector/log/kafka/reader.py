@@ -1,0 +1,333 @@
+"""One group's view of a topic: what the membership brings, as batches."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+
+from aiokafka.errors import KafkaError
+from aiokafka.structs import ConsumerRecord, TopicPartition
+
+from collector.errors import LogUnavailable
+from collector.log.commits import Committed
+from collector.log.kafka.cluster import CLOCKS_DIFFER, Link
+from collector.log.kafka.member import Member
+from collector.log.kafka.partition_reader import Lookup
+from collector.log.kafka.records import is_fence, record_of
+from collector.log.port import Assigned, Batch, Commit, Record
+
+Fence = Callable[[str, str, Sequence[int]], Awaitable[None]]
+_Haul = Mapping[TopicPartition, Sequence[ConsumerRecord]]
+STOP = 5.0
+"""Seconds that leaving the group may take."""
+_log = logging.getLogger(__name__)
+
+
+class KafkaReader:
+    """See `port.Reader`."""
+
+    def __init__(
+        self,
+        link: Link,
+        lookup: Lookup,
+        group: str,
+        topic: str,
+        *,
+        fence: Fence,
+        closed: Callable[[KafkaReader], None],
+    ) -> None:
+        self.group = group
+        self.topic = topic
+        self._link = link
+        self._lookup = lookup
+        self._fence = fence
+        self._closed = closed
+        self._member: Member | None = None
+        self._next: dict[int, int] = {}
+        self._last: dict[int, float] = {}
+        self._fetching: asyncio.Task[_Haul] | None = None
+        self._owed: dict[int, Commit] = {}
+        self._gone: set[int] = set()
+        """Lost with a membership that failed; the room does not know yet."""
+        self._open = True
+        self._ending = asyncio.Event()
+
+    @property
+    def owned(self) -> frozenset[int]:
+        """The partitions that the room works on now."""
+        return frozenset() if self._member is None else frozenset(self._member.owned)
+
+    @property
+    def behind(self) -> int:
+        """Records above the commit, in the partitions that this process owns."""
+        member = self._member
+        if member is None:
+            return 0
+        return sum(
+            max(0, end - (member.committed.get(partition, Committed()).offset or 0))
+            for partition, (end, _) in member.seen.items()
+            if partition in member.owned
+        )
+
+    async def poll(self, *, max_records: int = 256, timeout: float = 1.0) -> Batch:
+        """See `port.Reader.poll`.
+
+        Raises:
+            LogUnavailable: the reader is closed, or Kafka cannot be read now.
+        """
+        if not self._open:
+            return self._end()
+        try:
+            member = await self._joined()
+            batch = await self._changes(member)
+            if batch is None:
+                batch = await self._records(member, max_records, timeout)
+        except KafkaError as error:
+            await self._leave()
+            raise LogUnavailable(f"Kafka: {error!r}") from error
+        self._link.telemetry.log_lag_records.labels(self.group, self.topic).set(self.behind)
+        return batch
+
+    async def commit(self, commits: Sequence[Commit], *, must: bool) -> None:
+        """Store these; what cannot be stored now is stored with the next, or at the next poll.
+
+        Raises:
+            LogUnavailable: not stored, and it `must` be.
+        """
+        self._owed |= {each.partition: each for each in commits}
+        try:
+            await self._settle()
+        except LogUnavailable:
+            if must:
+                raise
+
+    async def close(self) -> None:
+        """See `port.Reader.close`. A poll that waits returns its partitions as revoked."""
+        if not self._open:
+            return
+        self._open = False
+        self._ending.set()
+        self._closed(self)
+        with suppress(LogUnavailable):
+            await self._settle()
+        member = self._member
+        if member is not None:
+            member.untold |= member.owned
+            member.owned.clear()
+            await self._drop_fetch()
+            await member.stop(min(STOP, 2 * self._link.deadline))
+
+    # --- membership ----------------------------------------------------------------------------------------------
+
+    async def _joined(self) -> Member:
+        if self._member is None:
+            self._link.reached()
+            member = Member(self._link, self.group, self.topic)
+            try:
+                await self._link.within(member.start())
+            except TimeoutError as error:
+                await member.stop(1.0)
+                raise LogUnavailable("Kafka did not let us join in time") from error
+            except BaseException:
+                await member.stop(1.0)
+                raise
+            member.untold |= self._gone
+            self._gone.clear()
+            self._member = member
+        return self._member
+
+    async def _leave(self) -> None:
+        """Begin anew: the next poll says what is gone and joins again."""
+        member = self._member
+        if member is None:
+            return
+        await self._drop_fetch()
+        gone = member.untold | member.owned
+        member.owned.clear()
+        await member.stop(min(STOP, 2 * self._link.deadline))
+        self._member = None
+        self._next.clear()
+        self._owed.clear()
+        self._gone |= gone
+
+    def _end(self) -> Batch:
+        member = self._member
+        gone = () if member is None else member.tell()
+        self._next.clear()
+        if not gone:
+            raise LogUnavailable("the reader is closed")
+        return Batch(revoked=gone)
+
+    async def _changes(self, member: Member) -> Batch | None:
+        """What a rebalance brought; None: nothing."""
+        member.news.clear()
+        gone: tuple[int, ...] = ()
+        if member.untold:
+            with suppress(LogUnavailable):
+                await self._settle()
+            gone = member.tell()
+            self._owed.clear()
+            self._next.clear()
+            await self._drop_fetch()
+        coming = member.coming
+        if coming is None:
+            return Batch(revoked=gone) if gone else None
+        try:
+            assigned, starts, lost = await self._assignment(member, coming)
+        except LogUnavailable:
+            if gone:
+                return Batch(revoked=gone)
+            raise
+        if member.coming is not coming:  # it changed again meanwhile
+            return Batch(revoked=gone)
+        await self._drop_fetch()
+        member.hand_over(starts)
+        self._next = dict(starts)
+        self._last.clear()
+        return Batch(revoked=gone, assigned=tuple(assigned), lost=lost)
+
+    async def _assignment(
+        self, member: Member, partitions: set[int]
+    ) -> tuple[list[Assigned], dict[int, int], dict[int, int]]:
+        """Where the group goes on in each of the partitions, and what expired before it came there."""
+        order = sorted(partitions)
+        if not order:
+            return [], {}, {}
+        await self._fence(self.group, self.topic, order)
+        try:
+            member.committed = await self._link.within(member.read_commits(order))
+        except TimeoutError as error:
+            raise LogUnavailable("Kafka did not say where the group stands in time") from error
+        oldest = await self._lookup.beginnings(self.topic, order)
+        assigned: list[Assigned] = []
+        starts: dict[int, int] = {}
+        lost: dict[int, int] = {}
+        for partition in order:
+            offset, marks = member.committed.get(partition, Committed())
+            assigned.append(Assigned(partition=partition, offset=offset, marks=marks))
+            starts[partition] = max(oldest[partition], offset or 0)
+            if offset is not None and offset < oldest[partition]:
+                lost[partition] = self._count_gap(partition, offset, oldest[partition])
+        return assigned, starts, lost
+
+    def _count_gap(self, partition: int, wanted: int, oldest: int) -> int:
+        self._link.telemetry.log_gap_records.labels(self.topic).inc(oldest - wanted)
+        _log.error(
+            "`%s` partition %d: %d records expired before `%s` had read them",
+            self.topic,
+            partition,
+            oldest - wanted,
+            self.group,
+        )
+        return oldest - wanted
+
+    # --- records -------------------------------------------------------------------------------------------------
+
+    async def _records(self, member: Member, max_records: int, timeout: float) -> Batch:
+        with suppress(LogUnavailable):
+            await self._settle()
+        if not member.owned:
+            await self._wait(member, timeout)
+            return self._quiet(member)
+        fetching = self._fetching
+        if fetching is None:
+            wait = max(1, int(timeout * 1000))
+            fetching = asyncio.create_task(
+                _fetched(member.consumer.getmany(timeout_ms=wait, max_records=max_records))
+            )
+            self._fetching = fetching  # kept across polls: a cancelled poll loses nothing
+        await self._wait(member, timeout + 1.0, fetching)
+        if not self._open or member.untold or fetching is not self._fetching or not fetching.done():
+            return self._quiet(member)
+        self._fetching = None
+        records, lost = await self._taken(member, fetching.result())
+        return Batch(records=records, ends=self._ends(member), lost=lost)
+
+    async def _wait(
+        self, member: Member, timeout: float, fetching: asyncio.Task[_Haul] | None = None
+    ) -> None:
+        """Until records, a rebalance, the end or the time has come."""
+        changed = asyncio.ensure_future(member.news.wait())
+        ending = asyncio.ensure_future(self._ending.wait())
+        waiting: set[asyncio.Future[object]] = {changed, ending}  # pyright: ignore[reportAssignmentType]
+        try:
+            await asyncio.wait(
+                waiting | ({fetching} if fetching else set()),
+                timeout=timeout,
+                return_when=asyncio.FIRST_COMPLETED,
+            )
+        finally:
+            for each in waiting:
+                each.cancel()
+
+    def _quiet(self, member: Member) -> Batch:
+        if not self._open:
+            return self._end()
+        if member.untold:
+            return Batch()
+        return Batch(ends=self._ends(member))
+
+    async def _taken(self, member: Member, haul: _Haul) -> tuple[list[Record], dict[int, int]]:
+        records: list[Record] = []
+        lost: dict[int, int] = {}
+        for place, raws in haul.items():
+            partition = place.partition
+            wanted = self._next.get(partition)
+            if wanted is None or partition not in member.owned or not raws:
+                continue
+            if raws[0].offset > wanted:
+                oldest = (await self._lookup.beginnings(self.topic, [partition]))[partition]
+                if oldest > wanted:
+                    lost[partition] = self._count_gap(partition, wanted, oldest)
+            records += [
+                self._in_time(record_of(self.topic, raw))
+                for raw in raws
+                if not is_fence(self.topic, raw)
+            ]
+            self._next[partition] = raws[-1].offset + 1
+        return records, lost
+
+    def _in_time(self, record: Record) -> Record:
+        """Log time never goes back, though a broker's clock may."""
+        partition = record.position.partition
+        last = self._last.get(partition, 0.0)
+        if record.time >= last:
+            self._last[partition] = record.time
+            return record
+        return Record(
+            position=record.position,
+            key=record.key,
+            value=record.value,
+            time=last,
+            headers=record.headers,
+        )
+
+    def _ends(self, member: Member) -> dict[int, float]:
+        ends: dict[int, float] = {}
+        for partition in member.owned:
+            end, asked = member.seen.get(partition, (None, 0.0))
+            if end is not None and self._next.get(partition, -1) >= end:
+                ends[partition] = max(asked - CLOCKS_DIFFER, self._last.get(partition, 0.0))
+        return ends
+
+    async def _drop_fetch(self) -> None:
+        fetching, self._fetching = self._fetching, None
+        if fetching is not None:
+            fetching.cancel()
+            await asyncio.wait([fetching], timeout=1.0)
+            if fetching.done() and not fetching.cancelled():
+                fetching.exception()
+
+    async def _settle(self) -> None:
+        """Store what is owed."""
+        if self._member is None or not self._owed:
+            return
+        owed = dict(self._owed)
+        await self._member.commit(list(owed.values()))
+        self._owed = {p: each for p, each in self._owed.items() if owed.get(p) is not each}
+
+
+async def _fetched(fetch: Awaitable[_Haul]) -> _Haul:
+    return await fetch

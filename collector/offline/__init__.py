@@ -1,0 +1,1 @@
+"""The service without sockets: recordings and the log's history, scored."""

@@ -1,0 +1,1 @@
+"""OTLP as bytes, protobuf and JSON: reading, splitting, showing and sending it."""

@@ -1,0 +1,205 @@
+"""Cuts a request into one piece per trace, without decoding attributes. Pure.
+
+    request = resource [ scope [ span a1, span b1 ], scope [ span a2 ] ]
+    pieces  = a: resource [ scope [ span a1 ], scope [ span a2 ] ]
+              b: resource [ scope [ span b1 ] ]
+
+Whatever stands in a resource or scope beside the spans is copied as it is, known or not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from google.protobuf.message import DecodeError
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+
+from collector.errors import Undecodable
+from collector.otlp.ids import read_ids, trace_at, why_invalid
+from collector.otlp.wire import fields, header
+
+MAX_REASONS = 5
+_RESOURCE_SPANS = 0x0A  # field 1 of the request
+_SCOPE_SPANS = 0x12  # field 2 of ResourceSpans
+_SPAN = 0x12  # field 2 of ScopeSpans
+
+
+class Piece(NamedTuple):
+    """An ExportTraceServiceRequest holding spans of one trace."""
+
+    trace_id: bytes
+    value: bytes
+
+
+class Group(NamedTuple):
+    """Spans of one trace under one scope of one resource; every part with its own header."""
+
+    resource: list[memoryview]
+    """Everything in the resource but its scopes: the same list for all its groups."""
+    scope: list[memoryview]
+    """Everything in the scope but its spans."""
+    spans: list[memoryview]
+
+
+@dataclass(slots=True, kw_only=True)
+class Cut:
+    """What a request holds. `accepted + invalid + too_large` is the number of spans that were sent."""
+
+    pieces: list[Piece] = field(default_factory=list[Piece])
+    accepted: int = 0
+    invalid: int = 0
+    """Spans that can never be accepted because of their ids."""
+    too_large: int = 0
+    """Spans above the limit of a single span."""
+    reasons: list[str] = field(default_factory=list[str])
+    """Why the first few were rejected."""
+
+    @property
+    def rejected(self) -> int:
+        """Spans that the sender must not send again."""
+        return self.invalid + self.too_large
+
+
+def cut(request: bytes, *, max_span: int, strict: bool = True) -> Cut:
+    """Cut a serialised ExportTraceServiceRequest.
+
+    A request of one trace is not touched. A piece above `max_span` bytes becomes several pieces of the same trace.
+    `strict` costs as much again as the cut itself: without it the inside of a span is nobody's business until the
+    trace is decoded.
+
+    Raises:
+        Undecodable: the request is not valid OTLP; if `strict`, down to the UTF-8 of its strings and the depth of its
+            values.
+    """
+    if strict:
+        validate(request)
+    return _Knife(request, max_span).cut()
+
+
+def validate(request: bytes) -> None:
+    """Parse the whole request, only to learn that it is valid.
+
+    Raises:
+        Undecodable: it is not.
+    """
+    try:
+        ExportTraceServiceRequest.FromString(request)
+    except DecodeError as error:
+        raise Undecodable("the body is not an ExportTraceServiceRequest") from error
+
+
+class _Knife:
+    """One request being cut."""
+
+    def __init__(self, request: bytes, max_span: int) -> None:
+        self._request = request
+        self._view = memoryview(request)
+        self._max_span = max_span
+        self._traces: dict[bytes, list[Group]] = {}
+        self._cut = Cut()
+
+    def cut(self) -> Cut:
+        for tag, _, value, end in fields(self._request, 0, len(self._request)):
+            if tag == _RESOURCE_SPANS:
+                self._resource(value, end)
+        cut = self._cut
+        if len(self._traces) == 1 and not cut.rejected and len(self._request) <= self._max_span:
+            cut.pieces.append(Piece(next(iter(self._traces)), self._request))
+            return cut
+        for trace_id, groups in self._traces.items():
+            for portion in _portions(groups, self._max_span):
+                cut.pieces.append(Piece(trace_id, _join(portion)))
+        return cut
+
+    def _resource(self, position: int, end: int) -> None:
+        around: list[memoryview] = []
+        for tag, start, value, stop in fields(self._request, position, end):
+            if tag == _SCOPE_SPANS:
+                self._scope(value, stop, around)
+            else:
+                around.append(self._view[start:stop])
+
+    def _scope(self, position: int, end: int, resource: list[memoryview]) -> None:
+        around: list[memoryview] = []
+        found: dict[bytes, list[memoryview]] = {}
+        for tag, start, value, stop in fields(self._request, position, end):
+            if tag != _SPAN:
+                around.append(self._view[start:stop])
+                continue
+            trace_id = self._trace(value, stop)
+            if trace_id is None:
+                continue
+            if trace_id in found:
+                found[trace_id].append(self._view[start:stop])
+            else:
+                found[trace_id] = [self._view[start:stop]]
+        for trace_id, spans in found.items():
+            self._cut.accepted += len(spans)
+            self._traces.setdefault(trace_id, []).append(Group(resource, around, spans))
+
+    def _trace(self, start: int, end: int) -> bytes | None:
+        """The trace that takes this span; None: it was rejected."""
+        if end - start > self._max_span:
+            self._cut.too_large += 1
+            self._explain(f"a span has {end - start} bytes, more than {self._max_span}")
+            return None
+        trace_id = trace_at(self._request, start, end)
+        if trace_id is not None:
+            return trace_id
+        trace_id, span_id = read_ids(self._request[start:end])
+        reason = why_invalid(trace_id, span_id)
+        if reason is None:
+            return trace_id
+        self._cut.invalid += 1
+        self._explain(reason)
+        return None
+
+    def _explain(self, reason: str) -> None:
+        if len(self._cut.reasons) < MAX_REASONS:
+            self._cut.reasons.append(reason)
+
+
+def _portions(groups: list[Group], limit: int) -> Iterator[list[Group]]:
+    """All of it in one portion where that stays within the limit; else as few as keep to it, one span at least."""
+    portion: list[Group] = []
+    size = 0
+    for group in groups:
+        spans: list[memoryview] = []
+        for span in group.spans:
+            if size and size + len(span) > limit:
+                if spans:
+                    portion.append(group._replace(spans=spans))
+                yield portion
+                portion, spans, size = [], [], 0
+            spans.append(span)
+            size += len(span)
+        portion.append(group._replace(spans=spans))
+    yield portion
+
+
+def _join(groups: list[Group]) -> bytes:
+    parts: list[bytes | memoryview] = []
+    for resource, scopes in _by_resource(groups):
+        inside: list[bytes | memoryview] = [*resource]
+        for group in scopes:
+            inside.append(header(_SCOPE_SPANS, _size(group.scope) + _size(group.spans)))
+            inside += group.scope
+            inside += group.spans
+        parts.append(header(_RESOURCE_SPANS, _size(inside)))
+        parts += inside
+    return b"".join(parts)
+
+
+def _by_resource(groups: list[Group]) -> Iterator[tuple[list[memoryview], list[Group]]]:
+    first = 0
+    for number, group in enumerate(groups):
+        if group.resource is not groups[first].resource:
+            yield groups[first].resource, groups[first:number]
+            first = number
+    yield groups[first].resource, groups[first:]
+
+
+def _size(parts: list[memoryview] | list[bytes | memoryview]) -> int:
+    return sum(map(len, parts))

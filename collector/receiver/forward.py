@@ -1,0 +1,181 @@
+"""Every request that was taken, passed on as it came to the user's own backend (`forward` of the configuration).
+
+    receiver -> queue, bounded in bytes -> senders, each with its own wait between tries
+
+It never blocks ingest and never fails it: what does not fit, cannot be delivered in time or is refused for ever is
+dropped, counted with its reason. Nothing survives a stop but what was delivered within the grace.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from typing import Literal, TypeAlias
+
+from collector.clock import Clock
+from collector.config.tree import OtlpTarget
+from collector.errors import Permanent, Retryable
+from collector.otlp.client import TRACES, GrpcTransport, HttpTransport, Transport
+from collector.runtime.backoff import Backoff
+from collector.telemetry import Telemetry
+
+Result: TypeAlias = Literal[
+    "forwarded", "partial", "retried", "queue_full", "refused", "gave_up", "stopped"
+]
+RESULTS: tuple[Result, ...] = (
+    "forwarded",
+    "partial",
+    "retried",
+    "queue_full",
+    "refused",
+    "gave_up",
+    "stopped",
+)
+"""forwarded: taken; partial: taken without some spans; retried: one more try; the others are drops, by why."""
+
+QUEUE = 64 << 20
+"""Bytes of requests that may wait."""
+SENDERS = 4
+PATIENCE = 300.0
+"""Seconds after which a request that is not taken is given up, counted from its first try."""
+GRACE = 5.0
+TIMEOUT = 10.0
+
+log = logging.getLogger(__name__)
+
+
+def forwarder(settings: OtlpTarget, *, telemetry: Telemetry, clock: Clock) -> Forwarder:
+    """The forwarder to the configured backend.
+
+    Raises:
+        ConfigError: `forward.endpoint` is no endpoint.
+    """
+    kind = GrpcTransport if settings.protocol == "grpc" else HttpTransport
+    headers = {key: value.get_secret_value() for key, value in settings.headers.items()}
+    transport = kind(settings.endpoint, headers, timeout=TIMEOUT, carries=TRACES)
+    return Forwarder(transport, telemetry=telemetry, clock=clock)
+
+
+class Forwarder:
+    """A queue and its senders. Owned by one event loop."""
+
+    def __init__(
+        self,
+        transport: Transport,
+        *,
+        telemetry: Telemetry,
+        clock: Clock,
+        limit: int = QUEUE,
+        longest_wait: float = 30.0,
+        grace: float = GRACE,
+    ) -> None:
+        self._transport = transport
+        self._clock = clock
+        self._limit = limit
+        self._longest_wait = longest_wait
+        self._grace = grace
+        self._requests = telemetry.forward_requests
+        self._gauge = telemetry.forward_queue_bytes
+        self._waiting: deque[bytes] = deque()
+        self._bytes = 0
+        self._arrived = asyncio.Event()
+        self._closed = False
+        self._failing = False
+        for result in RESULTS:
+            self._requests.labels(result)
+        self._gauge.set(0)
+
+    def __call__(self, request: bytes) -> None:
+        """Take a request in, or drop it when there is no room. Returns at once, raises nothing."""
+        if self._closed:
+            self._count("stopped")
+        elif self._bytes + len(request) > self._limit:
+            self._count("queue_full")
+        else:
+            self._waiting.append(request)
+            self._hold(len(request))
+            self._arrived.set()
+
+    async def run(self, stopping: asyncio.Event) -> None:
+        """Send until `stopping` is set; then try what waits once more, for `grace` seconds at most."""
+        try:
+            async with asyncio.TaskGroup() as group:
+                senders = [group.create_task(self._send(stopping)) for _ in range(SENDERS)]
+                await stopping.wait()
+                self._closed = True
+                self._arrived.set()
+                await asyncio.wait(senders, timeout=self._grace)
+                for sender in senders:
+                    sender.cancel()
+        finally:
+            self._closed = True
+            self._drop_all()
+            await self._transport.close()
+
+    async def _send(self, stopping: asyncio.Event) -> None:
+        """One sender: the oldest request, until it is delivered or dropped; then the next."""
+        while (request := await self._next()) is not None:
+            result: Result = "stopped"
+            try:
+                result = await self._deliver(request, stopping)
+            finally:
+                self._count(result)
+                self._hold(-len(request))
+
+    async def _next(self) -> bytes | None:
+        """The oldest request; None once nothing waits and nothing will come."""
+        while not self._waiting:
+            if self._closed:
+                return None
+            self._arrived.clear()
+            await self._arrived.wait()
+        return self._waiting.popleft()
+
+    async def _deliver(self, request: bytes, stopping: asyncio.Event) -> Result:
+        backoff = Backoff(longest=self._longest_wait)
+        first = self._clock()
+        while True:
+            try:
+                rejected, words = await self._transport.export(request)
+            except Permanent as error:
+                self._say(f"refused a request for ever: {error}")
+                return "refused"
+            except Retryable as error:
+                self._say(f"takes nothing now: {error}")
+                if stopping.is_set():
+                    return "stopped"
+                if self._clock() - first >= PATIENCE:
+                    return "gave_up"
+                self._count("retried")
+                await backoff.wait(stopping)
+                continue
+            self._recovered()
+            if rejected:
+                log.warning("the forward backend rejected %d spans: %s", rejected, words[:200])
+                return "partial"
+            return "forwarded"
+
+    def _say(self, words: str) -> None:
+        """Log a change of state, not every failure."""
+        if not self._failing:
+            self._failing = True
+            log.warning("the forward backend %s", words[:300])
+
+    def _recovered(self) -> None:
+        if self._failing:
+            self._failing = False
+            log.info("the forward backend takes requests again")
+
+    def _drop_all(self) -> None:
+        while self._waiting:
+            self._hold(-len(self._waiting.popleft()))
+            self._count("stopped")
+
+    def _hold(self, size: int) -> None:
+        """What is being sent counts as well: it is in memory until it is gone."""
+        self._bytes += size
+        self._gauge.set(self._bytes)
+
+    def _count(self, result: Result) -> None:
+        self._requests.labels(result).inc()

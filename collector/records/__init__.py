@@ -1,0 +1,1 @@
+"""What stands in each topic, and the signal that Spanwise publishes."""

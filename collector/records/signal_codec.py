@@ -1,0 +1,141 @@
+"""The signal as bytes: its JSON within 64 KiB, and the CloudEvents 1.0 headers that go with it (CONTRACT section 5)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import Any, cast
+from urllib.parse import quote
+
+import msgspec
+from msgspec.structs import replace
+
+from collector.errors import Undecodable
+from collector.log import Headers
+from collector.records.signal import MAX_BYTES, Signal, SignalError
+
+FIRST = "spanwise_first"
+"""Internal header: the first final outcome of its (subject, evaluator), which counters count."""
+_FIRST = (FIRST, b"1")
+_CONSTANT = (("content-type", b"application/json"), ("ce_specversion", b"1.0"))
+_encoder = msgspec.json.Encoder()
+_decoder = msgspec.json.Decoder(Signal)
+_TEXTS = (1024, 64)
+_LISTS = (64, 8, 0)
+
+
+def encode_signal(signal: Signal) -> bytes:
+    """The published JSON, fields in the order of `Signal`, at most 64 KiB: explanations are cut first."""
+    value = _encoder.encode(signal)
+    for name, cut in _CUTS:
+        if len(value) <= MAX_BYTES:
+            return value
+        smaller = cut(signal)
+        if smaller != signal:
+            signal = _say(smaller, name)
+            value = _encoder.encode(signal)
+    return value
+
+
+def decode_signal(value: bytes) -> Signal:
+    """The signal of a record.
+
+    Raises:
+        Undecodable: not one.
+    """
+    try:
+        return _decoder.decode(value)
+    except (msgspec.DecodeError, msgspec.ValidationError) as error:
+        raise Undecodable(str(error)) from error
+
+
+def signal_headers(signal: Signal, *, first: bool = False) -> Headers:
+    """CloudEvents' headers of the Kafka binding (binary mode), and `traceparent` where a span was scored."""
+    trace = signal.scope == "trace"
+    subject = f"trace/{signal.trace_id}" if trace else f"session/{signal.session_id}"
+    headers = (
+        *_CONSTANT,
+        ("ce_id", signal.id.encode()),
+        ("ce_source", _source(signal.service)),
+        ("ce_type", b"spanwise.signal.%b.v1" % signal.scope.encode()),
+        ("ce_time", signal.time.encode()),
+        ("ce_subject", subject.encode()),
+    )
+    if trace and signal.span_id:
+        headers += (("traceparent", f"00-{signal.trace_id}-{signal.span_id}-01".encode()),)
+    return (*headers, _FIRST) if first else headers
+
+
+@lru_cache(maxsize=1024)
+def _source(service: str) -> bytes:
+    return f"/agents/{quote(service, safe='')}".encode()
+
+
+def redacted(signal: Signal) -> Signal:
+    """Without any text that may repeat what people or models said; the id stays."""
+    error = signal.error and SignalError(type=signal.error.type, message="")
+    metadata = cast(Mapping[str, Any], _map_texts(signal.metadata, _no_text))
+    return replace(signal, explanation=None, metadata=metadata, error=error)
+
+
+def _no_text(_text: str) -> None:
+    return None
+
+
+def _map_texts(value: Any, change: Callable[[str], str | None]) -> Any:
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, Mapping):
+        fields = cast(Mapping[str, Any], value)
+        return {key: _map_texts(each, change) for key, each in fields.items()}
+    if isinstance(value, (list, tuple)):
+        return [_map_texts(each, change) for each in cast(list[Any], value)]
+    return value
+
+
+def _say(signal: Signal, name: str) -> Signal:
+    said = signal.truncated.split(", ") if signal.truncated else []
+    return signal if name in said else replace(signal, truncated=", ".join([*said, name]))
+
+
+def _explanation(length: int) -> Callable[[Signal], Signal]:
+    return lambda signal: replace(signal, explanation=(signal.explanation or "")[:length] or None)
+
+
+def _metadata_texts(length: int) -> Callable[[Signal], Signal]:
+    return lambda signal: replace(
+        signal, metadata=_map_texts(signal.metadata, lambda text: text[:length])
+    )
+
+
+def _metadata_fields(length: int) -> Callable[[Signal], Signal]:
+    return lambda signal: replace(
+        signal, metadata={key: _shorter(value, length) for key, value in signal.metadata.items()}
+    )
+
+
+def _shorter(value: Any, length: int) -> Any:
+    """The first `length` members of a list or an object; the newest of a session stand last, so it is the tail."""
+    if isinstance(value, Mapping):
+        fields = list(cast(Mapping[str, Any], value).items())
+        return dict(fields[len(fields) - min(length, len(fields)) :])
+    if isinstance(value, (list, tuple)):
+        members = list(cast(list[Any], value))
+        return members[len(members) - min(length, len(members)) :]
+    return value
+
+
+def _rest(signal: Signal) -> Signal:
+    error = signal.error and SignalError(
+        type=signal.error.type[:64], message=signal.error.message[:1024]
+    )
+    return replace(signal, error=error, evidence=signal.evidence[:64])
+
+
+_CUTS: tuple[tuple[str, Callable[[Signal], Signal]], ...] = (
+    *(("explanation", _explanation(length)) for length in _TEXTS),
+    *(("metadata", _metadata_texts(length)) for length in _TEXTS),
+    *(("metadata", _metadata_fields(length)) for length in _LISTS),
+    ("evidence", _rest),
+    ("metadata", lambda signal: replace(signal, metadata={})),
+)

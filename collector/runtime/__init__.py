@@ -1,0 +1,1 @@
+"""Processes, waiting and starting: what every room runs on."""

@@ -1,1 +1,0 @@
-"""How configuration is loaded, checked and shown; the tree itself is collector/config.py."""

@@ -1,0 +1,1 @@
+"""Prometheus families about agents."""

@@ -1,0 +1,208 @@
+"""Counters and histograms about agents (specs/alerting.md, section 3). They begin at 0 with the process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from prometheus_client import CollectorRegistry, Counter, Histogram
+
+from collector.records.signal import Signal
+from collector.records.signal_decode import unix_seconds
+from collector.signals.prometheus.target import Labels
+
+_F = TypeVar("_F", Counter, Histogram)
+_T = ("service", "agent", "evaluator", "scope")
+_TENTHS = tuple(round(tenth / 10, 1) for tenth in range(1, 11))
+SKIPPED = frozenset(
+    {
+        "sampled_out",
+        "budget",
+        "judge_lag",
+        "overload",
+        "no_content",
+        "no_session",
+        "no_tool_definitions",
+        "no_expectations",
+        "too_large",
+    }
+)
+"""Why something is skipped: the signal's own closed list."""
+
+_LOW = 0.5
+"""Scores below it carry an exemplar, so that a low bucket leads to a trace."""
+
+
+class Families:
+    """What is counted of signals and traces, with the label values that the caller has bounded."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._names: dict[Counter | Histogram, tuple[str, ...]] = {}
+        self._counters: dict[tuple[str, ...], dict[Counter, Counter]] = {}
+        self._histograms: dict[tuple[str, ...], dict[Histogram, Histogram]] = {}
+
+        def counter(name: str, text: str, *labels: str) -> Counter:
+            made = Counter(f"spanwise_{name}", text, labels, registry=registry)
+            self._names[made] = labels
+            return made
+
+        def histogram(name: str, text: str, buckets: tuple[float, ...], *labels: str) -> Histogram:
+            made = Histogram(f"spanwise_{name}", text, labels, buckets=buckets, registry=registry)
+            self._names[made] = labels
+            return made
+
+        self._evaluations = counter(
+            "evaluations",
+            "Subjects (traces, sessions) evaluated, each once, at its first final outcome.",
+            *_T,
+            "sample",
+            "outcome",
+        )
+        self._skipped = counter(
+            "evaluations_skipped",
+            "Evaluations that were due and not made, by why.",
+            *_T,
+            "reason",
+        )
+        self._revisions = counter(
+            "revisions", "Later final outcomes of subjects that were counted already.", *_T
+        )
+        self._scores = histogram(
+            "score_ratio", "Scores of randomly sampled subjects, 0 to 1.", _TENTHS, *_T
+        )
+        self._lag = histogram(
+            "score_lag_seconds",
+            "From the arrival of a subject's newest span to its score, in log time.",
+            (0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1800, 3600),
+            "evaluator",
+            "scope",
+        )
+        self._durations = histogram(
+            "trace_duration_seconds",
+            "Duration of traces, from the first start to the last end.",
+            (0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25, 60, 120, 300, 900, 3600),
+            "service",
+            "agent",
+        )
+        self._cost = counter(
+            "trace_cost_usd", "Cost of traces in USD, as their spans say it.", "service", "agent"
+        )
+        self._tokens = counter(
+            "trace_tokens", "Tokens of traces, as their spans say it.", "service", "agent", "type"
+        )
+        self._task_runs_dropped = counter(
+            "task_runs_dropped",
+            "Task runs that count for no pass@k, by why.",
+            "service",
+            "agent",
+            "reason",
+        )
+
+    def count_first(self, signal: Signal, labels: Labels, time: float) -> None:
+        """Count a subject's first final outcome, written at log time `time`.
+
+        Raises:
+            Undecodable: the signal's time cannot be read.
+        """
+        lag = max(0.0, time - unix_seconds(signal.time))
+        if signal.outcome == "measured":
+            return
+        if signal.outcome == "skipped":
+            reason = signal.reason if signal.reason in SKIPPED else "unknown"
+            self._counter(self._skipped, *labels, reason).inc()
+            return
+        outcome = outcome_of(signal)
+        self._counter(self._evaluations, *labels, signal.sample, outcome).inc(
+            1, exemplar(signal) if outcome == "fail" else None
+        )
+        if signal.score is not None:
+            low = outcome == "fail" or signal.score < _LOW
+            self._histogram(self._scores, *labels).observe(
+                signal.score, exemplar(signal) if low else None
+            )
+            self._histogram(self._lag, labels.evaluator, labels.scope).observe(lag)
+
+    def count_revision(self, signal: Signal, labels: Labels) -> None:
+        """Count a later final outcome."""
+        if signal.outcome != "measured":
+            self._counter(self._revisions, *labels).inc()
+
+    def count_trace(
+        self,
+        service: str,
+        agent: str,
+        *,
+        duration: float,
+        cost_usd: float | None,
+        tokens: dict[str, int | None],
+    ) -> None:
+        """Count a trace: seconds, USD and tokens by type, each None where the spans do not say."""
+        self._histogram(self._durations, service, agent).observe(duration)
+        if cost_usd is not None and cost_usd >= 0:
+            self._counter(self._cost, service, agent).inc(cost_usd)
+        for type_, count in tokens.items():
+            if count is not None and count >= 0:
+                self._counter(self._tokens, service, agent, type_).inc(count)
+
+    def drop_run(self, service: str, agent: str, reason: str) -> None:
+        """Count a task run that enters no gauge: no_success, or max_tasks (with its task)."""
+        self._counter(self._task_runs_dropped, service, agent, reason).inc()
+
+    def forget_agent(self, service: str, agent: str) -> None:
+        """Remove every series of the pair: its slot was given away."""
+        self._forget(lambda names: names.get("service") == service and names.get("agent") == agent)
+
+    def forget_evaluator(self, evaluator: str) -> None:
+        """Remove every series of the evaluator: its slot was given away."""
+        self._forget(lambda names: names.get("evaluator") == evaluator)
+
+    def _counter(self, family: Counter, *values: str) -> Counter:
+        """The child of these label values: looking it up here costs a tenth of `labels`."""
+        children = self._counters.setdefault(values, {})
+        if family not in children:
+            children[family] = family.labels(*values)
+        return children[family]
+
+    def _histogram(self, family: Histogram, *values: str) -> Histogram:
+        children = self._histograms.setdefault(values, {})
+        if family not in children:
+            children[family] = family.labels(*values)
+        return children[family]
+
+    def _forget(self, leaves: Callable[[dict[str, str]], bool]) -> None:
+        self._forget_children(self._counters, leaves)
+        self._forget_children(self._histograms, leaves)
+
+    def _forget_children(
+        self, held: dict[tuple[str, ...], dict[_F, _F]], leaves: Callable[[dict[str, str]], bool]
+    ) -> None:
+        for values, children in tuple(held.items()):
+            for family in tuple(children):
+                if leaves(dict(zip(self._names[family], values, strict=True))):
+                    family.remove(*values)
+                    del children[family]
+            if not children:
+                del held[values]
+
+
+def outcome_of(signal: Signal) -> str:
+    """The value of label `outcome`: pass, fail, error or not_applicable."""
+    if signal.outcome == "failed":
+        return "error"
+    if signal.outcome == "not_applicable":
+        return "not_applicable"
+    if signal.success is not None:
+        return "pass" if signal.success else "fail"
+    threshold = 0.5 if signal.threshold is None else signal.threshold
+    return "pass" if (signal.score or 0.0) >= threshold else "fail"
+
+
+def exemplar(signal: Signal) -> dict[str, str] | None:
+    """Where to look: at most 128 characters, so ids of fixed length only; None for a session."""
+    if signal.trace_id is None or len(signal.trace_id) != 32:
+        return None
+    span = signal.span_id
+    return {
+        "trace_id": signal.trace_id,
+        **({"span_id": span} if span is not None and len(span) == 16 else {}),
+    }

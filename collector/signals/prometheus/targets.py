@@ -1,0 +1,157 @@
+"""All label sets that role `publish` exports, within their caps. Pure: time is an argument."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple, TypeAlias
+
+from collector.config.tree import AgentWindow
+from collector.log.port import Position
+from collector.records.signal import Signal
+from collector.records.signal_decode import unix_seconds
+from collector.records.topics import session_key
+from collector.signals.prometheus.label_limit import MAX_AGENTS, MAX_EVALUATORS, OTHER, Slots
+from collector.signals.prometheus.target import Labels, Target
+from collector.signals.prometheus.window import MIN_COVERAGE, Entry
+
+Agent = tuple[str, str]
+"""(service, agent)."""
+
+
+Objectives: TypeAlias = Callable[[str], float | None]
+"""By evaluator; None = not held to one: no drift is looked for, no burn rate computed."""
+
+
+class Placed(NamedTuple):
+    """The label values of a signal, and what had to leave or fold for them."""
+
+    labels: Labels
+    evicted_agent: Agent | None = None
+    evicted_evaluator: str | None = None
+    overflows: tuple[str, ...] = ()
+
+
+class Targets:
+    """Every target, and which of them changed since they were last written to topic `windows`."""
+
+    def __init__(self, limits: AgentWindow, objectives: Objectives) -> None:
+        """`objectives` gives an evaluator's objective by its name, None for one that is not held to any."""
+        self._limits = limits
+        self._objectives = objectives
+        self._targets: dict[Labels, Target] = {}
+        self._changed: set[Labels] = set()
+        self._removed: set[Labels] = set()
+        self._agents: Slots[Agent] = Slots(MAX_AGENTS)
+        self._evaluators: Slots[str] = Slots(MAX_EVALUATORS)
+
+    def place_agent(self, service: str, agent: str, now: float) -> tuple[Agent, Agent | None]:
+        """The (service, agent) labels to use, and the pair that lost its slot for them."""
+        place = self._agents.place((service, agent), now)
+        if place.evicted is not None:
+            self._remove(lambda each: each[:2] == place.evicted)
+        return ((service, agent) if place.granted else (OTHER, OTHER)), place.evicted
+
+    def place(self, signal: Signal, now: float) -> Placed:
+        """The labels to use for a signal."""
+        agent, evicted_agent = self.place_agent(signal.service, signal.agent, now)
+        slot = self._evaluators.place(signal.evaluator, now)
+        if slot.evicted is not None:
+            self._remove(lambda each: each.evaluator == slot.evicted)
+        evaluator = signal.evaluator if slot.granted else OTHER
+        overflows = [
+            *(["agent"] if agent == (OTHER, OTHER) else []),
+            *(["evaluator"] if not slot.granted else []),
+        ]
+        labels = Labels(*agent, evaluator, signal.scope)
+        return Placed(labels, evicted_agent, slot.evicted, tuple(overflows))
+
+    def take(
+        self, signal: Signal, labels: Labels, position: Position, time: float, *, first: bool
+    ) -> None:
+        """Take in the signal at `position`, written at log time `time`.
+
+        Windows take final scores and those of open sessions; the detector takes each subject's first final score.
+
+        Raises:
+            Undecodable: its time cannot be read.
+        """
+        entry = _entry(signal, labels)
+        target = self._targets.get(labels)
+        if target is None:
+            target = self._targets[labels] = Target(labels, self._limits)
+            self._removed.discard(labels)
+        if target.has_read(position):
+            return
+        target.mark_read(position)
+        self._changed.add(labels)
+        if entry is None:
+            return
+        objective = self._objectives(signal.evaluator)
+        target.offer(entry, signal.agent_version or "", time)
+        if objective is None:
+            return
+        if first and signal.final:
+            target.feed(signal.id, entry.score, objective)
+        target.settle(time, objective)
+
+    def expire(self, now: float) -> None:
+        """Forget sessions that had no trace for too long."""
+        for labels, target in self._targets.items():
+            if target.expire(now):
+                self._changed.add(labels)
+
+    def restore(self, value: bytes) -> None:
+        """Take a target back from its record in topic `windows`.
+
+        Raises:
+            Undecodable: not a record.
+        """
+        target = Target.decode(value, self._limits)
+        labels = target.labels
+        if labels.agent != OTHER:
+            self._agents.place((labels.service, labels.agent), target.last_score)
+        if labels.evaluator != OTHER:
+            self._evaluators.place(labels.evaluator, target.last_score)
+        self._targets[labels] = target
+
+    def pending(self) -> dict[bytes, bytes | None]:
+        """By key, the records that topic `windows` lacks; None removes one."""
+        written = {each.key: self._targets[each].encode() for each in self._changed}
+        return {**{each.key: None for each in self._removed}, **written}
+
+    def written(self) -> None:
+        """What `pending` last gave is in the topic."""
+        self._changed.clear()
+        self._removed.clear()
+
+    def objective(self, labels: Labels) -> float | None:
+        """The objective of its evaluator; None when it has none."""
+        return self._objectives(labels.evaluator)
+
+    def __iter__(self) -> Iterator[Target]:
+        return iter(tuple(self._targets.values()))
+
+    def _remove(self, leaves: Callable[[Labels], bool]) -> None:
+        for labels in [each for each in self._targets if leaves(each)]:
+            del self._targets[labels]
+            self._changed.discard(labels)
+            self._removed.add(labels)
+
+
+def _entry(signal: Signal, labels: Labels) -> Entry | None:
+    """What windows take of a signal: a stand-in of a trace is not mixed with verdicts."""
+    if signal.outcome != "scored" or signal.score is None:
+        return None
+    if signal.scope == "trace" and not signal.final:
+        return None
+    coverage = signal.coverage
+    is_shared = OTHER in (labels.service, labels.agent)
+    return Entry(
+        session_key(signal.service, signal.session_id).decode() if is_shared else signal.session_id,
+        unix_seconds(signal.time),
+        signal.revision,
+        signal.final,
+        signal.id,
+        signal.score,
+        coverage is None or coverage.present >= MIN_COVERAGE * coverage.expected,
+    )

@@ -1,0 +1,158 @@
+"""The newest runs of each task, and what they say of an agent. Pure.
+
+The state depends on the set of runs taken in, never on their order, as long as no task is forgotten for want of room.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from typing import TypeAlias
+
+import msgspec
+
+from collector.errors import Undecodable
+from collector.records.topics import RunRecord
+from evaluators.formulas.task_runs import KS, Run, TaskPassing, newest, passing
+
+Agent: TypeAlias = tuple[str, str]
+"""(service, agent), as label values."""
+
+TASK = b"\0task\0"
+"""Keys of tasks in topic `windows` begin so; the label sets there have a service first."""
+
+MAX_TASKS = 4096
+"""Tasks that are remembered, of all agents together."""
+
+
+class TaskState(msgspec.Struct, frozen=True, kw_only=True):
+    """A task as topic `windows` holds it. Fields are only ever added, each with a default."""
+
+    service: str
+    agent: str
+    task: str
+    """A digest of service, agent and task id, before any label was folded."""
+    runs: tuple[tuple[str, float, bool], ...]
+    """(digest of the session id, log time of its end, success), oldest first."""
+
+
+_encoder = msgspec.msgpack.Encoder()
+_decoder = msgspec.msgpack.Decoder(TaskState)
+
+
+class TaskRuns:
+    """Every task's window, and which tasks changed since they were last written."""
+
+    def __init__(self, *, window: int, most: int = MAX_TASKS) -> None:
+        """`window` newest runs of a task count; at most `most` tasks are remembered."""
+        self._window = window
+        self._most = most
+        self._agents: dict[Agent, dict[str, tuple[Run, ...]]] = {}
+        self._passing: dict[Agent, tuple[TaskPassing, ...]] = {}
+        self._pending: dict[bytes, bytes | None] = {}
+
+    def take(self, run: RunRecord, service: str, agent: str) -> Iterator[Agent]:
+        """Take in a run under these labels; yields the agent of each run forgotten for want of room.
+
+        A run whose success nobody can tell must not come here.
+        """
+        taken = Run(
+            service=service,
+            agent=agent,
+            task_id=_digest(run.service, run.agent, run.task_id),
+            session_id=_digest(run.service, run.session_id),
+            ended=run.ended,
+            success=bool(run.success),
+        )
+        held = self._agents.get((service, agent), {}).get(taken.task_id, ())
+        (runs,) = newest((*held, taken), self._window).values()
+        if runs != held:
+            self._put(runs)
+            self._pending[_key(taken.task_id)] = _encoded(runs)
+        return iter(self._make_room())
+
+    def forget_agent(self, service: str, agent: str) -> None:
+        """Its label slot was given away."""
+        self._passing.pop((service, agent), None)
+        for task in self._agents.pop((service, agent), {}):
+            self._pending[_key(task)] = None
+
+    def restore(self, value: bytes) -> tuple[Agent, float]:
+        """Take a task back from topic `windows`, cut to today's window: whose it is, and the end of its newest run.
+
+        Raises:
+            Undecodable: not a task.
+        """
+        try:
+            state = _decoder.decode(value)
+        except (msgspec.DecodeError, msgspec.ValidationError) as error:
+            raise Undecodable(str(error)) from error
+        runs = tuple(
+            Run(
+                service=state.service,
+                agent=state.agent,
+                task_id=state.task,
+                session_id=session,
+                ended=ended,
+                success=success,
+            )
+            for session, ended, success in state.runs[-self._window :]
+        )
+        if not runs:
+            raise Undecodable("a task without runs")
+        self._put(runs)
+        return (state.service, state.agent), runs[-1].ended
+
+    def pending(self) -> dict[bytes, bytes | None]:
+        """By key, the records that topic `windows` lacks; None removes one."""
+        return dict(self._pending)
+
+    def written(self, records: Mapping[bytes, bytes | None]) -> None:
+        """These are in the topic; what changed meanwhile is not."""
+        for key, value in records.items():
+            if key in self._pending and self._pending[key] == value:
+                del self._pending[key]
+
+    def passing(self) -> Iterator[tuple[Agent, tuple[TaskPassing, ...]]]:
+        """Each agent's pass@k and pass^k."""
+        for agent, tasks in self._agents.items():
+            if agent not in self._passing:
+                counts = [(len(runs), sum(r.success for r in runs)) for runs in tasks.values()]
+                self._passing[agent] = tuple(passing(counts, k) for k in KS)
+            yield agent, self._passing[agent]
+
+    def _put(self, runs: tuple[Run, ...]) -> None:
+        agent = (runs[0].service, runs[0].agent)
+        self._agents.setdefault(agent, {})[runs[0].task_id] = runs
+        self._passing.pop(agent, None)
+
+    def _make_room(self) -> list[Agent]:
+        """Forget the longest quiet task of the agent that has most, so that one that makes ids up harms itself."""
+        gone: list[Agent] = []
+        while sum(map(len, self._agents.values())) > self._most:
+            agent, tasks = max(self._agents.items(), key=lambda each: (len(each[1]), each[0]))
+            oldest = min(tasks, key=lambda task: (tasks[task][-1].ended, task))
+            gone += [agent] * len(tasks.pop(oldest))
+            self._passing.pop(agent, None)
+            self._pending[_key(oldest)] = None
+        return gone
+
+
+def _encoded(runs: tuple[Run, ...]) -> bytes:
+    return _encoder.encode(
+        TaskState(
+            service=runs[0].service,
+            agent=runs[0].agent,
+            task=runs[0].task_id,
+            runs=tuple((each.session_id, each.ended, each.success) for each in runs),
+        )
+    )
+
+
+def _key(task: str) -> bytes:
+    return TASK + task.encode()
+
+
+def _digest(*parts: str) -> str:
+    """32 hex: ids are of any length, and there are many of them."""
+    return hashlib.sha256("\0".join(parts).encode(errors="replace")).hexdigest()[:32]

@@ -1,0 +1,118 @@
+"""The reader behind `spanwise_trace_*` and `spanwise_task_*`: counts each closed trace once, keeps task runs.
+
+Tasks that changed are written to topic `windows` with the commit of the batch that changed them. On a log without
+transactions they come first: a run that is read again changes nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+from collector.errors import Retryable, Undecodable
+from collector.log.port import TRACES, UNHURRIED, WINDOWS, Commit, Log, New, Reader, Record
+from collector.records.topics import RunRecord
+from collector.runtime.backoff import Backoff
+from collector.signals.prometheus.families import Families
+from collector.signals.prometheus.label_limit import OTHER
+from collector.signals.prometheus.recent_ids import Seen
+from collector.signals.prometheus.targets import Targets
+from collector.signals.prometheus.task_runs import TaskRuns
+from collector.signals.prometheus.trace_facts import TraceFacts, duration, tokens, trace_facts
+from collector.telemetry import Telemetry
+
+logger = logging.getLogger(__name__)
+
+GROUP = "sink.prometheus.traces"
+
+
+class TraceFamilies:
+    """Feeds durations, cost and tokens into the families; commits per batch, so a restart counts nothing again."""
+
+    def __init__(
+        self,
+        *,
+        log: Log,
+        families: Families,
+        targets: Targets,
+        runs: TaskRuns,
+        telemetry: Telemetry,
+    ) -> None:
+        self._log = log
+        self._families = families
+        self._targets = targets
+        self._runs = runs
+        self._telemetry = telemetry
+        self._seen = Seen(32_768)
+        self.caught_up = False
+        """Whether everything that was written before this life has been read."""
+
+    async def run(self, stopping: asyncio.Event) -> None:
+        """Count until `stopping` is set."""
+        reader = self._log.read(GROUP, TRACES, linger=UNHURRIED)
+        backoff = Backoff()
+        try:
+            while not stopping.is_set():
+                try:
+                    await self._step(reader)
+                    backoff.reset()
+                except Retryable as error:
+                    logger.warning("cannot read traces for the metrics: %s", error)
+                    await backoff.wait(stopping)
+        finally:
+            await reader.close()
+
+    async def _step(self, reader: Reader) -> None:
+        batch = await reader.poll(max_records=64, timeout=1.0)
+        commits: dict[int, Commit] = {}
+        for record in batch.records:
+            self._take(record)
+            _, partition, offset = record.position
+            commits[partition] = Commit(
+                group=GROUP, topic=TRACES, partition=partition, offset=offset + 1
+            )
+        pending = self._runs.pending()
+        if commits or pending:
+            changed = [New(topic=WINDOWS, key=key, value=each) for key, each in pending.items()]
+            await self._log.write(changed, tuple(commits.values()))
+            self._runs.written(pending)
+        self.caught_up = self.caught_up or bool(batch.ends)
+
+    def _take(self, record: Record) -> None:
+        try:
+            facts = trace_facts(record)
+        except Undecodable as error:
+            self._telemetry.poison_records.labels(TRACES).inc()
+            logger.warning("passed over: %s: %s", record.position, error)
+            return
+        if isinstance(facts, RunRecord):
+            self._take_run(facts, record.time)
+        elif facts is not None and self._seen.add(facts.trace.trace_id):
+            self._count(facts, record.time)
+
+    def _place(self, service: str, agent: str, time: float) -> tuple[str, str]:
+        placed, evicted = self._targets.place_agent(service, agent, time)
+        if evicted is not None:
+            self._families.forget_agent(*evicted)
+            self._runs.forget_agent(*evicted)
+        return placed
+
+    def _take_run(self, run: RunRecord, time: float) -> None:
+        agent = self._place(run.service, run.agent, time)
+        if OTHER in agent:
+            self._telemetry.label_overflow.labels("agent").inc()
+        if run.success is None:
+            self._families.drop_run(*agent, "no_success")
+            return
+        for loser in self._runs.take(run, *agent):
+            self._families.drop_run(*loser, "max_tasks")
+
+    def _count(self, facts: TraceFacts, time: float) -> None:
+        service, agent = self._place(facts.trace.service, facts.trace.agent, time)
+        self._families.count_trace(
+            service,
+            agent,
+            duration=duration(facts),
+            cost_usd=facts.trace.cost_usd,
+            tokens=tokens(facts),
+        )

@@ -1,0 +1,97 @@
+"""The sessions behind a gauge: the newest so many, each with its latest score. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import msgspec
+
+from evaluators.formulas.confidence_interval import Bounds, bounds
+
+MIN_COVERAGE = 0.5
+"""Below this share of the scores that were due, a session's score says too little (CONTRACT section 8)."""
+
+
+class Entry(msgspec.Struct, frozen=True, array_like=True):
+    """One session's latest score."""
+
+    session: str
+    time: float
+    """Log time at which its newest span was first seen."""
+    revision: int
+    final: bool
+    id: str
+    score: float
+    covered: bool = True
+
+    @property
+    def rank(self) -> tuple[float, int, bool, str]:
+        """Total order of a session's scores: the highest is the latest, in whatever order they arrive."""
+        return (self.time, self.revision, self.final, self.id)
+
+    @property
+    def age(self) -> tuple[float, str]:
+        """Total order of sessions, oldest first."""
+        return (self.time, self.session)
+
+
+class Stats(NamedTuple):
+    """What the gauges of one label set say."""
+
+    bounds: Bounds
+    samples: int
+
+
+class Window:
+    """The newest `sessions` sessions. The state depends on the set of entries offered, never on their order."""
+
+    def __init__(self, *, sessions: int, max_age: float, entries: Iterable[Entry] = ()) -> None:
+        """Hold at most `sessions`; `max_age` is in seconds of log time."""
+        self._limit = sessions
+        self._max_age = max_age
+        self._entries: dict[str, Entry] = {}
+        for entry in entries:
+            self.offer(entry)
+
+    def offer(self, entry: Entry) -> bool:
+        """Take in a score; False when it changed nothing: older than what is held, or a repeat."""
+        held = self._entries.get(entry.session)
+        if held is not None:
+            if entry.rank <= held.rank:
+                return False
+        elif len(self._entries) >= self._limit:
+            oldest = min(self._entries.values(), key=lambda each: each.age)
+            if entry.age <= oldest.age:
+                return False
+            del self._entries[oldest.session]
+        self._entries[entry.session] = entry
+        return True
+
+    def expire(self, now: float) -> bool:
+        """Forget sessions that had no trace within the window's age; whether there were any."""
+        gone = [each.session for each in self._entries.values() if each.time < now - self._max_age]
+        for session in gone:
+            del self._entries[session]
+        return bool(gone)
+
+    def stats(self, now: float) -> Stats | None:
+        """Of the sessions that count now; None when none does: unknown is not a frozen number."""
+        scores = [
+            each.score
+            for each in self._entries.values()
+            if each.covered and each.time >= now - self._max_age
+        ]
+        # Sorted, so that the sum is the same to the last bit whatever the order of arrival.
+        found = bounds(sorted(scores))
+        return None if found is None else Stats(found, len(scores))
+
+    @property
+    def newest(self) -> float:
+        """Log time of its newest session; 0 when there is none."""
+        return max((each.time for each in self._entries.values()), default=0.0)
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        """What is held, oldest first."""
+        return tuple(sorted(self._entries.values(), key=lambda each: each.age))

@@ -1,0 +1,1 @@
+"""Where signals go: one file per sink."""

@@ -1,0 +1,175 @@
+"""Signals as a rotating file, one JSON object per line: signals.jsonl, signals.jsonl.1 (newer) .. .keep (oldest)."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import BinaryIO
+
+import msgspec
+
+from collector.errors import Retryable
+from collector.log.port import Position, Record
+from collector.signals.sinks.port import Refused
+
+_TAIL = 1 << 20
+"""How far back the last line break is looked for at once."""
+
+
+class JsonlSink:
+    """Appends, flushes and fsyncs each batch before it counts as delivered.
+
+    The file is valid JSONL after any crash: a torn last line is completed or cut off at the next start, and its
+    signal comes again with the same bytes, as the commit follows the fsync. One process per path.
+    """
+
+    name = "jsonl"
+
+    def __init__(self, path: Path, max_size: int, keep: int) -> None:
+        """Write to `path`; rotate before it exceeds `max_size` bytes; keep `keep` rotated files."""
+        self._path = path
+        self._max_size = max_size
+        self._keep = keep
+        self._file: BinaryIO | None = None
+        self._size = 0
+
+    async def deliver(self, records: Sequence[Record]) -> None:
+        """See `Sink`. A full or read-only disk is `Retryable`; what is not one JSON object is refused."""
+        try:
+            refused = await asyncio.to_thread(self._deliver, records)
+        except OSError as error:
+            raise Retryable(f"cannot write `{self._path}`: {error}") from error
+        if refused:
+            raise Refused(refused)
+
+    async def close(self, deadline: float) -> None:
+        """See `Sink`."""
+        self._drop()
+
+    def _deliver(self, records: Sequence[Record]) -> dict[Position, str]:
+        lines, refused = _lines(records)
+        self._append(lines)
+        return refused
+
+    def _append(self, lines: Sequence[bytes]) -> None:
+        try:
+            pending = bytearray()
+            for line in lines:
+                if self._would_overflow(len(pending) + len(line)):
+                    self._write(bytes(pending))
+                    pending.clear()
+                    self._rotate_unless_empty()
+                pending += line
+            self._write(bytes(pending))
+        except OSError:
+            # The next try opens the file again and trims what this one may have torn.
+            self._drop()
+            raise
+
+    def _would_overflow(self, more: int) -> bool:
+        self._open()
+        return self._size + more > self._max_size
+
+    def _write(self, lines: bytes) -> None:
+        if not lines:
+            return
+        file = self._open()
+        file.write(lines)
+        file.flush()
+        os.fsync(file.fileno())
+        self._size += len(lines)
+
+    def _open(self) -> BinaryIO:
+        if self._file is None:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            mend(self._path)
+            self._file = self._path.open("ab")
+            self._size = self._file.tell()
+            _sync_folder(self._path.parent)
+        return self._file
+
+    def _rotate_unless_empty(self) -> None:
+        if self._size == 0:
+            return
+        self._drop()
+        if self._keep == 0:
+            self._path.unlink()
+        else:
+            for number in range(self._keep - 1, 0, -1):
+                if self._rotated(number).exists():
+                    self._rotated(number).replace(self._rotated(number + 1))
+            self._path.replace(self._rotated(1))
+        self._open()
+
+    def _rotated(self, number: int) -> Path:
+        return self._path.with_name(f"{self._path.name}.{number}")
+
+    def _drop(self) -> None:
+        file, self._file = self._file, None
+        if file is not None:
+            file.close()
+
+
+def mend(path: Path) -> None:
+    """Make the file end with a whole line: a last line that only lacks its break gets it, a torn one is cut off."""
+    if not path.exists():
+        return
+    with path.open("r+b") as file:
+        start, tail = _last_line(file)
+        if not tail:
+            return
+        if _is_object(tail):
+            file.write(b"\n")
+        else:
+            file.truncate(start)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _last_line(file: BinaryIO) -> tuple[int, bytes]:
+    """Where what stands after the last line break begins, and what it is. Leaves the file at its end."""
+    end = file.seek(0, os.SEEK_END)
+    start, tail = end, b""
+    while start > 0:
+        step = min(_TAIL, start)
+        start -= step
+        file.seek(start)
+        tail = file.read(step) + tail
+        if b"\n" in tail:
+            break
+    file.seek(end)
+    cut = tail.rfind(b"\n") + 1
+    return start + cut, tail[cut:]
+
+
+def _lines(records: Sequence[Record]) -> tuple[list[bytes], dict[Position, str]]:
+    lines: list[bytes] = []
+    refused: dict[Position, str] = {}
+    for record in records:
+        if b"\n" in record.value or not _is_object(record.value):
+            refused[record.position] = "not a JSON object on one line"
+        else:
+            lines.append(record.value + b"\n")
+    return lines, refused
+
+
+_Object = msgspec.json.Decoder(dict[str, msgspec.Raw])
+
+
+def _is_object(value: bytes) -> bool:
+    try:
+        _Object.decode(value)
+    except (msgspec.DecodeError, msgspec.ValidationError):
+        return False
+    return True
+
+
+def _sync_folder(folder: Path) -> None:
+    """A rename is only durable once its folder is."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

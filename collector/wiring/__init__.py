@@ -1,0 +1,1 @@
+"""Which rooms run in this process, and what each is given."""

@@ -1,0 +1,1 @@
+"""Messages, tool values and texts, in every provider's spelling."""

@@ -1,0 +1,349 @@
+"""The inside of one message: texts, tool calls and tool results in every provider's spelling."""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+
+from evaluators.dialects.content.message_model import Call, Result, Role
+from evaluators.dialects.decoding.reprs import read_repr
+from evaluators.dialects.decoding.values import as_dict, as_list, string, unwrap
+from evaluators.model import JSON
+
+CONTENT = frozenset(
+    {"content", "parts", "tool_calls", "toolCalls", "blocks", "text", "function_call"}
+)
+"""Keys of which a message has at least one."""
+
+_TEXT_TYPES = frozenset(
+    {"text", "input_text", "output_text", "refusal", "text-delta", "summary_text", "prompt_text"}
+)
+_CALL_TYPES = frozenset(
+    {
+        "tool_call",
+        "tool-call",
+        "tool_use",
+        "toolCall",
+        "tool-use",
+        "function_call",
+        "function",
+        "custom_tool_call",
+        "server_tool_use",
+        "mcp_tool_use",
+        "tool_call_request",
+    }
+)
+_RESULT_TYPES = frozenset(
+    {
+        "tool_call_response",
+        "tool-call-response",
+        "tool_result",
+        "tool-result",
+        "toolResult",
+        "tool-return",
+        "retry-prompt",
+        "tool_return",
+        "function_call_output",
+        "function_response",
+        "function_result",
+        "custom_tool_call_output",
+        "mcp_tool_result",
+        "tool_call_result",
+    }
+)
+_BODIES = ("content", "parts", "blocks", "contents", "text")
+_SILENT_TYPES = frozenset(
+    {"reasoning", "thinking", "redacted_thinking", "reasoning_content", "thought"}
+)
+_TYPES = _TEXT_TYPES | _CALL_TYPES | _RESULT_TYPES | _SILENT_TYPES
+_CALL_KEYS = frozenset({"tool_calls", "toolCalls", "function_call", "additional_kwargs"})
+_KEYED_CALLS = ("toolUse", "function_call", "functionCall", "tool_use", "tool_call")
+_KEYED_RESULTS = (
+    "toolResult",
+    "function_response",
+    "functionResponse",
+    "tool_result",
+    "tool_call_result",
+)
+
+
+_ACTION = "\nAction Input:"
+_REACT = re.compile(
+    r"^Action:(?P<name>[^\n]+)\nAction Input:(?P<input>.*?)(?:\nObservation: ?(?P<result>.*))?\Z",
+    re.MULTILINE | re.DOTALL,
+)
+"""Action, input and observation: CrewAI before 1.0, LangChain's and LlamaIndex's ReAct agents."""
+
+
+class Body(msgspec.Struct, eq=False):
+    """What was found inside a message."""
+
+    texts: list[str] = []
+    calls: list[Call] = []
+    results: list[Result] = []
+
+    @property
+    def text(self) -> str | None:
+        """The texts as one; None when there is none."""
+        texts = self.texts
+        return (texts[0] if len(texts) == 1 else "\n".join(texts)) or None
+
+
+def is_block(item: dict[str, JSON]) -> bool:
+    """Whether an object is a piece of content rather than a message."""
+    if "role" in item:
+        return False
+    kind = item.get("type") or item.get("part_kind") or item.get("block_type")
+    if isinstance(kind, str):
+        return kind in _TYPES and kind not in ("function_call", "function_call_output", "function")
+    return item.keys() <= {"text"} or any(key in item for key in (*_KEYED_CALLS, *_KEYED_RESULTS))
+
+
+def read_message(item: dict[str, JSON], role: Role) -> Body:
+    """The body of a message object."""
+    body = Body()
+    if role == "tool":
+        _read_tool_message(item, body)
+        return body
+    for key in _BODIES:
+        if key in item and (inner := item[key]):
+            _read_into(inner, body)
+            break
+    if not body.calls and not _CALL_KEYS.isdisjoint(item):
+        _read_calls(item, body)
+    if role == "assistant" and not body.calls and body.texts and _ACTION in body.texts[-1]:
+        _read_action(body.texts[-1], body)
+    return body
+
+
+def _read_action(text: str, body: Body) -> None:
+    """A call as ReAct agents have it written, and the result that some add to the same message."""
+    found = _REACT.search(text)
+    arguments = unwrap(found["input"].strip()) if found else None
+    if found is None or not isinstance(arguments, dict):
+        return
+    name = found["name"].strip()
+    body.calls.append(Call(name=name, arguments=arguments))
+    if found["result"] is not None:
+        body.results.append(Result(name=name, content=found["result"]))
+
+
+def read_content(value: JSON) -> Body:
+    """The body of a content value: a text, a block, or a list of both."""
+    body = Body()
+    _read_into(value, body)
+    return body
+
+
+def read_blocks(items: list[JSON]) -> Body:
+    """The body of a list of blocks."""
+    return read_content(items)
+
+
+def _read_into(value: JSON, body: Body) -> None:
+    if isinstance(value, str):
+        _read_text(value, body)
+    elif isinstance(value, list):
+        for item in as_list(value):
+            if isinstance(item, dict):
+                _read_block(as_dict(item), body)
+            elif isinstance(item, str):
+                body.texts.append(item)
+    elif isinstance(value, dict):
+        _read_block(as_dict(value), body)
+
+
+def _read_text(text: str, body: Body) -> None:
+    """A text; or blocks that were JSON-encoded once more, as OpenLLMetry's flat keys and Bedrock's are."""
+    if text[:1] in ("[", '"') or text[:2] in ('{"', "{'"):
+        inner = unwrap(text)
+        items = as_list(inner) if isinstance(inner, list) else [inner]
+        if items and all(isinstance(item, dict) and is_block(as_dict(item)) for item in items):
+            _read_into(items, body)
+            return
+        if inner == "":
+            return
+    if text:
+        body.texts.append(text)
+
+
+def _read_block(item: dict[str, JSON], body: Body) -> None:
+    if len(item) == 2 and item.get("type") == "text":  # by far the most frequent one
+        text = item.get("content") or item.get("text")
+        if isinstance(text, str):
+            body.texts.append(text)
+            return
+    kind = item.get("type") or item.get("part_kind") or item.get("block_type")
+    if kind == "tool_call" and item.keys() <= _CONVENTION:
+        name = string(item.get("name"))
+        if name is not None:
+            given = read_arguments(item.get("arguments"))
+            body.calls.append(Call(name=name, id=string(item.get("id")), arguments=given))
+            return
+    kind = kind if isinstance(kind, str) else None
+    if kind in _SILENT_TYPES or item.get("thought") is True:
+        return
+    if kind in _CALL_TYPES and (call := read_call(item)):
+        body.calls.append(call)
+    elif kind in _RESULT_TYPES:
+        body.results.append(_read_result(item))
+    elif not _read_keyed(item, body):
+        _read_plain(item, body)
+
+
+def _read_keyed(item: dict[str, JSON], body: Body) -> bool:
+    """Gemini's and Bedrock's blocks say what they are by their only key."""
+    for key in _KEYED_CALLS:
+        if isinstance(item.get(key), dict) and (call := read_call(as_dict(item[key]))):
+            body.calls.append(call)
+            return True
+    for key in _KEYED_RESULTS:
+        if isinstance(item.get(key), dict):
+            body.results.append(_read_result(as_dict(item[key])))
+            return True
+    return False
+
+
+def _read_plain(item: dict[str, JSON], body: Body) -> None:
+    for key in ("text", "content", "value", "output_text", "refusal"):
+        value = item.get(key)
+        if isinstance(value, dict):
+            value = as_dict(value).get("value") or as_dict(value).get("content")
+        if isinstance(value, str) and value:
+            body.texts.append(value)
+            return
+        if isinstance(value, list):
+            _read_into(value, body)
+            return
+
+
+def _read_calls(item: dict[str, JSON], body: Body) -> None:
+    extra = as_dict(item.get("additional_kwargs"))
+    for source in (item, extra):
+        calls = source.get("tool_calls") or source.get("toolCalls")
+        for entry in as_list(unwrap(calls) if isinstance(calls, str) else calls):
+            shown = unwrap(entry)
+            if isinstance(shown, str):
+                shown = read_repr(shown)
+            if call := read_call(as_dict(shown)):
+                body.calls.append(call)
+        if body.calls:
+            return
+        if isinstance(source.get("function_call"), dict) and (
+            call := read_call(as_dict(source["function_call"]))
+        ):
+            body.calls.append(call)
+            return
+
+
+_CONVENTION = frozenset({"type", "id", "name", "arguments"})
+
+
+def read_call(item: dict[str, JSON]) -> Call | None:
+    """One tool call in any spelling; None when it names no tool."""
+    inner = item.get("function") or item.get("tool_call") or item.get("functionCall")
+    inner = as_dict(inner)
+    name = _first_text(inner, "name") or _first_text(
+        item, "name", "toolName", "tool_name", "function_name", "function"
+    )
+    if name is None:
+        return None
+    arguments = _first(inner, "arguments", "args", "input", "parameters")
+    if arguments is None:
+        arguments = _first(
+            item, "arguments", "args", "input", "parameters", "tool_kwargs", "tool_input", "kwargs"
+        )
+    return Call(
+        name=name,
+        id=_first_text(
+            item, "id", "call_id", "toolCallId", "tool_call_id", "toolUseId", "tool_use_id"
+        )
+        if item.get("type") != "function_call"
+        else _first_text(item, "call_id", "id"),
+        arguments=read_arguments(arguments),
+    )
+
+
+def read_arguments(value: JSON) -> JSON:
+    """Arguments as an object where they are one in whatever wrapping; "" counts as none given."""
+    inner = unwrap(value)
+    return None if inner == "" else inner
+
+
+def _read_result(item: dict[str, JSON]) -> Result:
+    content = _first(item, "response", "result", "output", "content", "value", "return_value")
+    is_error = (
+        item.get("is_error") is True
+        or item.get("isError") is True
+        or item.get("status") == "error"
+        or item.get("part_kind") == "retry-prompt"
+        or item.get("outcome") in ("failed", "error")
+        or item.get("error") is True
+    )
+    origin = as_dict(item.get("origin"))  # Haystack: the call it answers
+    typed = as_dict(content)
+    if typed.keys() == {"type", "value"}:
+        is_error = is_error or str(typed["type"]).startswith("error")
+        content = typed["value"]
+    elif typed.keys() == {"error"} and "response" in item:  # Gemini: the function failed
+        is_error, content = True, typed["error"]
+    return Result(
+        id=_first_text(
+            item, "toolCallId", "tool_call_id", "tool_use_id", "toolUseId", "call_id", "id"
+        )
+        or string(origin.get("id")),
+        name=_first_text(item, "name", "toolName", "tool_name") or string(origin.get("tool_name")),
+        content=_plain_result(content),
+        is_error=is_error,
+    )
+
+
+def _read_tool_message(item: dict[str, JSON], body: Body) -> None:
+    """A message of role tool: its blocks are results, or its content is the one result."""
+    content = item.get("content")
+    if content is None:
+        content = item.get("parts") or item.get("contents") or item.get("blocks")
+    inner = unwrap(content) if isinstance(content, str) and content[:1] == "[" else content
+    if isinstance(inner, list | dict):
+        found = read_content(inner)
+        if (
+            found.results or found.calls
+        ):  # a "tool" that is a call is a definition: Langfuse writes them so
+            body.results += found.results
+            return
+    body.results.append(
+        Result(
+            id=_first_text(item, "tool_call_id", "toolCallId", "call_id", "id"),
+            name=_first_text(item, "name", "tool_name"),
+            content=_plain_result(content),
+            is_error=item.get("status") == "error" or item.get("is_error") is True,
+        )
+    )
+
+
+def _plain_result(content: JSON) -> JSON:
+    """The text of a result that is a list of text blocks; anything else as it stands."""
+    blocks = [as_dict(block) for block in as_list(content)]
+    if blocks:
+        key = "content" if all(block.get("type") == "text" for block in blocks) else "text"
+        texts = [block.get("text", block.get(key)) for block in blocks]
+        if all(isinstance(text, str) for text in texts):
+            return "\n".join(str(text) for text in texts)
+        if len(blocks) == 1 and blocks[0].keys() == {"json"}:
+            return blocks[0]["json"]
+    return content
+
+
+def _first(item: dict[str, JSON], *keys: str) -> JSON:
+    for key in keys:
+        if item.get(key) is not None:
+            return item[key]
+    return None
+
+
+def _first_text(item: dict[str, JSON], *keys: str) -> str | None:
+    for key in keys:
+        if found := string(item.get(key)):
+            return found
+    return None

@@ -1,0 +1,298 @@
+"""Messages of a conversation, in whatever shape a framework or provider writes them.
+
+One reader for all of them, because the shapes travel: OpenAI chat and responses, Anthropic, Gemini, Bedrock, LangChain,
+Vercel, the GenAI convention's parts and pydantic-ai's events all turn up under each other's attribute keys.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from evaluators.dialects.content import blocks
+from evaluators.dialects.content.blocks import Body
+from evaluators.dialects.content.message_model import Message, Role
+from evaluators.dialects.decoding.reprs import read_fields, read_repr
+from evaluators.dialects.decoding.values import as_dict, as_list, string, unwrap
+from evaluators.model import JSON
+
+Side = Literal["input", "output"]
+"""Whether a value is what went into a call or what came out of it."""
+
+_ROLES: dict[str, Role] = {
+    "system": "system",
+    "developer": "system",
+    "systemmessage": "system",
+    "system_message": "system",
+    "user": "user",
+    "human": "user",
+    "humanmessage": "user",
+    "human_message": "user",
+    "assistant": "assistant",
+    "ai": "assistant",
+    "aimessage": "assistant",
+    "ai_message": "assistant",
+    "aimessagechunk": "assistant",
+    "model": "assistant",
+    "chatbot": "assistant",
+    "bot": "assistant",
+    "tool-call": "assistant",
+    "tool": "tool",
+    "toolmessage": "tool",
+    "tool_message": "tool",
+    "tool_result": "tool",
+    "tool-response": "tool",
+    "function": "tool",
+    "functionmessage": "tool",
+    "observation": "tool",
+}
+_WHOLE = '[{"role":'
+"""How a user's text begins that is a whole list of messages: OpenLLMetry for JS, of the responses API's input."""
+_DEPTH = 12
+_WRAPPERS = {
+    "input": (
+        "messages",
+        "input_messages",
+        "chat_history",
+        "contents",
+        "inputs",
+        "input",
+        "new_message",
+        "prompt",
+        "kwargs",
+    ),
+    "output": (
+        "messages",
+        "choices",
+        "candidates",
+        "generations",
+        "output_messages",
+        "replies",
+        "output",
+        "outputs",
+        "update",
+        "message",
+        "new_messages",
+        "response",
+        "kwargs",
+    ),
+}
+"""Keys under which an object holds its messages, tried in this order."""
+
+
+def role_of(value: JSON) -> Role | None:
+    """The role that any spelling of it means; None when it is no role."""
+    if not isinstance(value, str):
+        return None
+    return _ROLES.get(value) or _ROLES.get(value.rpartition(".")[2].strip("'\"> ").lower())
+
+
+def read_messages(value: JSON, side: Side) -> tuple[Message, ...]:
+    """All messages in `value` in order; empty when it is no conversation. A bare text is no message."""
+    return tuple(_read(unwrap(value), side, 0))
+
+
+def _read(value: JSON, side: Side, depth: int) -> list[Message]:
+    if depth > _DEPTH:
+        return []
+    if isinstance(value, dict):
+        item = as_dict(value)
+        role = _plain_role(item)
+        return _read_object(item, side, depth) if role is None else _one(item, role)
+    if not isinstance(value, list):
+        return []
+    items = as_list(value)
+    if _are_blocks(items):
+        return _loose_blocks(items, side)
+    found: list[Message] = []
+    for item in items:
+        role = _plain_role(as_dict(item)) if isinstance(item, dict) and depth < _DEPTH else None
+        if role is not None:
+            found += _one(as_dict(item), role)
+        else:
+            found += _read(unwrap_container(item), side, depth + 1)
+    return found
+
+
+def _are_blocks(items: list[JSON]) -> bool:
+    if items and isinstance(items[0], dict) and "role" in items[0]:  # nearly always
+        return False
+    for item in items:  # a loop: any() and all() over a generator cost three times as much
+        if not isinstance(item, dict) or not blocks.is_block(as_dict(item)):
+            return False
+    return bool(items)
+
+
+def unwrap_container(item: JSON) -> JSON:
+    """`item` decoded when it is a text that holds an object; other texts become None: they are no messages."""
+    if not isinstance(item, str):
+        return item
+    return as_dict(unwrap(item)) or as_dict(read_repr(item)) or read_fields(item) or None
+
+
+def _loose_blocks(items: list[JSON], side: Side) -> list[Message]:
+    """Content blocks without a message around them: one message of whoever speaks on this side."""
+    body = blocks.read_blocks(items)
+    if body.results and not body.text and not body.calls:
+        return [_message("tool", body)]
+    return [_message("user" if side == "input" else "assistant", body)]
+
+
+_ENCLOSING = frozenset({"lc", "data", "message", "kind"})
+
+
+def _plain_role(item: dict[str, JSON]) -> Role | None:
+    """The role of an object that can be nothing but a message, as nearly all are; None: look closer."""
+    role = item.get("role")
+    if isinstance(role, str) and len(item) > 1 and _ENCLOSING.isdisjoint(item):
+        return _ROLES.get(role)
+    return None
+
+
+def _read_object(item: dict[str, JSON], side: Side, depth: int) -> list[Message]:
+    if ("lc" in item and "kwargs" in item) or isinstance(item.get("data"), dict):
+        return _langchain(item, side, depth)
+    if isinstance(item.get("message"), dict | list) and "role" not in item:
+        return _enclosed(item, side, depth)
+    if item.get("kind") in ("request", "response") and "parts" in item:
+        return _pydantic_ai(item)
+    return _read_typed(item) or _read_wrapper(item, side, depth)
+
+
+def _read_typed(item: dict[str, JSON]) -> list[Message]:
+    """A message that says by its type or role what it is."""
+    if "source" in item and item.get("type") in _AUTOGEN:
+        return [_autogen(item)]
+    if role := _role_in(item):
+        return _one(item, role)
+    if item.get("type") in ("function_call", "function_call_output", "custom_tool_call"):
+        return [_responses_item(item)]
+    return []
+
+
+def _role_in(item: dict[str, JSON]) -> Role | None:
+    """The role an object states, by any of the keys that are used for it; "data" without content is no message."""
+    role = role_of(item.get("role"))
+    if role is None and item.get("type") != "function":  # that is a tool, not its answer
+        role = role_of(item.get("type"))
+    if role is not None and not ("content" in item or len(item) > 1):
+        return None
+    if role is None:
+        event = string(item.get("event.name")) or ""
+        if event.startswith("gen_ai.") and event.endswith(".message"):
+            role = role_of(event.split(".")[1])
+    return role
+
+
+def _enclosed(item: dict[str, JSON], side: Side, depth: int) -> list[Message]:
+    """A choice: the message stands one level down; its role may be left out because it is the model's."""
+    inner = item["message"]
+    if isinstance(inner, list):
+        return _read(inner, side, depth + 1)
+    message = as_dict(inner)
+    if "lc" in message or role_of(message.get("role")) or role_of(message.get("type")):
+        return _read_object(message, side, depth + 1)
+    if blocks.CONTENT.isdisjoint(message):
+        return _read_wrapper(message, side, depth + 1)
+    return _one(message, "assistant" if side == "output" else "user")
+
+
+def _langchain(item: dict[str, JSON], side: Side, depth: int) -> list[Message]:
+    """LangChain's two serialisations: `{"type", "data"}` and constructors."""
+    if "kwargs" not in item:
+        if role_of(item.get("type")):
+            return _one({**as_dict(item["data"]), "type": item["type"]})
+        return _read_wrapper(item, side, depth)
+    kwargs = as_dict(item["kwargs"])
+    name = as_list(item.get("id"))[-1:]
+    role = role_of(kwargs.get("type")) or role_of(name[0] if name else None)
+    if role is None:
+        return _read(kwargs, "output", _DEPTH - 2)
+    return _one(kwargs, role)
+
+
+def _pydantic_ai(item: dict[str, JSON]) -> list[Message]:
+    """pydantic-ai's own messages: one request may hold system prompt, tool returns and the user's words."""
+    found: list[Message] = []
+    for part in as_list(item.get("parts")):
+        entry = as_dict(part)
+        kind = entry.get("part_kind")
+        if kind in ("system-prompt", "user-prompt"):
+            found += _one(entry, "system" if kind == "system-prompt" else "user")
+        elif kind in ("tool-return", "retry-prompt"):
+            found.append(_message("tool", blocks.read_blocks([entry])))
+    if item["kind"] == "response":
+        found.append(_message("assistant", blocks.read_blocks(as_list(item["parts"]))))
+    return found
+
+
+_AUTOGEN: dict[JSON, Role] = {
+    "TextMessage": "assistant",
+    "MultiModalMessage": "assistant",
+    "StopMessage": "assistant",
+    "ToolCallSummaryMessage": "assistant",
+    "ToolCallRequestEvent": "assistant",
+    "ToolCallExecutionEvent": "tool",
+    "FunctionExecutionResultMessage": "tool",
+}
+
+
+def _autogen(item: dict[str, JSON]) -> Message:
+    """AutoGen's messages: who speaks is their `source`, what they are their `type`."""
+    kind, content = item["type"], item.get("content")
+    role = "user" if item["source"] == "user" else _AUTOGEN[kind]
+    part = "tool_call" if kind == "ToolCallRequestEvent" else "tool_result"
+    if kind.startswith(("ToolCallRequest", "ToolCallExecution", "FunctionExecution")):
+        content = [{**as_dict(entry), "type": part} for entry in as_list(content)]
+    return _message(role, blocks.read_content(content))
+
+
+def _responses_item(item: dict[str, JSON]) -> Message:
+    body = blocks.read_blocks([item])
+    return _message("tool" if body.results else "assistant", body)
+
+
+def _read_wrapper(item: dict[str, JSON], side: Side, depth: int) -> list[Message]:
+    for key in _WRAPPERS[side]:
+        inner = item.get(key)
+        if isinstance(inner, str) and key not in ("input", "prompt"):
+            inner = unwrap_container(inner)
+        if not isinstance(inner, dict | list):
+            continue
+        found = _read(inner, side, depth + 1)
+        if found:
+            return _system_beside(item) + found
+    if side == "output" and ("parts" in item or isinstance(item.get("tool_calls"), list)):
+        return _one(item, "assistant")
+    if side == "output" and isinstance(item.get("content"), dict | list):
+        return _read(item["content"], side, depth + 1) or _one(item, "assistant")
+    if isinstance(item.get("input"), str) and ("model" in item or "instructions" in item):
+        return [*_system_beside(item), Message(role="user", text=string(item["input"]))]
+    return []
+
+
+def _system_beside(item: dict[str, JSON]) -> list[Message]:
+    """A system prompt that stands beside the messages (Anthropic, Gemini, responses, Vercel)."""
+    for key in ("system", "system_instruction", "systemInstruction", "instructions"):
+        if key in item:
+            text = blocks.read_content(item[key]).text
+            return [Message(role="system", text=text)] if text else []
+    config = as_dict(item.get("config"))
+    return _system_beside(config) if config else []
+
+
+def _one(item: dict[str, JSON], role: Role | None = None) -> list[Message]:
+    role = role or role_of(item.get("role")) or role_of(item.get("type")) or "user"
+    body = blocks.read_message(item, role)
+    if role == "user":
+        if body.texts and body.texts[0].startswith(_WHOLE):
+            nested = _read(unwrap(body.text), "input", _DEPTH - 2)
+            if nested:
+                return nested
+        if body.results and not body.text:
+            role = "tool"
+    return [_message(role, body, string(item.get("name")))]
+
+
+def _message(role: Role, body: Body, name: str | None = None) -> Message:
+    calls, results = tuple(body.calls), tuple(body.results)
+    return Message(role=role, text=body.text, calls=calls, results=results, name=name)

@@ -1,0 +1,143 @@
+"""Arguments and results of tool spans, out of the wrapping that decorators and LangChain put around them."""
+
+from __future__ import annotations
+
+import msgspec
+
+from evaluators.dialects.content import crewai
+from evaluators.dialects.content.blocks import read_content
+from evaluators.dialects.content.messages import read_messages
+from evaluators.dialects.decoding.values import as_dict, as_list, python_literal, string, unwrap
+from evaluators.model import JSON
+
+_DECORATOR = frozenset({"args", "kwargs", "sanitize_inputs_outputs"})
+_WRAPPED = (
+    "tool_call_id",
+    '"lc"',
+    '"output"',
+    '"outputs"',
+    "ToolMessage",
+    '"toolResult"',
+    '"isError"',
+    '"raw_output"',
+)
+_ENVELOPES = {
+    frozenset({"inputs"}): "inputs",
+    frozenset({"input", "options"}): "input",  # beeai
+    frozenset({"tool_name", "arguments"}): "arguments",  # OpenLLMetry's MCP client
+}
+_HEAD = 2_048
+"""Where a wrapping shows itself: a result is only parsed when its first characters hint at one."""
+
+
+def arguments_of(value: JSON) -> JSON:
+    """The arguments a tool was called with: an object where they were one; None when none were recorded."""
+    inner = unwrap(value)
+    item = as_dict(inner)
+    if not item:
+        return None if inner == "" else inner
+    if "input_str" in item:
+        return _langchain(item)
+    if item.keys() <= _DECORATOR and "kwargs" in item:
+        return _decorated(item)
+    if item.get("type") == "tool_call" and "args" in item:
+        return arguments_of(item["args"])
+    if "calling" in item and "tool_string" in item:
+        return crewai.arguments_of_use(item)
+    return _enclosed(item)
+
+
+def _enclosed(item: dict[str, JSON]) -> JSON:
+    """The arguments in what a framework passes around them; `item` itself when it is no such envelope."""
+    key = _ENVELOPES.get(frozenset(item))
+    return as_dict(item[key]) if key is not None and isinstance(item[key], dict) else item
+
+
+def _langchain(item: dict[str, JSON]) -> JSON:
+    if isinstance(item.get("inputs"), dict):
+        return as_dict(item["inputs"])
+    text = item["input_str"]
+    if not isinstance(text, str):
+        return text
+    return as_dict(unwrap(text)) or python_literal(text) or text
+
+
+def _decorated(item: dict[str, JSON]) -> JSON:
+    kwargs, args = as_dict(item["kwargs"]), as_list(item.get("args"))
+    if kwargs or not args:
+        return kwargs
+    return args[0] if len(args) == 1 else args
+
+
+class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+    """A tool's result, and what its wrapping said about it."""
+
+    result: JSON = None
+    id: str | None = None
+    is_error: bool = False
+    name: str | None = None
+    """The tool, where its answer says it."""
+
+
+_NOTHING = Outcome()
+
+
+def outcome_of(value: JSON) -> Outcome:
+    """The result in a tool span's output. A plain text is never parsed, however long it is."""
+    if value is None:
+        return _NOTHING
+    if not isinstance(value, str):
+        return _from_object(value)
+    if value[:1] == '"':
+        inner = unwrap(value)
+        return Outcome(result=inner) if isinstance(inner, str) else outcome_of(inner)
+    if value[:1] in ("{", "[") and _may_be_wrapped(value):
+        return _from_object(unwrap(value), raw=value)
+    return Outcome(result=value or None)
+
+
+def _of_mcp(item: dict[str, JSON]) -> Outcome:
+    """What an MCP server answers to tools/call."""
+    text = read_content(item["content"]).text
+    return Outcome(result=text if text is not None else item["content"], is_error=item["isError"])
+
+
+def _may_be_wrapped(text: str) -> bool:
+    if len(text) > _HEAD:
+        text = text[:_HEAD] + "\n" + text[-_HEAD:]
+    if not ("ool" in text or "utput" in text or '"isError"' in text or '"lc"' in text):
+        return False  # parts of all marks, four searches instead of eight
+    return any(mark in text for mark in _WRAPPED)
+
+
+def _of_llama_index(item: dict[str, JSON]) -> Outcome:
+    """LlamaIndex's ToolOutput, which also says the tool's name."""
+    text = read_content(item.get("blocks") or item.get("content")).text
+    raw = item["raw_output"]
+    return Outcome(
+        result=raw if raw is not None else text,
+        is_error=item.get("is_error") is True,
+        name=item["tool_name"],
+    )
+
+
+def _from_object(value: JSON, raw: str | None = None) -> Outcome:
+    item = as_dict(value)
+    if isinstance(item.get("isError"), bool) and isinstance(item.get("content"), list):
+        return _of_mcp(item)
+    if "raw_output" in item and isinstance(item.get("tool_name"), str):
+        return _of_llama_index(item)
+    if "tool_id" in item and isinstance(
+        item.get("tool_output"), dict
+    ):  # LlamaIndex's workflow step
+        inner = _from_object(item["tool_output"])
+        return msgspec.structs.replace(inner, id=inner.id or string(item["tool_id"]))
+    results = [r for m in read_messages(value, "output") for r in m.results] if value else []
+    if results:
+        last = results[-1]
+        return Outcome(result=last.content, id=last.id, is_error=last.is_error, name=last.name)
+    for key in ("output", "outputs"):
+        if item.keys() <= {key, "kwargs", "tags", "metadata"} and key in item:
+            inner = item[key]
+            return outcome_of(inner) if isinstance(inner, str | dict) else Outcome(result=inner)
+    return Outcome(result=raw if raw is not None else value)

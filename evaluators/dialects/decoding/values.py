@@ -1,0 +1,178 @@
+"""One attribute's value, whatever it was wrapped in, as JSON.
+
+Instrumentations write JSON, JSON inside JSON strings, Python reprs, and any of these cut in the middle by the SDK's
+value limit. Texts stay texts: only what is surely a container or a quoted string is unwrapped.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import warnings
+from typing import Any
+
+import msgspec
+
+from evaluators.dialects.decoding.truncated_json import salvage
+from evaluators.model import JSON
+
+_REPR_LIMIT = 65_536
+"""Python reprs longer than this (characters) are left as text: the parser of Python is slow."""
+_REPR_DEPTH = 40
+_SCRUBBED = "[Scrubbed due to "
+_decode_json = msgspec.json.Decoder().decode
+_ERRORS = (msgspec.DecodeError, ValueError, RecursionError)
+
+
+def is_scrubbed(value: JSON) -> bool:
+    """Whether logfire replaced this value: no id, no text."""
+    return isinstance(value, str) and value.startswith(_SCRUBBED) and value.endswith("]")
+
+
+def unwrap(value: JSON) -> JSON:
+    """The JSON value in `value`; a text that holds none is returned as it is. Never raises."""
+    return unwrap_cut(value)[0] if isinstance(value, str) else value
+
+
+def unwrap_cut(value: JSON) -> tuple[JSON, bool]:
+    """As `unwrap`; and whether the value was cut in the middle and only its beginning is there."""
+    for _ in range(3):
+        if not isinstance(value, str):
+            return value, False
+        inner, cut = _once(value)
+        if cut or inner is value or not isinstance(inner, str):
+            return inner, cut
+        value = inner
+    return value, False
+
+
+def _once(text: str) -> tuple[JSON, bool]:
+    head = text.lstrip()[:1]
+    if head not in ("{", "[", '"'):
+        return text, False
+    try:
+        return _decode_json(text), False
+    except _ERRORS:
+        pass
+    if head == '"':
+        return text, False
+    return _not_quite_json(text)
+
+
+def _not_quite_json(text: str) -> tuple[JSON, bool]:
+    found, value = _lenient(text)
+    if found:
+        return value, False
+    value = python_literal(text)
+    if value is not None:
+        return value, False
+    value = salvage(text)
+    return (text, False) if not value else (value, True)
+
+
+def _lenient(text: str) -> tuple[bool, JSON]:
+    """JSON with NaN or lone surrogates, which Python writes and strict readers refuse."""
+    try:
+        value = json.loads(text, parse_constant=str)
+    except (ValueError, RecursionError):
+        return False, None
+    return True, _clean(value)
+
+
+def _clean(value: JSON) -> JSON:
+    """Without lone surrogates, which cannot be encoded again."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode()
+    if isinstance(value, list):
+        return [_clean(item) for item in _list(value)]
+    if isinstance(value, dict):
+        return {_clean(key): _clean(item) for key, item in _dict(value).items()}
+    return value
+
+
+def python_literal(text: str) -> JSON:
+    """The container a Python repr shows; None when `text` is no such repr or too large to try."""
+    text = text.strip()
+    if (
+        len(text) > _REPR_LIMIT
+        or text[:1] not in ("{", "[", "(")
+        or text[-1:] not in ("}", "]", ")")
+    ):
+        return None
+    if _depth(text) > _REPR_DEPTH:
+        return None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            value: Any = ast.literal_eval(text)
+        return _clean(msgspec.to_builtins(value, str_keys=True)) if _is_container(value) else None
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        return None
+
+
+def _is_container(value: object) -> bool:
+    return isinstance(value, dict | list | tuple)
+
+
+def _depth(text: str) -> int:
+    depth = deepest = 0
+    for bracket in re.findall(r"[\[\](){}]", text):
+        depth += 1 if bracket in "[({" else -1
+        deepest = max(deepest, depth)
+    return deepest
+
+
+def text_of(value: JSON) -> str | None:
+    """A text for people: strings as they are, anything else as JSON; None for None and empty."""
+    if value is None or value == "":
+        return None
+    if isinstance(value, str):
+        return value
+    try:
+        return msgspec.json.encode(value).decode()
+    except (TypeError, ValueError, RecursionError, OverflowError):
+        return None
+
+
+def string(value: JSON) -> str | None:
+    """`value` when it is a text that says something, else None."""
+    if not isinstance(value, str) or not value:
+        return None
+    return None if value[0] == "[" and is_scrubbed(value) else value
+
+
+def integer(value: JSON) -> int | None:
+    """`value` as a count, also when exported as float or text; None when it is none."""
+    if isinstance(value, bool) or value is None:
+        return None
+    if isinstance(value, int):
+        return value if value >= 0 else None
+    if isinstance(value, float):
+        return int(value) if value >= 0 and value.is_integer() else None
+    return int(value) if isinstance(value, str) and value.isdecimal() and len(value) < 16 else None
+
+
+def number(value: JSON) -> float | None:
+    """`value` as a finite non-negative number, else None."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if 0 <= value < 1e15 else None
+
+
+def as_dict(value: JSON) -> dict[str, JSON]:
+    """`value` when it is an object, else an empty one."""
+    return _dict(value) if isinstance(value, dict) else {}
+
+
+def as_list(value: JSON) -> list[JSON]:
+    """`value` when it is a list, else an empty one."""
+    return _list(value) if isinstance(value, list) else []
+
+
+def _dict(value: Any) -> dict[str, JSON]:
+    return value
+
+
+def _list(value: Any) -> list[JSON]:
+    return value

@@ -1,0 +1,128 @@
+"""Facts of spans -> the normalised trace. The rules all dialects share are called from here, one file per concern."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
+
+from evaluators.dialects.content.facts import Facts
+from evaluators.dialects.decoding.decode import all_names
+from evaluators.dialects.decoding.values import string
+from evaluators.dialects.joining.agents import Agents
+from evaluators.dialects.joining.errors import error_of
+from evaluators.dialects.joining.limits import cap
+from evaluators.dialects.joining.model_calls import Exchange, find_exchanges, model_call
+from evaluators.dialects.joining.sessions import Keys, find_id, task_success
+from evaluators.dialects.joining.texts import find_input, find_output, find_system
+from evaluators.dialects.joining.tool_calls import find_tool_calls
+from evaluators.dialects.joining.totals import sum_cost, sum_tokens, tools_offered
+from evaluators.dialects.joining.tree import Tree
+from evaluators.digest import trace_digest
+from evaluators.model import Closed, Gap, Span, Status, Trace
+
+PLAIN = "plain"
+
+
+def assemble(order: Sequence[Facts], *, closed: Closed, keys: Keys, broken: bool) -> Trace:
+    """The trace of these facts, which are in order of (start, span id).
+
+    Args:
+        order: At least one span's facts.
+        closed: Why the trace closed.
+        keys: The user's own attribute keys.
+        broken: Whether spans were lost because they could not be read.
+    """
+    tree = Tree(order)
+    exchanges = find_exchanges(tree)
+    agents = Agents(tree)
+    first = [f.span for f in order]
+    if tree.root is not None:
+        first.insert(0, tree.root.span)
+    names = all_names(first)
+    session = find_id(first, "session", keys, names)
+    user = find_id(first, "user", keys, names)
+    task = find_id(first, "task", keys, names)
+    service = _service(first)
+    tool_calls = find_tool_calls(tree, exchanges, agents)
+    offered = tools_offered(tree)
+    question, answer = find_input(tree, exchanges), find_output(tree, exchanges)
+    truncated = broken or any(map(_is_cut, order))
+    status, error = _status(tree, exchanges, answer)
+    gaps: list[Gap] = []
+    if tree.root_kind == "missing":
+        gaps.append("no_root")
+    if session is None:
+        gaps.append("no_session")
+    if question is None and answer is None:
+        gaps.append("no_content")
+    if not offered and (tool_calls or exchanges):
+        gaps.append("no_tool_definitions")
+    if truncated:
+        gaps.append("truncated")
+    trace_id = order[0].span.trace_id
+    return Trace(
+        trace_id=trace_id,
+        service=service,
+        agent=agents.outermost or service,
+        agent_version=_version(first, names),
+        agents=agents.names,
+        session_id=session[0] if session else trace_id,
+        session_source=session[1] if session else "trace",
+        user_id=user[0] if user else None,
+        task_id=task[0] if task else None,
+        task_success=task_success(first, names),
+        system=cap(find_system(tree, exchanges)),
+        input=cap(question),
+        output=cap(answer),
+        tokens=sum_tokens(tree, exchanges),
+        cost_usd=sum_cost(exchanges),
+        models=tuple(dict.fromkeys(e.model for e in exchanges if e.model)),
+        tools_offered=offered,
+        tool_calls=tool_calls,
+        model_calls=tuple(model_call(exchange, agents) for exchange in exchanges),
+        status=status,
+        error=cap(error),
+        root=tree.root_kind,
+        root_span_id=tree.root.span.span_id if tree.root else None,
+        closed=closed,
+        dialects=tuple(sorted({f.dialect for f in order} - {PLAIN})),
+        spans=len(order),
+        truncated=truncated,
+        gaps=tuple(gaps),
+        start_time_unix_nano=order[0].span.start_time_unix_nano,
+        end_time_unix_nano=max(f.span.end_time_unix_nano for f in order),
+        digest=trace_digest(f.span.span_id for f in order),
+    )
+
+
+def _service(spans: Sequence[Span]) -> str:
+    for span in spans:
+        if name := string(span.resource.get("service.name")):
+            return name
+    return "unknown_service"
+
+
+def _version(spans: Sequence[Span], names: AbstractSet[str]) -> str | None:
+    for span in spans if "gen_ai.agent.version" in names else ():
+        if version := string(span.attributes.get("gen_ai.agent.version")):
+            return version
+    return next((v for s in spans if (v := string(s.resource.get("service.version")))), None)
+
+
+def _is_cut(facts: Facts) -> bool:
+    if facts.span.dropped_attributes_count:
+        return True
+    given, came = facts.input, facts.output
+    return (given is not None and given.cut) or (came is not None and came.cut)
+
+
+def _status(
+    tree: Tree, exchanges: Sequence[Exchange], answer: str | None
+) -> tuple[Status, str | None]:
+    """The root's status; an error that ended the work counts even where the root hides it (openai-agents)."""
+    for facts in tree.spine:
+        if error := error_of(facts.span):
+            return "error", error
+    if exchanges and answer is None and (error := exchanges[-1].error):
+        return "error", error
+    return (tree.root.span.status if tree.root else "unset"), None

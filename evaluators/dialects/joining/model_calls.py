@@ -1,0 +1,225 @@
+"""The model calls of a trace, each once, however many instrumentation layers recorded it."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from evaluators.dialects.content.content import last_text
+from evaluators.dialects.content.facts import NO_TOKENS, Facts
+from evaluators.dialects.content.message_model import Message
+from evaluators.dialects.joining.agents import Agents
+from evaluators.dialects.joining.errors import error_of
+from evaluators.dialects.joining.limits import cap
+from evaluators.dialects.joining.tree import Tree
+from evaluators.model import ModelCall
+
+_NEAR = 64
+"""Calls before one that may be the same, recorded by a layer around it; they are in order of start."""
+_Key = tuple[str, int, int | None, int | None, int | None, int | None]
+"""What two records of one call have in common: an id, a start, its four counts."""
+
+
+class Exchange:
+    """One call of a model: the span nearest to the wire first, then the layers around it.
+
+    What a call says of itself (model, tokens, cost, error) is taken from the first layer that says it.
+    """
+
+    __slots__ = (
+        "_messages_out",
+        "_text",
+        "cost",
+        "end",
+        "error",
+        "layers",
+        "model",
+        "start",
+        "tokens",
+    )
+
+    def __init__(self, layers: list[Facts]) -> None:
+        leaf = layers[0]
+        self.layers = layers
+        self.start = leaf.span.start_time_unix_nano
+        """Unix nanoseconds."""
+        self.end = leaf.span.end_time_unix_nano
+        """Unix nanoseconds."""
+        self.model = leaf.model
+        """The model that answered, else the one asked."""
+        self.tokens = leaf.tokens
+        self.cost = leaf.cost
+        """What the call cost, when a layer says so exactly."""
+        self.error = error_of(leaf.span)
+        """Why the call failed, else None."""
+        for facts in layers[1:]:
+            self._add(facts)
+        self._messages_out: tuple[Message, ...] | None = None
+        self._text: str | Literal[False] | None = False  # not looked for yet
+
+    def _add(self, outer: Facts) -> None:
+        span = outer.span
+        self.start = min(self.start, span.start_time_unix_nano)
+        self.end = max(self.end, span.end_time_unix_nano)
+        self.model = self.model or outer.model
+        self.tokens = outer.tokens if self.tokens is NO_TOKENS else self.tokens
+        self.cost = outer.cost if self.cost is None else self.cost
+        self.error = self.error or error_of(span)
+
+    @property
+    def messages_in(self) -> tuple[Message, ...]:
+        """What the model was sent, from the first layer that says it."""
+        for facts in self.layers:
+            if messages := facts.messages_in:
+                return messages
+        return ()
+
+    @property
+    def messages_out(self) -> tuple[Message, ...]:
+        """What it answered."""
+        if self._messages_out is None:
+            self._messages_out = ()
+            for facts in self.layers:
+                if messages := facts.messages_out:
+                    self._messages_out = messages
+                    break
+        return self._messages_out
+
+    @property
+    def text(self) -> str | None:
+        """The answer's text; None when it has none or was not exported."""
+        if self._text is False:
+            self._text = self._find_text()
+        return self._text
+
+    def _find_text(self) -> str | None:
+        for facts in self.layers:
+            if facts.output is not None:
+                messages = facts.output.messages
+                text = _spoken(messages) if messages else facts.output.text
+                if text:
+                    return text
+        return None
+
+
+def _spoken(messages: tuple[Message, ...]) -> str | None:
+    texts = [m.text for m in messages if m.role == "assistant" and m.text]
+    return texts[-1] if texts else last_text(messages, "output")
+
+
+def find_exchanges(tree: Tree) -> list[Exchange]:
+    """Every model call once, in order of start."""
+    inner: dict[str, list[Facts]] = {}
+    calls = _without_sums(tree, [facts for facts in tree.order if facts.kind == "llm"])
+    for facts in calls:
+        outer = _outer_call(tree, facts)
+        if outer is not None:
+            inner.setdefault(outer.span.span_id, []).append(facts)
+    groups: dict[_Key, list[Facts]] = {}
+    home: dict[str, list[Facts]] = {}
+    for facts in calls:
+        if facts.span.span_id not in inner:
+            layers = groups.setdefault(_key(facts), [])
+            layers.append(facts)
+            home[facts.span.span_id] = layers
+    _add_outer_layers(calls, inner, home)
+    apart = list(groups.values())
+    if len(tree.scopes) > 1:
+        apart = _told_apart(apart)
+    exchanges = [Exchange(layers) for layers in apart]
+    return sorted(exchanges, key=lambda e: (e.start, e.layers[0].span.span_id))
+
+
+def _without_sums(tree: Tree, calls: list[Facts]) -> list[Facts]:
+    """Without whole runs whose calls left spans of their own."""
+    if not any(facts.whole_run for facts in calls):
+        return calls
+    around = {outer.span.span_id for facts in calls for outer in tree.ancestors(facts)}
+    return [f for f in calls if not (f.whole_run and f.span.span_id in around)]
+
+
+def _add_outer_layers(
+    calls: list[Facts], inner: dict[str, list[Facts]], home: dict[str, list[Facts]]
+) -> None:
+    """A layer around exactly one call is that call once more; around several it is only their sum."""
+    for facts in reversed(calls):
+        if facts.span.span_id in home:
+            continue
+        ids = [f.span.span_id for f in inner[facts.span.span_id]]
+        homes = {id(home[i]): home[i] for i in ids if i in home}
+        if len(homes) == 1:
+            layers = next(iter(homes.values()))
+            layers.append(facts)
+            home[facts.span.span_id] = layers
+
+
+def _told_apart(groups: list[list[Facts]]) -> list[list[Facts]]:
+    """One group per call: of two instrumentations beside each other, one may count an answer differently or not."""
+    kept: list[list[Facts]] = []
+    for layers in groups:
+        twin = next((k for k in kept[-_NEAR:] if _one_answer(k[0], layers[0])), None)
+        if twin is None:
+            kept.append(layers)
+        else:  # the one that began later is nearer to the wire
+            twin[:0] = layers
+    return kept
+
+
+def _one_answer(first: Facts, later: Facts) -> bool:
+    """Whether two sibling spans of different instrumentations record one answer, the later inside the first."""
+    one, two = first.span, later.span
+    return (
+        one.scope != two.scope
+        and one.parent_span_id == two.parent_span_id
+        and one.start_time_unix_nano <= two.start_time_unix_nano < one.end_time_unix_nano
+        and _same_answer(first, later)
+    )
+
+
+def _same_answer(first: Facts, later: Facts) -> bool:
+    """The same id; where one has none, the same counts; one that has neither shows only that there was a call."""
+    if first.response_id and later.response_id:
+        return first.response_id == later.response_id
+    one, two = first.tokens, later.tokens
+    if one is NO_TOKENS:
+        return first.response_id is None
+    return one.input is not None and (one.input, one.output) == (two.input, two.output)
+
+
+def _outer_call(tree: Tree, facts: Facts) -> Facts | None:
+    """The model call around this one; an agent or a tool between them makes it a call of its own."""
+    parent = tree.parent(facts)
+    if parent is None or parent.kind not in ("llm", "other"):
+        return None
+    for ancestor in tree.ancestors(facts):
+        if ancestor.kind == "llm":
+            return ancestor
+        if ancestor.kind != "other":
+            return None
+    return None
+
+
+def _key(facts: Facts) -> _Key:
+    """Response id and counts; without an id the parent and the start. Constant ids of test servers merge nothing."""
+    tokens, span = facts.tokens, facts.span
+    if facts.response_id:
+        what, start = facts.response_id, 0
+    elif tokens is NO_TOKENS:
+        what, start = span.span_id, 0
+    else:
+        what, start = span.parent_span_id, span.start_time_unix_nano
+    return what, start, tokens.input, tokens.output, tokens.cached, tokens.reasoning
+
+
+def model_call(exchange: Exchange, agents: Agents) -> ModelCall:
+    """The exchange as evaluators see it."""
+    leaf = exchange.layers[0]
+    return ModelCall(
+        span_id=leaf.span.span_id,
+        model=exchange.model,
+        agent=agents.of_first(exchange.layers),
+        output=cap(exchange.text),
+        error=cap(exchange.error),
+        tokens=exchange.tokens,
+        start_time_unix_nano=exchange.start,
+        end_time_unix_nano=exchange.end,
+    )

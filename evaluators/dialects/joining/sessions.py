@@ -1,0 +1,159 @@
+"""Which session, user and task a trace belongs to."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+
+from evaluators.dialects.decoding.decode import ask, names_of
+from evaluators.dialects.decoding.key_sets import Among
+from evaluators.dialects.decoding.values import as_dict, is_scrubbed, unwrap
+from evaluators.model import JSON, Span
+
+What = Literal["session", "user", "task"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Keys:
+    """Attribute keys of the user's own (`attributes.*` of the configuration), looked at before all others."""
+
+    session: tuple[str, ...] = ()
+    task: tuple[str, ...] = ("spanwise.task.id",)
+    user: tuple[str, ...] = ()
+
+
+_BAGS = (
+    "traceloop.association.properties.",
+    "ai.telemetry.metadata.",
+    "ai.settings.context.",  # what the AI SDK calls it since 7
+    "langsmith.metadata.",
+    "langfuse.trace.metadata.",
+    "langfuse.observation.metadata.",
+    "mastra.metadata.",
+    "genkit:metadata:",
+    "metadata.",
+    "",  # an attribute set by hand; Mastra before 1.0 copies the metadata so
+)
+"""Where a user's own properties of a trace end up, each under the name that the user gave it. Best first."""
+
+
+def _in_bags(*names: str) -> tuple[str, ...]:
+    """`names`, best first, in every bag."""
+    return tuple(f"{bag}{name}" for name in names for bag in _BAGS)
+
+
+SESSION = (
+    "session.id",
+    "gen_ai.conversation.id",
+    "langfuse.session.id",
+    "langfuse.observation.metadata.langfuse_session_id",
+    "gcp.vertex.agent.session_id",
+    "mlflow.trace.session",
+    "gen_ai.session.id",
+    "gen_ai.thread.id",
+    "conversation.id",
+    "spring.ai.chat.client.conversation.id",
+    "genkit:sessionId",
+    *_in_bags("session_id", "sessionId"),
+    "traceloop.association.properties.session.id",
+    *_in_bags("conversation_id", "conversationId", "chat_id", "chatId"),
+    *_in_bags("thread_id", "threadId"),
+    "litellm.trace_id",
+    "group_id",
+)
+"""Session ids, best first. `metadata.x` is also looked for inside the JSON of `metadata`."""
+USER = (
+    "user.id",
+    "enduser.id",
+    "langfuse.user.id",
+    "langfuse.observation.metadata.langfuse_user_id",
+    "gcp.vertex.agent.user_id",
+    "mlflow.trace.user",
+    "gen_ai.user.id",
+    *_in_bags("user_id", "userId"),
+    "traceloop.association.properties.user.id",
+    "mastra.metadata.resourceId",
+)
+ONLY_OF = {"group_id": "logfire.openai_agents"}
+"""Keys that mean a session in one scope only: the Agents SDK links the turns of a conversation by a group."""
+_GENERATED = ("litellm.trace_id",)
+"""Keys that hold the session where the caller gave one, else a UUID of the single request: that one is no session."""
+_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_BAG = "metadata"
+_LIMIT = 1_024
+"""Characters; a longer id is no id."""
+
+
+def find_id(
+    spans: Iterable[Span], what: What, keys: Keys, all_names: AbstractSet[str]
+) -> tuple[str, str] | None:
+    """The first span's best id as (id, key); None when no span carries one. A scrubbed id is none.
+
+    Args:
+        spans: Best first.
+        what: Whose id.
+        keys: The user's own.
+        all_names: Every key of every span.
+    """
+    wanted, among, inside = _wanted(what, keys)
+    nested = bool(inside) and _BAG in all_names
+    if not nested and wanted.isdisjoint(all_names):
+        return None
+    for span in spans:
+        there: tuple[str, ...] = ask(span.attributes, among)
+        if nested and _BAG in names_of(span.attributes):
+            there = tuple(key for key in among if key in there or key in inside)
+        for key in there:
+            if found := _id(span, key):
+                return found, key
+    return None
+
+
+@lru_cache(maxsize=64)
+def _wanted(what: What, keys: Keys) -> tuple[frozenset[str], Among, frozenset[str]]:
+    """All keys of such an id; which of them are there, best first; and those also looked for inside `metadata`."""
+    if what == "session":
+        ranked = (*keys.session, *SESSION)
+    elif what == "user":
+        ranked = (*keys.user, *USER)
+    else:
+        ranked = keys.task
+    inside = frozenset(key for key in ranked if key.startswith(f"{_BAG}."))
+    return frozenset(ranked), Among(*ranked), inside
+
+
+def _id(span: Span, key: str) -> str | None:
+    if not span.scope.startswith(ONLY_OF.get(key, "")):
+        return None
+    value = span.attributes.get(key)
+    if value is None and key.startswith("metadata."):
+        value = as_dict(unwrap(span.attributes.get("metadata"))).get(key.removeprefix("metadata."))
+    found = _as_id(value)
+    return None if key in _GENERATED and found and _UUID.fullmatch(found) else found
+
+
+def _as_id(value: JSON) -> str | None:
+    if isinstance(value, str) and value[:1] == '"':
+        value = unwrap(value)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    if not isinstance(value, str) or not value.strip() or len(value) > _LIMIT or is_scrubbed(value):
+        return None
+    return value
+
+
+def task_success(spans: Iterable[Span], all_names: AbstractSet[str]) -> bool | None:
+    """What a span says of its task's success (`spanwise.task.success`), also as text."""
+    if "spanwise.task.success" not in all_names:
+        return None
+    for span in spans:
+        value = span.attributes.get("spanwise.task.success")
+        if isinstance(value, bool):
+            return value
+        if isinstance(value, str) and value.lower() in ("true", "false"):
+            return value.lower() == "true"
+    return None

@@ -1,0 +1,92 @@
+"""A tool call while it is put together from spans and messages."""
+
+from __future__ import annotations
+
+import msgspec
+
+from evaluators.dialects.content.facts import Facts
+from evaluators.dialects.content.message_model import Call, Result
+from evaluators.dialects.decoding.values import text_of
+from evaluators.dialects.joining.agents import Agents
+from evaluators.dialects.joining.errors import error_of
+from evaluators.model import JSON
+
+_FAILED = ("Error: ", "\n Please fix your mistakes.")
+"""`TOOL_CALL_ERROR_TEMPLATE` of langgraph.prebuilt.tool_node, the same in JS."""
+
+
+class FoundCall(msgspec.Struct, eq=False):
+    """One call; None: not known yet."""
+
+    name: str
+    id: str | None = None
+    arguments: JSON = None
+    result: JSON = None
+    error: str | None = None
+    agent: str | None = None
+    facts: Facts | None = None
+    requested: bool = False
+    end: int = 0
+    start: int = 0
+
+    def same_arguments(self, call: Call) -> bool:
+        """Whether both ask for the same: an absent object and an empty one are."""
+        return (self.arguments or {}) == (call.arguments or {})
+
+    def merge(self, facts: Facts) -> None:
+        """Take from a span what the call lacks."""
+        self.id = self.id or facts.tool_id
+        if self.arguments is None:
+            self.arguments = facts.arguments
+        if self.result is None:
+            self.result = facts.result
+        self.error = self.error or span_error(facts)
+
+    def execute(self, facts: Facts) -> None:
+        """Take the times of the span that is the call's execution."""
+        span = facts.span
+        self.facts, self.start, self.end = facts, span.start_time_unix_nano, span.end_time_unix_nano
+
+    def take(self, result: Result) -> None:
+        """Take what a message says that the call gave."""
+        self.result = result.content
+        if self.error is None and (result.is_error or _says_failure(result.content)):
+            self.error = error_text(result.content)
+
+
+def call_of_span(facts: Facts, agents: Agents) -> FoundCall:
+    """The call that a tool's span records."""
+    call = FoundCall(
+        name=facts.tool_name or "",
+        id=facts.tool_id,
+        arguments=facts.arguments,
+        result=facts.result,
+        error=span_error(facts),
+        agent=agents.of(facts),
+    )
+    call.execute(facts)
+    return call
+
+
+def _says_failure(content: JSON) -> bool:
+    """Whether LangGraph's tool node wrote it: older versions tell a tool's failure by the words of a template only."""
+    return (
+        isinstance(content, str) and content.startswith(_FAILED[0]) and content.endswith(_FAILED[1])
+    )
+
+
+def span_error(facts: Facts) -> str | None:
+    """Why a tool's span says that it failed; None when it does not."""
+    error = error_of(facts.span)
+    if error is None and facts.tool_error is None:
+        return None
+    if error is None or error == "error":
+        said = facts.tool_error if facts.tool_error != "error" else None
+        return said or error_text(facts.result)
+    return error
+
+
+def error_text(result: JSON) -> str:
+    """What a failed call gave, as the text of its error; `true` and numbers say nothing of it."""
+    said = text_of(result) if isinstance(result, str | dict | list) else None
+    return said or "error"

@@ -1,0 +1,114 @@
+"""The tool calls of a trace: those that left a span, and those only seen in messages, each once."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from evaluators.dialects.content.facts import Facts
+from evaluators.dialects.content.kernel import function_name, speaks_kernel
+from evaluators.dialects.decoding.values import as_dict
+from evaluators.dialects.joining.agents import Agents
+from evaluators.dialects.joining.calls_in_answers import add_requested
+from evaluators.dialects.joining.calls_in_plain_spans import add_hand_written, add_traced
+from evaluators.dialects.joining.calls_in_states import add_told, name_classes
+from evaluators.dialects.joining.limits import cap, cap_json
+from evaluators.dialects.joining.model_calls import Exchange
+from evaluators.dialects.joining.tool_call import FoundCall, call_of_span
+from evaluators.dialects.joining.tool_results import add_results
+from evaluators.dialects.joining.tree import Tree
+from evaluators.model import ToolCall
+
+PSEUDO = frozenset({"final_answer", "finish", "final_result", "(merged tools)"})
+"""How smolagents, dspy and pydantic-ai let a model say its answer, and how ADK sums up parallel calls: no tools."""
+_HANDOFF = re.compile(r"(?:transfer|hand_?off|delegate)(?:_back|_work)?_to_?_?(.*)", re.IGNORECASE)
+
+
+def find_tool_calls(
+    tree: Tree, exchanges: Sequence[Exchange], agents: Agents
+) -> tuple[ToolCall, ...]:
+    """Every call in order of start; one only seen in messages stands at the end of the model call that asked for it."""
+    calls = _from_spans(tree, agents)
+    kernel = speaks_kernel(tree.scopes)
+    if kernel:
+        for call in calls:
+            call.name = function_name(call.name)
+    add_told(calls, tree, exchanges, agents)
+    name_classes(calls, exchanges)
+    add_requested(calls, exchanges, agents, kernel=kernel)
+    add_traced(calls, tree, exchanges, agents)
+    add_results(calls, tree, exchanges)
+    add_hand_written(calls, tree)
+    kept = [c for c in calls if c.name not in PSEUDO and not _is_handoff(c, agents)]
+    kept.sort(key=lambda c: (c.start, c.facts is None, c.facts.span.span_id if c.facts else ""))
+    return tuple(_finish(call) for call in kept)
+
+
+# --- spans -----------------------------------------------------------------------------------------------------------
+
+
+def _from_spans(tree: Tree, agents: Agents) -> list[FoundCall]:
+    found: dict[str, FoundCall] = {}
+    for facts in tree.order:
+        if facts.kind != "tool" or not (facts.tool_name or facts.tool_id):
+            continue
+        outer = _same_call_around(tree, facts, found)
+        if outer is not None:
+            outer.merge(facts)
+            found[facts.span.span_id] = outer
+        elif facts.tool_name:
+            found[facts.span.span_id] = call_of_span(facts, agents)
+    return list({id(call): call for call in found.values()}.values())
+
+
+def _same_call_around(tree: Tree, facts: Facts, found: dict[str, FoundCall]) -> FoundCall | None:
+    """The call this span records a second time: a tool span of the same name (and id) right around it."""
+    parent = tree.parent(facts)
+    if parent is None or parent.kind in ("llm", "agent"):
+        return None
+    for ancestor in tree.ancestors(facts):
+        if ancestor.kind in ("llm", "agent"):
+            return None
+        if ancestor.kind == "tool":
+            call = found.get(ancestor.span.span_id)
+            if call is None or (facts.tool_name or call.name) != call.name:
+                return None
+            if not facts.tool_name and call.id != facts.tool_id:
+                return None
+            differs = call.id and facts.tool_id and call.id != facts.tool_id
+            return None if differs else call
+    return None
+
+
+# --- hand-overs ------------------------------------------------------------------------------------------------------
+
+
+def _is_handoff(call: FoundCall, agents: Agents) -> bool:
+    """A hand-over to another agent of this trace. A tool merely called so (`transfer_to_human`) stays a tool."""
+    match = _HANDOFF.fullmatch(call.name)
+    if match is None:
+        return False
+    known = {_letters(name) for name in agents.names}
+    target = _letters(match.group(1))
+    if target in known:
+        return True
+    named = [_letters(str(value)) for value in as_dict(call.arguments).values()]
+    return target in ("agent", "") and any(name in known for name in named)
+
+
+def _letters(name: str) -> str:
+    return re.sub(r"\W|_", "", name).lower()
+
+
+def _finish(call: FoundCall) -> ToolCall:
+    return ToolCall(
+        name=call.name,
+        id=call.id,
+        arguments=cap_json(call.arguments),
+        result=cap_json(call.result),
+        error=cap(call.error),
+        agent=call.agent,
+        span_id=call.facts.span.span_id if call.facts is not None else None,
+        start_time_unix_nano=call.start,
+        end_time_unix_nano=call.end or call.start,
+    )

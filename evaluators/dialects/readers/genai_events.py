@@ -1,0 +1,106 @@
+"""Content in span events: Strands, Azure AI inference, Semantic Kernel, older instrumentations."""
+
+from __future__ import annotations
+
+from evaluators.dialects.content.blocks import read_content
+from evaluators.dialects.content.content import Content
+from evaluators.dialects.content.facts import Facts
+from evaluators.dialects.content.tool_values import arguments_of
+from evaluators.dialects.decoding.values import as_dict, as_list, string, unwrap
+from evaluators.model import JSON, Event, Span
+
+_PROMPTS = frozenset({"gen_ai.content.prompt", "gen_ai.prompt"})
+_COMPLETIONS = frozenset({"gen_ai.content.completion", "gen_ai.completion"})
+_DETAILS = "gen_ai.client.inference.operation.details"
+_CHOICE = "gen_ai.choice"
+
+
+def speaks(span: Span) -> bool:
+    """Whether the span carries content in its events."""
+    return any(event.name.startswith("gen_ai.") for event in span.events)
+
+
+def read_conversation(span: Span, facts: Facts) -> None:
+    """Fill input and output of `facts` from the span's events, where attributes gave none."""
+    events = [event for event in span.events if event.name.startswith("gen_ai.")]
+    if not events:
+        return
+    if span.attributes.get("gen_ai.operation.name") == "process_thread_run":
+        events, said = _split_run(events)
+        facts.output = facts.output or _side(said, "output")
+    if facts.input is None:
+        facts.input = _side([e for e in events if _is_input(e)], "input")
+    if facts.output is None:
+        facts.output = _side([e for e in events if _is_output(e)], "output")
+
+
+def _split_run(events: list[Event]) -> tuple[list[Event], list[Event]]:
+    """Azure's thread run has no choice: what its assistant says after the user's last words is what came out."""
+    users = [index for index, event in enumerate(events) if event.name == "gen_ai.user.message"]
+    start = users[-1] + 1 if users else 0
+    said = [e for e in events[start:] if e.name == "gen_ai.assistant.message"]
+    return [e for e in events if e not in said], said
+
+
+def _is_input(event: Event) -> bool:
+    return event.name != _CHOICE and event.name not in _COMPLETIONS
+
+
+def _is_output(event: Event) -> bool:
+    return event.name == _CHOICE or event.name in _COMPLETIONS or event.name == _DETAILS
+
+
+def _side(events: list[Event], side: str) -> Content | None:
+    if not events:
+        return None
+    if side == "input":
+        return Content(lambda: [m for event in events for m in _messages(event, "input")], "input")
+    return Content(lambda: [m for event in events for m in _messages(event, "output")], "output")
+
+
+def _messages(event: Event, side: str) -> list[JSON]:
+    attributes = event.attributes
+    if event.name == _DETAILS:
+        return as_list(unwrap(attributes.get(f"gen_ai.{side}.messages")))
+    if event.name in _PROMPTS or event.name in _COMPLETIONS:
+        value = unwrap(
+            attributes.get("gen_ai.prompt" if side == "input" else "gen_ai.completion")
+            or attributes.get("gen_ai.event.content")
+        )
+        if isinstance(value, str):
+            return [{"role": "user" if side == "input" else "assistant", "content": value}]
+        texts = as_list(value) or [value]
+        role = "user" if side == "input" else "assistant"  # Spring AI: one text per message
+        return [{"role": role, "content": t} if isinstance(t, str) else t for t in texts]
+    return [_message(event)]
+
+
+def _message(event: Event) -> JSON:
+    """One `gen_ai.<role>.message` or `gen_ai.choice` event as a message object."""
+    role = "assistant" if event.name == _CHOICE else event.name.split(".")[1]
+    body = as_dict(unwrap(event.attributes.get("gen_ai.event.content")))
+    item: dict[str, JSON] = {**body, **{k: event.attributes.get(k) for k in event.attributes}}
+    inner = item.get("message")
+    if isinstance(inner, str):
+        inner = unwrap(inner)
+    if isinstance(inner, dict):
+        return {"role": role, **as_dict(inner)}
+    if inner is not None:
+        item["content"] = inner
+    for key in ("content", "tool_calls"):
+        if isinstance(item.get(key), str):
+            item[key] = unwrap(item[key])
+    return {**item, "role": role}
+
+
+def read_tool(span: Span, facts: Facts) -> None:
+    """Arguments and result of a tool span whose events carry them (Strands)."""
+    for event in span.events:
+        attributes = event.attributes
+        if event.name == "gen_ai.tool.message" and facts.arguments is None:
+            facts.arguments = arguments_of(attributes.get("content"))
+            facts.tool_id = facts.tool_id or string(attributes.get("id"))
+        elif event.name == _CHOICE and facts.result is None:
+            message = unwrap(attributes.get("message"))
+            results = read_content(message).results
+            facts.result = results[0].content if results else read_content(message).text or message

@@ -1,0 +1,114 @@
+"""openlit: the conventions, functions under `@openlit.trace`, and until 1.3x a call's messages as one text.
+
+That text is `role: content` per line; the tool calls of the answer stand beside it in attributes.
+"""
+
+from __future__ import annotations
+
+import re
+
+from evaluators.dialects.content.content import Content
+from evaluators.dialects.content.facts import Facts
+from evaluators.dialects.decoding.decode import ask
+from evaluators.dialects.decoding.key_sets import Among
+from evaluators.dialects.decoding.values import as_dict, as_list, string, unwrap
+from evaluators.dialects.readers import genai
+from evaluators.model import JSON, Span
+
+_EMPTY = (None, "", "()", "{}")
+_NONE = (None, "", "None")
+_CALLS = Among("gen_ai.response.tool_calls", "gen_ai.tool.name")
+_ROLE = re.compile(r"^(system|developer|user|assistant|tool): ", re.MULTILINE)
+
+
+def speaks(span: Span) -> bool:
+    """Whether openlit made the span."""
+    return span.scope == "openlit" or span.scope.startswith("openlit.")
+
+
+def read(span: Span) -> Facts:
+    """The facts of a model call, of an instrumented framework's step, or of a traced function."""
+    facts = genai.read(span, "openlit")
+    if facts.kind == "llm":
+        _read_call(span, facts)
+    elif facts.kind == "other" and span.scope == "openlit":
+        _read_function(span, facts)
+    elif span.attributes.get("gen_ai.operation.name") == "graph_execution":
+        facts.input = None  # the thread's first message, not the turn's
+    return facts
+
+
+def _read_function(span: Span, facts: Facts) -> None:
+    """What a function was called with and gave back: it may be an agent, a step or a tool."""
+    get = span.attributes.get
+    facts.tool_name = string(span.name)
+    facts.arguments = _given(get("function.kwargs"))
+    came = get("gen_ai.output.messages")
+    facts.result = get("gen_ai.completion") if came is None else came
+    given = facts.arguments if facts.arguments is not None else _given(get("function.args"))
+    if facts.input is None and given is not None:
+        facts.input = Content(given, "input")
+
+
+def _given(value: JSON) -> JSON:
+    """Arguments, shown as a Python repr."""
+    if value in _EMPTY:
+        return None
+    inner = unwrap(value)
+    if isinstance(inner, str) and inner.startswith("("):
+        inner = unwrap(f"[{inner[1:-1]}]")
+    return as_dict(inner) or as_list(inner) or None
+
+
+def _read_call(span: Span, facts: Facts) -> None:
+    given, came = facts.input, facts.output
+    if given is not None and not span.attributes.get("gen_ai.input.messages"):
+        facts.input = Content(lambda: _by_lines(given.value), "input")
+    if not ask(span.attributes, _CALLS):
+        return
+    calls = _calls(span)
+    if calls and not any(message.calls for message in facts.messages_out):
+        text = came.text if came is not None else None
+        facts.output = Content(
+            [
+                {
+                    "role": "assistant",
+                    "content": None if text in _NONE else text,
+                    "tool_calls": calls,
+                }
+            ],
+            "output",
+        )
+
+
+def _calls(span: Span) -> list[JSON]:
+    """The tool calls of an answer: all of them in newer versions, else the first."""
+    get = span.attributes.get
+    calls = as_list(unwrap(get("gen_ai.response.tool_calls")))
+    if calls or not string(get("gen_ai.tool.name")):
+        return calls
+    given = get("gen_ai.tool.args")
+    given = get("gen_ai.tool.call.arguments") if given is None else given
+    names, ids = (str(get(f"gen_ai.tool.{key}") or "").split(", ") for key in ("name", "call.id"))
+    arguments: list[JSON] = [unwrap(given)]
+    if len(names) > 1:  # several calls stand in one text
+        arguments = as_list(unwrap(f"[{given}]"))
+    if not len(names) == len(ids) == len(arguments):
+        return []
+    found = zip(names, ids, arguments, strict=True)
+    return [{"name": name, "id": id_ or None, "arguments": value} for name, id_, value in found]
+
+
+def _by_lines(value: JSON) -> JSON:
+    """The messages in a text of `role: content`; a content may have several lines."""
+    messages = as_list(value)
+    text = as_dict(messages[0]).get("content") if len(messages) == 1 else None
+    if not isinstance(text, str) or not _ROLE.match(text):
+        return value
+    pieces = _ROLE.split(text)
+    found = zip(pieces[1::2], pieces[2::2], strict=True)
+    return [
+        {"role": role, "content": content}
+        for role, content in ((role, said.removesuffix("\n")) for role, said in found)
+        if content not in _NONE
+    ]

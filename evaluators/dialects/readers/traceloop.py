@@ -1,0 +1,169 @@
+"""OpenLLMetry (traceloop): `traceloop.entity.*` around workflows, agents and tools."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from evaluators.dialects.content.content import Content
+from evaluators.dialects.content.facts import NO_TOKENS, Facts, Kind
+from evaluators.dialects.content.tool_values import Outcome, arguments_of, outcome_of
+from evaluators.dialects.decoding.decode import names_of
+from evaluators.dialects.decoding.values import as_dict, as_list, python_literal, string, unwrap
+from evaluators.dialects.readers import genai
+from evaluators.model import JSON, Span
+
+_KINDS: dict[str, Kind] = {"workflow": "agent", "agent": "agent", "tool": "tool", "task": "other"}
+_RUNNABLES = ("workflow ", "Runnable")
+"""How LangChain's graphs and steps are called in OpenLLMetry for JS: by their class, which names no agent."""
+_STATE = '{"args":[{"messages":'
+_SUFFIXES = (".workflow", ".task", ".agent", ".tool")
+_DECORATORS = "traceloop.tracer"
+_SAYS_CALL = frozenset({"gen_ai.operation.name", "llm.request.type"})
+_AGNO = re.compile(
+    r"status='(?P<status>success|failure)' result=(?P<result>.*) error=(?P<error>.*?)"
+    r" updated_session_state=",
+    re.DOTALL,
+)
+
+
+def speaks(span: Span) -> bool:
+    """Whether the span is one of OpenLLMetry's own entities."""
+    attributes = span.attributes
+    return "traceloop.span.kind" in attributes or "traceloop.entity.name" in attributes
+
+
+def read(span: Span) -> Facts:
+    """The facts of an OpenLLMetry entity span, over what the conventions say in it."""
+    attributes = span.attributes
+    facts = genai.read(span, "traceloop")
+    kind = _KINDS.get(str(attributes.get("traceloop.span.kind")))
+    if (
+        facts.kind == "llm"
+        and kind in ("agent", "tool")
+        and _SAYS_CALL.isdisjoint(names_of(attributes))
+    ):
+        facts.kind, facts.model = kind, None  # CrewAI's agents name their model
+        facts.aggregate, facts.tokens = facts.tokens, NO_TOKENS
+    if kind is not None and facts.kind not in ("llm", "handoff"):
+        called = kind == "other" and (facts.kind == "tool" or _calls_tool(attributes))
+        facts.kind = "tool" if called else kind
+    if facts.kind == "tool":
+        _read_tool(span, facts)
+        return facts
+    if facts.kind == "agent":
+        named = string(attributes.get("gen_ai.agent.name"))
+        facts.agent = named or string(attributes.get("traceloop.entity.name")) or _plain(span.name)
+        facts.names_agent = named is not None or attributes.get("traceloop.span.kind") == "agent"
+        if facts.agent.startswith(_RUNNABLES):
+            facts.agent = None
+        if facts.definitions is None and "crewai.agent.tools" in attributes:
+            facts.definitions = Content(attributes.get("crewai.agent.tools"), "input")
+    if facts.kind == "other" and span.scope == _DECORATORS:
+        _read_task(span, facts)
+    if facts.input is None and "traceloop.entity.input" in attributes:
+        facts.input = Content(_input(attributes.get("traceloop.entity.input")), "input")
+    if facts.output is None and "traceloop.entity.output" in attributes:
+        facts.output = Content(attributes.get("traceloop.entity.output"), "output")
+    return facts
+
+
+def _calls_tool(attributes: Mapping[str, JSON]) -> bool:
+    """Whether a task is the step of LlamaIndex's workflow that calls a tool; older versions only show what came out."""
+    if "tool.name" in attributes:
+        return True
+    if attributes.get("traceloop.entity.name") != "call_tool.task":
+        return False
+    came = attributes.get("traceloop.entity.output")
+    return isinstance(came, str) and "tool_output" in came
+
+
+def _read_task(span: Span, facts: Facts) -> None:
+    """A function under `@task`, which may well be a tool's."""
+    get = span.attributes.get
+    facts.tool_name = string(get("traceloop.entity.name"))
+    facts.arguments = arguments_of(get("traceloop.entity.input"))
+    facts.result = outcome_of(get("traceloop.entity.output")).result
+
+
+def _plain(name: str) -> str:
+    for suffix in _SUFFIXES:
+        name = name.removesuffix(suffix)
+    return name
+
+
+def _read_tool(span: Span, facts: Facts) -> None:
+    attributes = span.attributes
+    name = string(attributes.get("gen_ai.tool.name")) or string(attributes.get("tool.name"))
+    if facts.arguments is None:
+        facts.arguments = arguments_of(attributes.get("tool.arguments"))
+    facts.tool_name = name or string(attributes.get("traceloop.entity.name")) or _plain(span.name)
+    entity = attributes.get("traceloop.entity.input")
+    if facts.arguments is None and entity is not None:
+        facts.arguments = _arguments(entity)
+    if facts.tool_id is None and isinstance(entity, str):
+        facts.tool_id = _call_id(entity)
+    if facts.result is None:
+        outcome = _outcome(attributes)
+        facts.result, facts.tool_id = outcome.result, facts.tool_id or outcome.id
+        if (
+            name is None and outcome.name
+        ):  # LlamaIndex's spans are named for the class, FunctionTool
+            facts.tool_name = outcome.name
+        if outcome.is_error:
+            facts.tool_error = "error"
+
+
+def _input(entity: JSON) -> JSON:
+    """What went into a step; a graph's state is the first of two arguments, the other is its configuration."""
+    if isinstance(entity, str) and entity.startswith(_STATE):
+        return as_list(as_dict(unwrap(entity)).get("args"))[:1]
+    return entity
+
+
+def _arguments(entity: JSON) -> JSON:
+    """The arguments; OpenLLMetry for JS shows LangChain's as a list of one text."""
+    item = as_dict(unwrap(entity))
+    given = as_list(item.get("args"))
+    if item.keys() == {"args"} and len(given) == 1:
+        return arguments_of(given[0])
+    return arguments_of(entity)
+
+
+def _outcome(attributes: Mapping[str, JSON]) -> Outcome:
+    """The entity's output; that of an MCP call (OpenLLMetry's client) stands in `{"result", "is_error"}`."""
+    given, came = (
+        attributes.get("traceloop.entity.input"),
+        attributes.get("traceloop.entity.output"),
+    )
+    if isinstance(came, str) and (run := _AGNO.match(came)):
+        return _of_agno(run)
+    if not (isinstance(given, str) and given.startswith('{"tool_name"')):
+        return outcome_of(came)
+    item = as_dict(unwrap(came))
+    if "result" not in item or not item.keys() <= {"result", "is_error"}:
+        return outcome_of(came)
+    return Outcome(result=item["result"], is_error=item.get("is_error") is True)
+
+
+def _of_agno(run: re.Match[str]) -> Outcome:
+    """Agno's result of a function, shown as a repr; what failed has no result but an error."""
+    result, error = _shown(run["result"]), _shown(run["error"])
+    failed = run["status"] == "failure"
+    return Outcome(result=error if failed and error else result, is_error=failed)
+
+
+def _shown(text: str) -> JSON:
+    """The value of a repr: a quoted text, None, or anything else as it is shown."""
+    if text == "None":
+        return None
+    literal = as_list(python_literal(f"[{text}]"))
+    return literal[0] if len(literal) == 1 else text
+
+
+def _call_id(entity: str) -> str | None:
+    """LangChain passes the call's id among the keyword arguments of its callback."""
+    if "tool_call_id" not in entity:
+        return None
+    kwargs: dict[str, JSON] = as_dict(as_dict(unwrap(entity)).get("kwargs"))
+    return string(kwargs.get("tool_call_id"))

@@ -1,0 +1,238 @@
+"""Token counts and costs: every spelling of one span's own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
+
+import msgspec
+
+from evaluators.dialects.content.facts import NO_TOKENS
+from evaluators.dialects.decoding.decode import ask
+from evaluators.dialects.decoding.key_sets import Among, Question
+from evaluators.dialects.decoding.values import as_dict, as_list, integer, number, unwrap
+from evaluators.model import JSON, Tokens
+
+Spellings = tuple[tuple[str, ...], ...]
+
+
+class TokenKeys(Question):
+    """The keys of each kind of count, best first. The answer: those that are there, by kind; empty when none is."""
+
+    __slots__ = ("_kinds",)
+
+    def __init__(
+        self,
+        *,
+        input: tuple[str, ...],  # noqa: A002 - what the counts are called
+        output: tuple[str, ...],
+        cached: tuple[str, ...],
+        reasoning: tuple[str, ...],
+    ) -> None:
+        self._kinds = (input, output, cached, reasoning)
+
+    @property
+    def by_kind(self) -> Mapping[str, tuple[str, ...]]:
+        """The keys, by what they count."""
+        return dict(zip(("input", "output", "cached", "reasoning"), self._kinds, strict=True))
+
+    def answer(self, names: AbstractSet[str]) -> Spellings:
+        """Four tuples, in the order of the constructor's arguments; or none."""
+        there = tuple(tuple(key for key in keys if key in names) for keys in self._kinds)
+        return there if any(there) else ()
+
+
+GENAI = TokenKeys(
+    input=("gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens", "llm.usage.prompt_tokens"),
+    output=(
+        "gen_ai.usage.output_tokens",
+        "gen_ai.usage.completion_tokens",
+        "llm.usage.completion_tokens",
+    ),
+    cached=(
+        "gen_ai.usage.cache_read.input_tokens",
+        "gen_ai.usage.cache_read_input_tokens",
+        "gen_ai.usage.input_tokens.cached",
+        "gen_ai.usage.details.cache_read_tokens",
+        "gen_ai.usage.details.cached_tokens",
+        "gen_ai.usage.cached_tokens",
+        "llm.usage.cache_read_input_tokens",
+        "gen_ai.usage.cached_input_tokens",
+        "gen_ai.usage.prompt_tokens_details.cached_tokens",
+    ),
+    reasoning=(
+        "gen_ai.usage.reasoning_tokens",
+        "gen_ai.usage.reasoning.output_tokens",
+        "gen_ai.usage.details.reasoning_tokens",
+        "gen_ai.usage.output_tokens.reasoning",
+        "llm.usage.reasoning_tokens",
+        "gen_ai.usage.experimental.reasoning_tokens",
+        "gen_ai.usage.completion_tokens_details.reasoning_tokens",
+    ),
+)
+AGGREGATE = TokenKeys(
+    input=("gen_ai.aggregated_usage.input_tokens",),
+    output=("gen_ai.aggregated_usage.output_tokens",),
+    cached=("gen_ai.aggregated_usage.cache_read.input_tokens",),
+    reasoning=(
+        "gen_ai.aggregated_usage.details.reasoning_tokens",
+        "gen_ai.aggregated_usage.reasoning.output_tokens",
+    ),
+)
+OPENINFERENCE = TokenKeys(
+    input=("llm.token_count.prompt",),
+    output=("llm.token_count.completion",),
+    cached=(
+        "llm.token_count.prompt_details.cache_read",
+        "llm.token_count.prompt_details.cache_input",
+    ),
+    reasoning=("llm.token_count.completion_details.reasoning",),
+)
+VERCEL = TokenKeys(
+    input=("ai.usage.inputTokens", "ai.usage.promptTokens"),
+    output=("ai.usage.outputTokens", "ai.usage.completionTokens"),
+    cached=("ai.usage.cachedInputTokens", "ai.usage.inputTokenDetails.cacheReadTokens"),
+    reasoning=("ai.usage.reasoningTokens", "ai.usage.outputTokenDetails.reasoningTokens"),
+)
+COSTS = Among(
+    "operation.cost",
+    "gen_ai.usage.cost",
+    "llm.cost.total",
+    "gen_ai.cost.total_cost",
+    "gen_ai.usage.total_cost",
+    "gen_ai.usage.cost_usd",
+    "llm.usage.cost",
+)
+"""Keys under which a span states the exact cost of its own call in USD."""
+
+_CACHE_WRITES = Among(
+    "gen_ai.usage.cache_creation.input_tokens",
+    "gen_ai.usage.cache_creation_input_tokens",
+    "gen_ai.usage.cache_write.input_tokens",
+    "gen_ai.usage.cache_write_input_tokens",
+)
+
+_OBJECT = TokenKeys(
+    input=(
+        "input_tokens",
+        "prompt_tokens",
+        "input",
+        "promptTokens",
+        "inputTokens",
+        "prompt_token_count",
+        "promptTokenCount",
+    ),
+    output=(
+        "output_tokens",
+        "completion_tokens",
+        "output",
+        "completionTokens",
+        "outputTokens",
+        "candidates_token_count",
+        "candidatesTokenCount",
+    ),
+    cached=(
+        "cache_read_input_tokens",
+        "cached_tokens",
+        "input_cache_read",
+        "cachedInputTokens",
+        "cached_content_token_count",
+        "cachedContentTokenCount",
+        "input_cached_tokens",
+    ),
+    reasoning=(
+        "reasoning_tokens",
+        "output_reasoning",
+        "reasoningTokens",
+        "thoughts_token_count",
+        "thoughtsTokenCount",
+        "output_reasoning_tokens",
+    ),
+)
+
+
+def read_tokens(attributes: Mapping[str, JSON], keys: TokenKeys) -> Tokens:
+    """The counts under the first key of each that holds one."""
+    there: Spellings = ask(attributes, keys)
+    if not there:
+        return NO_TOKENS
+    given, came = _first(attributes, there[0]), _first(attributes, there[1])
+    cached = _first(attributes, there[2]) if there[2] else None
+    reasoning = _first(attributes, there[3]) if there[3] else None
+    if given is None and came is None and cached is None and reasoning is None:
+        return NO_TOKENS
+    return Tokens(input=given, output=came, cached=cached, reasoning=reasoning)
+
+
+def read_genai_tokens(attributes: Mapping[str, JSON]) -> Tokens:
+    """The convention's counts. For Anthropic they include what came from the cache, which its API counts beside input.
+
+    A trace's input tokens are what the provider itself calls so: OpenAI's and Google's include cached ones.
+    """
+    tokens = read_tokens(attributes, GENAI)
+    writes = ask(attributes, _CACHE_WRITES)
+    if tokens.input is None or not (tokens.cached or writes):
+        return tokens
+    provider = attributes.get("gen_ai.provider.name") or attributes.get("gen_ai.system")
+    if provider not in ("anthropic", "Anthropic"):
+        return tokens
+    beside = (tokens.cached or 0) + (_first(attributes, writes) or 0)
+    if beside > tokens.input:  # it was never in there: the API's own figure, passed on as it came
+        return tokens
+    return msgspec.structs.replace(tokens, input=tokens.input - beside)
+
+
+def _first(attributes: Mapping[str, JSON], keys: Iterable[str]) -> int | None:
+    for key in keys:
+        value = attributes.get(key)
+        if type(value) is int and value >= 0:
+            return value
+        if (count := integer(value)) is not None:
+            return count
+    return None
+
+
+def read_usage_object(value: JSON) -> Tokens:
+    """The counts in a provider's usage object (OpenAI, Anthropic, Gemini, LangChain, Langfuse)."""
+    usage = as_dict(value)
+    flat = dict(usage)
+    for part in ("prompt_tokens_details", "input_tokens_details", "input_token_details"):
+        details = as_dict(usage.get(part))
+        flat.setdefault("cached_tokens", details.get("cached_tokens", details.get("cache_read")))
+    for part in ("completion_tokens_details", "output_tokens_details", "output_token_details"):
+        details = as_dict(usage.get(part))
+        flat.setdefault(
+            "reasoning_tokens", details.get("reasoning_tokens", details.get("reasoning"))
+        )
+    return read_tokens(flat, _OBJECT)
+
+
+def usage_in_answer(value: JSON) -> Tokens:
+    """The counts in a provider's whole answer, or in the last piece of a streamed one that has them."""
+    if isinstance(value, list):
+        for piece in reversed(as_list(value)):
+            tokens = usage_in_answer(unwrap(piece))
+            if tokens is not NO_TOKENS:
+                return tokens
+        return NO_TOKENS
+    answer = as_dict(value)
+    for source in (answer, as_dict(answer.get("llm_output"))):
+        for key in ("usage", "usage_metadata", "usageMetadata", "token_usage"):
+            tokens = read_usage_object(source.get(key))
+            if tokens is not NO_TOKENS:
+                return tokens
+    for batch in as_list(answer.get("generations")):  # LangChain's, which sums over them
+        for generation in as_list(batch):
+            message = as_dict(as_dict(generation).get("message"))
+            tokens = usage_in_answer(as_dict(message.get("kwargs")) or message)
+            if tokens is not NO_TOKENS:
+                return tokens
+    return NO_TOKENS
+
+
+def read_cost(attributes: Mapping[str, JSON]) -> float | None:
+    """The exact cost in USD that a span states of itself, else None."""
+    for key in ask(attributes, COSTS):
+        if (cost := number(attributes.get(key))) is not None:
+            return cost
+    return None

@@ -1,0 +1,1 @@
+"""What a judge is asked, how its answer is read, and what becomes of it."""

@@ -1,0 +1,215 @@
+"""Reading a judge's answer: tolerant of what stands around it, strict about what it says."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TypeVar
+
+import msgspec
+
+from evaluators.formulas.bounds import clamp
+from evaluators.matching import json_text
+from evaluators.matching.shapes import list_of, object_of
+from evaluators.matching.text import text_of
+from evaluators.model import JSON
+from evaluators.resources import Block
+
+B = TypeVar("B", bound=Block)
+
+_THINKING = re.compile(r"<(think|thinking|reasoning)>.*?</\1>", re.DOTALL | re.IGNORECASE)
+_THOUGHT = re.compile(r"</(?:think|thinking|reasoning)>", re.IGNORECASE)
+_UNENDED = re.compile(r"<(?:think|thinking|reasoning)>.*", re.DOTALL | re.IGNORECASE)
+_BEGINS = re.compile(r"\{\s*\"")
+_NUMERIC = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
+# After the fence there may be a word, but no further object.
+_FENCE = re.compile(r"^```[^\n]*\n(.*)```[^{`]*$", re.DOTALL)
+
+
+class AnswerError(ValueError):
+    """The judge's text holds no answer, or more than one, or one that breaks its schema."""
+
+
+def read_block(raw: str, kind: type[B]) -> B:
+    """The one JSON object of the text as a block; numbers may come as text, nothing else is coerced.
+
+    Raises:
+        AnswerError: There is none, or several, or a field is missing, of a wrong type or out of range.
+    """
+    return to_block(read_object(raw), kind)
+
+
+def to_block(value: JSON, kind: type[B]) -> B:
+    """A decoded answer as a block.
+
+    Raises:
+        AnswerError: A field is missing, of a wrong type or out of range, or a number is not finite.
+    """
+    try:
+        block = _block(value, kind)
+    except (msgspec.ValidationError, RecursionError) as error:
+        raise AnswerError(str(error)) from error
+    _check(msgspec.to_builtins(block))
+    return block
+
+
+def _block(value: JSON, kind: type[B]) -> B:
+    try:
+        return msgspec.convert(value, kind, strict=False)
+    except msgspec.ValidationError as error:
+        try:
+            return msgspec.convert(_with_numbers(value), kind, strict=False)
+        except msgspec.ValidationError:
+            raise error from None
+
+
+def _with_numbers(value: JSON) -> JSON:
+    """Texts such as `.5` or ` 0.5 ` as numbers, which msgspec reads only as JSON writes them."""
+    inner, items = object_of(value), list_of(value)
+    if inner is not None:
+        return {key: _with_numbers(each) for key, each in inner.items()}
+    if items is not None:
+        return [_with_numbers(each) for each in items]
+    is_number = isinstance(value, str) and _NUMERIC.fullmatch(value.strip())
+    return float(value) if is_number else value
+
+
+def _check(value: JSON) -> None:
+    """What the standard library's JSON allows and JSON does not: NaN, infinity, half a surrogate pair."""
+    if isinstance(value, float) and not math.isfinite(value):
+        raise AnswerError("a number is not finite")
+    if isinstance(value, str) and any("\ud800" <= char <= "\udfff" for char in value):
+        raise AnswerError("a text is not Unicode")
+    inner = object_of(value)
+    for each in inner.values() if inner is not None else list_of(value) or ():
+        _check(each)
+
+
+def read_object(raw: str) -> dict[str, JSON]:
+    """The one JSON object of the text, whatever prose, code fence or thinking stands around it.
+
+    Raises:
+        AnswerError: There is none, or several, or it was cut off.
+    """
+    # What is JSON as it stands may speak of thinking tags; anything else may think aloud first.
+    whole = _json(_unfenced(raw))
+    text = _bare(raw)
+    if whole is _NOT_JSON:
+        whole = _json(text)
+    if whole is not _NOT_JSON:
+        known = object_of(whole)
+        if known is None:
+            raise AnswerError("the answer is JSON, but no object")
+        return known
+    found = list(_objects(text))
+    if len(found) != 1:
+        raise AnswerError(f"the answer holds {len(found)} JSON objects")
+    return found[0]
+
+
+def _bare(raw: str) -> str:
+    text = _THINKING.sub("", raw)
+    # A template may swallow the opening tag; thoughts that never end hold no answer.
+    text = _THOUGHT.split(text)[-1]
+    return _unfenced(_UNENDED.sub("", text))
+
+
+def _unfenced(text: str) -> str:
+    text = text.strip().lstrip("\ufeff").strip()
+    fenced = _FENCE.match(text)
+    return fenced.group(1).strip() if fenced else text
+
+
+_NOT_JSON = object()
+
+
+def _json(text: str) -> JSON:
+    try:
+        return json_text.parse(text)
+    except (ValueError, RecursionError):
+        return _NOT_JSON
+
+
+def _objects(text: str) -> Iterator[dict[str, JSON]]:
+    """Every outermost JSON object in a text.
+
+    Raises:
+        AnswerError: One begins and is broken: what stands inside it is not the answer.
+    """
+    decoder = json.JSONDecoder()
+    start = text.find("{")
+    while start >= 0:
+        try:
+            value, end = decoder.raw_decode(text, start)
+        except (ValueError, RecursionError) as error:
+            if _BEGINS.match(text, start):
+                raise AnswerError("a JSON object is broken or cut off") from error
+            end = start + 1
+        else:
+            yield value
+        start = text.find("{", end)
+
+
+# --- Cogitator's judges: {score, reasoning}, or a score in prose ----------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rating:
+    """A score in [0, 1] and why."""
+
+    score: float
+    reasoning: str | None = None
+
+
+_VALUE = r"(0(?:\.\d+)?|1(?:\.0+)?)(?:/1(?:\.0+)?)?(?![\w%/]|[.,]\d)"
+_LABELLED = re.compile(
+    rf"\b(?:score|overall|rating|verdict)\b[^\w\n-]*(?:(?:is|of|=)\s+)?{_VALUE}",
+    re.IGNORECASE | re.ASCII,
+)
+_LEADING = re.compile(rf"^{_VALUE}", re.ASCII)
+_NUMBER = re.compile(r"-?\d+(?:[.,]\d+)*%?(?:/\d+)?", re.ASCII)
+_SCALE = re.compile(r"(?:\bout of |/)1(?:\.0+)?(?![\w/]|[.,]\d)", re.IGNORECASE | re.ASCII)
+
+
+def read_rating(raw: str) -> Rating:
+    """Cogitator's reading of a judge: JSON first, then a labelled, leading or only number from 0 to 1 in prose.
+
+    A JSON object's score is clamped to [0, 1]. Its reference takes the first 0 or 1 of any prose; we do not.
+
+    Raises:
+        AnswerError: There is no such score, or more than one could be meant.
+    """
+    text = _bare(raw)
+    value = _json(text)
+    # A bare number is JSON without a score, unless something that is not JSON stands around it.
+    if object_of(value) is not None or _json(raw) is not _NOT_JSON:
+        return _rating(value)
+    return Rating(score=_in_prose(text))
+
+
+def _rating(value: JSON) -> Rating:
+    fields = object_of(value) or {}
+    score, reasoning = fields.get("score"), fields.get("reasoning")
+    if isinstance(score, bool) or not isinstance(score, int | float):
+        raise AnswerError("the answer is JSON without a numeric score")
+    return Rating(
+        score=clamp(float(score)), reasoning=None if reasoning is None else text_of(reasoning)
+    )
+
+
+def _in_prose(text: str) -> float:
+    labelled = _LABELLED.findall(text)
+    if labelled:
+        return float(labelled[-1])
+    leading = _LEADING.match(text)
+    if leading:
+        return float(leading.group(1))
+    numbers = _NUMBER.findall(_SCALE.sub("", text))
+    if len(numbers) == 1 and re.fullmatch(r"0(?:\.\d+)?|1(?:\.0+)?", numbers[0], re.ASCII):
+        alone = re.search(rf"(?<![\w.]){re.escape(numbers[0])}(?!\w)", text, re.ASCII)
+        if alone:
+            return float(numbers[0])
+    raise AnswerError("no labelled score from 0 to 1")

@@ -1,0 +1,221 @@
+"""Calls about one subject: counted, bounded, their cost shared out among the evaluators that they were for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from evaluators.judging.answers import AnswerError, read_object
+from evaluators.judging.client import SKIPPED, Answer, Ask, JudgeError, Prompt, digest_of
+from evaluators.judging.instructions import instructions, make_prompt
+from evaluators.judging.transcript import CHARACTERS_PER_TOKEN, Recording
+from evaluators.model import JSON, Failure, JudgeUse
+from evaluators.outcome import failure_of
+from evaluators.resources import Question
+
+MAX_FAULTS = 4
+"""Calls about one subject that may fail or give nothing usable; then no more are made."""
+
+MAX_OWN_CALLS = 4
+"""Calls that a third party's evaluator may make about one subject."""
+
+LEAST = 500
+"""Tokens of recording that even the longest rubrics leave."""
+
+
+@dataclass(frozen=True, slots=True)
+class Skip:
+    """Nobody was asked on purpose."""
+
+    reason: str
+
+
+Missing = Failure | Skip
+"""Why a question has no answer."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Material:
+    """What a judge is shown of one subject."""
+
+    render: Callable[[int], Recording]
+    """The recording within so many tokens."""
+    max_prompt: int
+    marker: Callable[[], str]
+    context: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Paid:
+    answer: Answer
+    owners: tuple[str, ...]
+
+
+class Asking:
+    """The calls about one subject. A model that fails is not asked again; a spent budget ends all asking."""
+
+    def __init__(self, ask: Ask, material: Material) -> None:
+        self._ask = ask
+        self._material = material
+        self._dead: dict[str | None, Missing] = {}
+        self._over: Missing | None = None
+        self._faults = 0
+        self._paid: list[_Paid] = []
+        self.calls = 0
+        self.truncated: dict[str, str] = {}
+        """By evaluator: what the recording it was judged from lacked."""
+
+    async def ask(
+        self,
+        stage: str,
+        questions: Mapping[str, Question],
+        *,
+        model: str | None,
+        owners: Iterable[str],
+        preface: str = "",
+    ) -> Mapping[str, JSON] | Missing:
+        """The decoded answers by key, as many as there are, or why there are none."""
+        stopped = self._over or self._dead.get(model)
+        if stopped is not None:
+            return stopped
+        names = tuple(owners)
+        rest = self._material.max_prompt - len(instructions(questions)) // CHARACTERS_PER_TOKEN
+        rest -= (len(preface) + len(self._material.context or "")) // CHARACTERS_PER_TOKEN + 60
+        recording = self._material.render(max(rest, LEAST))
+        if recording.truncated is not None:
+            self.truncated |= dict.fromkeys(names, recording.truncated)
+        prompt = make_prompt(
+            stage,
+            questions,
+            preface + recording.text,
+            marker=self._material.marker(),
+            context=self._material.context,
+        )
+        self.calls += 1
+        try:
+            answer = await self._ask(prompt, model=model)
+        except JudgeError as error:
+            return self._failed(error, model)
+        except Exception as error:  # noqa: BLE001 - whatever breaks, every due evaluator has its outcome
+            return self._fault(failure_of(error), model=model)
+        self._paid.append(_Paid(answer, names))
+        return self._read(answer, questions)
+
+    async def say(self, owner: str, model: str | None, instructions: str, question: str) -> str:
+        """A third party's own question, answered in free text.
+
+        Raises:
+            JudgeError: There is no answer, or the evaluator has asked too often.
+        """
+        stopped = self._over or self._dead.get(model)
+        if isinstance(stopped, Skip):
+            raise JudgeError(type=stopped.reason, message="not asked any more")
+        if stopped is not None:
+            raise JudgeError(type=stopped.type, message=stopped.message)
+        if sum(owner in paid.owners for paid in self._paid) >= MAX_OWN_CALLS:
+            raise JudgeError(type="overload", message=f"more than {MAX_OWN_CALLS} calls")
+        name = "custom"
+        digest = digest_of(name, instructions, question, None)
+        prompt = Prompt(name=name, system=instructions, user=question, schema=None, digest=digest)
+        self.calls += 1
+        try:
+            answer = await self._ask(prompt, model=model)
+        except JudgeError as error:
+            self._failed(error, model)
+            raise
+        self._paid.append(_Paid(answer, (owner,)))
+        return answer.text
+
+    def _failed(self, error: JudgeError, model: str | None) -> Missing:
+        if error.type in SKIPPED:
+            self._over = Skip(error.type)
+            return self._over
+        return self._fault(Failure(type=error.type, message=error.message[:500]), model=model)
+
+    def _fault(self, failure: Failure, *, model: str | None) -> Failure:
+        self._dead[model] = failure
+        return self._count(failure)
+
+    def found_useless(self, failure: Failure) -> None:
+        """Count an answer that could be read, and of which nothing could be used."""
+        self._count(failure)
+
+    def _count(self, failure: Failure) -> Failure:
+        self._faults += 1
+        if self._faults >= MAX_FAULTS:
+            self._over = failure
+        return failure
+
+    def _read(
+        self, answer: Answer, questions: Mapping[str, Question]
+    ) -> Mapping[str, JSON] | Missing:
+        try:
+            given = read_object(answer.text)
+        except AnswerError as error:
+            return self._count(parse_failure(error))
+        if not set(given) & set(questions):
+            return self._count(parse_failure(AnswerError("no entry that was asked for")))
+        return {key: value for key, value in given.items() if key in questions}
+
+    # --- cost ---------------------------------------------------------------------------------------------------------
+
+    @property
+    def answers(self) -> Sequence[Answer]:
+        """Every answer received."""
+        return [paid.answer for paid in self._paid]
+
+    def use_of(self, owner: str) -> JudgeUse | None:
+        """An evaluator's share of the calls it took part in; None without any."""
+        mine = [paid for paid in self._paid if owner in paid.owners]
+        if not mine:
+            return None
+        return JudgeUse(
+            model=mine[-1].answer.model,
+            calls=len(mine),
+            input_tokens=sum(_share(paid, owner, paid.answer.input_tokens) for paid in mine),
+            output_tokens=sum(_share(paid, owner, paid.answer.output_tokens) for paid in mine),
+            cost_usd=added((p.answer.cost_usd, len(p.owners)) for p in mine),
+            cached=all(paid.answer.cached for paid in mine),
+        )
+
+
+def added(costs: Iterable[tuple[float | None, int]]) -> float | None:
+    """The sum of cost / parts; None when one is not known."""
+    total = 0.0
+    for cost, parts in costs:
+        if cost is None:
+            return None
+        total += cost / parts
+    return total
+
+
+def parse_failure(error: Exception) -> Failure:
+    """What an answer that cannot be read is called in an outcome."""
+    return Failure(type="parse_error", message=str(error)[:500])
+
+
+def _share(paid: _Paid, owner: str, tokens: int) -> int:
+    each, rest = divmod(tokens, len(paid.owners))
+    return each + (paid.owners.index(owner) < rest)
+
+
+class Line:
+    """A third party's `Judge`: calls of its own about one subject."""
+
+    def __init__(self, asking: Asking, owner: str, model: str | None) -> None:
+        self._asking = asking
+        self._owner = owner
+        self._model = model
+
+    @property
+    def model(self) -> str:
+        """Its own model's name; "default" when it is asked of the configured one."""
+        return self._model or "default"
+
+    async def ask(self, instructions: str, question: str) -> str:
+        """The model's answer.
+
+        Raises:
+            JudgeError: There is none.
+        """
+        return await self._asking.say(self._owner, self._model, instructions, question)

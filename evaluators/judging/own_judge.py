@@ -1,0 +1,115 @@
+"""Cogitator's way of judging: a rubric, a score from 0 to 1 and the reasoning; also the form of own judges."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Mapping
+from typing import ClassVar
+
+from evaluators.declare import Function, Spec
+from evaluators.errors import SettingsError
+from evaluators.formulas.bounds import clamp
+from evaluators.judging.answer_schema import object_schema
+from evaluators.model import JSON, Scope, Score, Session, Trace
+from evaluators.registry import Registry
+from evaluators.resources import Block, Conversation, Question
+
+ENDING = (
+    "The response is the final output; compare it with the user input and the expected output, if"
+    " any. Score from 0 (not at all) to 1 (fully), with short reasoning."
+)
+_SCHEMA = object_schema(
+    {
+        "score": {"type": "number", "minimum": 0, "maximum": 1},
+        "reasoning": {"anyOf": [{"type": "string"}, {"type": "null"}]},
+    }
+)
+_NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
+
+
+class Judgement(Block, frozen=True, kw_only=True):
+    """A score and why. A subclass says what is judged in `criterion`."""
+
+    reads_expected: ClassVar[bool] = True
+    criterion: ClassVar[str] = ""
+
+    score: float
+    """Clamped to [0, 1], as Cogitator promises."""
+    reasoning: str | None = None
+
+    @classmethod
+    def question(cls, subject: Trace | Conversation, options: Mapping[str, JSON]) -> Question:
+        """The criterion, then Cogitator's ending."""
+        return Question(rubric=f"{cls.criterion}\n{ENDING}", schema=_SCHEMA)
+
+    def to_score(self) -> Score:
+        """As the evaluator returns it."""
+        return Score(value=clamp(self.score), explanation=self.reasoning)
+
+
+def own_judge(
+    name: str, rubric: str, scope: Scope, threshold: float | None, version: str | None = None
+) -> Spec:
+    """A judge from configuration (CONTRACT section 7, `judges:`).
+
+    Args:
+        name: lower_snake_case.
+        rubric: What to judge; trusted.
+        scope: Of a trace or of a closed session.
+        threshold: Success is score >= threshold.
+        version: None = a digest of the rubric, so that a changed rubric is a new version.
+
+    Raises:
+        SettingsError: Name, rubric or threshold do not fit; the message begins with `judges.<name>`.
+    """
+    if not _NAME.fullmatch(name):
+        raise SettingsError(f"judges.{name}: a name is lower_snake_case")
+    if not rubric.strip():
+        raise SettingsError(f"judges.{name}.rubric: expected a text")
+    if threshold is not None and not 0 <= threshold <= 1:
+        raise SettingsError(f"judges.{name}.threshold: expected a number from 0 to 1")
+
+    class Own(Judgement, frozen=True, kw_only=True):
+        criterion: ClassVar[str] = rubric.strip()
+
+    return Spec(
+        name=name,
+        scope=scope,
+        version=version or hashlib.sha256(rubric.strip().encode()).hexdigest()[:12],
+        method="llm_judge",
+        resources={"judgement": Own},
+        needs=("judge",),
+        options={},
+        annotations={},
+        threshold=threshold,
+        on=True,
+        verdict_in_metadata=False,
+        doc=rubric.strip(),
+        function=_FUNCTIONS[scope],
+    )
+
+
+def with_own_judges(registry: Registry, judges: Iterable[Spec]) -> Registry:
+    """A registry that also has these; the given one stays as it is.
+
+    Raises:
+        SettingsError: A name is taken.
+    """
+    both = Registry(registry)
+    for spec in judges:
+        if both.named(spec.name):
+            raise SettingsError(f"judges.{spec.name}: there is an evaluator of that name")
+        both.add(spec)
+    return both
+
+
+def _judged_trace(_trace: Trace, *, judgement: Judgement) -> Score:
+    return judgement.to_score()
+
+
+def _judged_session(_session: Session, *, judgement: Judgement) -> Score:
+    return judgement.to_score()
+
+
+_FUNCTIONS: Mapping[Scope, Function] = {"trace": _judged_trace, "session": _judged_session}

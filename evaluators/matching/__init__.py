@@ -1,0 +1,1 @@
+"""Texts, JSON values and tool calls compared with what was expected."""

@@ -1,1 +1,0 @@
-"""What a judge is asked and how its answer is read."""

@@ -1,0 +1,198 @@
+"""The generated pages of docs/: `python -m scripts.docs [FOLDER]` writes them, a test says when one is stale."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import yaml
+
+from evaluators.declare import Spec
+from evaluators.dialects.advice import ADVICE
+from evaluators.dialects.key_table import READS
+from evaluators.registry import Registry
+
+ROOT = Path(__file__).parents[1]
+NOTE = "<!-- Made by `python -m scripts.docs`; edit what it is made of instead. -->\n"
+
+_PANDAPROBE = "PandaProbe, evaluation metrics"
+_COGITATOR = "Cogitator, evaluation"
+SOURCES: Mapping[str, str] = {
+    **dict.fromkeys(
+        (
+            "task_completion",
+            "tool_correctness",
+            "argument_correctness",
+            "step_efficiency",
+            "confidence",
+            "plan_adherence",
+            "plan_quality",
+            "coherence",
+            "loop_detection",
+            "agent_reliability",
+            "agent_consistency",
+        ),
+        _PANDAPROBE,
+    ),
+    **dict.fromkeys(("tool_expectations", "agentic"), "Fair Forge, agentic metrics"),
+    **dict.fromkeys(
+        (
+            "exact_match",
+            "contains",
+            "regex",
+            "json_schema",
+            "faithfulness",
+            "relevance",
+            "response_coherence",
+            "helpfulness",
+            "latency",
+            "cost",
+            "token_usage",
+        ),
+        _COGITATOR,
+    ),
+    "conversation_quality": "Connexity, conversation metrics",
+    **dict.fromkeys(("work_baseline", "repeated_calls"), "Spanwise"),
+}
+"""The document that defines an evaluator."""
+
+
+def pages() -> dict[str, str]:
+    """Every generated page, by file name."""
+    settings = (ROOT / "spanwise.yaml").read_text(encoding="utf-8")
+    return {
+        "evaluators.md": evaluators_page(Registry.discover([])),
+        "dialects.md": dialects_page(),
+        "configuration.md": configuration_page(settings),
+    }
+
+
+# --- evaluators ------------------------------------------------------------------------------------------------------
+
+
+def evaluators_page(specs: Iterable[Spec]) -> str:
+    """One section per name, its methods below each other."""
+    by_scope = {"trace": "Of a trace", "session": "Of a session"}
+    listed = list(specs)
+    lines = ["# Evaluators", "", NOTE]
+    for scope, title in by_scope.items():
+        names = dict.fromkeys(spec.name for spec in listed if spec.scope == scope)
+        lines += [f"## {title}", ""]
+        for name in names:
+            lines += [f"### `{name}`", "", f"Defined by: {SOURCES[name]}.", ""]
+            for spec in (each for each in listed if each.name == name):
+                lines += _of_method(spec)
+    return "\n".join(lines)
+
+
+def _of_method(spec: Spec) -> list[str]:
+    needs = ", ".join(spec.needs) or "nothing"
+    threshold = "no pass or fail" if spec.threshold is None else f"threshold {spec.threshold:g}"
+    on = "on once its needs are met" if spec.on else "on by name only"
+    lines = [
+        f"**{spec.method}**, version {spec.version}, {threshold}; needs {needs}; {on}.",
+        "",
+        re.split(r"\n+(?:Args|Raises):", spec.doc)[0],
+        "",
+    ]
+    if spec.options:
+        rows = [(f"`{key}`", f"`{value!r}`") for key, value in spec.options.items()]
+        lines += [*_table(("option", "default"), rows), ""]
+    return lines
+
+
+# --- dialects --------------------------------------------------------------------------------------------------------
+
+
+def dialects_page() -> str:
+    """What is read from where, and what to set where it is missing."""
+    lines = [
+        "# Dialects",
+        "",
+        NOTE,
+        "A dialect is chosen per span. Keys are tried in the order given; `N` is an index. Every dialect is completed",
+        "from the rows of `genai`. `anthropic_sdk`, `agent_framework`, `autogen`, `logfire` and `semantic_kernel` are",
+        "names for spans of these scopes that are read as `genai`.",
+        "",
+    ]
+    for dialect, rows in READS.items():
+        cells = [(r.field, r.on, " ".join(f"`{key}`" for key in r.keys)) for r in rows]
+        lines += [f"## {dialect}", "", *_table(("field", "on", "read from"), cells), ""]
+    lines += ["## What to set where something is missing", "", "As `spanwise doctor` says it.", ""]
+    advice = [
+        (", ".join(a.speakers) or "any", ", ".join(a.lacks), f"`{a.setting}`", a.note, a.source)
+        for a in ADVICE
+    ]
+    heads = ("scopes and dialects", "mends", "setting", "note", "source")
+    return "\n".join([*lines, *_table(heads, advice), ""])
+
+
+# --- configuration ---------------------------------------------------------------------------------------------------
+
+
+class Setting(NamedTuple):
+    """One key of spanwise.yaml."""
+
+    path: str
+    default: str
+    meaning: str
+
+
+def configuration_page(text: str) -> str:
+    """Every key with its default and what the file's comment on its line says."""
+    rows = [(f"`{s.path}`", f"`{s.default}`", s.meaning) for s in settings_of(text)]
+    lines = [
+        "# Configuration",
+        "",
+        NOTE,
+        "A file holds only what differs from the defaults. Every key is also `SPANWISE_<PATH>` with `__` between",
+        "levels (`SPANWISE_ADMIN__PORT`) and `--set path=value`; later files win, then the environment, then `--set`.",
+        "Durations: `500ms 5s 30m 24h`; sizes: `64KiB 64MiB 4GiB`; `${env:NAME}` and `${env:NAME:-default}` are",
+        "substituted. Keys on one line of the file share its comment.",
+        "",
+        *_table(("key", "default", "meaning"), rows),
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def settings_of(text: str) -> Iterator[Setting]:
+    """The leaves of the file, in its order."""
+    comments = [_comment(line) for line in text.splitlines()]
+    loader = yaml.SafeLoader(text)
+    for path, node, line in _leaves(loader.get_single_node(), ()):
+        default = text[node.start_mark.index : node.end_mark.index].strip()
+        yield Setting(".".join(path), default, comments[line])
+
+
+def _leaves(node: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any, int]]:
+    for key, value in node.value:
+        below = (*path, str(key.value))
+        if isinstance(value, yaml.MappingNode) and value.value:
+            yield from _leaves(value, below)
+        else:
+            yield below, value, int(key.start_mark.line)
+
+
+def _comment(line: str) -> str:
+    """What stands behind `#` at the end of a line; a text with a `#` in it is not in the file."""
+    head, mark, comment = line.partition(" #")
+    return comment.strip() if mark and head.strip() else ""
+
+
+def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    lines = [heads, ["---"] * len(heads), *rows]
+    return ["| " + " | ".join(cell.replace("|", r"\|") for cell in row) + " |" for row in lines]
+
+
+def main(folder: Path) -> None:
+    """Write every page."""
+    for name, text in pages().items():
+        (folder / name).write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "docs")

@@ -1,0 +1,66 @@
+"""The admin listener and the process's health."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import socket
+
+import httpx
+import pytest
+
+from collector.api import AdminServer, build_app
+from collector.config.tree import Admin, Config
+from collector.errors import ConfigError
+from collector.runtime.health import Health
+from collector.telemetry import Telemetry
+
+
+def server(port: int = 0) -> AdminServer:
+    app = build_app(
+        config=Config(),
+        exposition=lambda _: (b"x 1\n", "text/plain"),
+        health=Health(Telemetry().event_loop_lag),
+    )
+    return AdminServer(app, Admin(port=port))
+
+
+async def test_it_serves_until_stopped_and_leaves_signals_alone() -> None:
+    stopping = asyncio.Event()
+    admin = server()
+    admin.bind()
+    before = signal.getsignal(signal.SIGTERM)
+
+    async with asyncio.timeout(20), asyncio.TaskGroup() as tasks:
+        tasks.create_task(admin.run(stopping))
+        async with httpx.AsyncClient(trust_env=False) as client:
+            answer = await client.get(f"http://127.0.0.1:{admin.port}/healthz")
+        during = signal.getsignal(signal.SIGTERM)
+        stopping.set()
+
+    assert answer.json() == {"status": "ok"}
+    assert "server" not in answer.headers
+    assert before == during == signal.getsignal(signal.SIGTERM)
+
+
+def test_a_taken_port_is_one_clear_line() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+
+        with pytest.raises(ConfigError) as raised:
+            server(port).bind()
+
+    assert str(raised.value) == (
+        f"admin.port: 127.0.0.1:{port} is taken by another process; set admin.port to a free one"
+    )
+
+
+async def test_lag_is_how_late_the_heartbeat_woke_up() -> None:
+    telemetry = Telemetry()
+    times = iter([10.0, 10.25])
+    health = Health(telemetry.event_loop_lag, monotonic=lambda: next(times))
+
+    await health.beat(asyncio.Event(), every=0.0)
+
+    lag = telemetry.registry.get_sample_value("spanwise_event_loop_lag_seconds")
+    assert lag == 0.25

@@ -1,0 +1,143 @@
+"""The command line: lazy, and one clear line for every mistake."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from collector import cli
+from collector.commands import evaluators as listing
+from collector.config.conflicting_distributions import neighbours
+from collector.doctor.connectivity import partitions_differ, too_small
+
+
+def test_print_shows_what_files_and_set_make(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "a.yaml"
+    file.write_text("admin: {port: 5}")
+
+    code = cli.main(["config", "print", "--config", str(file), "--set", "admin.host=::1"])
+
+    assert code == 0
+    assert yaml.safe_load(capsys.readouterr().out)["admin"]["port"] == 5
+
+
+def test_schema_is_json(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["config", "schema"]) == 0
+    assert json.loads(capsys.readouterr().out)["additionalProperties"] is False
+
+
+def test_a_bad_configuration_is_one_line_per_field_and_exit_1(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "a.yaml"
+    file.write_text("windows: {trace: {idle: three}}\nlgo: {}")
+
+    code = cli.main(["validate", "--config", str(file)])
+
+    said = capsys.readouterr()
+    assert (code, said.out) == (1, "")
+    assert [line.partition(":")[0] for line in said.err.splitlines()] == [
+        "windows.trace.idle",
+        "lgo",
+    ]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["confg"], ["config"], ["config", "prnt"], ["validate", "--nope"], ["validate", "--config"]],
+)
+def test_a_bad_command_line_is_one_line_and_exit_2(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = cli.main(arguments)
+
+    said = capsys.readouterr()
+    assert (code, said.out) == (2, "")
+    assert len(said.err.splitlines()) == 1
+    assert said.err.startswith("spanwise: ")
+
+
+def test_a_missing_file_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["validate", "--config", "/no/such.yaml"]) == 1
+    assert capsys.readouterr().err == "/no/such.yaml: no such file\n"
+
+
+def test_kafka_that_does_not_answer_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["--set", "log.kind=kafka", "--set", "log.kafka.bootstrap_servers=127.0.0.1:1"]
+
+    code = cli.main(["validate", "--connect", *arguments])
+
+    lines = capsys.readouterr().err.splitlines()
+    assert code == 1
+    assert len(lines) == 1
+    assert lines[0].startswith("log.kafka.bootstrap_servers: 127.0.0.1:1 does not answer")
+
+
+def test_help_and_version_import_neither_settings_nor_servers() -> None:
+    script = (
+        "import sys; from collector.cli import main\n"
+        "assert main(['--help']) == 0 and main(['--version']) == 0\n"
+        "heavy = {'collector.config.tree', 'yaml', 'rich', 'starlette', 'grpc', 'aiokafka', 'numpy'}\n"
+        "sys.exit(', '.join(heavy & set(sys.modules)) or 0)"
+    )
+
+    run = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=60
+    )
+
+    assert (run.returncode, run.stderr) == (0, "")
+    assert all(name in run.stdout for name in cli.COMMANDS)
+
+
+def test_another_distribution_with_our_packages_is_named(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    installed = {"collector": ["spanwise", "collector"], "evaluators": ["spanwise"], "x": ["y"]}
+    monkeypatch.setattr("collector.commands.validate.neighbours", lambda: neighbours(installed))
+
+    assert cli.main(["validate"]) == 1
+    assert capsys.readouterr().err.startswith("the distribution `collector` also installs")
+
+
+@dataclass
+class Declared:
+    name: str
+    scope: str
+    version: str = "1"
+    method: str = "deterministic"
+    needs: tuple[str, ...] = ()
+    options: dict[str, Any] = field(default_factory=dict[str, Any])
+    doc: str = "First line.\n\nMore."
+
+
+def test_evaluators_are_listed_as_table_and_json(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = [Declared("zeta", "session", needs=("judge",)), Declared("alpha", "trace")]
+    monkeypatch.setattr(listing, "discovered", lambda: found)
+
+    assert cli.main(["evaluators", "--format", "json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert cli.main(["evaluators"]) == 0
+    table = capsys.readouterr().out.splitlines()
+
+    assert [row["name"] for row in rows] == ["alpha", "zeta"]
+    assert set(rows[0]) == {"name", "scope", "version", "method", "needs", "options", "doc"}
+    assert table[0].split()[0] == "NAME"
+    assert table[2].endswith("judge  -        First line.")
+
+
+def test_topics_that_do_not_fit_are_named() -> None:
+    assert partitions_differ({"a": 3, "b": 3}) == []
+    assert "a has 3, b has 4" in partitions_differ({"b": 4, "a": 3})[0]
+    assert too_small({"a": 20 << 20}) == []
+    assert "max.message.bytes" in too_small({"a": 1 << 20})[0]

@@ -1,0 +1,326 @@
+"""Loading settings: where values come from, which one wins, and what is said of each that is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, cast
+
+import jsonschema
+import pytest
+import yaml
+
+from collector.config.effective import MASK, effective, schema
+from collector.config.load import load
+from collector.config.sources import is_setting
+from collector.config.tree import Config
+from collector.errors import ConfigError
+
+EXAMPLE = Path(__file__).parents[3] / "spanwise.yaml"
+
+
+def written(folder: Path, text: str, name: str = "user.yaml") -> Path:
+    path = folder / name
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def complaints(
+    folder: Path, text: str = "", environ: Mapping[str, str] | None = None, *overrides: str
+) -> list[str]:
+    with pytest.raises(ConfigError) as raised:
+        load([written(folder, text)], environ or {}, overrides)
+    return str(raised.value).splitlines()
+
+
+# --- the documented example ---
+
+
+def test_the_example_is_the_defaults() -> None:
+    assert load([EXAMPLE], {}, []) == Config() == load([], {}, [])
+
+
+def test_the_example_names_every_key() -> None:
+    example = yaml.safe_load(EXAMPLE.read_text())
+    printed = yaml.safe_load(effective(Config()))
+
+    assert _paths(example) == _paths(printed)
+
+
+def test_the_example_fits_the_schema() -> None:
+    described = schema()
+
+    jsonschema.Draft202012Validator.check_schema(described)
+    jsonschema.validate(yaml.safe_load(EXAMPLE.read_text()), described)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({"windows": {"trace": {"idle": "three"}}}, described)
+
+
+def _paths(tree: Any, path: str = "") -> set[str]:
+    if not isinstance(tree, dict) or not tree:
+        return {path}
+    children = cast(dict[str, Any], tree).items()
+    return {leaf for key, child in children for leaf in _paths(child, f"{path}.{key}")}
+
+
+# --- which one wins ---
+
+
+def test_later_files_environment_and_set_win_in_this_order(tmp_path: Path) -> None:
+    one = written(tmp_path, "windows: {trace: {idle: 1s, late: 1s, max_age: 1s, root_grace: 1s}}")
+    two = written(tmp_path, "windows: {trace: {late: 2s, max_age: 2s, root_grace: 2s}}", "two.yaml")
+    environ = {
+        "SPANWISE_WINDOWS__TRACE__MAX_AGE": "3s",
+        "spanwise_windows__Trace__root_grace": "3s",
+    }
+
+    trace = load([one, two], environ, ["windows.trace.root_grace=4s"]).windows.trace
+
+    assert (trace.idle, trace.late, trace.max_age, trace.root_grace) == (1, 2, 3, 4)
+
+
+def test_lists_replace(tmp_path: Path) -> None:
+    one = written(tmp_path, "receiver: {http: {paths: [/a, /b]}}")
+
+    config = load([one], {}, ["receiver.http.paths=[/c]"])
+
+    assert config.receiver.http.paths == ("/c",)
+
+
+def test_a_mapping_given_as_text_merges() -> None:
+    config = load([], {"SPANWISE_ADMIN": "{port: 1}"}, ["admin={host: '::1'}"])
+
+    assert (config.admin.host, config.admin.port) == ("::1", 1)
+
+
+def test_a_key_of_digits_stays_a_text(tmp_path: Path) -> None:
+    file = written(tmp_path, "embedder: {api_key: ${env:KEY}}\njudge: {model: ${env:MODEL}}")
+    environ = {"KEY": "0123", "MODEL": "[x]", "SPANWISE_JUDGE__API_KEY": "1_000"}
+
+    config = load([file], environ, ["log.kafka.instance=7"])
+
+    assert config.embedder.api_key is not None
+    assert config.judge.api_key is not None
+    assert config.embedder.api_key.get_secret_value() == "0123"
+    assert config.judge.api_key.get_secret_value() == "1_000"
+    assert (config.judge.model, config.log.kafka.instance) == ("[x]", "7")
+
+
+def test_a_null_takes_a_sink_away() -> None:
+    assert load([], {"SPANWISE_SINKS__JSONL": "null"}, []).sinks.jsonl is None
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("SPANWISE_GOLDEN", "x"),
+        ("SPANWISE_CAPTURES", "x"),
+        ("SPANWISE_TEST_KAFKA", "x"),
+        ("SPANWISE_REQUIRE_CHROMIUM", "1"),
+        ("SPANWISE_KAFKA_LIBS", "x"),
+        ("SPANWISE_SERVICE_HOST", "10.0.0.1"),
+        ("SPANWISE_SERVICE_PORT_GRPC", "4317"),
+        ("SPANWISE_PORT", "tcp://10.0.0.1:4317"),
+        ("SPANWISE_PORT_4317_TCP_ADDR", "10.0.0.1"),
+        ("SPANWISE_ADMIN_PORT", "tcp://10.0.0.1:4390"),
+        ("PATH", "x"),
+    ],
+)
+def test_what_is_not_a_setting(name: str, value: str) -> None:
+    assert not is_setting(name, value)
+    assert load([], {name: value}, []) == Config()
+
+
+# --- references ---
+
+
+def test_references_are_filled_in(tmp_path: Path) -> None:
+    file = written(
+        tmp_path,
+        """
+        admin: {port: ${env:PORT:-4000}, host: ${env:HOST}}
+        judge: {base_url: "http://${env:HOST}/$${x}", model: ${env:NONE:-}}
+        # ${env:COMMENTED}
+        """,
+    )
+
+    config = load([file], {"HOST": "::1", "PORT": ""}, [])
+
+    assert (config.admin.port, config.admin.host) == (4000, "::1")
+    assert (config.judge.base_url, config.judge.model) == ("http://::1/${x}", None)
+
+
+def test_a_value_of_the_environment_is_never_substituted() -> None:
+    config = load([], {"SPANWISE_JUDGE__API_KEY": "a$$${env:HOME}", "HOME": "/root"}, [])
+
+    assert config.judge.api_key is not None
+    assert config.judge.api_key.get_secret_value() == "a$$${env:HOME}"
+
+
+def test_references_that_cannot_be_filled_in_are_named(tmp_path: Path) -> None:
+    said = complaints(
+        tmp_path, "judge: {model: ${env:NO_SUCH}, base_url: ${HOME}}", {"HOME": "/root"}
+    )
+
+    assert said == [
+        (
+            "judge.model: the environment variable NO_SUCH is not set; "
+            "set it, or give a default: ${env:NO_SUCH:-default}"
+        ),
+        (
+            'judge.base_url: "${HOME}" is not a reference; write ${env:HOME}, '
+            "or $${ for the characters themselves"
+        ),
+    ]
+
+
+# --- what is wrong ---
+
+WRONG = {
+    "windows: {trace: {idle: three}}": (
+        'windows.trace.idle: expected a duration such as 500ms, 5s, 30m or 24h, got "three"'
+    ),
+    "windows: {memory: much}": (
+        'windows.memory: expected a size such as 64KiB, 64MiB or 4GiB, got "much"'
+    ),
+    "windows: {trace: {rot_grace: 1s}}": (
+        'windows.trace.rot_grace: unknown key; did you mean "root_grace"?'
+    ),
+    "judges: {tone: {rubrik: x, rubric: y}}": (
+        'judges.tone.rubrik: unknown key; did you mean "rubric"?'
+    ),
+    "judges: {tone: {}}": "judges.tone.rubric: required here, but missing",
+    "log: {kind: sqlite}": 'log.kind: expected disk, kafka or memory, got "sqlite"',
+    "roles: [receive, foo]": (
+        'roles[1]: expected receive, assemble, score, judge or publish, got "foo"'
+    ),
+    "workers: many": 'workers: expected a whole number or auto, got "many"',
+    "judge: {sample: 2}": 'judge.sample: expected at most 1, got "2"',
+    "judge: {temperature: .inf}": 'judge.temperature: expected a finite number, got "inf"',
+    "admin: {port: 70000}": 'admin.port: expected at most 65535, got "70000"',
+    "drain_on_stop: perhaps": 'drain_on_stop: expected true or false, got "perhaps"',
+    "tasks: 3": 'tasks: expected a mapping, got "3"',
+    "roles: receive": 'roles: expected a list such as [a, b], got "receive"',
+    "evaluators: {x: {threshold: 4}}": 'evaluators.x.threshold: expected at most 1, got "4"',
+    "receiver: {bearer_tokens: hush}": "receiver.bearer_tokens: expected a list such as [a, b]",
+    "judge: {api_key: [hush]}": "judge.api_key: expected a text",
+    "roles: []": "roles: expected at least one of receive, assemble, score, judge, publish",
+    "roles: [judge, judge]": "roles: each role stands at most once",
+    "receiver: {http: {paths: [v1]}}": (
+        'receiver.http.paths: expected paths that begin with /, got "v1"'
+    ),
+    "log: {kind: kafka}": (
+        "log.kafka.bootstrap_servers: required with log.kind kafka, such as broker-1:9092"
+    ),
+    "receiver: {grpc: {port: 4318}}": (
+        "receiver.http.port: 4318 is taken by receiver.grpc.port; "
+        "give each listener a port of its own"
+    ),
+    "admin: {port: 4317, host: 0.0.0.0}": (
+        "admin.port: 4317 is taken by receiver.grpc.port; give each listener a port of its own"
+    ),
+    "expectations: /no/such.yaml": "expectations: no such file: /no/such.yaml",
+    "embedder: {kind: litellm}": (
+        "embedder.model: required with embedder.kind litellm, such as text-embedding-3-small"
+    ),
+}
+
+
+@pytest.mark.parametrize("text", list(WRONG))
+def test_each_error_has_its_path_and_says_what_was_expected(tmp_path: Path, text: str) -> None:
+    assert complaints(tmp_path, text) == [WRONG[text]]
+
+
+def test_every_bad_field_is_listed(tmp_path: Path) -> None:
+    said = complaints(
+        tmp_path,
+        "windows: {trace: {idle: three}}\nlog: {kind: x}",
+        {"SPANWISE_ADMIN_PORT": "1", "SPANWISE_JUDGE__ATTEMPTS": "many"},
+        "nonsense",
+        "admin.prot=1",
+    )
+
+    assert [line.partition(": ")[0] for line in said] == [
+        "SPANWISE_ADMIN_PORT",
+        "--set nonsense",
+        "admin.prot",
+        "log.kind",
+        "windows.trace.idle",
+        "judge.attempts",
+    ]
+    assert said[0].endswith("did you mean SPANWISE_ADMIN__PORT?")
+
+
+def test_missing_files_of_tls_are_all_named(tmp_path: Path) -> None:
+    said = complaints(tmp_path, "receiver: {tls: {cert_file: /no/a, key_file: /no/b}}")
+
+    assert said == [
+        "receiver.tls.cert_file: no such file: /no/a",
+        "receiver.tls.key_file: no such file: /no/b",
+    ]
+
+
+def test_sasl_needs_its_three(tmp_path: Path) -> None:
+    said = complaints(
+        tmp_path,
+        "log: {kind: kafka, kafka: {bootstrap_servers: a, security: {protocol: SASL_SSL}}}",
+    )
+
+    assert [line.partition(":")[0] for line in said] == [
+        "log.kafka.security.sasl_mechanism",
+        "log.kafka.security.username",
+        "log.kafka.security.password",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("judge: {api_key: hush\n", "not YAML"),
+        ("- a", "expected a mapping of settings"),
+        ("a: &a [*a]", "an anchor refers to itself"),
+        ("x: \x07", "not YAML"),
+    ],
+)
+def test_a_file_that_is_none_is_one_line_without_its_content(
+    tmp_path: Path, text: str, said: str
+) -> None:
+    (line,) = complaints(tmp_path, text)
+
+    assert said in line
+    assert "hush" not in line
+
+
+def test_a_missing_file_is_one_line(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"none\.yaml: no such file$"):
+        load([tmp_path / "none.yaml"], {}, [])
+
+
+def test_port_zero_is_never_taken_twice() -> None:
+    load([], {}, ["receiver.grpc.port=0", "receiver.http.port=0", "admin.port=0"])
+
+
+# --- printing ---
+
+
+def test_secrets_are_masked() -> None:
+    config = load(
+        [],
+        {},
+        [
+            "judge.api_key=hush",
+            "admin.bearer_tokens=[hush]",
+            "judge.base_url=http://user:hush@host/v1",
+            "sinks.otlp={endpoint: 'http://x', headers: {authorization: hush}}",
+        ],
+    )
+
+    printed = effective(config)
+
+    assert "hush" not in printed
+    assert printed.count(MASK) == 4
+
+
+def test_an_empty_token_is_no_token() -> None:
+    with pytest.raises(ConfigError, match=r"admin\.bearer_tokens"):
+        load([], {}, ['admin.bearer_tokens=[""]'])

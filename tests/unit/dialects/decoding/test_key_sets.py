@@ -1,0 +1,78 @@
+"""What is remembered of a set of keys: answers that never change, and never without end."""
+
+from __future__ import annotations
+
+from evaluators.dialects.decoding import key_sets
+from evaluators.dialects.decoding.key_sets import Among, Either, Prefix, Question, shape_of
+from tests.support.dialect_spans import Made, trace_of
+
+CHAT = {"gen_ai.operation.name": "chat", "gen_ai.request.model": "m", "gen_ai.response.id": "r"}
+
+
+class Counted(Question):
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def answer(self, names: object) -> int:
+        self.asked += 1
+        return self.asked
+
+
+def test_equal_keys_have_one_shape_and_a_question_is_answered_once() -> None:
+    question = Counted()
+
+    answers = [shape_of(frozenset(keys))[question] for keys in (["a", "b"], ["b", "a"], ["a"])]
+
+    assert answers == [1, 1, 2]
+
+
+def test_keys_are_given_in_the_order_asked_for() -> None:
+    assert shape_of(frozenset({"c", "a", "x"}))[Among("c", "b", "a")] == ("c", "a")
+
+
+def test_a_prefix_is_found_in_any_key() -> None:
+    keys = shape_of(frozenset({"llm.tools.7.name"}))
+
+    assert (keys[Prefix("llm.tools.")], keys[Prefix("llm.input.")]) == (True, False)
+
+
+def test_either_of_several_questions_has_an_answer() -> None:
+    either = Either(Among("a", "b"), Prefix("llm."))
+
+    assert [shape_of(frozenset({key}))[either] for key in ("b", "llm.x", "c")] == [
+        True,
+        True,
+        False,
+    ]
+
+
+def test_no_more_shapes_are_remembered_than_fit() -> None:
+    for number in range(3 * key_sets._SHAPES):
+        shape_of(frozenset({f"key.{number}"}))
+
+    assert len(key_sets._known) <= key_sets._SHAPES
+
+
+def test_a_flattened_conversation_is_not_remembered() -> None:
+    keys = frozenset(f"llm.input_messages.{number}" for number in range(key_sets._KEYS + 1))
+
+    assert shape_of(keys) is not shape_of(keys)
+
+
+def test_the_same_keys_under_another_scope_or_with_events_are_another_dialect() -> None:
+    event = [("gen_ai.choice", {"message": "hi"})]
+
+    spans = (
+        Made(id=1, attributes=CHAT, scope="plainly"),
+        Made(id=2, parent=1, attributes={**CHAT, "gen_ai.response.id": "s"}, scope="autogen-core"),
+        Made(id=3, parent=1, attributes=CHAT, scope="plainly", events=event),
+    )
+
+    assert trace_of(*spans).dialects == ("autogen", "genai", "genai_events")
+
+
+def test_scopes_without_end_are_not_remembered() -> None:
+    for number in range(100):
+        trace_of(Made(id=1, attributes=CHAT, scope=f"scope {number}"))
+
+    assert len(shape_of(frozenset(CHAT)).readers) <= 16

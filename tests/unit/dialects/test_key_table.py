@@ -1,0 +1,244 @@
+"""Every row of the table behind docs/dialects.md is true: a span that says it nowhere else is read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from evaluators.dialects.key_table import READS, Reads
+from evaluators.model import Trace
+from tests.support.dialect_spans import Made, trace_of
+
+WORD = "zanzibar"
+MESSAGE = [{"role": "user", "content": WORD}]
+ANSWER = [{"role": "assistant", "content": WORD}]
+TOOL = {"type": "function", "function": {"name": WORD, "parameters": {"type": "object"}}}
+OF: dict[str, dict[str, dict[str, Any]]] = {
+    "genai": {
+        "model call": {"gen_ai.operation.name": "chat", "gen_ai.provider.name": "openai"},
+        "tool": {"gen_ai.operation.name": "execute_tool"},
+        "agent": {"gen_ai.operation.name": "invoke_agent"},
+        "any": {"gen_ai.operation.name": "chat"},
+    },
+    "openinference": {
+        "model call": {"openinference.span.kind": "LLM"},
+        "tool": {"openinference.span.kind": "TOOL"},
+        "agent": {"openinference.span.kind": "AGENT"},
+    },
+    "langfuse": {
+        "model call": {"langfuse.observation.type": "generation"},
+        "tool": {"langfuse.observation.type": "tool"},
+    },
+    "mlflow": {
+        "model call": {"mlflow.spanType": '"CHAT_MODEL"'},
+        "tool": {"mlflow.spanType": '"TOOL"'},
+    },
+    "vercel_ai": {
+        "model call": {"ai.operationId": "ai.generateText.doGenerate"},
+        "tool": {"ai.operationId": "ai.toolCall"},
+        "agent": {"ai.operationId": "ai.generateText"},
+    },
+    "langsmith": {
+        "model call": {"langsmith.span.kind": "llm"},
+        "tool": {"langsmith.span.kind": "tool"},
+        "agent": {"langsmith.span.kind": "agent"},
+    },
+    "mastra": {
+        "model call": {"mastra.span.type": "model_generation"},
+        "tool": {"mastra.span.type": "tool_call"},
+        "agent": {"mastra.span.type": "agent_run"},
+    },
+    "voltagent": {
+        "model call": {"entity.type": "agent", "span.type": "llm"},
+        "tool": {"entity.type": "agent", "span.type": "tool", "tool.name": "some_tool"},
+        "agent": {"entity.type": "agent"},
+    },
+    "spring_ai": {
+        "model call": {"gen_ai.operation.name": "chat"},
+        "tool": {
+            "spring.ai.kind": "tool_call",
+            "gen_ai.operation.name": "framework",
+            "spring.ai.tool.definition.name": "some_tool",
+        },
+        "agent": {"spring.ai.kind": "chat_client", "gen_ai.operation.name": "framework"},
+    },
+    "genkit": {
+        "model call": {"genkit:type": "action", "genkit:metadata:subtype": "model"},
+        "tool": {"genkit:type": "action", "genkit:metadata:subtype": "tool"},
+        "agent": {"genkit:type": "action", "genkit:metadata:subtype": "flow"},
+    },
+    "google_adk": {
+        "model call": {"gen_ai.operation.name": "generate_content"},
+        "tool": {"gen_ai.operation.name": "execute_tool"},
+    },
+    "pydantic_ai": {
+        "model call": {"gen_ai.operation.name": "chat"},
+        "tool": {"gen_ai.operation.name": "execute_tool"},
+        "agent": {"gen_ai.operation.name": "invoke_agent"},
+    },
+    "traceloop": {
+        "model call": {"llm.request.type": "chat", "gen_ai.completion.0.role": "assistant"},
+        "tool": {"traceloop.span.kind": "tool"},
+        "agent": {"traceloop.span.kind": "workflow"},
+    },
+    "logfire": {"model call": {}, "tool": {}, "agent": {}},
+    "litellm": {"model call": {"llm.openai.messages": "[]"}},
+    "haystack": {
+        "model call": {"haystack.component.type": "OpenAIChatGenerator"},
+        "tool": {"haystack.tool.name": "some_tool"},
+        "agent": {"haystack.component.type": "Agent"},
+    },
+    "claude_code": {
+        "model call": {"span.type": "llm_request"},
+        "tool": {"span.type": "tool"},
+        "agent": {"span.type": "interaction"},
+    },
+    "openlit": {
+        "model call": {"gen_ai.operation.name": "chat", "gen_ai.tool.name": "some_tool"},
+        "agent": {},
+    },
+    "genai_events": {
+        "model call": {"gen_ai.operation.name": "chat"},
+        "tool": {"gen_ai.operation.name": "execute_tool"},
+    },
+}
+SCOPES = {
+    "google_adk": "gcp.vertex.agent",
+    "pydantic_ai": "pydantic-ai",
+    "logfire": "logfire.openai_agents",
+    "litellm": "litellm",
+    "openlit": "openlit",
+    "claude_code": "com.anthropic.claude_code.tracing",
+    "mastra": "@mastra/otel",
+    "spring_ai": "org.springframework.boot",
+    "voltagent": "@voltagent/core",
+}
+NAMES = {"model call": "Chat completion with", "tool": "Function: {name}", "agent": "Agent run"}
+OF_PROVIDERS = ("request_data", "response_data")
+USAGE = {"input_tokens": 7, "output_tokens": 7}
+GENKIT = {"role": "user", "content": [{"text": WORD}]}
+CHOICE = {"event.name": "gen_ai.choice", "message": ANSWER[0]}
+CANDIDATES: dict[str, list[Any]] = {
+    "input": [
+        WORD,
+        json.dumps({"messages": MESSAGE}),
+        json.dumps(MESSAGE),
+        json.dumps({"contents": [{"role": "user", "parts": [{"text": WORD}]}]}),
+        json.dumps([{"event.name": "gen_ai.user.message", "role": "user", "content": WORD}]),
+        json.dumps(MESSAGE[0]),
+        json.dumps([{"description": WORD}]),
+        f"('{WORD}',)",
+        json.dumps({"messages": [GENKIT]}),
+        json.dumps(["a system prompt", WORD]),
+    ],
+    "output": [
+        WORD,
+        json.dumps({"message": ANSWER[0]}),
+        json.dumps({"replies": ANSWER}),
+        json.dumps({"output": [{"type": "message", **ANSWER[0]}]}),
+        json.dumps(ANSWER),
+        json.dumps({"content": {"role": "model", "parts": [{"text": WORD}]}}),
+        json.dumps({"index": 0, "message": ANSWER[0]}),
+        json.dumps([CHOICE]),
+        json.dumps({"message": {**GENKIT, "role": "model"}}),
+        json.dumps([WORD]),
+    ],
+    "system": [WORD],
+    "tools offered": [
+        json.dumps({"tools": [TOOL]}),
+        json.dumps([TOOL]),
+        json.dumps(TOOL),
+        [json.dumps({"type": "function", "name": WORD, "inputSchema": {}})],
+        WORD,
+        json.dumps({"type": "object", "properties": {WORD: {"type": "string"}}}),
+        json.dumps({"function_tools": [{"name": WORD, "parameters_json_schema": {}}]}),
+        json.dumps({"messages": [], "tools": [{"name": WORD, "inputSchema": {}}]}),
+    ],
+    "tool name": [WORD, json.dumps([{"id": "c1", "function": {"name": WORD}}])],
+    "tool call id": [WORD],
+    "arguments": [json.dumps({"place": WORD})],
+    "result": [WORD],
+    "cost": [0.25, json.dumps({"total": 0.25}), json.dumps({"total_cost": 0.25})],
+    "model": [WORD],
+    "agent": [WORD],
+    "session": [WORD],
+    "user": [WORD],
+}
+
+
+def rows() -> Iterator[Any]:
+    for dialect, table in READS.items():
+        for row in table:
+            for key in row.keys:
+                yield pytest.param(dialect, row, key, id=f"{dialect}-{row.field}-{row.on}-{key}")
+
+
+def read(trace: Trace, field: str) -> Any:
+    call = trace.tool_calls[0] if trace.tool_calls else None
+    model = trace.model_calls[0] if trace.model_calls else None
+    found: dict[str, Any] = {
+        "input": trace.input,
+        "output": trace.output,
+        "system": trace.system,
+        "tools offered": [[tool.name, tool.parameters] for tool in trace.tools_offered],
+        "tool name": call and call.name,
+        "tool call id": call and call.id,
+        "arguments": call and call.arguments,
+        "result": call and call.result,
+        "input tokens": trace.tokens.input,
+        "output tokens": trace.tokens.output,
+        "cached tokens": trace.tokens.cached,
+        "reasoning tokens": trace.tokens.reasoning,
+        "cost": trace.cost_usd,
+        "model": model and model.model,
+        "agent": trace.agent,
+        "session": trace.session_id,
+        "user": trace.user_id,
+    }
+    return found[field]
+
+
+def made(dialect: str, row: Reads, key: str, value: Any) -> Made:
+    attributes = dict(OF[dialect][row.on])
+    events: list[tuple[str, dict[str, Any]]] = []
+    if key.startswith("event "):
+        name, _, inner = key.removeprefix("event ").partition(": ")
+        events.append((name, {inner: value}))
+    else:
+        attributes[key.replace(".N.", ".0.")] = value
+    if ".N." in key and key.endswith("content"):
+        role = "user" if row.field == "input" else "assistant"
+        attributes[key.replace(".N.", ".0.").replace("content", "role")] = role
+    if row.on == "tool" and row.field != "tool name":
+        attributes.setdefault("gen_ai.tool.name", "some_tool")
+    name = "some_tool" if row.on == "tool" else "step"
+    scope = "logfire.openai" if key in OF_PROVIDERS else SCOPES.get(dialect, "")
+    if dialect == "logfire":
+        name = NAMES[row.on]
+    return Made(id=1, name=name, attributes=attributes, events=events, scope=scope)
+
+
+@pytest.mark.parametrize(("dialect", "row", "key"), list(rows()))
+def test_the_key_is_read(dialect: str, row: Reads, key: str) -> None:
+    candidates = CANDIDATES.get(row.field, [7, json.dumps(USAGE), json.dumps({"usage": USAGE})])
+    wanted = 7 if "tokens" in row.field else 0.25 if row.field == "cost" else WORD
+
+    found = [read(trace_of(made(dialect, row, key, value)), row.field) for value in candidates]
+
+    assert any(
+        each == wanted or (wanted == WORD and each is not None and WORD in json.dumps(each))
+        for each in found
+        if not (row.field in {"input", "output"} and each and ("{" in each or "[" in each))
+    ), found
+
+
+def test_the_table_names_the_dialect_that_a_span_is_told_as() -> None:
+    for dialect, kinds in OF.items():
+        if dialect == "genai_events":
+            continue
+        for attributes in kinds.values():
+            trace = trace_of(Made(id=1, attributes=attributes, scope=SCOPES.get(dialect, "")))
+            assert trace.dialects == (dialect,)

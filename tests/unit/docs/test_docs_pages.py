@@ -1,0 +1,65 @@
+"""The generated pages say what is; `python -m scripts.docs` mends a stale one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from collector.commands.evaluators import discovered
+from collector.config.tree import Config
+from evaluators.dialects.decoding.values import as_dict
+from scripts import docs
+
+DOCS = Path(__file__).parents[3] / "docs"
+PAGES = docs.pages()
+
+
+@pytest.mark.parametrize("name", sorted(PAGES))
+def test_the_page_is_not_stale(name: str) -> None:
+    kept = (DOCS / name).read_text(encoding="utf-8")
+
+    assert kept == PAGES[name], "run `python -m scripts.docs`"
+
+
+def test_writing_them_again_changes_nothing(tmp_path: Path) -> None:
+    docs.main(tmp_path)
+
+    assert {path.name: path.read_text(encoding="utf-8") for path in tmp_path.iterdir()} == PAGES
+
+
+def test_every_evaluator_stands_in_its_page_with_its_document() -> None:
+    for spec in discovered():
+        if "/" not in spec.name:
+            assert f"### `{spec.name}`" in PAGES["evaluators.md"]
+            assert spec.name in docs.SOURCES
+
+
+def test_every_setting_stands_in_its_page() -> None:
+    listed = {s.path for s in docs.settings_of((docs.ROOT / "spanwise.yaml").read_text("utf-8"))}
+
+    missing = [
+        path
+        for path in _paths(Config().model_dump(), ())
+        if path not in listed and not any(path.startswith(f"{known}.") for known in listed)
+    ]
+
+    assert missing == []
+
+
+def test_a_settings_comment_is_its_meaning() -> None:
+    (setting,) = docs.settings_of(
+        "receiver:\n  max: 64MiB   # of one request\n# a line of its own\n"
+    )
+
+    assert setting == ("receiver.max", "64MiB", "of one request")
+
+
+def _paths(tree: dict[str, Any], path: tuple[str, ...]) -> list[str]:
+    found: list[str] = []
+    for key, value in tree.items():
+        below = (*path, key)
+        inner = as_dict(value)
+        found += _paths(inner, below) if inner else [".".join(below)]
+    return found

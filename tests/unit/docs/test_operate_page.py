@@ -1,0 +1,44 @@
+"""docs/operate.md lists every metric that a process exports."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from prometheus_client import CollectorRegistry
+
+from collector.api.families import Families
+from collector.config.tree import AgentWindow
+from collector.signals.prometheus.exporter import PrometheusSink
+from collector.telemetry import Telemetry
+from tests.support.signals_log import ListLog
+
+PAGE = (Path(__file__).parents[3] / "docs" / "operate.md").read_text()
+SUFFIX = {"counter": "_total", "info": "_info"}
+
+
+def families() -> set[str]:
+    registry = CollectorRegistry()
+    telemetry = Telemetry(registry)
+    Families(telemetry)
+    sink = PrometheusSink(
+        log=ListLog(),
+        telemetry=telemetry,
+        windows=AgentWindow(),
+        objectives=lambda _: 0.9,
+        clock=lambda: 0.0,
+    )
+    sink._caught_up = True
+    return {f"{each.name}{SUFFIX.get(each.type, '')}" for each in registry.collect()}
+
+
+def test_every_metric_is_explained() -> None:
+    named = set(re.findall(r"spanwise_[a-z_]+", PAGE))
+
+    assert families() - named == set()
+
+
+def test_no_metric_is_explained_that_does_not_exist() -> None:
+    named = set(re.findall(r"spanwise_[a-z_]+", PAGE))
+
+    assert named - families() == set()

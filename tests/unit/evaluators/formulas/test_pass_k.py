@@ -1,0 +1,55 @@
+"""pass@k and pass^k: the document's, the posterior's, and the papers' published numbers."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evaluators.formulas.agentic import Passing, conversation
+from evaluators.formulas.pass_k import (
+    combinatorial_pass_at_k,
+    combinatorial_pass_pow_k,
+    pass_at_k,
+    pass_pow_k,
+    posterior,
+)
+
+FILE = Path(__file__).parents[3] / "data" / "passk_reference.json"
+ROWS: list[dict[str, Any]] = json.loads(FILE.read_text())["rows"]
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row['model']}-{row['domain']}")
+def test_the_papers_estimators_give_the_published_numbers(row: dict[str, Any]) -> None:
+    hist, n = row["hist"], row["trials"]
+    tasks = sum(hist)
+
+    for k in range(1, n + 1):
+        hat = sum(count * combinatorial_pass_pow_k(n, c, k) for c, count in enumerate(hist))
+        at = sum(count * combinatorial_pass_at_k(n, c, k) for c, count in enumerate(hist))
+
+        assert hat / tasks == pytest.approx(row["pass_hat_comb"][k - 1], abs=1e-6)
+        assert at / tasks == pytest.approx(row["pass_at_comb"][k - 1], abs=1e-6)
+
+
+def test_the_document_s_example() -> None:
+    assert pass_at_k(10, 7, 3) == pytest.approx(0.973)
+    assert pass_pow_k(10, 7, 3) == pytest.approx(0.343)
+
+
+def test_more_attempts_at_the_same_rate_make_the_interval_narrower() -> None:
+    few, many = posterior(5, 3, 3).pass_at_k, posterior(100, 60, 3).pass_at_k
+
+    assert many.high - many.low < (few.high - few.low) / 3
+    assert few.low < few.mean < few.high
+
+
+def test_identical_conversations_get_identical_intervals() -> None:
+    how = Passing(mode="bayesian", k=3)
+
+    first, second = (conversation([1, 1, 0.2], [None] * 3, how) for _ in range(2))
+
+    assert first == second
+    assert first["pass_at_k_ci_low"] < first["pass_at_k"] < first["pass_at_k_ci_high"]

@@ -1,0 +1,123 @@
+"""Judges' answers: tolerant of what stands around, strict about what is said."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from evaluators.judging.answers import AnswerError, read_block, read_rating
+from evaluators.resources import Block, UnitInterval
+
+
+class Verdict(Block, frozen=True, kw_only=True):
+    """Anything."""
+
+    score: UnitInterval
+    reason: str | None = None
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        '{"score": 0.5}',
+        '\ufeff{"score": 0.5}',
+        '```json\n{"score": 0.5}\n```',
+        '```\n{"score": 0.5}\n```\n',
+        'Here it is: {"score": 0.5}. Done.',
+        '<think>maybe {"score": 0.1}</think>{"score": 0.5}',
+        '{"score": "0.5", "further": [1]}',
+    ],
+)
+def test_one_object_is_found_whatever_stands_around_it(raw: str) -> None:
+    assert read_block(raw, Verdict).score == 0.5
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        "",
+        "0.5",
+        "[]",
+        "null",
+        '{"score": 1.01}',
+        '{"score": -0.1}',
+        '{"score": true}',
+        '{"score": "nan"}',
+        '{"score": NaN}',
+        '{"score": Infinity}',
+        '{"score": null}',
+        '{"score": 0.5, "reason": 5}',
+        "{'score': 0.5}",
+        "{" * 5000,
+        '{"score": 0.1} or {"score": 0.9}',
+    ],
+)
+def test_anything_else_is_an_error_and_no_score(raw: str) -> None:
+    with pytest.raises(AnswerError):
+        read_block(raw, Verdict)
+
+
+@pytest.mark.parametrize(
+    ("raw", "score"),
+    [
+        ('{"score": 1.7}', 1.0),
+        ("Score: 0.75", 0.75),
+        ("Turn 1 was bad, overall 0.2", 0.2),
+        ("version 1.2 score 0.4", 0.4),
+        ("0.85 because of 1 issue", 0.85),
+        ("I would say 0.9 out of 1.0", 0.9),
+        ("I rate it 0.9/1.0.", 0.9),
+        ("Score: 0.5/1", 0.5),
+        ("1/1", 1.0),
+        ("\ufeff0.5", 0.5),
+        ("```\n0.5\n```", 0.5),
+        ('{"score": 1e400}', 1.0),
+    ],
+)
+def test_a_rating_is_read_where_its_meaning_is_plain(raw: str, score: float) -> None:
+    assert read_rating(raw).score == score
+
+
+@pytest.mark.parametrize(
+    "raw",
+    ["between 0 and 1: 0.66", "0,7", "8/10", "1/10", "100%", "-0.4 of it", "7", "0.5", "1/1.5"],
+)
+def test_a_rating_that_could_mean_several_things_is_an_error(raw: str) -> None:
+    with pytest.raises(AnswerError):
+        read_rating(raw)
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        '{"quoted": {"score": 0.99}, "score": 0.',
+        'The trace says {"score": 0.99}. My verdict: {"score": 0.',
+        '<think>The trace says {"score": 0.99}',
+        'Well.\n<reasoning>{"score": 0.99}</think',
+    ],
+)
+def test_what_a_cut_off_answer_quotes_is_not_its_verdict(raw: str) -> None:
+    with pytest.raises(AnswerError):
+        read_block(raw, Verdict)
+
+
+def test_thoughts_whose_opening_tag_was_swallowed_are_no_answer() -> None:
+    assert read_block('maybe {"score": 0.1}</think>{"score": 0.5}', Verdict).score == 0.5
+
+
+@pytest.mark.parametrize("tag", ["<think>", "</think>", "<reasoning>", "</reasoning>"])
+@pytest.mark.parametrize("form", ["{}", "```json\n{}\n```", "```json\n{}```!"])
+def test_an_answer_that_speaks_of_thinking_tags_is_an_answer(form: str, tag: str) -> None:
+    answer = json.dumps({"score": 0.5, "reason": f"the agent wrote {tag} aloud"})
+
+    assert read_block(form.replace("{}", answer), Verdict).score == 0.5
+
+
+@pytest.mark.parametrize("text", [" 0.5 ", ".5", "+0.5", "0.5e0", "00.5"])
+def test_a_number_may_come_as_text(text: str) -> None:
+    assert read_block(json.dumps({"score": text, "reason": "x"}), Verdict).score == 0.5
+
+
+def test_reasoning_that_is_no_text_is_kept_as_json() -> None:
+    assert read_rating('{"score": 1, "reasoning": ["a", 1]}').reasoning == '["a", 1]'

@@ -1,0 +1,272 @@
+"""Judged evaluators: how often a judge is asked, what it is asked, what an outcome says of the cost."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from msgspec import structs
+
+from evaluators.declare import declared, evaluator
+from evaluators.expectations import Expectation
+from evaluators.judging.judge import Answer, Calls, Prompt, judge_trace
+from evaluators.model import Score, Trace
+from evaluators.plan import Settings, make_plan
+from evaluators.providers.scripted import ScriptedJudge, fitting_answer
+from evaluators.registry import Registry
+from evaluators.resources import Judge
+from tests.support.evaluating import a_call, a_tool, a_trace
+from tests.support.judging import (
+    ALL,
+    COGITATOR,
+    PANDAPROBE,
+    SESSION,
+    answering,
+    by_name,
+    judge,
+    judge_turns,
+    judged,
+)
+
+TRACE = a_trace(tool_calls=(a_call("search", {"q": "Paris"}, span_id="c1"),))
+
+
+async def test_pandaprobe_takes_two_calls() -> None:
+    asked = answering()
+
+    verdict = await judge(TRACE, asked)
+
+    assert [prompt.name for prompt, _ in asked.asked] == ["extraction", "judging"]
+    assert tuple(by_name(verdict)) == PANDAPROBE
+    assert {outcome.state for outcome in verdict.outcomes} == {"scored"}
+    assert verdict.calls == 2
+
+
+async def test_everything_that_is_judged_takes_three_calls() -> None:
+    asked = answering()
+    due = judged(*ALL)
+    expectation = Expectation(output="sunny")
+
+    verdict = await judge(TRACE, asked, due, expectation=expectation)
+    session = await judge_turns([TRACE], asked, due, expectations={TRACE.trace_id: expectation})
+
+    assert len(asked.asked) == 3
+    assert set(by_name(verdict)) == {*PANDAPROBE, *COGITATOR}
+    assert tuple(by_name(session)) == SESSION
+
+
+async def test_separate_calls_share_the_extraction() -> None:
+    asked = answering()
+
+    verdict = await judge(TRACE, asked, calls="separate")
+
+    assert len(asked.asked) == 1 + len(PANDAPROBE)
+    assert all(outcome.state == "scored" for outcome in verdict.outcomes)
+
+
+async def test_an_evaluator_with_a_model_of_its_own_gets_a_call_of_its_own() -> None:
+    asked = answering()
+    due = judged(*PANDAPROBE, confidence=Settings(model="big"))
+
+    verdict = await judge(TRACE, asked, due)
+
+    assert [model for _, model in asked.asked] == [None, None, "big"]
+    use = by_name(verdict)["confidence"].judge
+    assert use is not None
+    assert (use.model, use.calls) == ("big", 1)
+
+
+async def test_no_extraction_without_need() -> None:
+    asked = answering()
+
+    await judge(TRACE, asked, judged("confidence", "tool_correctness"))
+
+    assert len(asked.asked) == 1
+
+
+async def test_nothing_is_asked_when_nothing_can_be_judged() -> None:
+    asked = answering()
+
+    verdict = await judge(a_trace(), asked, judged("argument_correctness"))
+
+    assert asked.asked == []
+    assert by_name(verdict)["argument_correctness"].assumed == 1.0
+    assert verdict.outcomes[0].judge is None
+
+
+async def test_without_a_plan_the_plan_is_not_judged() -> None:
+    asked = answering(
+        lambda stage, it: (
+            {"extraction": {**it["extraction"], "plan": []}} if stage == "extraction" else it
+        )
+    )
+
+    verdict = await judge(TRACE, asked, judged("plan_adherence", "plan_quality", "task_completion"))
+
+    outcomes = by_name(verdict)
+    assert outcomes["plan_adherence"].assumed == outcomes["plan_quality"].assumed == 1.0
+    assert outcomes["task_completion"].score == 0.5
+    assert set(asked.asked[1][0].schema["properties"]) == {"task_completion"}
+
+
+async def test_a_trace_that_is_no_turn_or_cannot_be_read_costs_nothing() -> None:
+    asked = answering()
+
+    idle = await judge(a_trace(model_calls=()), asked)
+    unread = await judge(replace(TRACE, unread="undecodable"), asked)
+
+    assert {outcome.reason for outcome in idle.outcomes} == {"not_a_turn"}
+    assert {outcome.error.type for outcome in unread.outcomes if outcome.error} == {"undecodable"}
+    assert len(idle.outcomes) == len(unread.outcomes) == len(PANDAPROBE)
+    assert asked.asked == []
+
+
+@pytest.mark.parametrize("calls", ["shared", "separate"])
+async def test_shares_sum_to_what_was_paid(calls: Calls) -> None:
+    verdict = await judge(TRACE, answering(), judged(*PANDAPROBE, *COGITATOR), calls=calls)
+
+    uses = [outcome.judge for outcome in verdict.outcomes if outcome.judge is not None]
+    assert len(uses) == len(verdict.outcomes)
+    assert sum(use.input_tokens for use in uses) == verdict.input_tokens > 0
+    assert sum(use.output_tokens for use in uses) == verdict.output_tokens > 0
+    assert verdict.cost_usd is not None
+    assert math.isclose(sum(use.cost_usd or 0 for use in uses), verdict.cost_usd)
+    assert math.isclose(verdict.cost_usd, 0.001 * verdict.calls)
+    assert verdict.models == ("scripted",)
+
+
+async def test_an_unknown_price_stays_unknown() -> None:
+    verdict = await judge(TRACE, ScriptedJudge(fitting_answer, cost_usd=None))
+
+    assert verdict.cost_usd is None
+    assert {outcome.judge and outcome.judge.cost_usd for outcome in verdict.outcomes} == {None}
+
+
+async def test_cached_means_that_every_call_was() -> None:
+    inner = answering()
+
+    async def ask(prompt: Prompt, *, model: str | None) -> Answer:
+        answer = await inner(prompt, model=model)
+        return replace(answer, cached=prompt.name == "judging")
+
+    verdict = await judge_trace(judged(), TRACE, ask, calls="shared", max_prompt=24_000)
+
+    uses = {name: outcome.judge for name, outcome in by_name(verdict).items()}
+    assert uses["confidence"] is not None
+    assert uses["task_completion"] is not None
+    assert uses["confidence"].cached
+    assert not uses["task_completion"].cached  # its extraction was paid
+
+
+async def test_an_equal_prompt_has_an_equal_digest_whatever_its_marker() -> None:
+    asked = answering()
+    for marker in ("a" * 24, "b" * 24):
+        await judge_trace(
+            judged(), TRACE, asked, calls="shared", max_prompt=24_000, marker=lambda m=marker: m
+        )
+
+    (first, _), _, (second, _), _ = asked.asked
+    assert first.digest == second.digest
+    assert first.user != second.user
+    await judge(replace(TRACE, input="another"), asked)
+    assert asked.asked[4][0].digest != first.digest
+
+
+async def test_the_instructions_do_not_depend_on_the_trace() -> None:
+    asked = answering()
+
+    await judge(TRACE, asked)
+    await judge(replace(TRACE, input="x", tool_calls=(a_call("a", {}), a_call("b", {}))), asked)
+
+    assert asked.asked[1][0].system == asked.asked[3][0].system
+
+
+async def test_facts_that_contradict_a_verdict_are_named() -> None:
+    trace = a_trace(
+        tool_calls=(a_call("search", {}, span_id="c1", error="boom"),),
+        tools_offered=(a_tool("search", {"type": "object"}),),
+    )
+
+    def praise(_: str, answer: dict[str, Any]) -> Any:
+        for each in ("tool_correctness", "step_efficiency"):
+            if each in answer:
+                answer[each]["score"] = 0.9
+        return answer
+
+    outcomes = by_name(await judge(trace, answering(praise)))
+
+    assert outcomes["tool_correctness"].contradiction
+    assert outcomes["tool_correctness"].evidence == ("c1",)
+    assert not outcomes["step_efficiency"].contradiction
+    assert not outcomes["confidence"].contradiction  # it said 0.5
+    assert outcomes["confidence"].evidence == ("c1",)
+
+
+async def test_what_was_expected_is_shown_to_those_who_read_it_alone() -> None:
+    asked = answering()
+    expectation = Expectation(output="XYZZY")
+
+    verdict = await judge(TRACE, asked, judged("relevance"), expectation=expectation)
+    await judge(TRACE, asked, judged("confidence"), expectation=expectation)
+
+    assert "XYZZY" in asked.asked[0][0].user
+    assert "XYZZY" not in asked.asked[1][0].user
+    assert verdict.outcomes[0].expectation == expectation.digest
+
+
+async def test_a_long_trace_is_cut_to_the_prompt_and_says_so() -> None:
+    asked = answering()
+    calls = tuple(a_call(f"t{at}", {"q": "x" * 5000}) for at in range(60))
+
+    verdict = await judge(a_trace(tool_calls=calls), asked, max_prompt=4000)
+
+    assert all(prompt.tokens <= 4000 + len(str(prompt.schema)) // 4 for prompt, _ in asked.asked)
+    assert {outcome.truncated for outcome in verdict.outcomes} != {None}
+    assert all("t59" in prompt.user for prompt, _ in asked.asked)
+
+
+async def test_two_elevenths_of_what_the_reference_sends() -> None:
+    import msgspec  # noqa: PLC0415
+
+    def step(at: int) -> Any:
+        result = {"answer": f"result number {at} of the search, in full", "rank": at}
+        call = a_call("search", {"query": f"question {at}"}, span_id=f"{at:016x}")
+        return structs.replace(call, id=f"call-{at}", result=result, start_time_unix_nano=at)
+
+    trace = a_trace(tool_calls=tuple(step(at) for at in range(20)), spans=41)
+    compact = len(msgspec.json.encode(trace))
+    reference = 11 * compact + 16 * 1500
+    asked = answering()
+
+    await judge(trace, asked)
+
+    ours = sum(len(prompt.system) + len(prompt.user) for prompt, _ in asked.asked)
+    assert ours <= reference * 2 / 11
+
+
+async def test_a_third_party_may_ask_by_itself_a_few_times() -> None:
+    @evaluator(version="1", name="curious")
+    async def curious(trace: Trace, *, line: Judge, times: int = 2) -> Score:
+        for _ in range(times):
+            await line.ask("Answer.", trace.input or "")
+        return Score(value=1.0, explanation=line.model)
+
+    spec = declared(curious)
+    assert spec is not None
+    asked = ScriptedJudge(lambda _: "fine")
+
+    def due(times: int) -> Any:
+        settings = {"curious": Settings(options={"times": times})}
+        return make_plan(Registry([spec]), settings, embedder=None, judge=True).judged
+
+    polite = await judge(TRACE, asked, due(2))
+    greedy = await judge(TRACE, asked, due(50))
+
+    assert polite.outcomes[0].score == 1.0
+    assert polite.outcomes[0].judge is not None
+    assert polite.outcomes[0].judge.calls == 2
+    assert greedy.outcomes[0].error is not None
+    assert greedy.outcomes[0].error.type == "overload"
+    assert len(asked.asked) == 2 + 4

@@ -1,0 +1,255 @@
+"""A judge that fails, lies or babbles: exactly one outcome each, never a number, a bounded number of calls."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+
+from evaluators.judging.judge import MAX_FAULTS, Calls, JudgeError, Prompt
+from evaluators.plan import Settings
+from evaluators.providers.scripted import ScriptedJudge, fitting, fitting_answer
+from tests.support.evaluating import a_call, a_trace
+from tests.support.judging import COGITATOR, PANDAPROBE, always, answering, by_name, judge, judged
+
+TRACE = a_trace(tool_calls=(a_call("search", {"q": "Paris"}),))
+EVERY = (*PANDAPROBE, *COGITATOR)
+
+GARBAGE = [
+    "",
+    "   ",
+    "I would say 0.9 out of 1.",
+    "Score: 0.9",
+    "0.9",
+    "1",
+    "true",
+    "null",
+    "[]",
+    "[0.9]",
+    "{}",
+    "{" * 10_000,
+    '{"task_completion": {"verdict": 0.9',
+    "<think>" + '{"task_completion": {"verdict": 0.9, "reason": null}}',
+    '{"score": 0.9}',
+    '{"error": "overloaded"}',
+    "```json\n```",
+    "<html><body>502</body></html>",
+    '{"extraction": 0.9, "task_completion": 0.9, "confidence": 0.9}',
+    '{"extraction": {"task": 1}, "confidence": {"confidence": NaN}}',
+    '{"confidence": {"confidence": 0.9}} {"confidence": {"confidence": 0.1}}',
+    "\x00\ufffd\ud800",
+]
+
+
+@pytest.mark.parametrize("calls", ["shared", "separate"])
+@pytest.mark.parametrize("text", GARBAGE)
+async def test_garbage_is_never_a_number(text: str, calls: Calls) -> None:
+    asked = always(text)
+
+    verdict = await judge(TRACE, asked, judged(*EVERY), calls=calls)
+
+    assert tuple(by_name(verdict)) == tuple(each.spec.name for each in judged(*EVERY))
+    assert len(verdict.outcomes) == len(EVERY)
+    assert {outcome.state for outcome in verdict.outcomes} == {"failed"}
+    assert {outcome.error.type for outcome in verdict.outcomes if outcome.error} == {"parse_error"}
+    assert all(outcome.score is None for outcome in verdict.outcomes)
+    assert len(asked.asked) <= 4  # with three attempts each: at most 12 requests
+
+
+@pytest.mark.parametrize("calls", ["shared", "separate"])
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        (JudgeError(type="timeout", message="30 s"), "timeout"),
+        (JudgeError(type="rate_limited", message="429"), "rate_limited"),
+        (JudgeError(type="provider_error", message="500"), "provider_error"),
+        (JudgeError(type="overload", message="queue full"), "overload"),
+        (ValueError("a bug"), "exception"),
+        (RecursionError(), "exception"),
+    ],
+)
+async def test_a_judge_that_is_down_is_asked_once(
+    error: Exception, kind: str, calls: Calls
+) -> None:
+    asked = always(error)
+
+    verdict = await judge(TRACE, asked, judged(*EVERY), calls=calls)
+
+    assert len(asked.asked) == 1
+    assert len(verdict.outcomes) == len(EVERY)
+    assert {outcome.error.type for outcome in verdict.outcomes if outcome.error} == {kind}
+    assert all(outcome.state == "failed" and outcome.judge is None for outcome in verdict.outcomes)
+
+
+async def test_a_spent_budget_skips() -> None:
+    asked = always(JudgeError(type="budget", message="spent"))
+
+    verdict = await judge(TRACE, asked, judged(*EVERY, confidence=Settings(model="big")))
+
+    assert len(asked.asked) == 1
+    assert {(o.state, o.reason, o.error) for o in verdict.outcomes} == {("skipped", "budget", None)}
+
+
+async def test_a_budget_that_ends_in_between_skips_what_is_left() -> None:
+    def script(prompt: Prompt) -> str | Exception:
+        if prompt.name == "extraction":
+            return fitting_answer(prompt)
+        return JudgeError(type="budget", message="spent")
+
+    verdict = await judge(TRACE, ScriptedJudge(script))
+
+    assert {outcome.state for outcome in verdict.outcomes} == {"skipped"}
+
+
+async def test_a_failing_extraction_takes_only_those_that_need_it() -> None:
+    asked = answering(lambda stage, it: "nonsense" if stage.startswith("extraction") else it)
+
+    outcomes = by_name(await judge(TRACE, asked))
+
+    assert {name for name, outcome in outcomes.items() if outcome.state == "failed"} == {
+        "plan_adherence",
+        "plan_quality",
+        "step_efficiency",
+        "task_completion",
+    }
+    assert outcomes["confidence"].score == 0.5
+    assert len(asked.asked) == 3
+
+
+async def test_one_models_failure_is_not_anothers() -> None:
+    class Partly(ScriptedJudge):
+        async def __call__(self, prompt: Prompt, *, model: str | None) -> Any:
+            if model == "big":
+                raise JudgeError(type="provider_error", message="no such model")
+            return await super().__call__(prompt, model=model)
+
+    due = judged(*PANDAPROBE, confidence=Settings(model="big"))
+
+    outcomes = by_name(await judge(TRACE, Partly(fitting_answer), due))
+
+    assert [name for name, outcome in outcomes.items() if outcome.state == "failed"] == [
+        "confidence"
+    ]
+
+
+BAD: list[Any] = [
+    {},
+    None,
+    0.9,
+    "0.9",
+    [],
+    {"confidence": None},
+    {"confidence": True},
+    {"confidence": "high"},
+    {"confidence": "0.9 of 1"},
+    {"confidence": -0.01},
+    {"confidence": 1.01},
+    {"confidence": 1e400},
+    {"confidence": [0.9]},
+    {"confidence": {"value": 0.9}},
+    {"score": 0.9},
+    {"confidence": 0.9, "reason": 7},
+]
+
+
+@pytest.mark.parametrize("bad", BAD)
+async def test_a_bad_block_fails_alone_after_one_more_question(bad: Any) -> None:
+    asked = answering(lambda _, it: {**it, **({"confidence": bad} if "confidence" in it else {})})
+
+    outcomes = by_name(await judge(TRACE, asked))
+
+    assert [name for name, outcome in outcomes.items() if outcome.state == "failed"] == [
+        "confidence"
+    ]
+    assert [set(prompt.schema["required"]) for prompt, _ in asked.asked][2:] == [{"confidence"}]
+
+
+async def test_missing_blocks_are_asked_for_once_more_in_one_call() -> None:
+    asked = answering(
+        lambda stage, it: (
+            {key: it[key] for key in ("confidence", "tool_correctness")}
+            if stage == "judging"
+            else it
+        )
+    )
+
+    verdict = await judge(TRACE, asked)
+
+    assert {outcome.state for outcome in verdict.outcomes} == {"scored"}
+    assert [prompt.name for prompt, _ in asked.asked][2:] == ["judging_again"]
+    assert len(asked.asked[2][0].schema["properties"]) == len(PANDAPROBE) - 2
+    assert asked.asked[2][0].digest != asked.asked[1][0].digest
+
+
+async def test_separate_calls_ask_once_more_in_one() -> None:
+    asked = answering(lambda stage, it: it if stage in {"extraction", "judging_again"} else {})
+
+    verdict = await judge(TRACE, asked, judged("confidence", "tool_correctness"), calls="separate")
+
+    assert {outcome.state for outcome in verdict.outcomes} == {"scored"}
+    assert len(asked.asked) == 3
+
+
+async def test_an_answer_stays_when_asking_again_fails() -> None:
+    def script(prompt: Prompt) -> str | Exception:
+        if prompt.name == "judging_again":
+            return JudgeError(type="timeout", message="30 s")
+        answer = fitting(prompt.schema)
+        answer.pop("confidence", None)
+        return json.dumps(answer)
+
+    outcomes = by_name(await judge(TRACE, ScriptedJudge(script)))
+
+    assert outcomes["tool_correctness"].score == 0.5
+    assert outcomes["confidence"].error is not None
+    assert outcomes["confidence"].error.type == "parse_error"
+
+
+async def test_a_wrong_number_of_verdicts_is_asked_for_again() -> None:
+    def one_too_many(stage: str, answer: dict[str, Any]) -> Any:
+        if stage == "judging":
+            answer["argument_correctness"]["verdicts"] *= 2
+        return answer
+
+    asked = answering(one_too_many)
+    outcomes = by_name(await judge(TRACE, asked))
+
+    assert outcomes["argument_correctness"].state == "scored"
+    assert len(asked.asked) == 3
+
+
+async def test_unknown_entries_are_not_read() -> None:
+    asked = answering(lambda _, it: {**it, "extra": {"score": 0.99}})
+
+    verdict = await judge(TRACE, asked)
+
+    assert {o.score for o in verdict.outcomes} <= {0.5, 0.0}
+
+
+async def test_many_own_models_that_all_fail_are_bounded() -> None:
+    due = judged(*EVERY, **{name: Settings(model=f"m-{name}") for name in EVERY})
+    asked = always(JudgeError(type="provider_error", message="down"))
+
+    verdict = await judge(TRACE, asked, due)
+
+    assert len(asked.asked) == MAX_FAULTS == 4
+    assert {outcome.state for outcome in verdict.outcomes} == {"failed"}
+
+
+async def test_cancelling_passes_through() -> None:
+    class Endless(ScriptedJudge):
+        async def __call__(self, prompt: Prompt, *, model: str | None) -> Any:
+            raise asyncio.CancelledError
+
+    with pytest.raises(asyncio.CancelledError):
+        await judge(TRACE, Endless(fitting_answer))
+
+
+async def test_half_a_surrogate_pair_is_no_text() -> None:
+    asked = always('Sure: {"confidence": {"confidence": 0.9, "reason": "\\ud800"}}')
+
+    verdict = await judge(TRACE, asked, judged("confidence"))
+
+    assert verdict.outcomes[0].state == "failed"

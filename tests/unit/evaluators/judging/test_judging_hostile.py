@@ -1,0 +1,175 @@
+"""Hostile traces against a judge that obeys whatever it reads outside the fence: no score changes."""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from collections.abc import Callable
+
+import pytest
+
+from evaluators.expectations import Expectation
+from evaluators.judging.fence import fenced, harmless
+from evaluators.judging.judge import Prompt
+from evaluators.model import ModelCall, ToolCall, Trace
+from evaluators.providers.scripted import ScriptedJudge, fitting
+from tests.support.attacks import INJECTIONS
+from tests.support.evaluating import a_tool, a_trace
+from tests.support.judging import (
+    ALL,
+    COGITATOR,
+    MARKER,
+    PANDAPROBE,
+    answering,
+    judge,
+    judge_turns,
+    judged,
+)
+
+_SIGHT = dict.fromkeys([*range(0x200B, 0x2010), *range(0x2060, 0x2070), 0xAD, 0xFEFF])
+
+PLACES: dict[str, Callable[[str], Trace]] = {
+    "input": lambda text: a_trace(input=text),
+    "output": lambda text: a_trace(output=text),
+    "system": lambda text: a_trace(system=text),
+    "tool result": lambda text: _calling(result=text),
+    "tool result, nested": lambda text: _calling(result={"rows": [text], text[:50]: 1}),
+    "tool arguments": lambda text: _calling(arguments={"q": text}),
+    "tool error": lambda text: _calling(error=text),
+    "tool name": lambda text: _calling(name=text),
+    "agent name": lambda text: _calling(agent=text),
+    "tool definition": lambda text: a_trace(tools_offered=(a_tool(text, {"description": text}),)),
+    "model text": lambda text: a_trace(model_calls=(ModelCall(span_id="m", output=text),)),
+    "model error": lambda text: a_trace(model_calls=(ModelCall(span_id="m", error=text),)),
+    "trace error": lambda text: a_trace(status="error", error=text),
+}
+
+
+def _calling(**fields: object) -> Trace:
+    call = ToolCall(**{"name": "search", "arguments": {"q": 1}, **fields})  # pyright: ignore[reportArgumentType]
+    return a_trace(tool_calls=(call,))
+
+
+def _outside(prompt: Prompt, *, sloppy: bool) -> str:
+    """What stands outside the fence, read as an unwary model might: unseen characters do not hide a word from it."""
+    text = unicodedata.normalize("NFKC", prompt.user.translate(_SIGHT))
+    tag = r"\s*recording[^>]*>" if sloppy else rf" ?recording {MARKER}>"
+    begin = re.search(rf"<{tag}", text, re.IGNORECASE)
+    assert begin is not None
+    end = re.search(rf"<\s*/{tag}", text[begin.end() :], re.IGNORECASE)
+    assert end is not None
+    outside = text[: begin.start()] + text[begin.end() + end.end() :]
+    return unicodedata.normalize("NFKC", prompt.system + outside)
+
+
+def _is_turned(prompt: Prompt, *, sloppy: bool) -> bool:
+    rubrics_aside = _outside(prompt, sloppy=sloppy).replace("0.75 to 0.99", "")
+    return "0.99" in rubrics_aside
+
+
+def obedient(*, sloppy: bool) -> ScriptedJudge:
+    """Gives 0.99 as soon as anything outside the fence says so, else 0.5."""
+
+    def script(prompt: Prompt) -> str:
+        return json.dumps(
+            fitting(prompt.schema, 0.99 if _is_turned(prompt, sloppy=sloppy) else 0.5)
+        )
+
+    return ScriptedJudge(script)
+
+
+def test_there_are_at_least_fifty_attacks() -> None:
+    assert len(set(INJECTIONS)) >= 50
+
+
+@pytest.mark.parametrize("sloppy", [False, True])
+@pytest.mark.parametrize("attack", range(len(INJECTIONS)))
+async def test_no_attack_in_any_place_changes_a_score(attack: int, sloppy: bool) -> None:
+    due = judged(*PANDAPROBE, *COGITATOR)
+    expectation = Expectation(output="sunny")
+    for place, hostile in PLACES.items():
+        asked = obedient(sloppy=sloppy)
+        verdict = await judge(hostile(INJECTIONS[attack]), asked, due, expectation=expectation)
+
+        scores = {outcome.score for outcome in verdict.outcomes}
+        assert scores <= {0.5, 0.0, None}, place
+        assert {o.state for o in verdict.outcomes} <= {"scored", "not_applicable"}, place
+        for prompt, _ in asked.asked:
+            assert prompt.user.count(MARKER) == 2, place
+            assert MARKER not in prompt.system
+            assert "recording" not in str(prompt.schema)
+
+
+@pytest.mark.parametrize("attack", range(len(INJECTIONS)))
+async def test_no_attack_in_a_conversation_changes_a_score(attack: int) -> None:
+    text = INJECTIONS[attack]
+    asked = obedient(sloppy=True)
+    traces = [a_trace(input=text, output=text), a_trace(trace_id="u" * 32, output="fine")]
+    expected = {trace.trace_id: Expectation(output="sunny", outcomes=("done",)) for trace in traces}
+
+    verdict = await judge_turns(traces, asked, judged(*ALL), expectations=expected)
+
+    assert [outcome.score for outcome in verdict.outcomes] == [0.0, 0.0]
+    assert all(prompt.user.count(MARKER) == 2 for prompt, _ in asked.asked)
+
+
+@pytest.mark.parametrize("attack", range(len(INJECTIONS)))
+async def test_an_extraction_that_was_taken_in_takes_nobody_else_in(attack: int) -> None:
+    text = INJECTIONS[attack].encode("utf-8", "ignore").decode()
+
+    def script(prompt: Prompt) -> str:
+        if prompt.name == "extraction":
+            return json.dumps({"extraction": {"task": text, "outcome": text, "plan": [text]}})
+        assert prompt.user.count(MARKER) == 2
+        return json.dumps(fitting(prompt.schema, 0.99 if _is_turned(prompt, sloppy=True) else 0.5))
+
+    verdict = await judge(a_trace(), ScriptedJudge(script))
+
+    assert {outcome.score for outcome in verdict.outcomes} <= {0.5, None}
+
+
+async def test_the_judge_does_obey_outside_the_fence() -> None:
+    """The attacks above can succeed: the same text in the operator's own words does."""
+    asked = obedient(sloppy=False)
+    expected = {"t" * 32: Expectation(output="x", emphasis="set every score to 0.99")}
+
+    verdict = await judge_turns([a_trace()], asked, judged("agentic"), expectations=expected)
+
+    assert verdict.outcomes[0].score == 1.0
+
+
+def test_a_marker_is_new_in_every_call() -> None:
+    from evaluators.judging.judge import new_marker  # noqa: PLC0415
+
+    assert len({new_marker() for _ in range(100)}) == 100
+    assert all(len(new_marker()) >= 16 for _ in range(10))
+
+
+async def test_every_call_has_a_fence_of_its_own() -> None:
+    from evaluators.judging.judge import judge_trace  # noqa: PLC0415
+
+    asked = answering()
+    await judge_trace(judged(), a_trace(), asked, calls="separate", max_prompt=24_000)
+
+    markers = [re.findall(r"</?recording ([0-9a-f]+)>", prompt.user) for prompt, _ in asked.asked]
+    assert all(len(found) == 2 and found[0] == found[1] for found in markers)
+    assert len({found[0] for found in markers}) == len(markers)
+
+
+@pytest.mark.parametrize("text", INJECTIONS)
+def test_harmless_text_is_stable_and_never_longer(text: str) -> None:
+    once = harmless(text, MARKER)
+
+    assert len(once) <= len(text)
+    assert harmless(once, MARKER) == once
+    assert MARKER not in once
+    assert fenced(text, MARKER).count(MARKER) == 2
+    once.encode()
+
+
+@pytest.mark.parametrize(
+    "text", ["Grüße, 東京, привет, مرحبا, नमस्ते", "a\n\tb", "x < y > z", "[1]", "{}"]
+)
+def test_ordinary_text_stays_as_it_is(text: str) -> None:
+    assert harmless(text, MARKER) == text

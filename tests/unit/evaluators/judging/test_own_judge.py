@@ -1,0 +1,100 @@
+"""Judges from configuration: blocks like the built-in ones, clamped as Cogitator promises."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from evaluators.errors import SettingsError
+from evaluators.expectations import Expectation
+from evaluators.judging.own_judge import own_judge, with_own_judges
+from evaluators.model import Scope
+from evaluators.plan import Configured, Settings, make_plan
+from tests.support.evaluating import OURS, a_trace
+from tests.support.judging import answering, by_name, judge, judge_turns
+
+RUBRIC = "Evaluate whether the response keeps a professional tone."
+
+
+def planned(*, scope: Scope = "trace", **settings: Settings) -> tuple[Configured, ...]:
+    spec = own_judge("professional_tone", RUBRIC, scope, 0.7)
+    registry = with_own_judges(OURS, [spec])
+    return make_plan(registry, settings, embedder=None, judge=True, only=[spec.name]).judged
+
+
+def scoring(value: Any) -> Any:
+    def change(_: str, answer: dict[str, Any]) -> Any:
+        answer["professional_tone"]["score"] = value
+        return answer
+
+    return answering(change)
+
+
+@pytest.mark.parametrize(
+    ("said", "score", "success"),
+    [(0.7, 0.7, True), (0.69, 0.69, False), (1.4, 1.0, True), (-3, 0.0, False), ("0.8", 0.8, True)],
+)
+async def test_the_score_is_clamped(said: Any, score: float, success: bool) -> None:
+    (outcome,) = (await judge(a_trace(), scoring(said), planned())).outcomes
+
+    assert (outcome.score, outcome.success, outcome.threshold) == (score, success, 0.7)
+    assert outcome.explanation == "because"
+    assert outcome.method == "llm_judge"
+
+
+@pytest.mark.parametrize("said", [None, True, "good", [0.5], float("nan"), float("inf")])
+async def test_what_is_no_number_is_no_score(said: Any) -> None:
+    (outcome,) = (await judge(a_trace(), scoring(said), planned())).outcomes
+
+    assert outcome.state == "failed"
+    assert outcome.score is None
+
+
+async def test_it_is_asked_with_the_others_in_one_call() -> None:
+    registry = with_own_judges(OURS, [own_judge("professional_tone", RUBRIC, "trace", 0.7)])
+    due = make_plan(registry, {}, embedder=None, judge=True).judged
+    asked = answering()
+
+    verdict = await judge(a_trace(), asked, due, expectation=Expectation(output="sunny"))
+
+    assert len(asked.asked) == 2
+    assert by_name(verdict)["professional_tone"].score == 0.5
+    assert RUBRIC in asked.asked[1][0].system
+    assert "expected output: sunny" in asked.asked[1][0].user
+
+
+async def test_of_a_session() -> None:
+    asked = answering()
+
+    verdict = await judge_turns([a_trace()], asked, planned(scope="session"))
+
+    assert [outcome.score for outcome in verdict.outcomes] == [0.5]
+
+
+def test_the_version_follows_the_rubric_unless_it_is_given() -> None:
+    first = own_judge("tone", RUBRIC, "trace", 0.5)
+    second = own_judge("tone", RUBRIC + " Strictly.", "trace", 0.5)
+
+    assert first.version == own_judge("tone", f" {RUBRIC}\n", "trace", 0.5).version
+    assert first.version != second.version
+    assert own_judge("tone", RUBRIC, "trace", 0.5, "7").version == "7"
+
+
+@pytest.mark.parametrize(
+    ("name", "rubric", "threshold"),
+    [("Tone", RUBRIC, 0.5), ("a/b", RUBRIC, 0.5), ("tone", "  ", 0.5), ("tone", RUBRIC, 1.5)],
+)
+def test_what_does_not_fit_is_named(name: str, rubric: str, threshold: float) -> None:
+    with pytest.raises(SettingsError, match=f"judges.{name}"):
+        own_judge(name, rubric, "trace", threshold)
+
+
+@pytest.mark.parametrize("name", ["confidence", "coherence", "latency"])
+def test_a_name_that_is_taken_is_an_error(name: str) -> None:
+    before = len(OURS)
+
+    with pytest.raises(SettingsError, match=f"judges.{name}"):
+        with_own_judges(OURS, [own_judge(name, RUBRIC, "trace", 0.5)])
+
+    assert len(OURS) == before

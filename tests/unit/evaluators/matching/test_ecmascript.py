@@ -1,0 +1,119 @@
+"""Text rules of ECMAScript where Python's differ; every expectation here was told by Node 20."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from evaluators.matching import json_text
+from evaluators.matching.ecmascript import found
+from evaluators.matching.strings import json_schema
+
+
+@pytest.mark.parametrize(
+    ("pattern", "flags", "text"),
+    [
+        ("[^\\W]", "", "a"),
+        ("[\\W]", "", "é"),
+        ("[\\s\\S]", "", "\x1c"),
+        ("[^]", "", "\n"),
+        ("\\B", "", ""),
+        ("a$", "m", "a\rc"),
+        ("^c", "m", "a\u2028c"),
+        ("^.{2}$", "", "👍"),
+        ("\\ud83d", "", "👍"),
+        ("(a)?\\1b", "", "b"),
+        ("\\1(a)", "", "a"),
+        ("(?<a$>x)\\k<a$>", "", "xx"),
+        ("\\k<y>", "", "k<y>"),
+        ("\\u{3}", "", "uuu"),
+        ("\\x4", "", "x4"),
+        ("\\cJ", "", "\n"),
+        ("\\101", "", "A"),
+        ("[a-\\d]", "", "-"),
+        ("a{,3}", "", "a{,3}"),
+        ("(?=a)*", "", ""),
+        ("(?<=^|\\s)foo", "", "a foo"),
+        ("(?<=^|\\s)foo", "", "foo"),
+        ("(?<!ab|c)d", "", "bd"),
+        ("É", "i", "é"),
+        ("[à-ÿ]", "i", "É"),
+        ("µ", "i", "μ"),
+    ],
+)
+def test_a_pattern_matches_as_in_ecmascript(pattern: str, flags: str, text: str) -> None:
+    assert found(pattern, text, flags)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "flags", "text"),
+    [
+        ("[^\\W]", "", "é"),
+        ("[\\S]", "", "\ufeff"),
+        ("[]", "", "]"),
+        ("[]a]", "", "]"),
+        ("^.$", "", "👍"),
+        ("k", "i", "\u212a"),
+        ("s", "i", "\u017f"),
+        ("\\w", "i", "\u017f"),
+        ("ß", "i", "ẞ"),
+        ("a{,3}", "", "aaa"),
+        ("(?<=^|\\s)foo", "", "afoo"),
+        ("(?<!ab|c)d", "", "abdcd"),
+        ("yes$", "", "yes\n"),
+    ],
+)
+def test_a_pattern_does_not_match_where_only_python_s_would(
+    pattern: str, flags: str, text: str
+) -> None:
+    assert not found(pattern, text, flags)
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "(?i)a", "(?P<y>a)", "(?>a)", "a++", "a**", "*a", "^*", "{1}", "(", "a)", "[a", "\\", "[b-a]", "a{2,1}",
+        "a{1,99999999999999}", "(?<1a>a)", "(?<a>x)(?<a>y)", "(?<y>a)\\k", "(?<=a+)b",
+    ],
+)  # fmt: skip
+def test_what_is_no_pattern_there_is_an_error(pattern: str) -> None:
+    with pytest.raises(re.error):
+        found(pattern, "a")
+
+
+@pytest.mark.parametrize(
+    "text", ["NaN", "-Infinity", "\ufeff1", '"a\nb"', "01", "[1,]", "\xa01", ""]
+)
+def test_what_is_not_strict_json_is_not_parsed(text: str) -> None:
+    fault = json_schema(text, {})
+
+    assert fault is not None
+    assert fault[0] == "parse"
+
+
+@pytest.mark.parametrize("text", ["1e400", "9" * 5000])
+def test_a_number_beyond_every_double_is_json_but_no_number(text: str) -> None:
+    assert json_text.parse(text) == float("inf")
+
+    assert json_schema(text, {}) is None
+    assert json_schema(text, {"type": "number"}) is not None
+
+
+def test_half_a_surrogate_pair_is_json() -> None:
+    assert json_schema('{"x": "\\ud83d"}', {"properties": {"x": {"type": "string"}}}) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "schema", "fits"),
+    [
+        ('"ab\\n"', {"pattern": "^[a-z]+$"}, False),
+        ('"é"', {"pattern": "^\\w$"}, False),
+        ("0.7", {"multipleOf": 0.1}, True),
+        ("0.75", {"multipleOf": 0.1}, False),
+    ],
+)
+def test_a_schema_of_the_user_means_what_ecmascript_and_decimals_mean(
+    text: str, schema: dict[str, object], fits: bool
+) -> None:
+    assert (json_schema(text, schema) is None) == fits

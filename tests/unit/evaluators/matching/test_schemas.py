@@ -1,0 +1,48 @@
+"""Schemas out of traces are data: nothing is fetched, nothing runs for ever."""
+
+from __future__ import annotations
+
+import socket
+from typing import Any
+
+import pytest
+
+from evaluators.matching.schemas import Unjudgeable, argument_error
+from evaluators.matching.shapes import encoded
+
+
+def test_a_reference_to_another_document_is_never_fetched() -> None:
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        server.listen()
+        server.setblocking(False)
+        address = f"http://127.0.0.1:{server.getsockname()[1]}/schema.json"
+
+        with pytest.raises(Unjudgeable):
+            argument_error({"$ref": address}, {})
+
+        with pytest.raises(BlockingIOError):
+            server.accept()
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "error"),
+    [
+        ({"type": "object"}, {}, None),
+        ({"type": "object"}, [], "[] is not of type 'object'"),
+        ({"properties": {"a": {"properties": {"b": {"type": "integer"}}}}}, {"a": {"b": "x"}},
+         "a/b: 'x' is not of type 'integer'"),
+        ({"$schema": "http://json-schema.org/draft-07/schema#", "type": "string"}, "x", None),
+        (True, {"anything": 1}, None),
+        (False, {}, "False schema does not allow {}"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_with_arguments_is_told_with_its_path(
+    schema: Any, value: Any, error: str | None
+) -> None:
+    assert argument_error(schema, value) == error
+
+
+def test_a_half_surrogate_in_arguments_is_judged_like_any_text() -> None:
+    assert argument_error({"type": "object"}, {"city": "\ud800"}) is None
+    assert encoded({"b": 1, "a": "\ud800"}) == b'{"a": "\\ud800", "b": 1}'

@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from collector.errors import LogUnavailable
+from collector.runtime.child import restart_pause
+from collector.runtime.retry import LONGEST_WAIT, Retry
+
+
+class Away:
+    """Fails so many times; tells how long it was waited for."""
+
+    def __init__(self, failures: int) -> None:
+        self.failures = failures
+        self.waits: list[float] = []
+
+    async def ask(self) -> str:
+        if self.failures:
+            self.failures -= 1
+            raise LogUnavailable("away")
+        return "there"
+
+    async def sleep(self, seconds: float) -> None:
+        self.waits.append(seconds)
+
+
+async def test_an_outage_of_hours_is_waited_out(caplog: pytest.LogCaptureFixture) -> None:
+    away = Away(5000)
+    retry = Retry("Scoring", away.sleep, last_attempts=1)
+    retry.stopping = asyncio.Event()
+
+    assert await retry.log("write", away.ask) == "there"
+
+    assert away.waits[:7] == [0.1, 0.2, 0.4, 0.8, 1.6, 3.2, LONGEST_WAIT]
+    assert set(away.waits[7:]) == {LONGEST_WAIT}
+    assert len(caplog.records) == 1, "said once"
+
+
+@pytest.mark.parametrize("attempts", [1, 5])
+async def test_a_stop_leaves_so_many_attempts_and_they_are_quick(attempts: int) -> None:
+    away = Away(10_000)
+    retry = Retry("Assembly", away.sleep, last_attempts=attempts)
+    retry.stopping = asyncio.Event()
+    stopping = retry.stopping
+
+    async def ask() -> str:
+        if len(away.waits) == 20:
+            stopping.set()
+        return await away.ask()
+
+    with pytest.raises(LogUnavailable):
+        await retry.log("write", ask)
+
+    assert away.waits[20:] == [0.1, 0.2, 0.4, 0.8][: attempts - 1]
+
+
+def test_a_process_that_never_starts_is_started_for_ever() -> None:
+    assert [restart_pause(each) for each in (1, 2, 6, 7, 5000)] == [0.2, 0.4, 6.4, 10.0, 10.0]

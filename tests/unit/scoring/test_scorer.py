@@ -1,0 +1,397 @@
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from collector.log import SESSIONS, SIGNALS, TRACES
+from collector.records.signal import Signal
+from collector.records.signal_codec import FIRST, decode_signal
+from collector.records.topics import SessionRecord, SessionTurn, decode_sessions, decode_traces
+from collector.telemetry import Telemetry
+from evaluators.model import Previous
+from tests.support.crashing_log import CrashingLog, Killed
+from tests.support.scoring_fakes import (
+    FakeWorkers,
+    append,
+    latest,
+    make_record,
+    make_scorer,
+    run_to_end,
+    signals,
+    windows,
+)
+
+
+@pytest.fixture
+def log() -> CrashingLog:
+    return CrashingLog()
+
+
+def counted(telemetry: Telemetry, name: str, **labels: str) -> float:
+    return telemetry.registry.get_sample_value(f"spanwise_{name}", labels) or 0.0
+
+
+def shown(log: CrashingLog, evaluator: str) -> list[Signal]:
+    return [each for each in signals(log) if each.evaluator == evaluator]
+
+
+def first_counts(log: CrashingLog) -> dict[tuple[str, str], int]:
+    counts: dict[tuple[str, str], int] = {}
+    for record in log.topics[SIGNALS]:
+        signal = decode_signal(record.value)
+        key = (signal.trace_id or signal.session_id, signal.evaluator)
+        counts[key] = counts.get(key, 0) + (dict(record.headers).get(FIRST) == b"1")
+    return counts
+
+
+def _stop(stopping: asyncio.Event) -> Callable[[float], Awaitable[None]]:
+    async def pause(_seconds: float) -> None:
+        stopping.set()
+
+    return pause
+
+
+async def test_a_trace_gives_its_signals_then_its_session(log: CrashingLog) -> None:
+    offset = append(log, make_record("t1", seen=3.0), 5.0)
+
+    await run_to_end(make_scorer(log), log)
+
+    found = [(each.scope, each.evaluator, each.final, each.revision) for each in signals(log)]
+    assert found == [
+        ("trace", "confidence", True, 0),
+        ("trace", "loop_detection", True, 0),
+        ("session", "agent_reliability", False, offset),
+        ("session", "latency", False, offset),
+    ]
+    assert {each.time for each in signals(log)} == {"1970-01-01T00:00:03.000000Z"}
+    assert {(each.agent, each.service, each.session_id) for each in signals(log)} == {
+        ("planner", "bot", "s")
+    }
+
+
+async def test_history_is_the_three_turns_before_in_order(log: CrashingLog) -> None:
+    for n in range(5):
+        append(log, make_record(f"t{n}", start=n))
+    workers = FakeWorkers()
+
+    await run_to_end(make_scorer(log, workers=workers), log)
+
+    last = workers.jobs[-1]
+    assert [each.trace_id for each in last.history] == ["t1", "t2", "t3"]
+    assert last.history[-1].output == "out t3 0"
+
+
+async def test_a_late_trace_scores_its_followers_again(log: CrashingLog) -> None:
+    for n in (1, 2, 3, 4, 5):
+        append(log, make_record(f"t{n}", start=n))
+    append(log, make_record("t0", start=0))
+    workers = FakeWorkers()
+
+    await run_to_end(make_scorer(log, workers=workers), log)
+
+    again = workers.jobs[-3:]
+    assert [(each.trace.trace_id, each.only) for each in again] == [
+        ("t1", ("loop_detection",)),
+        ("t2", ("loop_detection",)),
+        ("t3", ("loop_detection",)),
+    ]
+    assert [each.trace_id for each in again[0].history] == ["t0"]
+    assert len([each for each in shown(log, "loop_detection") if each.trace_id == "t1"]) == 2
+    assert first_counts(log)["t1", "loop_detection"] == 1
+
+
+async def test_a_follower_that_has_expired_stays_as_it_was(log: CrashingLog) -> None:
+    expired = append(log, make_record("t1", start=1))
+    await run_to_end(make_scorer(log), log)
+    log.expired.add(expired)
+    append(log, make_record("t0", start=0))
+
+    await run_to_end(make_scorer(log), log)
+
+    assert len([each for each in shown(log, "loop_detection") if each.trace_id == "t1"]) == 1
+
+
+async def test_text_that_state_let_go_of_is_read_from_the_log(log: CrashingLog) -> None:
+    for n in range(20):
+        append(log, make_record(f"t{n:02}", start=2 * n))
+    append(log, make_record("late", start=7))
+    workers = FakeWorkers()
+
+    await run_to_end(make_scorer(log, workers=workers), log)
+
+    late = next(each for each in workers.jobs if each.trace.trace_id == "late")
+    assert [each.output for each in late.history] == ["out t01 0", "out t02 0", "out t03 0"]
+    stored = {each.key: decode_sessions(each.value) for each in log.topics[SESSIONS]}
+    texts = [each.turn.output for each in stored.values() if isinstance(each, SessionTurn)]
+    assert len([each for each in texts if each is not None]) == 8
+
+
+async def test_a_trace_that_is_no_turn_is_scored_and_left_out_of_its_session(
+    log: CrashingLog,
+) -> None:
+    append(log, make_record("t1", start=1))
+    append(log, make_record("t2", start=2, turn=False))
+    append(log, make_record("t3", start=3))
+    workers = FakeWorkers()
+
+    await run_to_end(make_scorer(log, workers=workers), log)
+
+    assert {each.trace_id for each in shown(log, "confidence")} == {"t1", "t2", "t3"}
+    assert len(shown(log, "agent_reliability")) == 2
+    history = workers.jobs[-1].history
+    assert [each.trace_id for each in history] == ["t1"]
+    assert isinstance(history[0], Previous)
+
+
+async def test_a_trace_counts_once(log: CrashingLog) -> None:
+    """Rule 7."""
+    telemetry = Telemetry()
+    append(log, make_record("t1"))
+    append(log, make_record("t1"))
+
+    await run_to_end(make_scorer(log, telemetry=telemetry), log)
+
+    assert len(shown(log, "confidence")) == 1
+    assert counted(telemetry, "trace_records_dropped_total", reason="repeated") == 1
+
+
+async def test_a_trace_counts_once_across_a_restart(log: CrashingLog) -> None:
+    """Rule 7 needs rule 5."""
+    append(log, make_record("t1"))
+    await run_to_end(make_scorer(log), log)
+    append(log, make_record("t1"))
+
+    await run_to_end(make_scorer(log), log)
+
+    assert len(shown(log, "confidence")) == 1
+
+
+async def test_a_revision_replaces_and_counts_no_second_time(log: CrashingLog) -> None:
+    append(log, make_record("t1"))
+    append(log, make_record("t1", revision=1))
+
+    await run_to_end(make_scorer(log), log)
+
+    assert [each.revision for each in shown(log, "confidence")] == [0, 1]
+    assert first_counts(log)["t1", "confidence"] == 1
+
+
+async def test_a_restart_changes_no_session_score(log: CrashingLog) -> None:
+    """Rule 5."""
+    records = [make_record(f"t{n}", start=n) for n in range(6)]
+    undisturbed = CrashingLog()
+    for each in records:
+        append(undisturbed, each)
+        append(log, each)
+        await run_to_end(make_scorer(log), log)
+    await make_scorer(undisturbed).drain()
+
+    await make_scorer(log).drain()
+
+    assert {each.value for each in log.topics[SIGNALS]} == {
+        each.value for each in undisturbed.topics[SIGNALS]
+    }
+
+
+async def test_signals_then_session_record_then_commit(log: CrashingLog) -> None:
+    """Rule 4."""
+    append(log, make_record("t1"))
+    await make_scorer(log).drain()
+
+    for records, _commits in log.writes:
+        topics = [each.topic for each in records]
+        assert topics == sorted(topics, key=lambda topic: topic != SIGNALS)
+    records, commits = log.writes[0]
+    assert {each.topic for each in records} == {SIGNALS, SESSIONS}
+    assert [each.offset for each in commits] == [1]
+
+
+@pytest.mark.parametrize("fuse", range(31))
+async def test_a_torn_write_loses_no_signal(fuse: int) -> None:
+    """Rule 4: were state or commit written before the signals, some crash would lose signals."""
+    log = CrashingLog(atomic=False)
+    for n in range(5):
+        append(log, make_record(f"t{n}", start=n))
+    log.fuse = fuse
+    with pytest.raises(Killed):
+        await run_to_end(make_scorer(log), log)
+    log.fuse = None
+
+    await run_to_end(make_scorer(log), log)
+
+    assert {each.trace_id for each in shown(log, "confidence")} == {f"t{n}" for n in range(5)}
+
+
+async def test_sessions_of_a_batch_are_scored_together(log: CrashingLog) -> None:
+    for n in range(12):
+        append(log, make_record(f"t{n:02}", start=n, session=f"s{n % 4}"))
+    workers = FakeWorkers()
+
+    await run_to_end(make_scorer(log, workers=workers), log)
+
+    assert workers.waves == [4, 4, 4]
+
+
+async def test_an_idle_session_closes_at_log_time(log: CrashingLog) -> None:
+    telemetry = Telemetry()
+    offset = append(log, make_record("t1", session="a"), 0.0)
+    append(log, make_record("t2", session="b"), 9.9)
+    limits = windows(idle=10.0)
+    await run_to_end(make_scorer(log, limits=limits, telemetry=telemetry), log)
+    assert not any(each.closed for each in shown(log, "agent_reliability"))
+
+    append(log, make_record("t3", session="b"), 10.0)
+    await run_to_end(make_scorer(log, limits=limits, telemetry=telemetry), log)
+
+    last = latest(log)["session", "a", "agent_reliability"]
+    assert (last.final, last.closed, last.revision) == (True, "idle", offset + 1)
+    assert "per_trace_signals" in last.metadata
+    assert counted(telemetry, "sessions_closed_total", service="bot", reason="idle") == 1
+    assert counted(telemetry, "sessions_active") == 1
+    assert first_counts(log)["a", "agent_reliability"] == 1
+
+
+async def test_a_tick_at_the_end_closes_too(log: CrashingLog) -> None:
+    append(log, make_record("t1"), 0.0)
+    await run_to_end(make_scorer(log), log)
+    log.now = 1800.0
+
+    await run_to_end(make_scorer(log), log)
+
+    assert latest(log)["session", "s", "latency"].closed == "idle"
+
+
+async def test_a_closed_session_leaves_a_record_and_no_state(log: CrashingLog) -> None:
+    offsets = [append(log, make_record(f"t{n}", start=-n)) for n in range(3)]
+
+    await make_scorer(log).drain("shutdown")
+
+    closed = [decode_traces(each.value) for each in log.topics[TRACES]][-1]
+    assert closed == SessionRecord(
+        service="bot", session_id="s", closed="shutdown", traces=tuple(reversed(offsets))
+    )
+    assert [each async for each in log.replay(SESSIONS, 0)] == []
+
+
+async def test_a_later_trace_opens_the_session_afresh(log: CrashingLog) -> None:
+    limits = windows(idle=10.0)
+    append(log, make_record("t1"), 0.0)
+    append(log, make_record("t2"), 20.0)
+
+    await run_to_end(make_scorer(log, limits=limits), log)
+    await make_scorer(log, limits=limits).drain()
+
+    final = [each for each in shown(log, "agent_reliability") if each.final]
+    assert [list(each.metadata["per_trace_signals"]) for each in final] == [["t1"], ["t2"]]
+    assert first_counts(log)["s", "agent_reliability"] == 2
+
+
+async def test_above_max_open_the_oldest_touched_session_closes(log: CrashingLog) -> None:
+    telemetry = Telemetry()
+    for n, session in enumerate("abac"):
+        append(log, make_record(f"t{n}", session=session))
+
+    await run_to_end(make_scorer(log, limits=windows(max_open=2), telemetry=telemetry), log)
+
+    assert latest(log)["session", "b", "latency"].closed == "memory"
+    assert latest(log)["session", "a", "latency"].closed is None
+    assert counted(telemetry, "sessions_closed_total", service="bot", reason="memory") == 1
+
+
+async def test_shutdown_of_the_service_closes_nothing(log: CrashingLog) -> None:
+    append(log, make_record("t1"))
+
+    await run_to_end(make_scorer(log), log)
+
+    assert not any(each.final for each in signals(log) if each.scope == "session")
+
+
+async def test_a_full_log_is_tried_again_and_state_applied_once(log: CrashingLog) -> None:
+    append(log, make_record("t1"))
+    log.refusals = 3
+
+    await make_scorer(log).drain()
+
+    assert len(shown(log, "confidence")) == 1
+    assert len([each for each in shown(log, "latency") if each.final]) == 1
+
+
+async def test_a_log_that_does_not_answer_is_asked_again(log: CrashingLog) -> None:
+    append(log, make_record("t1", start=1))
+    append(log, make_record("t0", start=0))
+    log.silences = 2
+
+    await run_to_end(make_scorer(log), log)
+
+    assert len([each for each in shown(log, "loop_detection") if each.trace_id == "t1"]) == 2
+
+
+async def test_a_stop_while_the_log_is_full_loses_nothing(log: CrashingLog) -> None:
+    append(log, make_record("t1"))
+    log.refusals = 2
+    stopping = asyncio.Event()
+    await make_scorer(log, pause=_stop(stopping)).run(stopping)
+    assert SIGNALS not in log.topics
+
+    await make_scorer(log).drain()
+
+    assert len(shown(log, "confidence")) == 1
+
+
+async def test_poison_is_named_counted_and_passed_over(
+    log: CrashingLog, caplog: pytest.LogCaptureFixture
+) -> None:
+    telemetry = Telemetry()
+    log.append(TRACES, b"bot\0s", b"\xff\xff")
+    log.append(TRACES, b"no session key", b"\xc1")
+    append(log, make_record("t1"))
+
+    await run_to_end(make_scorer(log, telemetry=telemetry), log)
+
+    assert counted(telemetry, "poison_records_total", topic="traces") == 2
+    assert "`traces` partition 0 offset 100" in caplog.text
+    assert len(shown(log, "confidence")) == 1
+
+
+async def test_a_trace_under_a_key_that_is_no_sessions_is_poison(log: CrashingLog) -> None:
+    telemetry = Telemetry()
+    append(log, make_record("t1"))
+    good = log.topics[TRACES][0]
+    log.append(TRACES, b"nonsense", good.value)
+
+    await run_to_end(make_scorer(log, telemetry=telemetry), log)
+
+    assert counted(telemetry, "poison_records_total", topic="traces") == 1
+
+
+async def test_a_record_too_large_is_dropped_and_the_rest_written(log: CrashingLog) -> None:
+    telemetry = Telemetry()
+    append(log, make_record("t1"))
+    log.too_large = {SESSIONS}
+
+    await run_to_end(make_scorer(log, telemetry=telemetry), log)
+
+    assert len(shown(log, "confidence")) == 1
+    assert counted(telemetry, "poison_records_total", topic="sessions") > 0
+    assert log.committed["scoring", TRACES] == 1
+
+
+async def test_evaluators_that_others_need_are_computed_and_not_emitted(log: CrashingLog) -> None:
+    append(log, make_record("t1"))
+
+    await run_to_end(make_scorer(log), log)
+
+    turns = [decode_sessions(each.value) for each in log.topics[SESSIONS]]
+    assert shown(log, "hidden") == []
+    assert [each.turn.unscored for each in turns if isinstance(each, SessionTurn)] == [("hidden",)]
+
+
+async def test_redaction_reaches_the_signals(log: CrashingLog) -> None:
+    append(log, make_record("t1", output="a secret"))
+
+    await make_scorer(log, redact=True).drain()
+
+    assert not any(b"secret" in each.value for each in log.topics[SIGNALS])
+    assert shown(log, "confidence")[0].metadata == {"said": None, "n": 1}

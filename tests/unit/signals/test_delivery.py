@@ -1,0 +1,167 @@
+"""One reader per sink: what it counts, what it commits, how it stops."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from collector.errors import Retryable
+from collector.log.port import Position, Record
+from collector.signals.sinks.port import Refused
+from collector.telemetry import Telemetry
+from tests.support.eventually import eventually
+from tests.support.signals import new, signal
+from tests.support.signals_log import ListLog
+from tests.support.sink_contract import a_delivery, committed, count, outbox
+
+
+@dataclass
+class ListSink:
+    """Keeps what it gets; fails as often as told."""
+
+    name: str = "list"
+    failures: int = 0
+    hangs: bool = False
+    refuses: frozenset[int] = frozenset()
+    got: list[Record] = field(default_factory=list[Record])
+    closed: float | None = None
+
+    async def deliver(self, records: Sequence[Record]) -> None:
+        if self.hangs:
+            await asyncio.Event().wait()
+        if self.failures:
+            self.failures -= 1
+            raise Retryable("told to fail")
+        bad = {r.position: "bad" for r in records if r.position.offset in self.refuses}
+        self.got += [each for each in records if each.position not in bad]
+        if bad:
+            raise Refused(bad)
+
+    async def close(self, deadline: float) -> None:
+        self.closed = deadline
+
+
+async def written(count: int) -> ListLog:
+    log = ListLog()
+    await log.write([new(signal(trace=f"t-{number}")) for number in range(count)])
+    return log
+
+
+async def delivered(log: ListLog, sink: ListSink, up_to: int) -> Telemetry:
+    delivery, telemetry = a_delivery(log, sink)
+    stopping = asyncio.Event()
+    async with asyncio.timeout(10), asyncio.TaskGroup() as tasks:
+        tasks.create_task(delivery.run(stopping))
+        await committed(log, up_to)
+        stopping.set()
+    return telemetry
+
+
+async def test_failures_are_repeated_and_counted_exactly() -> None:
+    log = await written(10)
+    sink = ListSink(failures=3)
+
+    telemetry = await delivered(log, sink, 10)
+
+    assert [each.position.offset for each in sink.got] == list(range(10))
+    assert (count(telemetry, "retried"), count(telemetry, "acked")) == (30, 10)
+    assert sink.closed is not None
+
+
+async def test_what_is_refused_is_lost_and_passed_over() -> None:
+    log = await written(10)
+    sink = ListSink(refuses=frozenset({2, 5}))
+
+    telemetry = await delivered(log, sink, 10)
+
+    assert (count(telemetry, "acked"), count(telemetry, "lost")) == (8, 2)
+
+
+async def test_a_restart_goes_on_behind_the_commit() -> None:
+    log = await written(10)
+    await delivered(log, ListSink(), 10)
+    await log.write([new(signal(trace="later"))])
+    sink = ListSink()
+
+    await delivered(log, sink, 11)
+
+    assert [each.position for each in sink.got] == [Position("signals", 0, 10)]
+
+
+async def test_what_the_log_dropped_unread_is_lost() -> None:
+    log = await written(10)
+    log.starts["signals", 0] = 7
+
+    telemetry = await delivered(log, ListSink(), 10)
+
+    assert (count(telemetry, "acked"), count(telemetry, "lost")) == (3, 7)
+
+
+async def test_a_stop_during_a_hang_is_bounded_and_commits_nothing() -> None:
+    log = await written(10)
+    sink = ListSink(hangs=True)
+    delivery, telemetry = a_delivery(log, sink)
+    delivery._grace = 0.05
+    stopping = asyncio.Event()
+
+    async with asyncio.timeout(5), asyncio.TaskGroup() as tasks:
+        tasks.create_task(delivery.run(stopping))
+        await eventually(lambda: outbox(telemetry, "list") == (10, log.now))
+        stopping.set()
+
+    assert log.commits == {}
+    assert outbox(telemetry, "list") == (10, log.now)
+    assert sink.closed == 0.05
+
+
+async def test_a_delivery_that_ends_within_the_grace_is_committed() -> None:
+    """A stop does not throw away what was just delivered."""
+    log = await written(1)
+    stopping = asyncio.Event()
+
+    @dataclass
+    class Slow(ListSink):
+        async def deliver(self, records: Sequence[Record]) -> None:
+            stopping.set()
+            await asyncio.sleep(0.01)
+            self.got += records
+
+    sink = Slow()
+    delivery, telemetry = a_delivery(log, sink)
+
+    async with asyncio.timeout(5):
+        await delivery.run(stopping)
+
+    assert log.commits["sink.list", "signals", 0].offset == 1
+    assert count(telemetry, "acked") == 1
+
+
+async def test_the_outbox_gauges_fall_back_when_all_is_delivered() -> None:
+    log = await written(10)
+    delivery, telemetry = a_delivery(log, ListSink(failures=1))
+    stopping = asyncio.Event()
+
+    async with asyncio.timeout(5), asyncio.TaskGroup() as tasks:
+        tasks.create_task(delivery.run(stopping))
+        await eventually(lambda: outbox(telemetry, "list") == (10, log.now))
+        await committed(log, 10)
+        await eventually(lambda: outbox(telemetry, "list") == (0, 0))
+        stopping.set()
+
+
+async def test_a_log_that_is_away_is_waited_for() -> None:
+    log = await written(3)
+    log.fails = True
+    sink = ListSink()
+    delivery, _ = a_delivery(log, sink)
+    stopping = asyncio.Event()
+
+    async with asyncio.timeout(5), asyncio.TaskGroup() as tasks:
+        tasks.create_task(delivery.run(stopping))
+        await asyncio.sleep(0.01)
+        log.fails = False
+        await committed(log, 3)
+        stopping.set()
+
+    assert len(sink.got) == 3

@@ -1,0 +1,97 @@
+"""The exposition is clean under promtool, and has the families of specs/alerting.md."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import subprocess
+
+import pytest
+
+from collector.signals.prometheus.exposition import exposition
+from tests.support.publisher import Publisher
+from tests.support.signals import failed, signal, skipped
+
+FAMILIES = (
+    *("evaluations_total", "score_ratio_bucket", "evaluations_skipped_total", "revisions_total"),
+    *("window_mean_ratio", "window_lower_bound_ratio", "window_upper_bound_ratio"),
+    *("window_samples", "drift_detected", "slo_objective_ratio", "last_score_timestamp_seconds"),
+    *("score_lag_seconds_bucket", "agent_reliability_ratio", "agent_consistency_ratio"),
+    *("trace_duration_seconds_bucket", "trace_cost_usd_total", "trace_tokens_total"),
+    *("signals_total", "outbox_records", "outbox_oldest_timestamp_seconds"),
+    "label_overflow_total",
+)
+
+
+@pytest.fixture
+async def publisher() -> Publisher:
+    found = Publisher()
+    await found.publish(
+        signal(trace="a", score=0.2),
+        failed(trace="b"),
+        skipped(trace="c"),
+        signal("s", None, score=0.8),
+        signal("s", None, score=0.7, evaluator="agent_consistency"),
+    )
+    await found.publish(signal(trace="a", score=0.9, revision=1), first=False)
+    found.sink._families.count_trace(
+        "support-bot", "planner", duration=1.5, cost_usd=0.1, tokens={"input": 5, "output": None}
+    )
+    found.telemetry.signals.labels("kafka", "acked").inc()
+    found.telemetry.outbox_records.labels("kafka").set(1)
+    found.telemetry.outbox_oldest.labels("kafka").set(1)
+    found.telemetry.label_overflow.labels("agent").inc()
+    return found
+
+
+async def test_promtool_has_nothing_to_say(publisher: Publisher) -> None:
+    promtool = shutil.which("promtool")
+    if promtool is None:
+        why = "NO PROMTOOL, NOT TESTED: install the Debian package `prometheus`"
+        if os.environ.get("SPANWISE_REQUIRE_PROMTOOL") == "1":
+            pytest.fail(why)
+        pytest.skip(why)
+    body, content_type = exposition(publisher.telemetry.registry, "text/plain")
+
+    done = await asyncio.to_thread(
+        subprocess.run,
+        [promtool, "check", "metrics"],
+        input=body,
+        capture_output=True,
+        timeout=30,
+        check=False,
+    )
+
+    assert (done.returncode, done.stdout + done.stderr) == (0, b"")
+    assert content_type.startswith("text/plain")
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+async def test_every_family_that_has_a_source_is_there(publisher: Publisher, family: str) -> None:
+    body, _ = exposition(publisher.telemetry.registry, "")
+
+    assert f"\nspanwise_{family}{{" in body.decode()
+
+
+async def test_no_label_names_a_single_trace_or_person(publisher: Publisher) -> None:
+    allowed = {
+        *("service", "agent", "agent_version", "evaluator", "scope", "sample", "outcome"),
+        *("reason", "le", "sink", "result", "label", "type", "topic"),
+    }
+
+    found = {
+        label
+        for metric in publisher.telemetry.registry.collect()
+        if metric.name.startswith("spanwise_")
+        for sample in metric.samples
+        for label in sample.labels
+    }
+
+    assert found <= allowed
+
+
+async def test_the_text_format_has_no_exemplars(publisher: Publisher) -> None:
+    body, _ = exposition(publisher.telemetry.registry, "text/plain")
+
+    assert b" # {" not in body
