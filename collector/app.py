@@ -20,7 +20,6 @@ from collector.api.api import Api
 from collector.api.app import build_app
 from collector.api.server import AdminServer
 from collector.clock import Clock, wall
-from collector.commands.evaluators import listed
 from collector.config.plan import plan
 from collector.config.tree import Config
 from collector.log import Log
@@ -44,7 +43,7 @@ from collector.wiring import roles
 from collector.wiring.rooms import assembler, judge_room, scorer
 from collector.wiring.sinks import sinks
 from evaluators.dialects.show import show
-from evaluators.registry import Registry
+from evaluators.registry import Registry, listing
 
 log = logging.getLogger(__name__)
 
@@ -236,7 +235,7 @@ class App:
         return exposition(self._telemetry.registry, accept)
 
     def _evaluators(self) -> Sequence[Mapping[str, Any]]:
-        return listed(self._registry)
+        return listing(self._registry)
 
     def _objective(self, evaluator: str) -> float | None:
         """The user's, else the common one; a local embedder's similarity has no scale to hold an agent to."""

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from importlib.metadata import EntryPoint, entry_points
 from types import ModuleType
+from typing import Any
 
 import evaluators.session
 import evaluators.trace
@@ -67,6 +68,23 @@ class Registry:
 
     def __len__(self) -> int:
         return len(self._specs)
+
+
+def listing(specs: Iterable[Spec]) -> list[dict[str, Any]]:
+    """The rows of `spanwise evaluators --format json` and `/api/v1/evaluators`, by scope and name."""
+    rows = [
+        {
+            "name": spec.name,
+            "scope": spec.scope,
+            "version": spec.version,
+            "method": spec.method,
+            "needs": list(spec.needs),
+            "options": dict(spec.options),
+            "doc": spec.doc,
+        }
+        for spec in specs
+    ]
+    return sorted(rows, key=lambda row: (row["scope"] != "trace", row["name"], row["method"]))
 
 
 def _load(point: EntryPoint) -> ModuleType:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, cast
 
@@ -10,24 +9,6 @@ import msgspec
 from msgspec import structs
 
 from evaluators.model import Trace
-
-_NAMING = (
-    "gen_ai.operation.name",
-    "gen_ai.provider.name",
-    "gen_ai.system",
-    "gen_ai.request.model",
-    "gen_ai.response.model",
-    "gen_ai.agent.name",
-    "gen_ai.agent.version",
-    "gen_ai.tool.name",
-    "gen_ai.tool.type",
-    "openinference.span.kind",
-    "traceloop.span.kind",
-    "service.name",
-    "service.version",
-    "telemetry.sdk.language",
-)
-"""Texts that name things; every other text may be content."""
 
 
 def signal(json: bytes) -> bytes:
@@ -56,15 +37,6 @@ def trace(whole: Trace) -> Trace:
             structs.replace(call, output=None, error=None) for call in whole.model_calls
         ),
     )
-
-
-def attributes(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Numbers, truth values and names."""
-    return {
-        key: value
-        for key, value in given.items()
-        if isinstance(value, (bool, int, float)) or key in _NAMING
-    }
 
 
 def _without_texts(value: Any) -> Any:

@@ -1,34 +1,14 @@
 """`spanwise evaluators [--format json]`."""
 
-# ruff: noqa: D102 - the protocol's members are the fields of evaluators.declare.Spec
-
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
-from importlib import import_module
-from typing import Annotated, Any, Literal, Protocol
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
 
 import typer
 
-
-class Declared(Protocol):
-    """What the list says of an evaluator."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def scope(self) -> str: ...
-    @property
-    def version(self) -> str: ...
-    @property
-    def method(self) -> str: ...
-    @property
-    def needs(self) -> Iterable[str]: ...
-    @property
-    def options(self) -> Mapping[str, Any]: ...
-    @property
-    def doc(self) -> str: ...
+from evaluators.registry import Registry, listing
 
 
 def register(app: typer.Typer) -> None:
@@ -42,34 +22,11 @@ def evaluators(
     ] = "table",
 ) -> None:
     """List every evaluator: name, scope, version, method, needs, options, doc."""
-    rows = listed(discovered())
+    rows = listing(Registry.discover())
     if shape == "json":
         typer.echo(json.dumps(rows, indent=2))
     else:
         typer.echo(as_table(rows))
-
-
-def discovered() -> Iterable[Declared]:
-    """Every evaluator that is installed."""
-    registry: Iterable[Declared] = import_module("evaluators.registry").Registry.discover()
-    return registry
-
-
-def listed(declared: Iterable[Declared]) -> list[dict[str, Any]]:
-    """As `--format json` and `/api/v1/evaluators` list them, by scope and name."""
-    rows = [
-        {
-            "name": each.name,
-            "scope": each.scope,
-            "version": each.version,
-            "method": each.method,
-            "needs": list(each.needs),
-            "options": dict(each.options),
-            "doc": each.doc,
-        }
-        for each in declared
-    ]
-    return sorted(rows, key=lambda row: (row["scope"] != "trace", row["name"], row["method"]))
 
 
 def as_table(rows: list[dict[str, Any]]) -> str:

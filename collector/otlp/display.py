@@ -11,7 +11,23 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
 from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 
-from collector.api import redact
+_NAMING_KEYS = (
+    "gen_ai.operation.name",
+    "gen_ai.provider.name",
+    "gen_ai.system",
+    "gen_ai.request.model",
+    "gen_ai.response.model",
+    "gen_ai.agent.name",
+    "gen_ai.agent.version",
+    "gen_ai.tool.name",
+    "gen_ai.tool.type",
+    "openinference.span.kind",
+    "traceloop.span.kind",
+    "service.name",
+    "service.version",
+    "telemetry.sdk.language",
+)
+"""Attributes whose texts name things; every other text may be content."""
 
 _STATUS = {
     Status.STATUS_CODE_UNSET: "unset",
@@ -78,7 +94,13 @@ def _span(span: Span, *, content: bool) -> dict[str, Any]:
 
 def _attributes(given: Iterable[KeyValue], *, content: bool) -> dict[str, Any]:
     plain = {each.key: _value(each.value) for each in given}
-    return plain if content else redact.attributes(plain)
+    if content:
+        return plain
+    return {
+        key: value
+        for key, value in plain.items()
+        if isinstance(value, (bool, int, float)) or key in _NAMING_KEYS
+    }
 
 
 def _value(value: AnyValue) -> Any:

@@ -10,8 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from evaluators.dialects.content import usage
 from evaluators.dialects.joining.sessions import ONLY_OF, SESSION, USER
-from evaluators.dialects.readers import usage, vercel_ai, voltagent
+from evaluators.dialects.readers import vercel_ai, voltagent
 from evaluators.dialects.readers.genai import _ARGUMENTS, _DEFINITIONS, _INPUT, _OUTPUT, _RESULT
 
 Field = Literal[

@@ -5,10 +5,10 @@ Haystack's Agent and Gemini's automatic function calling loop inside one call; w
 
 from __future__ import annotations
 
+from evaluators.dialects.content import usage
 from evaluators.dialects.content.facts import NO_TOKENS
 from evaluators.dialects.content.messages import read_messages, unwrap_container
 from evaluators.dialects.decoding.values import as_dict, as_list, unwrap
-from evaluators.dialects.readers import usage
 from evaluators.model import JSON, Tokens
 
 GEMINI_HISTORY = "automatic_function_calling_history"

@@ -6,11 +6,12 @@ span of its execution, inside the tool's own. Answers and the arguments of MCP t
 
 from __future__ import annotations
 
+from evaluators.dialects.content import usage
 from evaluators.dialects.content.content import Content
 from evaluators.dialects.content.facts import NO_TOKENS, Facts
 from evaluators.dialects.content.tool_values import arguments_of
 from evaluators.dialects.decoding.values import string
-from evaluators.dialects.readers import genai, usage
+from evaluators.dialects.readers import genai
 from evaluators.model import Span, Tokens
 
 _REDACTED = "<REDACTED>"

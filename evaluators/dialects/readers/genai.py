@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from evaluators.dialects.content import kernel
+from evaluators.dialects.content import kernel, usage
 from evaluators.dialects.content.content import Content
 from evaluators.dialects.content.facts import NO_TOKENS, Facts, Kind
 from evaluators.dialects.content.tool_values import arguments_of, outcome_of
@@ -15,7 +15,7 @@ from evaluators.dialects.decoding.decode import ask, names_of
 from evaluators.dialects.decoding.flattened import unflatten
 from evaluators.dialects.decoding.key_sets import Among, Either, Prefix
 from evaluators.dialects.decoding.values import as_dict, as_list, string, unwrap
-from evaluators.dialects.readers import genai_events, usage
+from evaluators.dialects.readers import genai_events
 from evaluators.model import JSON, Span
 
 _KINDS: dict[str, Kind] = {

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from evaluators.dialects.content import usage
 from evaluators.dialects.content.content import Content
 from evaluators.dialects.content.facts import Facts, Kind
 from evaluators.dialects.content.tool_values import arguments_of, outcome_of
 from evaluators.dialects.decoding.values import as_dict, as_list, string, unwrap
-from evaluators.dialects.readers import usage
 from evaluators.model import JSON, Span, Tokens
 
 _PREFIX = "genkit:"

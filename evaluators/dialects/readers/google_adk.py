@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from evaluators.dialects.content import usage
 from evaluators.dialects.content.content import Content
 from evaluators.dialects.content.facts import NO_TOKENS, Facts
 from evaluators.dialects.content.tool_values import arguments_of, outcome_of
 from evaluators.dialects.decoding.values import as_dict, string, unwrap
-from evaluators.dialects.readers import genai, usage
+from evaluators.dialects.readers import genai
 from evaluators.model import JSON, Span
 
 _PREFIX = "gcp.vertex.agent."

@@ -5,6 +5,7 @@ Content is there when HAYSTACK_CONTENT_TRACING_ENABLED is set. What a component 
 
 from __future__ import annotations
 
+from evaluators.dialects.content import usage
 from evaluators.dialects.content.blocks import read_content
 from evaluators.dialects.content.content import Content
 from evaluators.dialects.content.facts import NO_TOKENS, Facts
@@ -14,7 +15,6 @@ from evaluators.dialects.content.tool_values import arguments_of, outcome_of
 from evaluators.dialects.decoding.decode import ask
 from evaluators.dialects.decoding.key_sets import Among
 from evaluators.dialects.decoding.values import as_dict, as_list, string, unwrap
-from evaluators.dialects.readers import usage
 from evaluators.model import JSON, Span
 
 _COMPONENT = "haystack.component.type"

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from evaluators.dialects.content import usage
 from evaluators.dialects.content.facts import NO_TOKENS, Facts, Kind
 from evaluators.dialects.content.tool_values import arguments_of, outcome_of
 from evaluators.dialects.decoding.values import as_dict, python_literal, string, unwrap
-from evaluators.dialects.readers import genai, usage
+from evaluators.dialects.readers import genai
 from evaluators.model import JSON, Span
 
 MARK = "langsmith.span.kind"

@@ -5,13 +5,14 @@ Since version 5 the conventions' messages stand beside them and win. Spans that 
 
 from __future__ import annotations
 
+from evaluators.dialects.content import usage
 from evaluators.dialects.content.content import Content
 from evaluators.dialects.content.facts import NO_TOKENS, Facts
 from evaluators.dialects.content.tool_values import arguments_of, outcome_of
 from evaluators.dialects.decoding.decode import ask
 from evaluators.dialects.decoding.key_sets import Among
 from evaluators.dialects.decoding.values import as_dict, as_list, string, unwrap
-from evaluators.dialects.readers import genai, usage
+from evaluators.dialects.readers import genai
 from evaluators.model import JSON, Span
 
 AGENTS = "logfire.openai_agents"

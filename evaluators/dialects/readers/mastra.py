@@ -5,11 +5,12 @@ Since 1.0 its exporter writes the conventions, and its spans are read as such; o
 
 from __future__ import annotations
 
+from evaluators.dialects.content import usage
 from evaluators.dialects.content.content import Content
 from evaluators.dialects.content.facts import Facts, Kind
 from evaluators.dialects.content.tool_values import arguments_of, outcome_of
 from evaluators.dialects.decoding.values import as_dict, string, unwrap
-from evaluators.dialects.readers import genai, usage
+from evaluators.dialects.readers import genai
 from evaluators.model import JSON, Span
 
 MARK = "mastra.span.type"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 
+from evaluators.dialects.content import usage
 from evaluators.dialects.content.content import Content
 from evaluators.dialects.content.facts import NO_TOKENS, Facts, Kind
 from evaluators.dialects.content.tool_values import arguments_of, outcome_of
 from evaluators.dialects.decoding.values import as_dict, string, unwrap
-from evaluators.dialects.readers import usage
 from evaluators.model import JSON, Span, Tokens
 
 _KINDS: dict[str, Kind] = {"CHAT_MODEL": "llm", "LLM": "llm", "TOOL": "tool", "AGENT": "agent"}

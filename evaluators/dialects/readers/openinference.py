@@ -6,7 +6,7 @@ import re
 
 import msgspec
 
-from evaluators.dialects.content import crewai, dspy, run_transcripts
+from evaluators.dialects.content import crewai, dspy, run_transcripts, usage
 from evaluators.dialects.content.content import Content
 from evaluators.dialects.content.definitions import tools_in_request
 from evaluators.dialects.content.facts import NO_TOKENS, Facts, Kind
@@ -15,7 +15,6 @@ from evaluators.dialects.content.tool_values import arguments_of, outcome_of
 from evaluators.dialects.decoding.decode import names_of
 from evaluators.dialects.decoding.flattened import unflatten
 from evaluators.dialects.decoding.values import as_dict, as_list, string, unwrap
-from evaluators.dialects.readers import usage
 from evaluators.model import JSON, Span, Tokens
 
 MARK = "openinference.span.kind"

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from evaluators.dialects.content import usage
 from evaluators.dialects.content.content import Content
 from evaluators.dialects.content.facts import Facts, Kind
 from evaluators.dialects.content.tool_values import arguments_of, outcome_of
 from evaluators.dialects.decoding.decode import names_of
 from evaluators.dialects.decoding.flattened import unflatten
 from evaluators.dialects.decoding.values import as_dict, as_list, string, unwrap
-from evaluators.dialects.readers import usage
 from evaluators.model import JSON, Span
 
 _OUTER = ("ai.generateText", "ai.streamText", "ai.generateObject", "ai.streamObject")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from evaluators.dialects.content.content import Content
 from evaluators.dialects.content.facts import Facts, Kind
 from evaluators.dialects.content.tool_values import arguments_of, outcome_of
+from evaluators.dialects.content.usage import TokenKeys, read_tokens
 from evaluators.dialects.decoding.values import string, unwrap
-from evaluators.dialects.readers.usage import TokenKeys, read_tokens
 from evaluators.model import JSON, Span
 
 SCOPE = "@voltagent/core"

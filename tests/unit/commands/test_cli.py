@@ -5,17 +5,15 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
 
 from collector import cli
-from collector.commands import evaluators as listing
 from collector.config.conflicting_distributions import neighbours
 from collector.doctor.connectivity import partitions_differ, too_small
+from evaluators.registry import Registry
 
 
 def test_print_shows_what_files_and_set_make(
@@ -108,32 +106,22 @@ def test_another_distribution_with_our_packages_is_named(
     assert capsys.readouterr().err.startswith("the distribution `collector` also installs")
 
 
-@dataclass
-class Declared:
-    name: str
-    scope: str
-    version: str = "1"
-    method: str = "deterministic"
-    needs: tuple[str, ...] = ()
-    options: dict[str, Any] = field(default_factory=dict[str, Any])
-    doc: str = "First line.\n\nMore."
-
-
 def test_evaluators_are_listed_as_table_and_json(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    found = [Declared("zeta", "session", needs=("judge",)), Declared("alpha", "trace")]
-    monkeypatch.setattr(listing, "discovered", lambda: found)
+    found = [spec for spec in Registry.discover() if spec.name in {"task_completion", "latency"}]
+    monkeypatch.setattr(Registry, "discover", lambda: found)
 
     assert cli.main(["evaluators", "--format", "json"]) == 0
     rows = json.loads(capsys.readouterr().out)
     assert cli.main(["evaluators"]) == 0
     table = capsys.readouterr().out.splitlines()
 
-    assert [row["name"] for row in rows] == ["alpha", "zeta"]
+    assert [row["name"] for row in rows] == ["task_completion", "latency"]
     assert set(rows[0]) == {"name", "scope", "version", "method", "needs", "options", "doc"}
     assert table[0].split()[0] == "NAME"
-    assert table[2].endswith("judge  -        First line.")
+    assert "llm_judge" in table[1]
+    assert table[1].endswith("Whether the agent accomplished what the user asked for.")
 
 
 def test_topics_that_do_not_fit_are_named() -> None:

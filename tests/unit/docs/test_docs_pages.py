@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from collector.commands.evaluators import discovered
 from collector.config.tree import Config
 from evaluators.dialects.decoding.values import as_dict
+from evaluators.registry import Registry
 from scripts import docs
 
 DOCS = Path(__file__).parents[3] / "docs"
@@ -30,7 +30,7 @@ def test_writing_them_again_changes_nothing(tmp_path: Path) -> None:
 
 
 def test_every_evaluator_stands_in_its_page_with_its_document() -> None:
-    for spec in discovered():
+    for spec in Registry.discover():
         if "/" not in spec.name:
             assert f"### `{spec.name}`" in PAGES["evaluators.md"]
             assert spec.name in docs.SOURCES
