@@ -40,6 +40,7 @@ from collector.signals.sinks.delivery import Delivery
 from collector.telemetry import Telemetry
 from collector.version import version
 from collector.wiring import roles
+from collector.wiring.families import declare_families
 from collector.wiring.rooms import assembler, judge_room, scorer
 from collector.wiring.sinks import sinks
 from evaluators.dialects.show import show
@@ -75,6 +76,7 @@ class App:
         self._registry = Registry.discover()
         self._plan = plan(config, registry=self._registry)
         self._telemetry = Telemetry()
+        declare_families(self._telemetry)
         self._telemetry.build.info({"version": version()})
         self._health = Health(self._telemetry.event_loop_lag)
         self._forward = self._forwarder()

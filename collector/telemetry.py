@@ -1,12 +1,15 @@
-"""Every metric family that a process exports about itself (specs/alerting.md, section 3).
+"""The registry of a process's metric families. Each room declares its own in a file `families.py`.
 
-Families about agents live in collector/signals/prometheus/exporter.py, exported by role `publish` alone.
+collector/wiring/families.py lists them all; families about agents belong to role `publish` alone.
 
 The registry is an object, never prometheus-client's global one. Label values come from closed sets; `service` alone is
 open and is bounded: the first 64 keep their name, later ones become `_other` and are counted.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar, cast
 
 from prometheus_client import (
     CollectorRegistry,
@@ -20,6 +23,7 @@ from prometheus_client import (
 disable_created_metrics()  # `_created` series would double what is scraped and say nothing we alert on
 MAX_SERVICES = 64
 OTHER = "_other"
+_F = TypeVar("_F", Counter, Gauge, Histogram)
 
 
 class Telemetry:
@@ -28,122 +32,122 @@ class Telemetry:
     def __init__(self, registry: CollectorRegistry | None = None) -> None:
         self.registry = CollectorRegistry(auto_describe=True) if registry is None else registry
         self._services: set[str] = set()
+        self._families: dict[str, object] = {}
 
-        self.spans_received = self._counter(
+        self.spans_received = self.counter(
             "spans_received", "Spans that arrived, by what became of them.", "transport", "result"
         )
-        self.requests = self._counter(
+        self.requests = self.counter(
             "requests", "Export requests, by how they were answered.", "transport", "code"
         )
-        self.in_flight_bytes = self._gauge("in_flight_bytes", "Bytes of requests being taken in.")
-        self.traces_closed = self._counter(
+        self.in_flight_bytes = self.gauge("in_flight_bytes", "Bytes of requests being taken in.")
+        self.traces_closed = self.counter(
             "traces_closed", "Traces closed, by why.", "service", "reason"
         )
-        self.sessions_closed = self._counter(
+        self.sessions_closed = self.counter(
             "sessions_closed", "Sessions closed, by why.", "service", "reason"
         )
-        self.late_spans = self._counter(
+        self.late_spans = self.counter(
             "late_spans",
             "Spans of a trace that was closed already, by what was done.",
             "service",
             "action",
         )
-        self.spans_ignored = self._counter(
+        self.spans_ignored = self.counter(
             "spans_ignored", "Spans that assembly passed over, by why.", "reason"
         )
-        self.marks_evicted = self._counter(
+        self.marks_evicted = self.counter(
             "marks_evicted",
             "Closed traces forgotten for want of room: a later span opens them anew.",
         )
-        self.trace_gaps = self._counter(
+        self.trace_gaps = self.counter(
             "trace_gaps", "Traces that lack something, by what.", "service", "gap"
         )
-        self.traces_active = self._gauge("traces_active", "Traces open now.")
-        self.sessions_active = self._gauge("sessions_active", "Sessions open now.")
-        self.buffer_bytes = self._gauge("buffer_bytes", "Wire bytes of all open traces.")
-        self.buffer_limit_bytes = self._gauge(
+        self.traces_active = self.gauge("traces_active", "Traces open now.")
+        self.sessions_active = self.gauge("sessions_active", "Sessions open now.")
+        self.buffer_bytes = self.gauge("buffer_bytes", "Wire bytes of all open traces.")
+        self.buffer_limit_bytes = self.gauge(
             "buffer_limit_bytes", "The limit of buffer_bytes (windows.memory)."
         )
-        self.poison_records = self._counter(
+        self.poison_records = self.counter(
             "poison_records",
             "Records that can never be processed, named in the log and passed over.",
             "topic",
         )
-        self.trace_records_dropped = self._counter(
+        self.trace_records_dropped = self.counter(
             "trace_records_dropped",
             "Trace records that scoring passed over, by why: repeated, outdated.",
             "reason",
         )
-        self.worker_restarts = self._counter(
+        self.worker_restarts = self.counter(
             "worker_restarts", "Evaluator workers replaced, by why.", "reason"
         )
-        self.judge_requests = self._counter(
+        self.judge_requests = self.counter(
             "judge_requests", "Requests to judges, by how they ended.", "model", "result"
         )
-        self.judge_request_duration = Histogram(
-            "spanwise_judge_request_duration_seconds",
+        self.judge_request_duration = self.histogram(
+            "judge_request_duration_seconds",
             "Duration of requests to judges.",
-            ("model",),
+            "model",
             buckets=(0.25, 0.5, 1, 2, 4, 8, 16, 32, 64),
-            registry=self.registry,
         )
-        self.judge_tokens = self._counter(
+        self.judge_tokens = self.counter(
             "judge_tokens", "Tokens that judges counted.", "model", "type"
         )
-        self.judge_cost = self._counter("judge_cost_usd", "What judges cost, in USD.", "model")
-        self.judge_budget_remaining = self._gauge(
+        self.judge_cost = self.counter("judge_cost_usd", "What judges cost, in USD.", "model")
+        self.judge_budget_remaining = self.gauge(
             "judge_budget_remaining_usd",
             "What may still be spent in the budget's period.",
             "budget",
         )
-        self.judge_budget_limit = self._gauge(
+        self.judge_budget_limit = self.gauge(
             "judge_budget_limit_usd", "What may be spent in the budget's period.", "budget"
         )
-        self.judge_restarts = self._counter(
+        self.judge_restarts = self.counter(
             "judge_restarts", "Judge processes replaced, by why.", "reason"
         )
-        self.log_bytes = self._gauge("log_bytes", "Bytes held by the log, by topic.", "topic")
-        self.log_limit_bytes = self._gauge(
+        self.log_bytes = self.gauge("log_bytes", "Bytes held by the log, by topic.", "topic")
+        self.log_limit_bytes = self.gauge(
             "log_limit_bytes", "The share of the log that a topic may use.", "topic"
         )
-        self.log_dropped_records = self._counter(
+        self.log_dropped_records = self.counter(
             "log_dropped_records",
             "Records that the log dropped to stay within its share.",
             "topic",
             "reason",
         )
-        self.log_gap_records = self._counter(
+        self.log_gap_records = self.counter(
             "log_gap_records", "Records that expired before a group had read them.", "topic"
         )
-        self.log_lag_records = self._gauge(
+        self.log_lag_records = self.gauge(
             "log_lag_records",
             "Kafka: records above the group's commit, in the partitions that this process owns.",
             "group",
             "topic",
         )
-        self.signals = self._counter(
+        self.signals = self.counter(
             "signals", "Signals handed to a sink, by what became of them.", "sink", "result"
         )
-        self.outbox_records = self._gauge(
+        self.outbox_records = self.gauge(
             "outbox_records", "Signals that a sink has not delivered yet.", "sink"
         )
-        self.outbox_oldest = self._gauge(
+        self.outbox_oldest = self.gauge(
             "outbox_oldest_timestamp_seconds",
             "Log time of the oldest signal that a sink has not delivered; 0 when there is none.",
             "sink",
         )
-        self.forward_requests = self._counter(
+        self.forward_requests = self.counter(
             "forward_requests",
             "Requests passed on to the backend under `forward`, by what became of them.",
             "result",
         )
-        self.forward_queue_bytes = self._gauge(
+        self.forward_queue_bytes = self.gauge(
             "forward_queue_bytes", "Bytes of requests that wait to be forwarded."
         )
-        self.label_overflow = self._counter(
+        self.label_overflow = self.counter(
             "label_overflow", "Label values folded into _other or dropped.", "label"
         )
-        self.event_loop_lag = self._gauge(
+        self.event_loop_lag = self.gauge(
             "event_loop_lag_seconds", "How late the event loop ran its last heartbeat."
         )
         self.build = Info("spanwise_build", "The running version.", registry=self.registry)
@@ -158,8 +162,30 @@ class Telemetry:
         self._services.add(name)
         return name
 
-    def _counter(self, name: str, help_text: str, *labels: str) -> Counter:
-        return Counter(f"spanwise_{name}", help_text, labels, registry=self.registry)
+    def counter(self, name: str, help_text: str, *labels: str) -> Counter:
+        """The counter `spanwise_<name>`: made at the first call, the same one at every later call."""
+        return self._family(
+            name, lambda: Counter(f"spanwise_{name}", help_text, labels, registry=self.registry)
+        )
 
-    def _gauge(self, name: str, help_text: str, *labels: str) -> Gauge:
-        return Gauge(f"spanwise_{name}", help_text, labels, registry=self.registry)
+    def gauge(self, name: str, help_text: str, *labels: str) -> Gauge:
+        """The gauge `spanwise_<name>`: made at the first call, the same one at every later call."""
+        return self._family(
+            name, lambda: Gauge(f"spanwise_{name}", help_text, labels, registry=self.registry)
+        )
+
+    def histogram(
+        self, name: str, help_text: str, *labels: str, buckets: Sequence[float]
+    ) -> Histogram:
+        """The histogram `spanwise_<name>`: made at the first call, the same one at every later call."""
+        return self._family(
+            name,
+            lambda: Histogram(
+                f"spanwise_{name}", help_text, labels, buckets=buckets, registry=self.registry
+            ),
+        )
+
+    def _family(self, name: str, make: Callable[[], _F]) -> _F:
+        if name not in self._families:
+            self._families[name] = make()
+        return cast(_F, self._families[name])

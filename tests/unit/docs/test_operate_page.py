@@ -11,6 +11,7 @@ from collector.api.families import Families
 from collector.config.tree import AgentWindow
 from collector.signals.prometheus.exporter import PrometheusSink
 from collector.telemetry import Telemetry
+from collector.wiring.families import declare_families
 from tests.support.signals_log import ListLog
 
 PAGE = (Path(__file__).parents[3] / "docs" / "operate.md").read_text()
@@ -20,6 +21,7 @@ SUFFIX = {"counter": "_total", "info": "_info"}
 def families() -> set[str]:
     registry = CollectorRegistry()
     telemetry = Telemetry(registry)
+    declare_families(telemetry)
     Families(telemetry)
     sink = PrometheusSink(
         log=ListLog(),

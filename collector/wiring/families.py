@@ -1,0 +1,19 @@
+"""Every metric family that a process exports about itself: one class per room, made once when the process starts.
+
+A class is named in `FAMILIES` so that all its families stand in `/metrics` before the first event, and in the test
+that compares them with docs/operate.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from collector.telemetry import Telemetry
+
+FAMILIES: tuple[Callable[[Telemetry], object], ...] = ()
+
+
+def declare_families(telemetry: Telemetry) -> None:
+    """Make every family of every room."""
+    for families in FAMILIES:
+        families(telemetry)
