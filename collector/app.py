@@ -22,10 +22,10 @@ from collector.api.server import AdminServer
 from collector.clock import Clock, wall
 from collector.config.plan import plan
 from collector.config.tree import Config
-from collector.log import Log
 from collector.log.disk.disk_log import DiskLog
 from collector.log.kafka.kafka_log import KafkaLog
 from collector.log.memory import MemoryLog
+from collector.log.port import Log
 from collector.pool.inline import InlineWorkers
 from collector.pool.jobs import Bench
 from collector.pool.port import Workers

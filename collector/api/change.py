@@ -18,7 +18,7 @@ from collector.api.entries import (
     TraceHeader,
 )
 from collector.api.store import Reading, Store, link, session_key, trace_subject
-from collector.log import Position
+from collector.log.port import Position
 
 HEADLINES = {"agent_reliability": "reliability", "agent_consistency": "consistency"}
 _BILLION = 1_000_000_000

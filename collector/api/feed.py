@@ -20,7 +20,7 @@ from collector.api.index import Index, Taken
 from collector.api.stream import Stream
 from collector.clock import Clock
 from collector.errors import Retryable
-from collector.log import SIGNALS, TRACES, UNHURRIED, Batch, Commit, Log, Reader, Record
+from collector.log.port import SIGNALS, TRACES, UNHURRIED, Batch, Commit, Log, Reader, Record
 from collector.telemetry import Telemetry
 
 logger = logging.getLogger(__name__)

@@ -19,7 +19,7 @@ from collector.api.change import Change
 from collector.api.families import Families
 from collector.api.store import NAMES, Reading, Store
 from collector.errors import ConfigError, Undecodable
-from collector.log import Position, Record
+from collector.log.port import Position, Record
 
 VERSION = b"1"
 SMALLEST = 4 << 20

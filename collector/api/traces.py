@@ -12,7 +12,7 @@ import msgspec
 from collector.api import entries, redact
 from collector.api.query import Query, TraceShown
 from collector.errors import Retryable, Undecodable
-from collector.log import TRACES, Log, Position
+from collector.log.port import TRACES, Log, Position
 from collector.otlp import display
 from collector.records.topics import TraceRecord, decode_traces
 from evaluators.model import Trace

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any, cast
@@ -41,12 +42,23 @@ _Dumper.add_representer(str, _quoted)
 
 def schema() -> dict[str, Any]:
     """JSON Schema (2020-12) of a configuration file."""
-    described = Config.model_json_schema(mode="validation")
+    described = _by_title(Config.model_json_schema(mode="validation"))
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         **described,
         "title": "Spanwise",
     }
+
+
+def _by_title(described: dict[str, Any]) -> dict[str, Any]:
+    """Names every definition by its title: a section keeps its published name when its class is renamed."""
+    titles = {name: section["title"] for name, section in described["$defs"].items()}
+    text = json.dumps(described)
+    for name, title in titles.items():
+        text = text.replace(f'"#/$defs/{name}"', f'"#/$defs/{title}"')
+    renamed = json.loads(text)
+    renamed["$defs"] = {titles[name]: section for name, section in renamed["$defs"].items()}
+    return renamed
 
 
 def _written(value: Any) -> Any:

@@ -115,17 +115,17 @@ class Http(Section):
     paths: tuple[str, ...] = ("/v1/traces",)
 
 
-class Tls(Section):
+class TlsConfig(Section, title="Tls"):
     cert_file: Path
     key_file: Path
     client_ca_file: Path | None = None
 
 
-class Receiver(Section):
+class ReceiverConfig(Section, title="Receiver"):
     grpc: Grpc = Grpc()
     http: Http = Http()
     max_request: Size = Field(default=64 << 20, gt=0)
-    tls: Tls | None = None
+    tls: TlsConfig | None = None
     bearer_tokens: tuple[Token, ...] = ()
 
 
@@ -145,11 +145,11 @@ class KafkaSecurity(Section):
     key_file: Path | None = None
 
 
-class DiskLog(Section):
+class DiskLogConfig(Section, title="DiskLog"):
     max_size: Size = Field(default=4 << 30, ge=16 << 20)
 
 
-class KafkaLog(Section):
+class KafkaLogConfig(Section, title="KafkaLog"):
     bootstrap_servers: str | None = None
     group: str = "spanwise"
     instance: str | None = None
@@ -162,8 +162,8 @@ class KafkaLog(Section):
 
 class LogConfig(Section):
     kind: Literal["disk", "kafka", "memory"] = "disk"
-    disk: DiskLog = DiskLog()
-    kafka: KafkaLog = KafkaLog()
+    disk: DiskLogConfig = DiskLogConfig()
+    kafka: KafkaLogConfig = KafkaLogConfig()
 
 
 class TraceWindow(Section):
@@ -201,12 +201,12 @@ class Price(Section):
     output: float = Field(ge=0)
 
 
-class Budget(Section):
+class BudgetConfig(Section, title="Budget"):
     usd_per_day: float | None = Field(default=None, ge=0)
     calls_per_minute: int = Field(default=60, ge=1)
 
 
-class Judge(Section):
+class JudgeConfig(Section, title="Judge"):
     model: str | None = None
     base_url: str | None = None
     api_key: SecretStr | None = None
@@ -219,7 +219,7 @@ class Judge(Section):
     sample: Share = 1.0
     max_lag: Duration = 1200.0
     price: Price | None = None
-    budget: Budget = Budget()
+    budget: BudgetConfig = BudgetConfig()
     cache: Size = 256 << 20
 
 
@@ -251,7 +251,7 @@ class OwnJudge(Section):
     version: str | None = None
 
 
-class Attributes(Section):
+class AttributesConfig(Section, title="Attributes"):
     session: tuple[str, ...] = ()
     task: tuple[str, ...] = ("spanwise.task.id",)
     user: tuple[str, ...] = ()
@@ -262,13 +262,13 @@ class Tasks(Section):
     window: int = Field(default=20, ge=1)
 
 
-class JsonlSink(Section):
+class JsonlSinkConfig(Section, title="JsonlSink"):
     path: Path | None = None
     max_size: Size = Field(default=256 << 20, gt=0)
     keep: int = Field(default=4, ge=0)
 
 
-class KafkaSink(Section):
+class KafkaSinkConfig(Section, title="KafkaSink"):
     bootstrap_servers: str
     topic: str = "spanwise.signals"
     security: KafkaSecurity = KafkaSecurity()
@@ -281,8 +281,8 @@ class OtlpTarget(Section):
 
 
 class Sinks(Section):
-    jsonl: JsonlSink | None = JsonlSink()
-    kafka: KafkaSink | None = None
+    jsonl: JsonlSinkConfig | None = JsonlSinkConfig()
+    kafka: KafkaSinkConfig | None = None
     otlp: OtlpTarget | None = None
 
 
@@ -304,17 +304,17 @@ class Config(Section):
     roles: tuple[Role, ...] = ("receive", "assemble", "score", "judge", "publish")
     data_dir: Path = Path("spanwise-data")
     drain_on_stop: bool = False
-    receiver: Receiver = Receiver()
+    receiver: ReceiverConfig = ReceiverConfig()
     admin: Admin = Admin()
     log: LogConfig = LogConfig()
     windows: Windows = Windows()
     workers: Annotated[int, Field(ge=0)] | Literal["auto"] = "auto"
-    judge: Judge = Judge()
+    judge: JudgeConfig = JudgeConfig()
     embedder: EmbedderConfig = EmbedderConfig()
     evaluators: dict[str, EvaluatorConfig] = {}
     judges: dict[str, OwnJudge] = {}
     expectations: Path | None = None
-    attributes: Attributes = Attributes()
+    attributes: AttributesConfig = AttributesConfig()
     tasks: Tasks = Tasks()
     sinks: Sinks = Sinks()
     serve: Serve = Serve()

@@ -14,7 +14,7 @@ from typing import Protocol, TypeVar
 
 import msgspec
 
-from collector.config.tree import Judge
+from collector.config.tree import JudgeConfig
 from collector.judging.cache import AnswerCache, Entry
 from collector.judging.frames import FromJudge, Result, Settled, Want
 from collector.judging.vectors import entries_of, known_vector, text_digest
@@ -102,7 +102,7 @@ class Asker:
         provider: Provider,
         gate: Gate,
         cache: AnswerCache,
-        judge: Judge,
+        judge: JudgeConfig,
         vectors: Vectors | None = None,
         pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:

@@ -16,7 +16,7 @@ from contextlib import asynccontextmanager
 import msgspec
 
 from collector.clock import Clock
-from collector.config.tree import Judge
+from collector.config.tree import JudgeConfig
 from collector.errors import RecordTooLarge, Retryable, Undecodable
 from collector.judging.budget import DAY, Budget
 from collector.judging.errors import JudgeDiedError, JudgeLateError
@@ -27,7 +27,7 @@ from collector.judging.recall import previous_of, traces_of
 from collector.judging.sample import is_sampled
 from collector.judging.subjects import RawTrace, TraceHead, decode_head, decode_subject
 from collector.judging.turns import SeenTurn, Turns
-from collector.log import TRACES, Commit, Log, New, Position, Reader, Record
+from collector.log.port import TRACES, Commit, Log, New, Position, Reader, Record
 from collector.records.topics import SessionRecord, VerdictRecord, encode
 from collector.runtime.retry import Retry, Sleep
 from collector.telemetry import Telemetry
@@ -51,7 +51,7 @@ class JudgingRoom:
         log: Log,
         judges: Judges,
         judged: Sequence[Configured],
-        config: Judge,
+        config: JudgeConfig,
         budget: Budget,
         telemetry: Telemetry,
         clock: Clock,

@@ -10,7 +10,7 @@ import msgspec
 from collector.errors import Undecodable
 from collector.judging.subjects import RawTrace, decode_output, decode_subject
 from collector.judging.turns import SeenTurn
-from collector.log import TRACES, Position, Record
+from collector.log.port import TRACES, Position, Record
 from evaluators.matching.text import clip
 from evaluators.model import Previous
 

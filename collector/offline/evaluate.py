@@ -13,8 +13,8 @@ from pathlib import Path
 
 from collector.clock import wall
 from collector.config.tree import Config
-from collector.log import SIGNALS, SPANS, TRACES, Log, New
 from collector.log.memory import MemoryLog
+from collector.log.port import SIGNALS, SPANS, TRACES, Log, New
 from collector.offline import recordings
 from collector.otlp.json import to_protobuf
 from collector.otlp.split import Cut, cut

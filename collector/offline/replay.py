@@ -15,9 +15,9 @@ import msgspec
 from collector.clock import wall
 from collector.config.tree import Config
 from collector.judging.budget import DAY
-from collector.log import SIGNALS, TRACES, Log, New
 from collector.log.disk.disk_log import DiskLog
 from collector.log.memory import MemoryLog
+from collector.log.port import SIGNALS, TRACES, Log, New
 from collector.offline.evaluate import UNLIMITED, Offline, score
 from collector.pool.inline import InlineWorkers
 from collector.pool.jobs import Bench

@@ -6,7 +6,7 @@ import asyncio
 import logging
 
 from collector.clock import Clock
-from collector.config import tree as settings
+from collector.config.tree import ReceiverConfig
 from collector.log.port import Log
 from collector.receiver.auth import Bearer
 from collector.receiver.grpc import GrpcServer
@@ -35,7 +35,7 @@ class Receiver:
         self,
         *,
         log: Log,
-        config: settings.Receiver,
+        config: ReceiverConfig,
         max_span: int,
         telemetry: Telemetry,
         clock: Clock,

@@ -6,7 +6,7 @@ import ssl
 from dataclasses import dataclass
 from pathlib import Path
 
-from collector.config import tree as config
+from collector.config.tree import TlsConfig
 from collector.errors import ConfigError
 
 
@@ -21,7 +21,7 @@ class Tls:
     context: ssl.SSLContext
 
 
-def load(settings: config.Tls | None) -> Tls | None:
+def load(settings: TlsConfig | None) -> Tls | None:
     """Read the files.
 
     Raises:
@@ -48,7 +48,7 @@ def _read(path: Path, key: str) -> bytes:
         ) from error
 
 
-def _context(settings: config.Tls) -> ssl.SSLContext:
+def _context(settings: TlsConfig) -> ssl.SSLContext:
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     try:
         context.load_cert_chain(settings.cert_file, settings.key_file, password="")

@@ -11,7 +11,7 @@ import msgspec
 from msgspec.structs import replace
 
 from collector.errors import Undecodable
-from collector.log import Headers
+from collector.log.port import Headers
 from collector.records.signal import MAX_BYTES, Signal, SignalError
 
 FIRST = "spanwise_first"

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 import msgspec
 
-from collector.log import SESSIONS, TRACES, New
+from collector.log.port import SESSIONS, TRACES, New
 from collector.records.topics import SessionAwaited, SessionTurn, VerdictRecord, encode, session_key
 from collector.scoring.effects import Effects
 from collector.scoring.emit import Subject, outcome_signal, session_signal_id

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal, Protocol
 
 from collector.errors import Undecodable
-from collector.log import SESSIONS, New
+from collector.log.port import SESSIONS, New
 from collector.records.topics import (
     SessionAwaited,
     SessionHead,

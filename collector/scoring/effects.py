@@ -6,7 +6,7 @@ from typing import Literal
 
 import msgspec
 
-from collector.log import New
+from collector.log.port import New
 from collector.records.topics import SessionTurn, TraceRecord
 from collector.scoring.session_window import Placed
 from evaluators.model import Outcome

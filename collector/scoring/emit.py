@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from collector.log import SIGNALS, New
+from collector.log.port import SIGNALS, New
 from collector.records.signal import (
     Coverage,
     JudgeCost,

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from msgspec.structs import replace as amended
 
-from collector.log import New
+from collector.log.port import New
 from collector.records.topics import (
     SessionAwaited,
     SessionHead,

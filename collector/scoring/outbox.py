@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collector.log import TRACES, Commit, New
+from collector.log.port import TRACES, Commit, New
 from collector.scoring.effects import Effects
 
 LARGE = 4096

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from typing import TypeAlias
 
 from collector.errors import Undecodable
-from collector.log import TRACES, Position, Record
+from collector.log.port import TRACES, Position, Record
 from collector.records.topics import SessionTurn, TraceRecord, decode_unspanned
 from collector.scoring.turn import cut_output
 from evaluators.model import Previous

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from collector.config.tree import Windows
 from collector.errors import RecordTooLarge, Retryable, Undecodable
-from collector.log import SESSIONS, TRACES, Batch, Log, New, Position, Reader, Record
+from collector.log.port import SESSIONS, TRACES, Batch, Log, New, Position, Reader, Record
 from collector.pool.port import ScoreJob, Workers
 from collector.records.topics import (
     SessionsTopic,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from msgspec.structs import replace as amended
 
-from collector.log import New
+from collector.log.port import New
 from collector.records.topics import SessionHead, SessionTurn, TraceRecord
 from collector.scoring.effects import SessionClosed
 from collector.scoring.emit import (

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from msgspec.structs import replace as amended
 
-from collector.log import SESSIONS, TRACES, New
+from collector.log.port import SESSIONS, TRACES, New
 from collector.records.topics import (
     RunRecord,
     SessionAwaited,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from collector.config.tree import Config
-from collector.log import CLOSINGS, SIGNALS, SPANS, TRACES
+from collector.log.port import CLOSINGS, SIGNALS, SPANS, TRACES
 
 ASSEMBLY, SCORING = "assembly", "scoring"
 API_TRACES, API_SIGNALS = "api.traces", "api.signals"

@@ -9,7 +9,7 @@ from collector.judging.budget import Budget
 from collector.judging.judging_room import JudgingRoom
 from collector.judging.process import JudgeProcess
 from collector.judging.sample import is_sampled
-from collector.log import Log
+from collector.log.port import Log
 from collector.pool.port import Workers
 from collector.scoring.judged import JudgedRules
 from collector.scoring.ports import Rules

@@ -9,7 +9,7 @@ import pytest
 
 from collector.api import build_app
 from collector.config.tree import Config
-from collector.log import TRACES
+from collector.log.port import TRACES
 from collector.runtime.health import Health
 from collector.telemetry import Telemetry
 from tests.support import api_records as make

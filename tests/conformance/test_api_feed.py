@@ -10,7 +10,7 @@ import httpx
 
 from collector.api.stream import CLIENTS, WAITING
 from collector.errors import LogUnavailable
-from collector.log import SIGNALS, TRACES
+from collector.log.port import SIGNALS, TRACES
 from tests.support import api_records as make
 from tests.support.api_stand import Stand
 

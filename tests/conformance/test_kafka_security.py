@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from collector.clock import wall
-from collector.config import tree as config
-from collector.config.tree import Config
+from collector.config.tree import Config, KafkaLogConfig, LogConfig
 from collector.doctor.connectivity import connect
 from collector.errors import ConfigError
 from collector.log.kafka.kafka_log import KafkaLog
@@ -47,7 +46,7 @@ def secured(
         yield node, made.ca.cert
 
 
-def settings(secured: tuple[KafkaNode, Path], password: str, **changed: object) -> config.KafkaLog:
+def settings(secured: tuple[KafkaNode, Path], password: str, **changed: object) -> KafkaLogConfig:
     node, authority = secured
     values = {
         "bootstrap_servers": node.secure,
@@ -61,11 +60,11 @@ def settings(secured: tuple[KafkaNode, Path], password: str, **changed: object) 
         },
         **changed,
     }
-    return config.KafkaLog.model_validate(values)
+    return KafkaLogConfig.model_validate(values)
 
 
-def whole(kafka: config.KafkaLog) -> Config:
-    return Config(log=config.LogConfig(kind="kafka", kafka=kafka))
+def whole(kafka: KafkaLogConfig) -> Config:
+    return Config(log=LogConfig(kind="kafka", kafka=kafka))
 
 
 async def test_records_go_and_come_over_sasl_and_tls(secured: tuple[KafkaNode, Path]) -> None:
@@ -148,7 +147,7 @@ async def test_validate_names_what_does_not_fit(
     fit = {"max_message_bytes": str(20 << 20), "message_timestamp_type": "LogAppendTime"}
     prefix = f"{abs(hash((topic, complaint)))}."
     await create_topic(kafka, f"{prefix}{topic}", partitions=2, **(fit | shape))
-    kafka_settings = config.KafkaLog(bootstrap_servers=kafka, topic_prefix=prefix)
+    kafka_settings = KafkaLogConfig(bootstrap_servers=kafka, topic_prefix=prefix)
 
     with pytest.raises(ConfigError, match=complaint):
         await asyncio.to_thread(connect, whole(kafka_settings))
@@ -156,7 +155,7 @@ async def test_validate_names_what_does_not_fit(
 
 async def test_unequal_partition_counts_are_a_configuration_error(kafka: str) -> None:
     await create_topic(kafka, "uneven.spans", partitions=5)
-    uneven = config.KafkaLog(bootstrap_servers=kafka, topic_prefix="uneven.", partitions=2)
+    uneven = KafkaLogConfig(bootstrap_servers=kafka, topic_prefix="uneven.", partitions=2)
 
     with pytest.raises(ConfigError, match=r"uneven\.spans has 5"):
         await KafkaLog.open(uneven, clock=wall, telemetry=Telemetry())

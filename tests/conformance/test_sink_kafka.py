@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 from aiokafka.structs import ConsumerRecord
 
-from collector.config import tree as config
+from collector.config.tree import KafkaSinkConfig
 from collector.errors import Retryable
 from collector.kafka.log_limit import RateLimited, limit_aiokafka_log
 from collector.records.signal import Signal
@@ -38,7 +38,7 @@ pytestmark = pytest.mark.kafka
 
 
 def a_sink(bootstrap: str, topic: str, *, timeout: float = 5.0) -> KafkaSink:
-    return KafkaSink(config.KafkaSink(bootstrap_servers=bootstrap, topic=topic), timeout=timeout)
+    return KafkaSink(KafkaSinkConfig(bootstrap_servers=bootstrap, topic=topic), timeout=timeout)
 
 
 async def ids_in(bootstrap: str, topic: str) -> list[str]:

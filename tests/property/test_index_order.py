@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from collector.api.families import Families
 from collector.api.index import Index
 from collector.api.query import Query, agent_shown
-from collector.log import SIGNALS, TRACES, Position, Record
+from collector.log.port import SIGNALS, TRACES, Position, Record
 from collector.telemetry import Telemetry
 from tests.support import api_records as make
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from collector.log import SIGNALS
+from collector.log.port import SIGNALS
 from collector.records.signal import Signal
 from collector.records.topics import TraceRecord
 from tests.support.crashing_log import CrashingLog, Killed

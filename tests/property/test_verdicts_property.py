@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from collector.log import SIGNALS, TRACES
+from collector.log.port import SIGNALS, TRACES
 from collector.records.signal import Signal
 from collector.records.signal_codec import FIRST
 from collector.records.topics import SessionRecord, TraceRecord, VerdictRecord, decode_traces

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import suppress
 
-from collector.log import Assigned, Batch, Commit, New, Position, Reader, Record
+from collector.log.port import Assigned, Batch, Commit, New, Position, Reader, Record
 
 
 class ListLog:

@@ -9,7 +9,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
 from opentelemetry.proto.trace.v1.trace_pb2 import Span as ProtoSpan
 
-from collector.log import SIGNALS, TRACES, Position, Record
+from collector.log.port import SIGNALS, TRACES, Position, Record
 from collector.records.signal import Coverage, Signal, rfc3339
 from collector.records.topics import SessionRecord, TraceRecord, encode
 from evaluators.model import ToolCall, Trace

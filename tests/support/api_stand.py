@@ -13,7 +13,7 @@ from collector.api import Api
 from collector.api.index import Taken
 from collector.config.load import load
 from collector.config.tree import Config
-from collector.log import SIGNALS, TRACES
+from collector.log.port import SIGNALS, TRACES
 from collector.records.signal import Signal
 from collector.runtime.health import Health
 from collector.telemetry import Telemetry

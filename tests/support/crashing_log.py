@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Iterable, Sequence
 
 from collector.errors import LogFull, LogUnavailable, RecordTooLarge
-from collector.log import COMPACTED, Assigned, Batch, Commit, New, Position, Record
+from collector.log.port import COMPACTED, Assigned, Batch, Commit, New, Position, Record
 
 
 class Killed(Exception):

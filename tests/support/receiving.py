@@ -18,7 +18,7 @@ from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor, SpanExporter, SpanExportResult
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from collector.config import tree as config
+from collector.config.tree import Grpc, Http, ReceiverConfig
 from collector.receiver.receiver import Receiver
 from collector.telemetry import Telemetry
 from tests.support.fake_log import FakeLog
@@ -61,9 +61,7 @@ async def serving(
     log, telemetry = FakeLog(), Telemetry()
     receiver = Receiver(
         log=log,
-        config=config.Receiver(
-            grpc=config.Grpc(port=0), http=config.Http(port=0, paths=paths), **settings
-        ),
+        config=ReceiverConfig(grpc=Grpc(port=0), http=Http(port=0, paths=paths), **settings),
         max_span=max_span,
         telemetry=telemetry,
         clock=lambda: 0.0,

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from collector.config.tree import SessionWindow, Windows
-from collector.log import SIGNALS, TRACES
+from collector.log.port import SIGNALS, TRACES
 from collector.pool.port import ReadJob, ScoreJob
 from collector.records.signal import Signal
 from collector.records.signal_codec import decode_signal

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from collector.clock import Clock
-from collector.config.tree import KafkaLog
+from collector.config.tree import KafkaLogConfig
 from collector.errors import LogUnavailable
 from collector.kafka.client import ClientSettings, within
 from collector.log.port import TOPICS, WINDOWS
@@ -35,7 +35,7 @@ class Topics:
 class Link:
     """One process's way to its cluster. `topics` None: it has not been reached yet."""
 
-    settings: KafkaLog
+    settings: KafkaLogConfig
     client: ClientSettings
     clock: Clock
     telemetry: Telemetry

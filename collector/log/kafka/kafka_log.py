@@ -17,7 +17,7 @@ from aiokafka.errors import KafkaError, OffsetOutOfRangeError
 from aiokafka.structs import OffsetAndMetadata, TopicPartition
 
 from collector.clock import Clock
-from collector.config import tree as config
+from collector.config.tree import KafkaLogConfig
 from collector.errors import LogUnavailable
 from collector.kafka.client import client_settings, ended
 from collector.kafka.log_limit import limit_aiokafka_log
@@ -55,7 +55,7 @@ class KafkaLog:
     @classmethod
     async def open(
         cls,
-        settings: config.KafkaLog,
+        settings: KafkaLogConfig,
         *,
         clock: Clock,
         telemetry: Telemetry,

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 
-from collector.config.tree import KafkaLog
+from collector.config.tree import KafkaLogConfig
 from collector.errors import ConfigError, LogUnavailable
 from collector.kafka.client import ClientSettings
 from collector.log.kafka.cluster import LARGEST, Topics
@@ -45,7 +45,7 @@ def settings_of(topic: str, replication: int) -> dict[str, str]:
     return chosen
 
 
-async def ensure(client: ClientSettings, kafka: KafkaLog) -> Topics:
+async def ensure(client: ClientSettings, kafka: KafkaLogConfig) -> Topics:
     """Create what is missing, wait until all of them are there, look at them. May take for ever.
 
     Raises:
@@ -66,7 +66,9 @@ async def ensure(client: ClientSettings, kafka: KafkaLog) -> Topics:
         await admin.close()
 
 
-async def _create(admin: AIOKafkaAdminClient, kafka: KafkaLog, missing: Sequence[str]) -> None:
+async def _create(
+    admin: AIOKafkaAdminClient, kafka: KafkaLogConfig, missing: Sequence[str]
+) -> None:
     news = [
         NewTopic(
             f"{kafka.topic_prefix}{topic}",
@@ -88,7 +90,7 @@ async def _create(admin: AIOKafkaAdminClient, kafka: KafkaLog, missing: Sequence
     _log.info("Created topics %s", ", ".join(new.name for new in news))
 
 
-async def _described(admin: AIOKafkaAdminClient, kafka: KafkaLog) -> Topics | None:
+async def _described(admin: AIOKafkaAdminClient, kafka: KafkaLogConfig) -> Topics | None:
     names = {f"{kafka.topic_prefix}{topic}": topic for topic in TOPICS}
     described = await admin.describe_topics(list(names))
     counts = {

@@ -10,7 +10,7 @@ from aiokafka import AIOKafkaProducer
 from aiokafka.errors import KafkaError, MessageSizeTooLargeError, RecordListTooLargeError
 from aiokafka.structs import RecordMetadata
 
-from collector.config import tree as config
+from collector.config.tree import KafkaSinkConfig
 from collector.errors import Retryable
 from collector.kafka.client import abandon, client_settings, stop_within
 from collector.kafka.log_limit import limit_aiokafka_log
@@ -32,7 +32,7 @@ class KafkaSink:
     name = "kafka"
 
     def __init__(
-        self, settings: config.KafkaSink, *, timeout: float = 15.0, stuck_after: float = 300.0
+        self, settings: KafkaSinkConfig, *, timeout: float = 15.0, stuck_after: float = 300.0
     ) -> None:
         """Deliver to `settings.topic`; a try ends after `timeout` seconds.
 

@@ -15,7 +15,7 @@ from aiokafka.admin.records_to_delete import RecordsToDelete
 from aiokafka.structs import TopicPartition
 
 from collector.clock import wall
-from collector.config import tree as config
+from collector.config.tree import KafkaLogConfig
 from collector.errors import LogUnavailable, RecordTooLarge
 from collector.log.kafka.kafka_log import KafkaLog
 from collector.log.kafka.reader import KafkaReader
@@ -45,7 +45,7 @@ async def opening() -> AsyncIterator[Opening]:
             instance: str | None = None,
             partitions: int = 1,
         ) -> KafkaLog:
-            settings = config.KafkaLog(
+            settings = KafkaLogConfig(
                 bootstrap_servers=bootstrap,
                 topic_prefix=f"{name}.",
                 group=name,
@@ -173,7 +173,7 @@ async def test_twenty_mebibytes_that_do_not_compress_come_back(
 async def test_a_topic_of_smaller_messages_bounds_the_record(opening: Opening, kafka: str) -> None:
     name = uuid.uuid4().hex[:8]
     await create_topic(kafka, f"{name}.traces", max_message_bytes="10000")
-    settings = config.KafkaLog(bootstrap_servers=kafka, topic_prefix=f"{name}.", partitions=1)
+    settings = KafkaLogConfig(bootstrap_servers=kafka, topic_prefix=f"{name}.", partitions=1)
     log = await KafkaLog.open(settings, clock=wall, telemetry=Telemetry())
 
     with pytest.raises(RecordTooLarge):

@@ -9,7 +9,7 @@ from contextlib import AsyncExitStack
 import pytest
 
 from collector.clock import wall
-from collector.config import tree as config
+from collector.config.tree import KafkaLogConfig
 from collector.log.kafka.kafka_log import KafkaLog
 from collector.log.port import Log
 from collector.telemetry import Telemetry
@@ -24,7 +24,7 @@ Opening = Callable[[], Awaitable[KafkaLog]]
 @pytest.fixture
 async def opening(kafka: str) -> AsyncIterator[Opening]:
     """Opens logs on the same topics, each as a process of its own would."""
-    settings = config.KafkaLog(
+    settings = KafkaLogConfig(
         bootstrap_servers=kafka,
         topic_prefix=f"t{uuid.uuid4().hex[:8]}.",
         group=f"g{uuid.uuid4().hex[:8]}",

@@ -12,7 +12,7 @@ from google.rpc.error_details_pb2 import RetryInfo
 from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.trace.export import SpanExportResult
 
-from collector.config.tree import Receiver
+from collector.config.tree import ReceiverConfig
 from collector.receiver.grpc import options
 from tests.support.fake_log import value
 from tests.support.otlp import body, request, span
@@ -35,7 +35,7 @@ async def test_g1_the_python_exporter_reaches_export_with_nothing_but_an_endpoin
 ) -> None:
     """G1: TraceService/Export, default port 4317."""
     assert OTLPSpanExporter()._endpoint == "localhost:4317"
-    assert Receiver().grpc.port == 4317
+    assert ReceiverConfig().grpc.port == 4317
     async with serving() as served:
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", f"http://{served.target}")
         exporter = OTLPSpanExporter()

@@ -17,7 +17,7 @@ from opentelemetry.proto.common.v1.common_pb2 import AnyValue
 from opentelemetry.sdk.metrics.export import MetricExportResult, MetricsData
 from opentelemetry.sdk.trace.export import SpanExportResult
 
-from collector.config.tree import Receiver
+from collector.config.tree import ReceiverConfig
 from collector.errors import LogFull, LogUnavailable, RecordTooLarge, Retryable
 from collector.receiver.auth import Bearer
 from collector.receiver.grpc import GrpcServer, options
@@ -314,7 +314,7 @@ async def test_g26_health_is_told_and_watched() -> None:
 
 async def test_g26_it_listens_on_loopback_unless_told_otherwise() -> None:
     """G26: default bind is localhost."""
-    defaults = Receiver()
+    defaults = ReceiverConfig()
 
     assert (defaults.grpc.host, defaults.http.host) == ("127.0.0.1", "127.0.0.1")
 

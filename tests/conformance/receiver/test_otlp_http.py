@@ -16,7 +16,7 @@ from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExport
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
 from opentelemetry.sdk.trace.export import SpanExportResult
 
-from collector.config.tree import Receiver
+from collector.config.tree import ReceiverConfig
 from collector.errors import LogFull, LogUnavailable, RecordTooLarge
 from collector.receiver.answers import Code, http_status
 from tests.support.otlp import body, request, span
@@ -28,7 +28,7 @@ MIB = 1 << 20
 
 async def test_h1_the_python_exporter_reaches_v1_traces(monkeypatch: pytest.MonkeyPatch) -> None:
     """H1: POST /v1/traces, default port 4318."""
-    assert Receiver().http.port == 4318
+    assert ReceiverConfig().http.port == 4318
     async with serving() as served:
         monkeypatch.setenv(
             "OTEL_EXPORTER_OTLP_ENDPOINT", f"http://127.0.0.1:{served.receiver.http_port}"

@@ -15,7 +15,7 @@ import grpc
 import httpx
 import pytest
 
-from collector.config import tree as config
+from collector.config.tree import ReceiverConfig, TlsConfig
 from collector.errors import ConfigError
 from collector.receiver.receiver import Receiver
 from collector.telemetry import Telemetry
@@ -31,7 +31,7 @@ def receiver(**settings: object) -> Receiver:
     """Not started."""
     return Receiver(
         log=FakeLog(),
-        config=config.Receiver.model_validate(
+        config=ReceiverConfig.model_validate(
             {"grpc": {"port": 0}, "http": {"port": 0}, **settings}
         ),
         max_span=1000,
@@ -90,8 +90,8 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
     return make(tmp_path_factory.mktemp("certificates"))
 
 
-def tls(certificates: Certificates, *, mutual: bool) -> config.Tls:
-    return config.Tls(
+def tls(certificates: Certificates, *, mutual: bool) -> TlsConfig:
+    return TlsConfig(
         cert_file=certificates.server.cert,
         key_file=certificates.server.key,
         client_ca_file=certificates.ca.cert if mutual else None,
@@ -99,7 +99,7 @@ def tls(certificates: Certificates, *, mutual: bool) -> config.Tls:
 
 
 async def both(
-    certificates: Certificates, settings: config.Tls, client: str | None
+    certificates: Certificates, settings: TlsConfig, client: str | None
 ) -> tuple[Said, int | None]:
     """What gRPC and HTTP say to a client that shows this certificate; HTTP None = no handshake."""
     pair = getattr(certificates, client) if client else None

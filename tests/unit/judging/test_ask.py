@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from collector.config.tree import Judge
+from collector.config.tree import JudgeConfig
 from collector.judging.ask import Asker, Gate
 from collector.judging.cache import AnswerCache
 from collector.judging.frames import FromJudge, Settled, Want
@@ -54,7 +54,7 @@ class Stand:
             provider=provider,
             gate=self.gate,
             cache=AnswerCache(folder, 1 << 20),
-            judge=Judge(model="m", attempts=3),
+            judge=JudgeConfig(model="m", attempts=3),
             vectors=vectors,
             pause=self._pause,
         )

@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from collector.config.tree import Judge
+from collector.config.tree import JudgeConfig
 from collector.judging.budget import Budget
 from collector.judging.errors import JudgeDiedError, JudgeLateError
 from collector.judging.frames import Done, Job, SessionJob, TraceJob
 from collector.judging.judging_room import JudgingRoom
-from collector.log import TRACES, Commit, New, Position
+from collector.log.port import TRACES, Commit, New, Position
 from collector.records.topics import (
     SessionRecord,
     TraceRecord,
@@ -115,7 +115,7 @@ class Stand:
             log=self.log,
             judges=self.judges,
             judged=PLAN.judged,
-            config=Judge(model="m"),
+            config=JudgeConfig(model="m"),
             budget=self.budget,
             telemetry=Telemetry(),
             clock=self.clock,

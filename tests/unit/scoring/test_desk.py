@@ -4,7 +4,7 @@ import msgspec
 from msgspec.structs import replace
 
 from collector.config.tree import SessionWindow
-from collector.log import SESSIONS
+from collector.log.port import SESSIONS
 from collector.records.topics import SessionHead, SessionsTopic, session_key
 from collector.scoring.desk import Desk
 from collector.scoring.effects import Effects, Task

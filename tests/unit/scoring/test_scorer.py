@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from collector.log import SESSIONS, SIGNALS, TRACES
+from collector.log.port import SESSIONS, SIGNALS, TRACES
 from collector.records.signal import Signal
 from collector.records.signal_codec import FIRST, decode_signal
 from collector.records.topics import SessionRecord, SessionTurn, decode_sessions, decode_traces

@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace as amended
 
 from collector.config.tree import SessionWindow
-from collector.log import TRACES
+from collector.log.port import TRACES
 from collector.records.topics import (
     RunRecord,
     SessionAwaited,
