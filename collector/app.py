@@ -240,11 +240,13 @@ class App:
         return listing(self._registry)
 
     def _objective(self, evaluator: str) -> float | None:
-        """The user's, else the common one; a local embedder's similarity has no scale to hold an agent to."""
+        """The user's, else the common one; None where the local embedder's scores have no calibrated scale."""
         chosen = self._config.evaluators.get(evaluator)
         if chosen is not None and chosen.objective is not None:
             return chosen.objective
-        if evaluator == "coherence" and self._config.embedder.kind == "wordllama":
+        if self._config.embedder.kind == "wordllama" and not all(
+            spec.calibrated_locally for spec in self._registry.named(evaluator)
+        ):
             return None
         return self._config.slo.objective
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar, get_type_hints
 
@@ -17,7 +17,7 @@ import msgspec
 
 from evaluators.errors import SettingsError
 from evaluators.expectations import Expectation
-from evaluators.model import JSON, Method, Scope, Score, Session, Trace
+from evaluators.model import JSON, Content, Method, Scope, Score, Session, Trace
 from evaluators.resources import Block, Conversation, Embedder, Expected, History, Judge, Running
 
 Function = Callable[..., Score | Awaitable[Score]]
@@ -34,6 +34,11 @@ _EXACT: Mapping[Any, Need] = {
     Conversation: "judge",
 }
 _MARK = "__spanwise_evaluator__"
+
+DEFAULT_READS: frozenset[Content] = frozenset({"text", "tool_calls"})
+"""What an evaluator is taken to read when its declaration does not say."""
+
+_SESSION: frozenset[Content] = frozenset({"session"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +63,15 @@ class Spec:
     verdict_in_metadata: bool
     doc: str
     function: Function
+    source: str = ""
+    """The document or convention that defines its score; shown in docs/evaluators.md."""
+    reads: frozenset[Content] = DEFAULT_READS
+    """Content without which its score says less: `spanwise doctor` names it where a recording lacks any of that."""
+    assumed_counts: bool = False
+    """Whether a score that it assumes (`Score.assume`) counts in session formulas as if it were scored."""
+    calibrated_locally: bool = True
+    """False: with the local embedder its scores have no calibrated scale. They are then held to no default objective,
+    and session formulas leave them out unless their option `signals` names them."""
 
     @property
     def running(self) -> type[Running] | None:
@@ -80,7 +94,7 @@ class Spec:
             raise SettingsError(f"{where}: {error}") from error
 
 
-def evaluator(
+def evaluator(  # noqa: PLR0913 - one argument for each fact that a declaration may state
     *,
     version: str,
     threshold: float | None = 0.5,
@@ -88,6 +102,10 @@ def evaluator(
     method: Method | None = None,
     on: bool = True,
     verdict_in_metadata: bool = False,
+    source: str = "",
+    reads: Collection[Content] | None = None,
+    assumed_counts: bool = False,
+    calibrated_locally: bool = True,
 ) -> Callable[[F], F]:
     """Declare a function as an evaluator; the decorator returns the function itself.
 
@@ -98,6 +116,10 @@ def evaluator(
         method: Default: what the signature implies.
         on: False = runs only when named in the configuration.
         verdict_in_metadata: Its document lists threshold and success in the metadata.
+        source: The document or convention that defines the score. Evaluators of this package must name one.
+        reads: The content that it needs; None = texts and tool calls, and sessions for what compares traces.
+        assumed_counts: A score that it assumes counts in session formulas.
+        calibrated_locally: False = its scale is not calibrated with the local embedder.
 
     Raises:
         TypeError: The signature says nothing the runner could serve; the message names evaluator and parameter.
@@ -124,6 +146,10 @@ def evaluator(
             verdict_in_metadata=verdict_in_metadata,
             doc=inspect.getdoc(function) or "",
             function=function,
+            source=source,
+            reads=_reads(scope, needs) if reads is None else frozenset(reads),
+            assumed_counts=assumed_counts,
+            calibrated_locally=calibrated_locally,
         )
         for option, default in options.items():
             _check_default(spec, option, default)
@@ -186,6 +212,11 @@ def _check_scope(name: str, scope: Scope, needs: tuple[Need, ...]) -> None:
         raise TypeError(f"evaluator `{name}`: only a session has a running state")
     if scope == "session" and "judge" not in needs and set(needs) - {"running"}:
         raise TypeError(f"evaluator `{name}`: a session has its turns and a running state only")
+
+
+def _reads(scope: Scope, needs: tuple[Need, ...]) -> frozenset[Content]:
+    compares = scope == "session" or "history" in needs
+    return DEFAULT_READS | _SESSION if compares else DEFAULT_READS
 
 
 def _is_a(kind: Any, base: type) -> bool:

@@ -20,6 +20,8 @@ Method = Literal["deterministic", "embedding", "llm_judge", "formula", "custom"]
 Status = Literal["unset", "ok", "error"]
 Root = Literal["parentless", "local", "missing"]
 Gap = Literal["no_root", "no_session", "no_content", "no_tool_definitions", "truncated"]
+Content = Literal["text", "tool_calls", "tool_definitions", "root", "session", "tokens"]
+"""What an evaluator can read of a recording: texts of messages, calls of tools with their arguments, ..."""
 Closed = Literal["root_ended", "idle", "max_age", "max_spans", "max_bytes", "memory", "shutdown"]
 State = Literal["scored", "measured", "not_applicable", "failed", "skipped"]
 Reason = Literal["not_a_turn", "nothing_to_judge", "no_expectation"]

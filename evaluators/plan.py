@@ -54,6 +54,12 @@ class Plan:
     judged: tuple[Configured, ...] = ()
     """Of either scope: those that wait for a judge, or for hosted embeddings."""
 
+    @property
+    def assumed_counts(self) -> frozenset[str]:
+        """Names of the trace evaluators whose assumed scores count in session formulas."""
+        every = (*self.trace, *self.judged)
+        return frozenset(each.spec.name for each in every if each.spec.assumed_counts)
+
 
 def make_plan(
     registry: Registry,
@@ -93,8 +99,9 @@ def make_plan(
     }
     named = set(on) if only is None else set(only)
     models = _Models(embedder=embedder, judge=judge if isinstance(judge, str) else None)
+    signals = default_signals(_uncalibrated(registry, embedder))
     configured = [
-        _configure(spec, settings.get(name), specs, models, emit=name in named)
+        _configure(spec, settings.get(name), specs, models, signals, emit=name in named)
         for name, specs in on.items()
         for spec in specs
     ]
@@ -121,6 +128,17 @@ def is_embedded(configured: Configured) -> bool:
     """Whether it takes vectors and no judge's answer."""
     needs = configured.spec.needs
     return "embedder" in needs and "judge" not in needs
+
+
+LOCAL_EMBEDDER = "wordllama"
+"""How the names of the local embedder's models begin."""
+
+
+def _uncalibrated(registry: Registry, embedder: str | None) -> frozenset[str]:
+    """Names of the evaluators whose scores have no calibrated scale with this embedder."""
+    if embedder is not None and not embedder.startswith(LOCAL_EMBEDDER):
+        return frozenset()
+    return frozenset(spec.name for spec in registry if not spec.calibrated_locally)
 
 
 _KEYS: Mapping[str, str] = {"judge": "judge.model", "embedder": "embedder.kind"}
@@ -213,6 +231,7 @@ def _configure(
     chosen: Settings | None,
     siblings: tuple[Spec, ...],
     models: _Models,
+    signals: tuple[str, ...],
     *,
     emit: bool,
 ) -> Configured:
@@ -220,7 +239,7 @@ def _configure(
     given = {key: value for key, value in chosen.options.items() if key in spec.options}
     options = {**spec.options, **{key: spec.option(key, given[key]) for key in given}}
     if options.get("signals", ()) is None:
-        options["signals"] = default_signals(models.embedder)
+        options["signals"] = signals
     threshold = spec.threshold if chosen.threshold is None else chosen.threshold
     if threshold is not None and "threshold" in spec.options:
         options["threshold"] = threshold

@@ -42,7 +42,9 @@ class Registry:
                     registry.add(spec)
         for point in entry_points(group=GROUP) if plugins is None else plugins:
             for spec in _declared_in(_load(point)):
-                registry.add(replace(spec, name=f"{point.name}/{spec.name}", method="custom"))
+                name = f"{point.name}/{spec.name}"
+                source = spec.source or f"the package `{point.name}`"
+                registry.add(replace(spec, name=name, method="custom", source=source))
         return registry
 
     def add(self, spec: Spec) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,47 +17,6 @@ from evaluators.registry import Registry
 
 ROOT = Path(__file__).parents[1]
 NOTE = "<!-- Made by `python -m scripts.docs`; edit what it is made of instead. -->\n"
-
-_PANDAPROBE = "PandaProbe, evaluation metrics"
-_COGITATOR = "Cogitator, evaluation"
-SOURCES: Mapping[str, str] = {
-    **dict.fromkeys(
-        (
-            "task_completion",
-            "tool_correctness",
-            "argument_correctness",
-            "step_efficiency",
-            "confidence",
-            "plan_adherence",
-            "plan_quality",
-            "coherence",
-            "loop_detection",
-            "agent_reliability",
-            "agent_consistency",
-        ),
-        _PANDAPROBE,
-    ),
-    **dict.fromkeys(("tool_expectations", "agentic"), "Fair Forge, agentic metrics"),
-    **dict.fromkeys(
-        (
-            "exact_match",
-            "contains",
-            "regex",
-            "json_schema",
-            "faithfulness",
-            "relevance",
-            "response_coherence",
-            "helpfulness",
-            "latency",
-            "cost",
-            "token_usage",
-        ),
-        _COGITATOR,
-    ),
-    "conversation_quality": "Connexity, conversation metrics",
-    **dict.fromkeys(("work_baseline", "repeated_calls"), "Spanwise"),
-}
-"""The document that defines an evaluator."""
 
 
 def pages() -> dict[str, str]:
@@ -82,8 +41,10 @@ def evaluators_page(specs: Iterable[Spec]) -> str:
         names = dict.fromkeys(spec.name for spec in listed if spec.scope == scope)
         lines += [f"## {title}", ""]
         for name in names:
-            lines += [f"### `{name}`", "", f"Defined by: {SOURCES[name]}.", ""]
-            for spec in (each for each in listed if each.name == name):
+            siblings = [spec for spec in listed if spec.name == name]
+            source = ", ".join(dict.fromkeys(spec.source for spec in siblings))
+            lines += [f"### `{name}`", "", f"Defined by: {source}.", ""]
+            for spec in siblings:
                 lines += _of_method(spec)
     return "\n".join(lines)
 
@@ -92,8 +53,9 @@ def _of_method(spec: Spec) -> list[str]:
     needs = ", ".join(spec.needs) or "nothing"
     threshold = "no pass or fail" if spec.threshold is None else f"threshold {spec.threshold:g}"
     on = "on once its needs are met" if spec.on else "on by name only"
+    reads = ", ".join(kind.replace("_", " ") for kind in sorted(spec.reads))
     lines = [
-        f"**{spec.method}**, version {spec.version}, {threshold}; needs {needs}; {on}.",
+        f"**{spec.method}**, version {spec.version}, {threshold}; needs {needs}; reads {reads}; {on}.",
         "",
         re.split(r"\n+(?:Args|Raises):", spec.doc)[0],
         "",

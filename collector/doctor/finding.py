@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from collector.doctor.needs import Stop, blocked_by
+from collector.doctor.needs import Stop, weakened_by
 from collector.doctor.seen import Seen
+from evaluators.declare import Spec
 from evaluators.dialects.advice import LACKS, Advice, Lack, advise
 from evaluators.plan import Plan
 
@@ -52,9 +53,9 @@ def diagnose(seen: Iterable[Seen], *, plan: Plan, stops: Sequence[Stop]) -> Diag
     stacks: dict[tuple[str, tuple[str, ...]], list[Seen]] = {}
     for each in seen:
         stacks.setdefault((each.service, each.dialects), []).append(each)
-    names = frozenset(c.spec.name for c in (*plan.trace, *plan.session, *plan.judged))
+    specs = tuple(c.spec for c in (*plan.trace, *plan.session, *plan.judged))
     made = [
-        _stack(service, dialects, found, names) for (service, dialects), found in stacks.items()
+        _stack(service, dialects, found, specs) for (service, dialects), found in stacks.items()
     ]
     return Diagnosis(
         stacks=tuple(sorted(made, key=lambda stack: (stack.service, stack.dialects))),
@@ -63,7 +64,7 @@ def diagnose(seen: Iterable[Seen], *, plan: Plan, stops: Sequence[Stop]) -> Diag
 
 
 def _stack(
-    service: str, dialects: tuple[str, ...], found: Sequence[Seen], names: frozenset[str]
+    service: str, dialects: tuple[str, ...], found: Sequence[Seen], specs: Sequence[Spec]
 ) -> Stack:
     turns = [each for each in found if each.is_turn]
     scopes = tuple(sorted({scope for each in found for scope in each.scopes}))
@@ -81,7 +82,7 @@ def _stack(
             Finding(
                 lack=lack,
                 traces=len(lacking),
-                stops=tuple(sorted(names & blocked_by(lack))),
+                stops=tuple(sorted(weakened_by(lack, specs))),
                 example=lacking[0].trace_id,
                 advice=advise(lack, scopes=scopes, dialects=dialects),
             )

@@ -1,4 +1,4 @@
-"""What each evaluator reads of a trace, and what the configuration keeps from it. Pure."""
+"""What keeps evaluators from scoring: content that a recording lacks, and the configuration. Pure."""
 
 from __future__ import annotations
 
@@ -9,46 +9,24 @@ from collector.config.tree import Config
 from collector.doctor.seen import Seen
 from evaluators.declare import Spec
 from evaluators.dialects.advice import Lack
+from evaluators.model import Content
 
-_TEXT: tuple[Lack, ...] = ("no_content", "content_in_logs", "truncated", "dropped_attributes")
-_CALLS: tuple[Lack, ...] = ("no_tool_arguments", "content_in_logs", "dropped_attributes")
-_JUDGED: tuple[Lack, ...] = (*_TEXT, "no_tool_arguments")
-
-READS: Mapping[str, tuple[Lack, ...]] = {
-    "task_completion": (*_JUDGED, "no_root"),
-    "tool_correctness": (*_CALLS, "no_tool_definitions"),
-    "argument_correctness": (*_CALLS, "no_tool_definitions"),
-    "step_efficiency": _CALLS,
-    "confidence": (*_TEXT, "no_root"),
-    "plan_adherence": _JUDGED,
-    "plan_quality": _JUDGED,
-    "coherence": _TEXT,
-    "loop_detection": (*_TEXT, "no_session", "scrubbed"),
-    "tool_expectations": _CALLS,
-    "exact_match": _TEXT,
-    "contains": _TEXT,
-    "regex": _TEXT,
-    "json_schema": _TEXT,
-    "faithfulness": _JUDGED,
-    "relevance": _TEXT,
-    "response_coherence": _TEXT,
-    "helpfulness": _TEXT,
-    "agent_reliability": ("no_session", "scrubbed", *_JUDGED),
-    "agent_consistency": ("no_session", "scrubbed", *_JUDGED),
-    "agentic": ("no_session", "scrubbed", *_TEXT),
-    "conversation_quality": ("no_session", "scrubbed", *_JUDGED),
-    "repeated_calls": ("no_session", "scrubbed", *_CALLS),
-    "work_baseline": ("no_tokens",),
-    "cost": ("no_tokens",),
-    "token_usage": ("no_tokens",),
-    "latency": ("no_root",),
+_LACKS: Mapping[Content, frozenset[Lack]] = {
+    "text": frozenset({"no_content", "content_in_logs", "truncated", "dropped_attributes"}),
+    "tool_calls": frozenset({"no_tool_arguments", "content_in_logs", "dropped_attributes"}),
+    "tool_definitions": frozenset({"no_tool_definitions"}),
+    "root": frozenset({"no_root"}),
+    "session": frozenset({"no_session", "scrubbed"}),
+    "tokens": frozenset({"no_tokens"}),
 }
-"""The lacks that keep an evaluator of ours from saying all it could. A judge of the user's own reads texts."""
+"""Why a recording may not carry a kind of content."""
 
 
-def blocked_by(lack: Lack) -> frozenset[str]:
-    """Names of the evaluators that this lack concerns."""
-    return frozenset(name for name, lacks in READS.items() if lack in lacks)
+def weakened_by(lack: Lack, specs: Iterable[Spec]) -> frozenset[str]:
+    """Names of the evaluators that declare to read content which this lack takes away."""
+    return frozenset(
+        spec.name for spec in specs if any(lack in _LACKS[content] for content in spec.reads)
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,49 +4,49 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from evaluators.model import JSON, Turn
 from evaluators.resources import Running
 
-Signal = Literal["confidence", "loop_detection", "tool_correctness", "coherence"]
+SignalName = Literal["confidence", "loop_detection", "tool_correctness", "coherence"]
 
-RISK_NAMES: Mapping[str, str] = {
-    "confidence": "confidence_risk",
-    "loop_detection": "loop_risk",
-    "tool_correctness": "tool_risk",
-    "coherence": "coherence_risk",
+
+class SignalRisk(NamedTuple):
+    """How a formula counts the risk of one evaluator's score, 1 - score."""
+
+    name: str
+    """In the metadata."""
+    weight: float
+    """Unless the user sets another."""
+
+
+SIGNALS: Mapping[str, SignalRisk] = {
+    "confidence": SignalRisk("confidence_risk", 1.0),
+    "loop_detection": SignalRisk("loop_risk", 1.0),
+    "tool_correctness": SignalRisk("tool_risk", 0.8),
+    "coherence": SignalRisk("coherence_risk", 1.0),
 }
-"""The four signals, in the documents' order, and what their risks are called in metadata."""
-
-DEFAULT_WEIGHTS: Mapping[str, float] = {
-    "confidence": 1.0,
-    "loop_detection": 1.0,
-    "tool_correctness": 0.8,
-    "coherence": 1.0,
-}
-
-_UNCALIBRATED = ("wordllama",)
+"""The evaluators that the documents' session formulas read, in the documents' order."""
 
 
-def default_signals(embedder: str | None) -> tuple[str, ...]:
-    """All four, but not coherence from an embedder whose scale is not calibrated (specs/evidence.md)."""
-    calibrated = embedder is not None and not embedder.startswith(_UNCALIBRATED)
-    return tuple(name for name in RISK_NAMES if name != "coherence" or calibrated)
+def default_signals(uncalibrated: Collection[str]) -> tuple[str, ...]:
+    """The signals, without evaluators whose scale is not calibrated: they would pin every session near 0."""
+    return tuple(name for name in SIGNALS if name not in uncalibrated)
 
 
 def merged(weights: Mapping[str, float]) -> dict[str, float]:
     """The default weights overlaid with a user's; unknown names are kept, as the documents show them, and not used."""
-    return {**DEFAULT_WEIGHTS, **weights}
+    return {**{name: risk.weight for name, risk in SIGNALS.items()}, **weights}
 
 
 def risks(scores: Mapping[str, float], signals: tuple[str, ...]) -> dict[str, float]:
     """1 - score of every signal present, by signal; a score that is no finite number is not present."""
     return {
         name: 1.0 - scores[name]
-        for name in RISK_NAMES
+        for name in SIGNALS
         if name in signals and name in scores and math.isfinite(scores[name])
     }
 
@@ -72,7 +72,7 @@ class SignalState(Running):
 
     def __init__(self, options: Mapping[str, JSON]) -> None:
         self.weights = merged(options["signal_weights"])
-        self.signals: tuple[str, ...] = tuple(options["signals"] or default_signals(None))
+        self.signals: tuple[str, ...] = tuple(options["signals"] or default_signals({"coherence"}))
         self._parts: dict[str, _Part] = {}
         self._expected = self._present = self._scored = 0
 

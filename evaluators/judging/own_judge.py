@@ -87,6 +87,7 @@ def own_judge(
         verdict_in_metadata=False,
         doc=rubric.strip(),
         function=_FUNCTIONS[scope],
+        source=f"judges.{name} of the configuration",
     )
 
 

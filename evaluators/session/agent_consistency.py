@@ -7,18 +7,20 @@ from collections.abc import Mapping
 from evaluators.declare import evaluator
 from evaluators.formulas.bounds import clamp, rounded
 from evaluators.formulas.rms import RootMeanSquare, penalty, weighted_uncertainty
-from evaluators.formulas.signals import RISK_NAMES, Signal, risks
+from evaluators.formulas.signals import SIGNALS, SignalName, risks
 from evaluators.model import JSON, Score, Session
 from evaluators.resources import Weight
 
 
-@evaluator(version="1")
+@evaluator(
+    version="1", source="PandaProbe, evaluation metrics", reads={"session", "text", "tool_calls"}
+)
 def agent_consistency(
     session: Session,
     *,
     state: RootMeanSquare,
     signal_weights: Mapping[str, Weight] = {},
-    signals: tuple[Signal, ...] | None = None,
+    signals: tuple[SignalName, ...] | None = None,
 ) -> Score:
     """1 - the root mean square of every turn's risk of confidence, amplified by its other signals."""
     if state.is_empty:
@@ -49,7 +51,7 @@ def _per_trace(session: Session, state: RootMeanSquare) -> dict[str, JSON]:
         if "confidence" not in risk:
             continue
         per_trace[turn.trace_id] = {
-            **{RISK_NAMES[name]: rounded(value) for name, value in risk.items()},
+            **{SIGNALS[name].name: rounded(value) for name, value in risk.items()},
             "situational_penalty": rounded(penalty(risk, state.weights)),
             "weighted_uncertainty": rounded(weighted_uncertainty(risk, state.weights)),
         }

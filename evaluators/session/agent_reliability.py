@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from evaluators.declare import evaluator
 from evaluators.formulas.bounds import clamp, rounded
-from evaluators.formulas.signals import RISK_NAMES, Signal, risks
+from evaluators.formulas.signals import SIGNALS, SignalName, risks
 from evaluators.formulas.tail_risk import MAX_WEIGHT, TOP_SHARE, TailRisk
 from evaluators.model import JSON, Score, Session
 from evaluators.resources import Weight
@@ -14,13 +14,15 @@ from evaluators.resources import Weight
 FLAGGED_ABOVE = 0.5
 
 
-@evaluator(version="1")
+@evaluator(
+    version="1", source="PandaProbe, evaluation metrics", reads={"session", "text", "tool_calls"}
+)
 def agent_reliability(
     session: Session,
     *,
     state: TailRisk,
     signal_weights: Mapping[str, Weight] = {},
-    signals: tuple[Signal, ...] | None = None,
+    signals: tuple[SignalName, ...] | None = None,
 ) -> Score:
     """Worst-case risk of a session: nine tenths its worst 15 % of turns, one tenth its worst turn."""
     if state.is_empty:
@@ -58,7 +60,7 @@ def _per_trace(session: Session, state: TailRisk) -> dict[str, JSON]:
         step = state.value(risk)
         if step is None:
             continue
-        parts = {RISK_NAMES[name]: rounded(value) for name, value in risk.items()}
+        parts = {SIGNALS[name].name: rounded(value) for name, value in risk.items()}
         per_trace[turn.trace_id] = {**parts, "step_risk": rounded(step)}
         if step > FLAGGED_ABOVE:
             flagged.append(turn.trace_id)

@@ -72,7 +72,9 @@ class Interactions(Block, frozen=True, kw_only=True):
             raise ValueError(f"{len(self.verdicts)} verdicts for {count} interactions")
 
 
-@evaluator(version="1", threshold=0.7)
+@evaluator(
+    version="1", threshold=0.7, source="Fair Forge, agentic metrics", reads={"session", "text"}
+)
 def agentic(  # noqa: PLR0913 - the document's options
     session: Session,
     *,

@@ -103,7 +103,13 @@ class Qualities(Block, frozen=True, kw_only=True):
         verdict(msgspec.to_builtins(self), _weights(options["metrics"]))
 
 
-@evaluator(version="1", threshold=PASS_THRESHOLD / 100, on=False)
+@evaluator(
+    version="1",
+    threshold=PASS_THRESHOLD / 100,
+    on=False,
+    source="Connexity, conversation metrics",
+    reads={"session", "text", "tool_calls"},
+)
 def conversation_quality(
     session: Session,
     *,

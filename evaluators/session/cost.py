@@ -7,7 +7,7 @@ from evaluators.formulas import distribution
 from evaluators.model import Score, Session
 
 
-@evaluator(version="1", threshold=None)
+@evaluator(version="1", threshold=None, source="Cogitator, evaluation", reads={"tokens"})
 def cost(session: Session) -> Score:
     """Distribution of the turns' costs in USD, over the turns that carry one."""
     costs = [turn.cost_usd for turn in session.turns if turn.cost_usd is not None]

@@ -7,7 +7,7 @@ from evaluators.formulas import distribution
 from evaluators.model import Score, Session
 
 
-@evaluator(version="1", threshold=None)
+@evaluator(version="1", threshold=None, source="Cogitator, evaluation", reads={"root"})
 def latency(session: Session) -> Score:
     """Distribution of the turns' durations, in milliseconds."""
     if not session.turns:

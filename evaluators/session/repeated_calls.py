@@ -33,7 +33,7 @@ class RepeatCount(Running):
         self.calls -= calls
 
 
-@evaluator(version="1")
+@evaluator(version="1", source="Spanwise", reads={"session", "tool_calls"})
 def repeated_calls(
     session: Session, *, count: RepeatCount, limit: Annotated[int, msgspec.Meta(ge=1)] = 10
 ) -> Score:

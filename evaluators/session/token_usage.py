@@ -7,7 +7,7 @@ from evaluators.formulas import distribution
 from evaluators.model import Score, Session
 
 
-@evaluator(version="1", threshold=None)
+@evaluator(version="1", threshold=None, source="Cogitator, evaluation", reads={"tokens"})
 def token_usage(session: Session) -> Score:
     """Input and output tokens, over the turns that carry either."""
     every = [(turn.tokens.input, turn.tokens.output) for turn in session.turns]

@@ -53,7 +53,12 @@ class Arguments(Block, frozen=True, kw_only=True):
             raise ValueError(f"{len(self.verdicts)} verdicts for {len(subject.tool_calls)} calls")
 
 
-@evaluator(version="1", verdict_in_metadata=True)
+@evaluator(
+    version="1",
+    verdict_in_metadata=True,
+    source="PandaProbe, evaluation metrics",
+    reads={"tool_calls", "tool_definitions"},
+)
 def argument_correctness(trace: Trace) -> Score:
     """Share of tool calls whose arguments satisfy the tool's JSON schema, of those that have both."""
     if not trace.tool_calls:
@@ -97,7 +102,13 @@ def _verdict(error: str | None) -> JSON:
 NO_REASON = "No reason provided"
 
 
-@evaluator(version="1", name="argument_correctness", verdict_in_metadata=True)
+@evaluator(
+    version="1",
+    name="argument_correctness",
+    verdict_in_metadata=True,
+    source="PandaProbe, evaluation metrics",
+    reads={"tool_calls", "tool_definitions"},
+)
 def judged_argument_correctness(trace: Trace, *, arguments: Arguments) -> Score:
     """Share of tool calls whose arguments address the task, as a judge sees them.
 

@@ -10,7 +10,14 @@ from evaluators.model import Score, Trace
 from evaluators.resources import Embedder
 
 
-@evaluator(version="1", verdict_in_metadata=True)
+@evaluator(
+    version="1",
+    verdict_in_metadata=True,
+    source="PandaProbe, evaluation metrics",
+    reads={"text"},
+    assumed_counts=True,
+    calibrated_locally=False,
+)
 def coherence(trace: Trace, *, embedder: Embedder) -> Score:
     """1 - cosine distance between input and output, of which the first 8 KiB each are read."""
     before, after = clip(trace.input or ""), clip(trace.output or "")

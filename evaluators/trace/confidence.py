@@ -45,7 +45,12 @@ class Decisiveness(Block, frozen=True, kw_only=True):
     reason: str | None = None
 
 
-@evaluator(version="1", verdict_in_metadata=True)
+@evaluator(
+    version="1",
+    verdict_in_metadata=True,
+    source="PandaProbe, evaluation metrics",
+    reads={"text", "root"},
+)
 def confidence(trace: Trace) -> Score:
     """1 minus bounded penalties for errors nobody made good, repeats, a missing answer and hedging.
 
@@ -112,7 +117,13 @@ def _ended_in_action(trace: Trace) -> bool:
     return trace.tool_calls[-1].start_time_unix_nano >= last_model
 
 
-@evaluator(version="1", name="confidence", verdict_in_metadata=True)
+@evaluator(
+    version="1",
+    name="confidence",
+    verdict_in_metadata=True,
+    source="PandaProbe, evaluation metrics",
+    reads={"text", "root"},
+)
 def judged_confidence(trace: Trace, *, decisiveness: Decisiveness) -> Score:
     """How decisive and well-founded the agent's actions were, as a judge sees it."""
     return Score(value=decisiveness.confidence, explanation=decisiveness.reason)

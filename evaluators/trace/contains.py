@@ -8,7 +8,7 @@ from evaluators.matching import strings
 from evaluators.model import Score, Trace
 
 
-@evaluator(version="1")
+@evaluator(version="1", source="Cogitator, evaluation", reads={"text"})
 def contains(trace: Trace, *, expectation: Expectation, case_sensitive: bool = False) -> Score:
     """1 if the output contains the expected text, else 0; nothing is trimmed."""
     if expectation.output is None:

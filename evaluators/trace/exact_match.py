@@ -8,7 +8,7 @@ from evaluators.matching import strings
 from evaluators.model import Score, Trace
 
 
-@evaluator(version="1")
+@evaluator(version="1", source="Cogitator, evaluation", reads={"text"})
 def exact_match(trace: Trace, *, expectation: Expectation, case_sensitive: bool = False) -> Score:
     """1 if the output equals the expected one after trimming both, else 0."""
     if expectation.output is None:

@@ -15,7 +15,7 @@ class Faithfulness(Judgement, frozen=True, kw_only=True):
     criterion: ClassVar[str] = "Whether the response is faithful to facts in the input."
 
 
-@evaluator(version="1", on=False)
+@evaluator(version="1", on=False, source="Cogitator, evaluation", reads={"text", "tool_calls"})
 def faithfulness(trace: Trace, *, judgement: Faithfulness) -> Score:
     """Whether the response is faithful to facts in the input."""
     return judgement.to_score()

@@ -15,7 +15,7 @@ class Helpfulness(Judgement, frozen=True, kw_only=True):
     criterion: ClassVar[str] = "Whether the response would be useful to the user."
 
 
-@evaluator(version="1", on=False)
+@evaluator(version="1", on=False, source="Cogitator, evaluation", reads={"text"})
 def helpfulness(trace: Trace, *, judgement: Helpfulness) -> Score:
     """Whether the response would be useful to the user."""
     return judgement.to_score()

@@ -8,7 +8,7 @@ from evaluators.matching import strings
 from evaluators.model import Score, Trace
 
 
-@evaluator(version="1")
+@evaluator(version="1", source="Cogitator, evaluation", reads={"text"})
 def json_schema(trace: Trace, *, expectation: Expectation) -> Score:
     """1 if the output is strict JSON and satisfies the expected JSON Schema, else 0."""
     if expectation.json_schema is None:

@@ -10,7 +10,13 @@ from evaluators.model import JSON, Score, Trace
 from evaluators.resources import Embedder, History
 
 
-@evaluator(version="1", verdict_in_metadata=True)
+@evaluator(
+    version="1",
+    verdict_in_metadata=True,
+    source="PandaProbe, evaluation metrics",
+    reads={"text", "session"},
+    assumed_counts=True,
+)
 def loop_detection(trace: Trace, *, history: History, embedder: Embedder) -> Score:
     """1 - the greatest cosine similarity x word overlap with an earlier output; the first 8 KiB each are read."""
     current = clip(trace.output or "")

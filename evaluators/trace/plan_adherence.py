@@ -25,7 +25,12 @@ class Adherence(Block, frozen=True, kw_only=True):
         return cls(score=0.0) if extraction is not None and not extraction.plan else None
 
 
-@evaluator(version="1", verdict_in_metadata=True)
+@evaluator(
+    version="1",
+    verdict_in_metadata=True,
+    source="PandaProbe, evaluation metrics",
+    reads={"text", "tool_calls"},
+)
 def plan_adherence(trace: Trace, *, extraction: Extraction, adherence: Adherence) -> Score:
     """How closely the agent followed its declared or implied plan."""
     metadata: dict[str, JSON] = {"task": extraction.task, "plan": list(extraction.plan)}

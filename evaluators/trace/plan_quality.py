@@ -25,7 +25,12 @@ class Quality(Block, frozen=True, kw_only=True):
         return cls(score=0.0) if extraction is not None and not extraction.plan else None
 
 
-@evaluator(version="1", verdict_in_metadata=True)
+@evaluator(
+    version="1",
+    verdict_in_metadata=True,
+    source="PandaProbe, evaluation metrics",
+    reads={"text", "tool_calls"},
+)
 def plan_quality(trace: Trace, *, extraction: Extraction, quality: Quality) -> Score:
     """How good the agent's plan was, whether or not it was followed."""
     metadata: dict[str, JSON] = {"task": extraction.task, "plan": list(extraction.plan)}

@@ -8,7 +8,7 @@ from evaluators.matching import strings
 from evaluators.model import Score, Trace
 
 
-@evaluator(version="1")
+@evaluator(version="1", source="Cogitator, evaluation", reads={"text"})
 def regex(trace: Trace, *, expectation: Expectation) -> Score:
     """1 if the expected ECMAScript pattern is found anywhere in the output, case-sensitive, else 0."""
     if expectation.regex is None:

@@ -15,7 +15,7 @@ class Relevance(Judgement, frozen=True, kw_only=True):
     criterion: ClassVar[str] = "Whether the response addresses the question asked."
 
 
-@evaluator(version="1", on=False)
+@evaluator(version="1", on=False, source="Cogitator, evaluation", reads={"text"})
 def relevance(trace: Trace, *, judgement: Relevance) -> Score:
     """Whether the response addresses the question asked."""
     return judgement.to_score()

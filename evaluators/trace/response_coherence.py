@@ -15,7 +15,7 @@ class ResponseCoherence(Judgement, frozen=True, kw_only=True):
     criterion: ClassVar[str] = "Whether the response is logical and well-structured."
 
 
-@evaluator(version="1", on=False)
+@evaluator(version="1", on=False, source="Cogitator, evaluation", reads={"text"})
 def response_coherence(trace: Trace, *, judgement: ResponseCoherence) -> Score:
     """Whether the response is logical and well-structured."""
     return judgement.to_score()

@@ -18,7 +18,12 @@ class Efficiency(Block, frozen=True, kw_only=True):
     reason: str | None = None
 
 
-@evaluator(version="1", verdict_in_metadata=True)
+@evaluator(
+    version="1",
+    verdict_in_metadata=True,
+    source="PandaProbe, evaluation metrics",
+    reads={"tool_calls"},
+)
 def step_efficiency(trace: Trace) -> Score:
     """Share of tool calls that were useful: they ended without error and repeated no earlier call."""
     calls = trace.tool_calls
@@ -35,7 +40,13 @@ def step_efficiency(trace: Trace) -> Score:
     )
 
 
-@evaluator(version="1", name="step_efficiency", verdict_in_metadata=True)
+@evaluator(
+    version="1",
+    name="step_efficiency",
+    verdict_in_metadata=True,
+    source="PandaProbe, evaluation metrics",
+    reads={"tool_calls"},
+)
 def judged_step_efficiency(
     trace: Trace, *, extraction: Extraction, efficiency: Efficiency
 ) -> Score:

@@ -18,7 +18,12 @@ class Completion(Block, frozen=True, kw_only=True):
     reason: str | None = None
 
 
-@evaluator(version="1", verdict_in_metadata=True)
+@evaluator(
+    version="1",
+    verdict_in_metadata=True,
+    source="PandaProbe, evaluation metrics",
+    reads={"text", "tool_calls", "root"},
+)
 def task_completion(trace: Trace, *, extraction: Extraction, completion: Completion) -> Score:
     """Whether the agent accomplished what the user asked for."""
     return Score(

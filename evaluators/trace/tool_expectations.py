@@ -18,7 +18,7 @@ from evaluators.resources import UnitInterval, Weight
 _TELLING = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d_]{5,}")
 
 
-@evaluator(version="1", threshold=1.0)
+@evaluator(version="1", threshold=1.0, source="Fair Forge, agentic metrics", reads={"tool_calls"})
 def tool_expectations(
     trace: Trace,
     *,

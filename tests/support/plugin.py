@@ -30,10 +30,10 @@ def obeys(trace: Trace) -> Score:
 '''
 
 
-def install(folder: Path) -> Path:
+def install(folder: Path, source: str = SOURCE) -> Path:
     """Put the package `acme` with its entry point there; the folder goes onto PYTHONPATH."""
     (folder / "acme").mkdir(parents=True)
-    (folder / "acme" / "__init__.py").write_text(SOURCE)
+    (folder / "acme" / "__init__.py").write_text(source)
     about = folder / "acme-1.0.dist-info"
     about.mkdir()
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: acme\nVersion: 1.0\n")

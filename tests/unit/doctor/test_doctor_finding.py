@@ -10,7 +10,7 @@ import pytest
 from collector.config.plan import plan
 from collector.config.tree import Config
 from collector.doctor.finding import Diagnosis, diagnose
-from collector.doctor.needs import READS, stops, without_tasks
+from collector.doctor.needs import stops, without_tasks
 from collector.doctor.seen import Seen, see
 from collector.otlp import display
 from evaluators.dialects.advice import ADVICE, LACKS, Lack, advise
@@ -173,7 +173,3 @@ def test_a_stacks_own_advice_comes_instead_of_the_general_one() -> None:
 
 def test_every_advice_names_its_source_and_mends_something() -> None:
     assert all(a.source and a.lacks and a.setting for a in ADVICE)
-
-
-def test_every_evaluator_there_is_says_what_it_reads() -> None:
-    assert {spec.name for spec in Registry.discover([])} <= READS.keys()

@@ -1,0 +1,127 @@
+"""A new evaluator is one function in one file: docs, doctor and session formulas read its declaration."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from collector import cli
+from collector.config.plan import plan
+from collector.config.tree import Config
+from collector.doctor.finding import diagnose
+from collector.doctor.seen import Seen, see
+from collector.otlp import display
+from evaluators.declare import DEFAULT_READS, Spec
+from evaluators.dialects.show import show
+from evaluators.formulas.signals import SIGNALS, SignalName
+from evaluators.plan import LOCAL_EMBEDDER, make_plan
+from evaluators.providers.wordllama import MODEL
+from evaluators.registry import Registry
+from scripts import docs
+from tests.support import plugin
+from tests.support.dialect_spans import Made, request, trace_of
+from tests.support.evaluating import OURS
+
+ACME = """
+from evaluators import Score, Session, Trace, evaluator
+
+
+@evaluator(version="1", source="Acme's handbook, page 7", reads={"tokens"}, assumed_counts=True)
+def thrift(trace: Trace) -> Score:
+    \"""Few tokens.\"""
+    return Score(value=1.0)
+
+
+@evaluator(version="1")
+def brevity(trace: Trace) -> Score:
+    \"""Declares nothing that it need not declare.\"""
+    return Score(value=1.0)
+
+
+@evaluator(version="1")
+def patience(session: Session) -> Score:
+    \"""Of a session.\"""
+    return Score(value=1.0)
+"""
+
+
+@pytest.fixture
+def with_acme(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Registry]:
+    monkeypatch.setattr(sys, "path", [str(plugin.install(tmp_path, ACME)), *sys.path])
+    yield Registry.discover()
+    sys.modules.pop("acme")
+
+
+def the(registry: Registry, name: str) -> Spec:
+    (spec,) = registry.named(name)
+    return spec
+
+
+def test_a_plug_in_stands_in_the_docs_with_its_source_and_what_it_reads(
+    with_acme: Registry,
+) -> None:
+    page = docs.evaluators_page(with_acme)
+
+    assert "### `acme/thrift`\n\nDefined by: Acme's handbook, page 7.\n" in page
+    assert "reads tokens; on once its needs are met." in page
+
+
+def test_a_plug_in_that_declares_neither_has_defaults(with_acme: Registry) -> None:
+    page = docs.evaluators_page(with_acme)
+
+    assert "### `acme/brevity`\n\nDefined by: the package `acme`.\n" in page
+    assert the(with_acme, "acme/brevity").reads == DEFAULT_READS
+    assert the(with_acme, "acme/patience").reads == DEFAULT_READS | {"session"}
+
+
+def test_a_plug_in_is_listed(with_acme: Registry, capsys: pytest.CaptureFixture[str]) -> None:
+    assert len(with_acme) == len(OURS) + 3
+    assert cli.main(["evaluators"]) == 0
+
+    assert "acme/thrift" in capsys.readouterr().out
+
+
+def test_the_doctor_names_a_plug_in_where_content_is_missing(with_acme: Registry) -> None:
+    found = diagnose([a_trace_without_tokens()], plan=plan(Config(), registry=with_acme), stops=())
+
+    by_lack = {finding.lack: finding.stops for finding in found.stacks[0].findings}
+    assert "acme/thrift" in by_lack["no_tokens"]
+    assert "acme/brevity" not in by_lack["no_tokens"]
+    assert "acme/brevity" in by_lack["no_content"]
+
+
+def a_trace_without_tokens() -> Seen:
+    attributes = {"gen_ai.operation.name": "chat", "gen_ai.request.model": "gpt-4o-mini"}
+    made = Made(id=1, attributes=attributes, scope="my.agent")
+    return see(show(trace_of(made)), display.decode([request(made)], content=True))
+
+
+def test_assumed_scores_count_where_the_declaration_says_so(with_acme: Registry) -> None:
+    planned = make_plan(with_acme, {}, embedder=MODEL)
+
+    assert planned.assumed_counts == {"coherence", "loop_detection", "acme/thrift"}
+
+
+def test_every_evaluator_of_ours_names_its_source() -> None:
+    assert [spec.name for spec in OURS if not spec.source] == []
+
+
+def test_every_signal_of_the_session_formulas_is_an_evaluator_of_a_trace() -> None:
+    assert get_args(SignalName) == tuple(SIGNALS)
+    assert {spec.name for spec in OURS if spec.scope == "trace"} >= set(SIGNALS)
+
+
+@pytest.mark.parametrize(("embedder", "reads_it"), [(MODEL, False), ("openai/x", True)])
+def test_a_signal_without_calibrated_scale_is_left_out_of_session_formulas(
+    embedder: str, reads_it: bool
+) -> None:
+    planned = make_plan(OURS, {}, embedder=embedder)
+
+    (formula,) = (each for each in planned.session if each.spec.name == "agent_reliability")
+    assert [spec.name for spec in OURS if not spec.calibrated_locally] == ["coherence"]
+    assert ("coherence" in formula.options["signals"]) is reads_it
+    assert MODEL.startswith(LOCAL_EMBEDDER)
