@@ -22,9 +22,6 @@ from collector.api.server import AdminServer
 from collector.clock import Clock, wall
 from collector.config.plan import plan
 from collector.config.tree import Config
-from collector.log.disk.disk_log import DiskLog
-from collector.log.kafka.kafka_log import KafkaLog
-from collector.log.memory import MemoryLog
 from collector.log.port import Log
 from collector.pool.inline import InlineWorkers
 from collector.pool.jobs import Bench
@@ -39,8 +36,8 @@ from collector.signals.prometheus.exposition import exposition
 from collector.signals.sinks.delivery import Delivery
 from collector.telemetry import Telemetry
 from collector.version import version
-from collector.wiring import roles
 from collector.wiring.families import declare_families
+from collector.wiring.logs import open_log
 from collector.wiring.rooms import assembler, judge_room, scorer
 from collector.wiring.sinks import sinks
 from evaluators.dialects.show import show
@@ -51,7 +48,6 @@ log = logging.getLogger(__name__)
 RECEIVER_GRACE = 5.0
 GC_THRESHOLDS = 20_000, 20, 50
 """Records are trees: at Python's 700 new objects a collection walks each of them several times over."""
-MEMORY_LOG = 512 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,8 +156,7 @@ class App:
         """From the beginning of the walk; a durable log keeps what is open, a memory log must hand it over."""
         log.info("stopping")
         self._health.stopping = True
-        if isinstance(trace_log, KafkaLog):
-            trace_log.hasten()
+        trace_log.begin_shutdown()
         drains = self._config.drain_on_stop or self._config.log.kind == "memory"
         if receiver is not None:
             await receiver.stop(RECEIVER_GRACE)
@@ -257,30 +252,3 @@ class App:
             http=receiver and f"{config.receiver.http.host}:{receiver.http_port}",
             admin=f"{config.admin.host}:{admin.port}",
         )
-
-
-async def open_log(config: Config, clock: Clock, telemetry: Telemetry) -> Log:
-    """The log that the configuration names.
-
-    Raises:
-        ConfigError: it cannot be opened.
-    """
-    groups = roles.groups(config)
-    if config.log.kind == "memory":
-        return MemoryLog(
-            clock=clock,
-            max_size=MEMORY_LOG,
-            telemetry=telemetry,
-            groups=groups,
-            waits_for=roles.WAITS_FOR,
-        )
-    if config.log.kind == "kafka":
-        return await KafkaLog.open(config.log.kafka, clock=clock, telemetry=telemetry)
-    return await DiskLog.open(
-        config.data_dir / "log",
-        max_size=config.log.disk.max_size,
-        clock=clock,
-        telemetry=telemetry,
-        groups=groups,
-        waits_for=roles.WAITS_FOR,
-    )

@@ -20,7 +20,16 @@ from collector.api.index import Index, Taken
 from collector.api.stream import Stream
 from collector.clock import Clock
 from collector.errors import Retryable
-from collector.log.port import SIGNALS, TRACES, UNHURRIED, Batch, Commit, Log, Reader, Record
+from collector.log.port import (
+    BACKGROUND_LINGER,
+    SIGNALS,
+    TRACES,
+    Batch,
+    Commit,
+    Log,
+    Reader,
+    Record,
+)
 from collector.telemetry import Telemetry
 
 logger = logging.getLogger(__name__)
@@ -61,7 +70,7 @@ class Feed:
         stopping: asyncio.Event,
     ) -> None:
         group = f"api.{topic}"
-        reader = self._log.read(group, topic, linger=UNHURRIED)
+        reader = self._log.read(group, topic, linger=BACKGROUND_LINGER)
         done = _Done(group, topic, self._clock)
         try:
             while not stopping.is_set():

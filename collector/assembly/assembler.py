@@ -224,8 +224,8 @@ class Assembler:
         )
 
     async def _replay(self, assigned: Assigned) -> Marks:
-        marks = Marks(assigned.marks)
-        async for record in self._log.replay(CLOSINGS, assigned.partition, assigned.marks):
+        marks = Marks(assigned.metadata)
+        async for record in self._log.replay(CLOSINGS, assigned.partition, assigned.metadata):
             try:
                 marks.add(decode_mark(record.value), record.position.offset)
             except Undecodable as error:
@@ -242,7 +242,7 @@ class Assembler:
         for commit in commits:
             buffer = self._owned.get(commit.partition)
             if buffer is not None:
-                buffer.committed = (commit.offset, commit.marks)
+                buffer.committed = (commit.offset, commit.metadata)
 
     def _should_commit(self, batch: Batch) -> bool:
         """At the end of a partition with nothing on its way, or far ahead of the last commit."""

@@ -282,7 +282,7 @@ class Buffer:
             topic=SPANS,
             partition=self.partition,
             offset=low_water,
-            marks=self.marks.since,
+            metadata=self.marks.since,
         )
 
     def evict(self) -> bool:

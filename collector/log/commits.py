@@ -13,7 +13,7 @@ class Committed(NamedTuple):
     """A group's place in one partition; None: none yet."""
 
     offset: int | None = None
-    marks: int | None = None
+    metadata: int | None = None
 
 
 class CommitKey(NamedTuple):
@@ -22,6 +22,13 @@ class CommitKey(NamedTuple):
     group: str
     topic: str
     partition: int
+
+
+def later_metadata(old: Committed, commit: Commit) -> int | None:
+    """The metadata after this commit: like the offset, it never goes back."""
+    if commit.metadata is None:
+        return old.metadata
+    return max(commit.metadata, old.metadata or 0)
 
 
 class Commits:
@@ -57,8 +64,7 @@ class Commits:
         old = self._table.get(key, Committed())
         if old.offset is not None and commit.offset < old.offset:
             return None
-        marks = old.marks if commit.marks is None else max(commit.marks, old.marks or 0)
-        new = Committed(commit.offset, marks)
+        new = Committed(commit.offset, later_metadata(old, commit))
         if new == old:
             return None
         self._table[key] = new
@@ -73,11 +79,11 @@ class Commits:
         return min(offsets, default=sys.maxsize)
 
     def marked(self, partition: int) -> int:
-        """Below this offset of `closings` no mark matters any more (DESIGN section 4, rule 2)."""
+        """Below this offset of `closings` no mark matters any more (docs/decisions/003)."""
         groups = self._groups.get(SPANS)
         if groups is None:
             return 0
-        marks = (self.of(group, SPANS, partition).marks or 0 for group in groups)
+        marks = (self.of(group, SPANS, partition).metadata or 0 for group in groups)
         return min(marks, default=sys.maxsize)
 
     def behind(self, topic: str, partition: int, offset: int) -> tuple[str, ...]:

@@ -102,6 +102,9 @@ class MemoryLog:
             raise ValueError(f"there is no topic `{topic}`")
         return 1 if topic == WINDOWS else self._partitions
 
+    def begin_shutdown(self) -> None:
+        """See `port.Log.begin_shutdown`: memory never waits."""
+
     async def close(self) -> None:
         """Readers end; the records go with the process."""
         self._open = False

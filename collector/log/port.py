@@ -28,8 +28,8 @@ SPANS, CLOSINGS, TRACES, SESSIONS, SIGNALS, WINDOWS = TOPICS = (
 )
 COMPACTED = frozenset({SESSIONS, WINDOWS})
 
-UNHURRIED = 0.1
-"""The `linger` of readers that nobody waits for: fewer and larger batches, commits and syncs of the disk."""
+BACKGROUND_LINGER = 0.1
+"""The `linger` of background readers, in seconds: fewer and larger batches, commits and syncs of the disk."""
 
 Headers: TypeAlias = tuple[tuple[str, bytes], ...]
 
@@ -72,9 +72,10 @@ class Commit:
     topic: str
     partition: int
     offset: int
-    marks: int | None = None
-    """On `spans`: the offset in the same partition of `closings` from which marks still matter (DESIGN 4, rule 2).
-    On `signals`, group `sink.prometheus`: what was counted. Any topic's commit gives it back in `Assigned`."""
+    metadata: int | None = None
+    """A second offset that the group stores beside its own and gets back in `Assigned`; None leaves it as it is.
+    Assembly, on `spans`: the offset in the same partition of `closings` from which marks still matter; below it the
+    log may delete them. Prometheus, on `signals`: the offset below which signals are counted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +84,7 @@ class Assigned:
 
     partition: int
     offset: int | None
-    marks: int | None
+    metadata: int | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,8 +155,12 @@ class Log(Protocol):
         """How many partitions the topic has."""
         ...
 
+    def begin_shutdown(self) -> None:
+        """The process stops: from now on no call waits long for a server. Reading and writing go on until `close`."""
+        ...
+
     async def close(self) -> None:
-        """Flush and let go. Readers end."""
+        """Flush and release the log's resources. Readers end."""
         ...
 
 

@@ -60,6 +60,8 @@ class ListLog:
     def partitions(self, topic: str) -> int:
         return 1
 
+    def begin_shutdown(self) -> None: ...
+
     async def close(self) -> None:
         return
 
@@ -77,7 +79,7 @@ class ListReader:
         if self._next is None:
             offset = self._log.commits.get((self._group, self._topic))
             self._next = offset or 0
-            return Batch(assigned=(Assigned(partition=0, offset=offset, marks=None),))
+            return Batch(assigned=(Assigned(partition=0, offset=offset, metadata=None),))
         records = self._log.records[self._topic][self._next : self._next + max_records]
         if not records:
             self._log.changed.clear()

@@ -107,6 +107,8 @@ class CrashingLog:
     def partitions(self, topic: str) -> int:
         return 1
 
+    def begin_shutdown(self) -> None: ...
+
     async def close(self) -> None:
         pass
 
@@ -128,7 +130,7 @@ class ListReader:
         await asyncio.sleep(0)
         if not self._assigned:
             self._assigned = True
-            return Batch(assigned=(Assigned(partition=0, offset=self._next, marks=None),))
+            return Batch(assigned=(Assigned(partition=0, offset=self._next, metadata=None),))
         stored = self._log.topics.get(self._topic, [])
         start = self._next or 0
         records = [each for each in stored if each.position.offset >= start][:max_records]

@@ -69,6 +69,8 @@ class FakeLog:
         del topic
         return 1
 
+    def begin_shutdown(self) -> None: ...
+
     async def close(self) -> None:
         """Nothing to let go."""
 

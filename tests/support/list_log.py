@@ -56,7 +56,7 @@ class Disk:
             for offset in [each for each in held if each < commit.offset]:
                 del held[offset]
             marks = self.records.get(("closings", commit.partition), {})
-            for offset in [each for each in marks if each < (commit.marks or 0)]:
+            for offset in [each for each in marks if each < (commit.metadata or 0)]:
                 del marks[offset]
 
 
@@ -140,6 +140,8 @@ class ListLog:
         del topic
         return self.disk.partitions
 
+    def begin_shutdown(self) -> None: ...
+
     async def close(self) -> None:
         for reader in self.readers:
             await reader.close()
@@ -186,7 +188,7 @@ class ListReader:
         return Assigned(
             partition=partition,
             offset=commit.offset if commit else None,
-            marks=commit.marks if commit else None,
+            metadata=commit.metadata if commit else None,
         )
 
     def _records(self, max_records: int) -> Batch:

@@ -184,7 +184,7 @@ class LogContract:
                     topic=SPANS,
                     partition=0,
                     offset=positions[4].offset,
-                    marks=7,
+                    metadata=7,
                 )
             ],
         )
@@ -193,7 +193,7 @@ class LogContract:
         owned = await assigned(reader)
         records = await take(reader, 2)
 
-        assert (owned[0].offset, owned[0].marks) == (positions[4].offset, 7)
+        assert (owned[0].offset, owned[0].metadata) == (positions[4].offset, 7)
         assert values(records) == [b"4", b"5"]
 
     async def test_where_a_commit_is_its_records_are(self, log: Log) -> None:
@@ -333,6 +333,15 @@ class LogContract:
         await log.write([new(TRACES, b"fits")])
 
         assert await all_of(log, TRACES) == [b"fits"]
+
+    async def test_reading_and_writing_go_on_while_the_process_stops(self, log: Log) -> None:
+        reader = log.read("assembly", SPANS)
+        await assigned(reader)
+
+        log.begin_shutdown()
+        await log.write([new(SPANS, b"among the last")])
+
+        assert values(await take(reader, 1)) == [b"among the last"]
 
     async def test_a_closed_log_takes_nothing_and_its_readers_end(self, log: Log) -> None:
         reader = log.read("assembly", SPANS)

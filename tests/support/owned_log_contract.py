@@ -68,14 +68,16 @@ class OwnedLogContract(LogContract):
         assert await all_of(log, TRACES) == [b"%d" % n for n in range(12) if n % 3]
 
     async def test_a_commit_never_goes_backwards(self, log: Log) -> None:
-        for offset, marks in ((5, 3), (6, None), (2, 9)):
-            commit = Commit(group="assembly", topic=SPANS, partition=0, offset=offset, marks=marks)
+        for offset, metadata in ((5, 3), (6, None), (2, 9)):
+            commit = Commit(
+                group="assembly", topic=SPANS, partition=0, offset=offset, metadata=metadata
+            )
             await log.write([], [commit])
 
         reader = log.read("assembly", SPANS)
         owned = await assigned(reader)
 
-        assert (owned[0].offset, owned[0].marks) == (6, 3)
+        assert (owned[0].offset, owned[0].metadata) == (6, 3)
 
     async def test_log_time_never_goes_back(self, log: Log, clock: SetClock) -> None:
         for now in (1000.0, 1000.5, 900.0, 2000.25, 1.0):
@@ -163,7 +165,7 @@ class OwnedLogContract(LogContract):
     async def test_closings_go_below_the_marks(self, log: Log) -> None:
         positions = await log.write([new(CLOSINGS, b"%d" % n) for n in range(4)])
         commit = Commit(
-            group="assembly", topic=SPANS, partition=0, offset=0, marks=positions[2].offset
+            group="assembly", topic=SPANS, partition=0, offset=0, metadata=positions[2].offset
         )
 
         await log.write([], [commit])

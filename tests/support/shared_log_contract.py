@@ -49,14 +49,14 @@ class SharedLogContract(LogContract):
         await take(first, 4)
         offset = positions[2].offset
         await log.write(
-            [], [Commit(group="assembly", topic=SPANS, partition=0, offset=offset, marks=5)]
+            [], [Commit(group="assembly", topic=SPANS, partition=0, offset=offset, metadata=5)]
         )
         await first.close()
 
         second = other.read("assembly", SPANS)
         owned = await assigned(second)
 
-        assert (owned[0].offset, owned[0].marks) == (offset, 5)
+        assert (owned[0].offset, owned[0].metadata) == (offset, 5)
         assert values(await take(second, 2)) == [b"2", b"3"]
 
 

@@ -99,6 +99,8 @@ class ListLog:
             total += end - (commit.offset if commit else 0)
         return total
 
+    def begin_shutdown(self) -> None: ...
+
     async def close(self) -> None:
         pass
 
@@ -145,7 +147,7 @@ class ListReader:
                 Assigned(
                     partition=partition,
                     offset=commit.offset if commit else None,
-                    marks=commit.marks if commit else None,
+                    metadata=commit.metadata if commit else None,
                 )
             )
         return Batch(assigned=tuple(assigned))

@@ -159,6 +159,9 @@ class DiskLog:
             raise ValueError(f"there is no topic `{topic}`")
         return 1 if topic == WINDOWS else self._partitions
 
+    def begin_shutdown(self) -> None:
+        """See `port.Log.begin_shutdown`: the disk never waits for a server."""
+
     async def close(self) -> None:
         """Write what waits, end the readers, let the folder go."""
         if not self._open:

@@ -1,7 +1,7 @@
 """The LMDB file behind the disk log: its databases, and what must outlive the records (offsets, time, commits).
 
 meta              "time", "partitions", "next <topic> <partition>"
-commits           msgpack [group, topic, partition] -> [offset, marks]
+commits           msgpack [group, topic, partition] -> [offset, metadata]
 <topic>/<n>       pieces of records (collector/log/disk/frames.py)
 <topic>/<n>/keys  compacted topics: digest of the key -> offset of its newest record
 

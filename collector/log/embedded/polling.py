@@ -110,8 +110,8 @@ class PollingReader:
     def _assign(self) -> Batch:
         assigned: list[Assigned] = []
         for partition in range(self._source.partitions(self.topic)):
-            offset, marks = self._source.committed(self.group, self.topic, partition)
-            assigned.append(Assigned(partition=partition, offset=offset, marks=marks))
+            offset, metadata = self._source.committed(self.group, self.topic, partition)
+            assigned.append(Assigned(partition=partition, offset=offset, metadata=metadata))
             self._positions[partition] = offset or 0
         return Batch(assigned=tuple(assigned))
 

@@ -1,4 +1,4 @@
-"""How the log's size is shared out between topics (DESIGN section 3)."""
+"""How the log's size is shared out between topics (docs/operate.md)."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from collector.telemetry import Telemetry
 LARGEST = 20 << 20
 """Bytes that our topics take in one record, Kafka's own included."""
 CLOCKS_DIFFER = 2.0
-"""Seconds by which a broker's clock may be behind ours (DESIGN section 4, rule 3)."""
+"""Seconds by which a broker's clock may be behind ours (docs/decisions/002)."""
 STOPPING = 3.0
 """Seconds that a request may take once the process has been told to stop; every one that fails halves them."""
 LEAST = 0.5
@@ -46,7 +46,7 @@ class Link:
     topics: Topics | None = None
     stopping: bool = False
 
-    def hasten(self) -> None:
+    def begin_shutdown(self) -> None:
         """The process stops: requests, those under way too, wait for a short time only."""
         self.stopping = True
         self.deadline = min(self.deadline, STOPPING)

@@ -23,7 +23,7 @@ from collector.kafka.client import client_settings, ended
 from collector.kafka.log_limit import limit_aiokafka_log
 from collector.log.kafka.bootstrap import Connecting
 from collector.log.kafka.cluster import Link
-from collector.log.kafka.member import metadata_of
+from collector.log.kafka.member import encode_metadata
 from collector.log.kafka.partition_reader import Lookup
 from collector.log.kafka.reader import KafkaReader
 from collector.log.kafka.records import GUARDED, Fenced, fence, state_behind
@@ -160,9 +160,9 @@ class KafkaLog:
         reader = self._reader(group, topic)
         return 0 if reader is None else reader.behind
 
-    def hasten(self) -> None:
-        """The process stops: what asks Kafka from now on waits for a short time only."""
-        self._link.hasten()
+    def begin_shutdown(self) -> None:
+        """See `port.Log.begin_shutdown`."""
+        self._link.begin_shutdown()
 
     async def close(self) -> None:
         """Flush and let go, within some seconds. Readers end."""
@@ -221,7 +221,7 @@ class KafkaLog:
         """For a group without members; the broker refuses it while there are any."""
         offsets = {
             TopicPartition(self._link.name(each.topic), each.partition): OffsetAndMetadata(
-                each.offset, metadata_of(each.marks)
+                each.offset, encode_metadata(each.metadata)
             )
             for each in commits
         }

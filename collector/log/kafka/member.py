@@ -21,7 +21,7 @@ from aiokafka.structs import OffsetAndMetadata, TopicPartition
 
 from collector.errors import LogUnavailable
 from collector.kafka.client import ended
-from collector.log.commits import Committed
+from collector.log.commits import Committed, later_metadata
 from collector.log.kafka.cluster import Link
 from collector.log.port import Commit
 
@@ -125,7 +125,7 @@ class Member(ConsumerRebalanceListener):
         places = [self.place(each) for each in partitions]
         found = await self.consumer._coordinator.fetch_committed_offsets(places)  # noqa: SLF001
         return {
-            place.partition: Committed(each.offset, marks_of(each.metadata))
+            place.partition: Committed(each.offset, decode_metadata(each.metadata))
             for place, each in found.items()
         }
 
@@ -145,7 +145,7 @@ class Member(ConsumerRebalanceListener):
             if new != old and new.offset is not None:
                 stored[commit.partition] = new
                 offsets[self.place(commit.partition)] = OffsetAndMetadata(
-                    new.offset, metadata_of(new.marks)
+                    new.offset, encode_metadata(new.metadata)
                 )
         if offsets and await self._store(offsets):
             self.committed |= stored
@@ -183,22 +183,21 @@ class Member(ConsumerRebalanceListener):
 
 
 def advanced(old: Committed, commit: Commit) -> Committed:
-    """What a commit makes of the one before it: neither offset nor marks go back."""
+    """The group's commit after this one: neither offset nor metadata go back."""
     if old.offset is not None and commit.offset < old.offset:
         return old
-    marks = old.marks if commit.marks is None else max(commit.marks, old.marks or 0)
-    return Committed(commit.offset, marks)
+    return Committed(commit.offset, later_metadata(old, commit))
 
 
-def metadata_of(marks: int | None) -> str:
-    """What stands beside an offset."""
-    return "" if marks is None else json.dumps({"marks": marks})
+def encode_metadata(metadata: int | None) -> str:
+    """The text that Kafka stores beside an offset."""
+    return "" if metadata is None else json.dumps({"marks": metadata})
 
 
-def marks_of(metadata: str | None) -> int | None:
-    """The marks in it; None when there are none, or when another program wrote it."""
+def decode_metadata(text: str | None) -> int | None:
+    """The number in it; None: it holds none, or another program wrote it."""
     try:
-        found: Any = json.loads(metadata or "{}")
-        return int(found["marks"])
+        decoded: Any = json.loads(text or "{}")
+        return int(decoded["marks"])
     except (ValueError, KeyError, TypeError):
         return None

@@ -205,8 +205,8 @@ class KafkaReader:
         starts: dict[int, int] = {}
         lost: dict[int, int] = {}
         for partition in order:
-            offset, marks = member.committed.get(partition, Committed())
-            assigned.append(Assigned(partition=partition, offset=offset, marks=marks))
+            offset, metadata = member.committed.get(partition, Committed())
+            assigned.append(Assigned(partition=partition, offset=offset, metadata=metadata))
             starts[partition] = max(oldest[partition], offset or 0)
             if offset is not None and offset < oldest[partition]:
                 lost[partition] = self._count_gap(partition, offset, oldest[partition])

@@ -3,9 +3,9 @@
     poll -> count and take in -> commit what was counted            (each batch)
          -> windows that changed + how far they reach, in one write (every 10 s, and at the stop)
 
-One commit says both: its `offset` is where the stored windows stand, from there signals are read again after a
-restart; its `marks` is what was counted, below it nothing is counted again. Each window also knows what it has read,
-so that on a log without transactions a crash between the records and the commit changes nothing either.
+One commit holds two offsets. Its `offset` is where the stored windows stand: signals are read again from there after a
+restart. Its `metadata` is where counting stands: signals below it are counted. Each window also stores the offset
+until which it was read, so that on a log without transactions a crash between records and commit changes nothing.
 """
 
 from __future__ import annotations
@@ -18,7 +18,17 @@ from prometheus_client import CollectorRegistry
 from collector.clock import Clock
 from collector.config.tree import AgentWindow
 from collector.errors import Retryable, Undecodable
-from collector.log.port import SIGNALS, UNHURRIED, WINDOWS, Batch, Commit, Log, New, Reader, Record
+from collector.log.port import (
+    BACKGROUND_LINGER,
+    SIGNALS,
+    WINDOWS,
+    Batch,
+    Commit,
+    Log,
+    New,
+    Reader,
+    Record,
+)
 from collector.records.signal_decode import decode_signal
 from collector.runtime.backoff import Backoff
 from collector.signals.prometheus.families import Families
@@ -131,7 +141,7 @@ class PrometheusSink:
             self._runs.forget_agent(*agent)
 
     async def _follow(self, stopping: asyncio.Event) -> None:
-        reader = self._log.read(GROUP, SIGNALS, linger=UNHURRIED)
+        reader = self._log.read(GROUP, SIGNALS, linger=BACKGROUND_LINGER)
         try:
             while not stopping.is_set():
                 await self._step(reader, stopping)
@@ -166,7 +176,7 @@ class PrometheusSink:
             if each.offset is not None:
                 self._durable[each.partition] = each.offset
             self._counted[each.partition] = max(
-                self._counted.get(each.partition, 0), each.marks or 0
+                self._counted.get(each.partition, 0), each.metadata or 0
             )
         if batch.ends:
             self._now = max(self._now, min(batch.ends.values()))
@@ -234,7 +244,7 @@ class PrometheusSink:
                 topic=SIGNALS,
                 partition=partition,
                 offset=offset,
-                marks=self._counted[partition],
+                metadata=self._counted[partition],
             )
             for partition, offset in (durable or self._durable).items()
         )

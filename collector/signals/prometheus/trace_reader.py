@@ -10,7 +10,7 @@ import asyncio
 import logging
 
 from collector.errors import Retryable, Undecodable
-from collector.log.port import TRACES, UNHURRIED, WINDOWS, Commit, Log, New, Reader, Record
+from collector.log.port import BACKGROUND_LINGER, TRACES, WINDOWS, Commit, Log, New, Reader, Record
 from collector.records.topics import RunRecord
 from collector.runtime.backoff import Backoff
 from collector.signals.prometheus.families import Families
@@ -49,7 +49,7 @@ class TraceFamilies:
 
     async def run(self, stopping: asyncio.Event) -> None:
         """Count until `stopping` is set."""
-        reader = self._log.read(GROUP, TRACES, linger=UNHURRIED)
+        reader = self._log.read(GROUP, TRACES, linger=BACKGROUND_LINGER)
         backoff = Backoff()
         try:
             while not stopping.is_set():

@@ -8,7 +8,16 @@ from collections.abc import Sequence
 
 from collector.clock import Clock
 from collector.errors import Retryable
-from collector.log.port import SIGNALS, UNHURRIED, Backlog, Batch, Commit, Log, Reader, Record
+from collector.log.port import (
+    BACKGROUND_LINGER,
+    SIGNALS,
+    Backlog,
+    Batch,
+    Commit,
+    Log,
+    Reader,
+    Record,
+)
 from collector.runtime.backoff import Backoff
 from collector.signals.sinks.port import Refused, Sink
 from collector.telemetry import Telemetry
@@ -55,7 +64,7 @@ class Delivery:
 
     async def run(self, stopping: asyncio.Event) -> None:
         """Deliver until `stopping` is set; then give the batch in hand `grace` seconds, and close the sink."""
-        reader = self._log.read(self._group, SIGNALS, linger=UNHURRIED)
+        reader = self._log.read(self._group, SIGNALS, linger=BACKGROUND_LINGER)
         try:
             async with asyncio.TaskGroup() as tasks:
                 watch = tasks.create_task(self._bound_when(stopping))

@@ -61,7 +61,7 @@ async def test_log_time_does_not_go_back_over_a_restart(open_log: Open, clock: S
 
 async def test_commits_come_back_after_a_restart(open_log: Open) -> None:
     log = await open_log()
-    commit = Commit(group="assembly", topic=SPANS, partition=0, offset=2, marks=1)
+    commit = Commit(group="assembly", topic=SPANS, partition=0, offset=2, metadata=1)
     await log.write([new(SPANS, b"%d" % n) for n in range(4)], [commit])
     await log.close()
 
@@ -69,14 +69,14 @@ async def test_commits_come_back_after_a_restart(open_log: Open) -> None:
     reader = log.read("assembly", SPANS)
     owned = await assigned(reader)
 
-    assert (owned[0].offset, owned[0].marks) == (2, 1)
+    assert (owned[0].offset, owned[0].metadata) == (2, 1)
     assert [record.value for record in await take(reader, 2)] == [b"2", b"3"]
 
 
 async def test_a_second_log_on_the_folder_is_refused(open_log: Open, tmp_path: Path) -> None:
     await open_log()
     script = (
-        "import sys; from pathlib import Path; from collector.log.lock_file import LockFile\n"
+        "import sys; from pathlib import Path; from collector.log.disk.lock_file import LockFile\n"
         "LockFile(Path(sys.argv[1]))"
     )
 

@@ -234,7 +234,7 @@ async def test_a_stop_shortens_what_waits_and_all_that_follows(
     waiting = asyncio.create_task(log.write([new(TRACES, b"under way")]))
     await asyncio.sleep(0.1)
 
-    log.hasten()
+    log.begin_shutdown()
     with pytest.raises(LogUnavailable):
         await waiting
     for _ in range(5):

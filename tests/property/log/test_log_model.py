@@ -58,7 +58,7 @@ class Put:
     holder: tuple[str, str] | None
     partition: int
     offset: int
-    marks: int | None
+    metadata: int | None
 
 
 @dataclass(frozen=True)
@@ -136,11 +136,11 @@ class Model:
 
     def _commit(self, commit: Commit) -> None:
         at = (commit.group, commit.topic, commit.partition)
-        offset, marks = self.commits.get(at, (-1, None))
+        offset, metadata = self.commits.get(at, (-1, None))
         if commit.offset >= offset:
-            if commit.marks is not None:
-                marks = max(commit.marks, marks or 0)
-            self.commits[at] = (commit.offset, marks)
+            if commit.metadata is not None:
+                metadata = max(commit.metadata, metadata or 0)
+            self.commits[at] = (commit.offset, metadata)
 
     def _trim(self) -> None:
         for partition in range(PARTITIONS):
@@ -149,8 +149,8 @@ class Model:
                     self.commits.get((g, topic, partition), (0, None))[0] for g in GROUPS[topic]
                 )
                 self._cut((topic, partition), low)
-            marks = self.commits.get(("assembly", SPANS, partition), (0, None))[1]
-            self._cut((CLOSINGS, partition), marks or 0)
+            metadata = self.commits.get(("assembly", SPANS, partition), (0, None))[1]
+            self._cut((CLOSINGS, partition), metadata or 0)
 
     def _cut(self, place: Place, low: int) -> None:
         held = self.records.get(place, {})
@@ -193,7 +193,7 @@ async def compare(log: Log, model: Model) -> None:
         reader = log.read(group, topic)
         for partition, mine in (await assigned(reader)).items():
             stored = model.commits.get((group, topic, partition), (None, None))
-            assert (mine.offset, mine.marks) == stored
+            assert (mine.offset, mine.metadata) == stored
         await reader.close()
 
 
@@ -237,9 +237,9 @@ def _commit(step: Put) -> Commit | None:
     if step.holder is None:
         return None
     group, topic = step.holder
-    marks = step.marks if topic == SPANS else None
+    metadata = step.metadata if topic == SPANS else None
     return Commit(
-        group=group, topic=topic, partition=step.partition, offset=step.offset, marks=marks
+        group=group, topic=topic, partition=step.partition, offset=step.offset, metadata=metadata
     )
 
 

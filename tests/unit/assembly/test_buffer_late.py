@@ -170,4 +170,4 @@ def test_the_commit_carries_the_oldest_mark_that_matters() -> None:
     commit = lane.buffer.commit("assembly")
 
     assert commit is not None
-    assert (commit.offset, commit.marks) == (2, 5)
+    assert (commit.offset, commit.metadata) == (2, 5)

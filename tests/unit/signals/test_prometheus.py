@@ -171,13 +171,13 @@ async def test_windows_are_stored_every_ten_seconds_with_the_commit() -> None:
     publisher = Publisher()
     await publisher.publish(session("s-1", 0.8))
     commit = publisher.log.commits["sink.prometheus", "signals", 0]
-    assert (commit.offset, commit.marks) == (0, 1)
+    assert (commit.offset, commit.metadata) == (0, 1)
 
     publisher.log.now += 10
     await publisher.step()
 
     commit = publisher.log.commits["sink.prometheus", "signals", 0]
-    assert (commit.offset, commit.marks) == (1, 1)
+    assert (commit.offset, commit.metadata) == (1, 1)
     assert len(publisher.log.records[WINDOWS, 0]) == 1
 
 

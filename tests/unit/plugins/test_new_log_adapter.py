@@ -1,0 +1,47 @@
+"""A new log adapter is one file and one line: its row in `collector/wiring/logs.py`."""
+
+from __future__ import annotations
+
+from typing import get_args
+
+import pytest
+
+from collector.clock import Clock, wall
+from collector.config.tree import Config, LogConfig
+from collector.log.memory import MemoryLog
+from collector.log.port import SPANS, Log, New
+from collector.telemetry import Telemetry
+from collector.wiring.logs import LOGS, open_log
+
+
+class NewLog(MemoryLog):
+    """The file that a newcomer adds."""
+
+
+async def open_new_log(config: Config, clock: Clock, telemetry: Telemetry) -> Log:
+    del config
+    return NewLog(clock=clock, telemetry=telemetry)
+
+
+def configured(kind: str) -> Config:
+    """A configuration with a kind that the published schema does not list yet."""
+    return Config(log=LogConfig.model_construct(kind=kind))
+
+
+async def test_a_row_is_all_that_a_new_log_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(LOGS, "new", open_new_log)
+
+    log = await open_log(configured("new"), wall, Telemetry())
+
+    assert isinstance(log, NewLog)
+    assert await log.write([New(topic=SPANS, key=b"k", value=b"span")])
+    await log.close()
+
+
+async def test_a_forgotten_row_ends_the_start() -> None:
+    with pytest.raises(KeyError, match="forgotten"):
+        await open_log(configured("forgotten"), wall, Telemetry())
+
+
+def test_every_kind_that_may_be_configured_has_its_row() -> None:
+    assert set(LOGS) == set(get_args(LogConfig.model_fields["kind"].annotation))
