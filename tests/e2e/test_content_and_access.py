@@ -23,7 +23,7 @@ from tests.support.asking import asked, span, trace_id
 from tests.support.sender import send
 from tests.support.service import Service
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(60)]
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 
 QUICK = "windows.trace.root_grace=300ms"
 SECRETS = ("myopic walrus", "violet submarine", "zanzibar-4711")
@@ -49,7 +49,7 @@ def private(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
             asked("secret", f"Again: I am a {question}", f"A {answer}!", number=1),
             request("desk-bot", spans(Turn(service="x", session=f"{order}"[:4], number=1))),
         )
-        service.wait_for("scored", lambda: len(session_signals(service)) >= 2, timeout=30)
+        service.wait_for("scored", lambda: len(session_signals(service)) >= 2)
         service.shown(trace_id("secret"))
         yield service
 
@@ -104,7 +104,7 @@ def test_kept_content_is_shown(tmp_path: Path) -> None:
     """Else the tests above would pass for a page that shows nothing."""
     with Service(tmp_path / "data", QUICK) as service:
         send(service.grpc, asked("open", f"I am a {SECRETS[0]}"))
-        service.wait_for("scored", service.signals, timeout=20)
+        service.wait_for("scored", service.signals)
 
         service.shown(trace_id("open"))
 
@@ -190,6 +190,7 @@ def exporter(
     papers: certificates.Certificates,
     identity: certificates.Pair | None,
     token: str | None,
+    timeout: float,
 ) -> SpanExporter:
     headers = {} if token is None else {"authorization": f"Bearer {token}"}
     if transport == "grpc":
@@ -199,7 +200,10 @@ def exporter(
             identity and identity.cert.read_bytes(),
         )
         return GrpcExporter(
-            endpoint=f"https://{service.grpc}", credentials=credentials, headers=headers, timeout=2
+            endpoint=f"https://{service.grpc}",
+            credentials=credentials,
+            headers=headers,
+            timeout=timeout,
         )
     return HttpExporter(
         endpoint=service.http,
@@ -207,7 +211,7 @@ def exporter(
         client_key_file=identity and str(identity.key),
         client_certificate_file=identity and str(identity.cert),
         headers=headers,
-        timeout=2,
+        timeout=timeout,
     )
 
 
@@ -231,7 +235,7 @@ def test_a_known_client_with_a_token_gets_in(
     transport: str, fortress: Service, papers: certificates.Certificates
 ) -> None:
     before = accepted(fortress)
-    sender = exporter(transport, fortress, papers, papers.client, TOKEN)
+    sender = exporter(transport, fortress, papers, papers.client, TOKEN, timeout=30)
 
     assert sender.export([a_span()]) is SpanExportResult.SUCCESS
     assert accepted(fortress) == before + 1
@@ -246,7 +250,9 @@ def test_nobody_else_does(
     before = accepted(fortress)
     token = {"token": None, "right token": "another"}.get(lacks, TOKEN)
     identity = {"certificate": None, "right certificate": papers.stranger}.get(lacks, papers.client)
-    sender = exporter(transport, fortress, papers, identity, token)
+    sender = exporter(
+        transport, fortress, papers, identity, token, timeout=2
+    )  # it tries again until then
 
     assert sender.export([a_span()]) is SpanExportResult.FAILURE
     assert accepted(fortress) == before

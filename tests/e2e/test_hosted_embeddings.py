@@ -14,7 +14,7 @@ from tests.support.openai_server import OpenAiServer
 from tests.support.sender import Sender
 from tests.support.service import Service
 
-pytestmark = [pytest.mark.e2e]
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 
 MODEL = "openai/text-embedding-3-small"
 SETTINGS = (
@@ -41,6 +41,16 @@ def embedded(service: Service) -> list[dict[str, Any]]:
     return [each for each in service.signals() if each["method"] == "embedding"]
 
 
+def session_coverage(service: Service) -> Mapping[str, int]:
+    """How many outcomes the newest score of the session should rest on, and on how many it does."""
+    sessions = [each for each in service.signals() if each["evaluator"] == "agent_reliability"]
+    return sessions[-1]["coverage"] if sessions else {}
+
+
+def covered(service: Service) -> int | None:
+    return session_coverage(service).get("present")
+
+
 def has(service: Service, count: int) -> bool:
     return len(embedded(service)) >= count
 
@@ -49,18 +59,19 @@ def test_they_come_as_final_signals_with_their_cost_and_history_outlives_a_resta
     tmp_path: Path,
 ) -> None:
     found: list[dict[str, Any]] = []
-    signals: list[dict[str, Any]] = []
     metrics: Mapping[str, float] = {}
+    coverage: Mapping[str, int] = {}
     with OpenAiServer() as server:
         for start in range(2):
             with make_service(tmp_path / "data", server) as service:
                 for number in (2 * start, 2 * start + 1):
                     send(service, number)
                     wanted = 2 * (number + 1)
-                    service.wait_for("embedded", lambda n=wanted: has(service, n), 40)
+                    service.wait_for("embedded", lambda n=wanted: has(service, n))
+                service.wait_for("the session", lambda n=wanted: covered(service) == 2 * n)
                 found = embedded(service)
-                signals = service.signals()
                 metrics = service.metrics()
+                coverage = session_coverage(service)
         asked = Counter(server.embedded)
 
     assert Counter(each["evaluator"] for each in found) == {"coherence": 4, "loop_detection": 4}
@@ -78,8 +89,7 @@ def test_they_come_as_final_signals_with_their_cost_and_history_outlives_a_resta
     # Earlier outputs were embedded with their own trace: nothing is paid for twice.
     assert set(asked.values()) == {1}
     # Its scale is not the local embedder's: session formulas read coherence too.
-    session = [each for each in signals if each["evaluator"] == "agent_reliability"][-1]
-    assert session["coverage"] == {"expected": 16, "present": 16}
+    assert coverage == {"expected": 16, "present": 16}
 
 
 def test_a_provider_that_fails_ends_in_failed_outcomes(tmp_path: Path) -> None:
@@ -88,7 +98,7 @@ def test_a_provider_that_fails_ends_in_failed_outcomes(tmp_path: Path) -> None:
         make_service(tmp_path / "data", server) as service,
     ):
         send(service, 0)
-        service.wait_for("outcomes", lambda: has(service, 2), 40)
+        service.wait_for("outcomes", lambda: has(service, 2))
         found = {each["evaluator"]: each for each in embedded(service)}
 
     assert found["coherence"]["outcome"] == "failed"

@@ -20,7 +20,7 @@ from tests.support.openai_server import Mode, OpenAiServer
 from tests.support.sender import Sender
 from tests.support.service import ROOT, Service, children
 
-pytestmark = [pytest.mark.e2e]
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(400)]
 
 NAMES = ("task_completion", "confidence", "helpfulness")
 SETTINGS = (
@@ -78,7 +78,7 @@ def has_litellm(pid: int) -> bool:
 def test_verdicts_follow_stand_ins_and_name_what_they_cost(tmp_path: Path) -> None:
     with OpenAiServer() as server, make_service(tmp_path / "data", server) as service:
         send(service, turns(2))
-        service.wait_for("verdicts", lambda: len(judged(service)) >= 2 * 8, 40)
+        service.wait_for("verdicts", lambda: len(judged(service)) >= 2 * 8)
 
         found = judged(service)
         assert set(verdicts(service).values()) == {1}
@@ -123,11 +123,11 @@ def test_a_killed_judge_gives_one_verdict_per_subject_and_pays_little_again(tmp_
         ) as service,
     ):
         send(service, turns(count))
-        service.wait_for("some calls", lambda: server.answered >= 7, 40)
+        service.wait_for("some calls", lambda: server.answered >= 7)
         pid = judge_pid(service)
         assert pid is not None
         os.kill(pid, signal.SIGKILL)
-        service.wait_for("verdicts", lambda: len(judged(service)) >= count * 8, 60)
+        service.wait_for("verdicts", lambda: len(judged(service)) >= count * 8)
         time.sleep(0.5)
 
         found = verdicts(service)
@@ -149,7 +149,7 @@ def test_the_spend_limit_holds_across_restarts(tmp_path: Path) -> None:
             with make_service(data, server, *settings) as service:
                 send(service, turns(3, first=3 * start))
                 wanted = 3 * (start + 1) * 8
-                service.wait_for("outcomes", partial(has_judged, service, wanted), 40)
+                service.wait_for("outcomes", partial(has_judged, service, wanted))
                 found = judged(service)
                 remaining = service.metrics().get(
                     'spanwise_judge_budget_remaining_usd{budget="usd_per_day"}'
@@ -173,8 +173,8 @@ def test_a_dead_judge_ends_in_judge_lag_and_facts_are_scored_meanwhile(tmp_path:
         make_service(tmp_path / "data", server, "judge.max_lag=8s") as service,
     ):
         send(service, turns(1))
-        service.wait_for("facts", lambda: any(not each["final"] for each in service.signals()), 15)
-        service.wait_for("outcomes", lambda: len(judged(service)) >= 8, 30)
+        service.wait_for("facts", lambda: any(not each["final"] for each in service.signals()))
+        service.wait_for("outcomes", lambda: len(judged(service)) >= 8)
         found = judged(service)
         assert {(each["outcome"], each["reason"]) for each in found} == {("skipped", "judge_lag")}
         assert set(verdicts(service).values()) == {1}
@@ -198,7 +198,7 @@ def test_every_way_to_fail_ends_in_one_final_outcome_and_few_calls(tmp_path: Pat
             server.mode = mode
             before = len(server.requests)
             send(service, turns(1, first=number))
-            service.wait_for(mode, partial(has_judged, service, 8 * (number + 1)), 40)
+            service.wait_for(mode, partial(has_judged, service, 8 * (number + 1)))
             assert len(server.requests) - before <= 12, mode
             found = judged(service)[8 * number :]
             assert {each["session_id"] for each in found} == {f"s-{number}"}
@@ -217,7 +217,7 @@ def test_replay_scores_the_history_again_with_a_new_rubric(tmp_path: Path) -> No
     with OpenAiServer() as server:
         with make_service(data, server) as service:
             send(service, turns(1))
-            service.wait_for("verdicts", partial(has_judged, service, 8), 40)
+            service.wait_for("verdicts", partial(has_judged, service, 8))
             before = {each["evaluator"]: each["id"] for each in judged(service)}
         (tmp_path / "more.yaml").write_text("judges: {tone: {rubric: Was it kind to the user}}")
         settings = (*SETTINGS, f"judge.base_url={server.url}", f"data_dir={data}")
@@ -246,7 +246,7 @@ def test_a_session_that_closes_gets_its_final_verdict(tmp_path: Path) -> None:
         def found() -> list[dict[str, Any]]:
             return [e for e in service.signals() if e["evaluator"] == "conversation_quality"]
 
-        service.wait_for("the verdict", lambda: bool(found()), 40)
+        service.wait_for("the verdict", lambda: bool(found()))
         time.sleep(0.5)
         (verdict,) = found()
         metrics = service.metrics()

@@ -65,7 +65,7 @@ async def produce(bootstrap: str, topic: str, records: Iterable[Shaped]) -> None
     await producer.stop()
 
 
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(400)
 def test_records_of_a_collector_are_scored_and_poison_is_passed_over(
     tmp_path: Path, kafka: str
 ) -> None:
@@ -81,7 +81,7 @@ def test_records_of_a_collector_are_scored_and_poison_is_passed_over(
         with Fleet(tmp_path / name, kafka, partitions=PARTITIONS) as fleet:
             one = fleet.add("one", "assemble", "score", "publish")
             asyncio.run(produce(kafka, f"{fleet.prefix}spans", records))
-            one.wait_for("every trace scored", lambda one=one: settled(one, traces, []), 90)
+            one.wait_for("every trace scored", lambda one=one: settled(one, traces, []), 120)
             found[name] = {k: v for k, v in scores(one.signals()).items() if k[1] == "trace"}
             assert differing(one.signal_lines()) == 0
             assert {key[2] for key in latest(one.signals()) if key[1] == "trace"} == {

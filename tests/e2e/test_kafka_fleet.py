@@ -55,7 +55,7 @@ def check(publisher: Service, whole: Scores, label: str, sent: int, traces: int)
     assert differing(lines) == 0
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 def test_members_that_come_go_die_and_wake_up_change_nothing(tmp_path: Path, kafka: str) -> None:
     expected = turns(sessions=10, length=14)
     sent = list(agents.requests(expected))

@@ -51,7 +51,7 @@ async def places(bootstrap: str, topic: str) -> tuple[dict[str, int], Counter[tu
     return traces, verdicts
 
 
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(400)
 def test_a_verdict_stands_in_its_traces_partition_whichever_judge_gave_it(
     tmp_path: Path, kafka: str
 ) -> None:
@@ -69,10 +69,10 @@ def test_a_verdict_stands_in_its_traces_partition_whichever_judge_gave_it(
         judge = fleet.add("judge", "judge", settings=settings)
 
         send(sent, lambda: receiver.grpc, during=lambda: None, pause=0.0)
-        judge.wait_for("some calls", lambda: server.answered >= COUNT // 2, 60)
+        judge.wait_for("some calls", lambda: server.answered >= COUNT // 2)
         judge.kill()
         fleet.add("another", "judge", settings=settings)
-        publisher.wait_for("verdicts", lambda: judged(publisher) >= expected, 90)
+        publisher.wait_for("verdicts", lambda: judged(publisher) >= expected, 120)
 
         traces, verdicts = asyncio.run(places(kafka, f"{fleet.prefix}traces"))
         assert traces.keys() == expected

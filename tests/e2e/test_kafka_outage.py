@@ -66,7 +66,7 @@ def outage(tmp_path: Path, node: KafkaNode, *, seconds: float) -> None:
             assert each.stop() == 0
 
 
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(500)
 def test_a_short_outage_under_load(tmp_path: Path, kafka_node: KafkaNode) -> None:
     outage(tmp_path, kafka_node, seconds=8)
 
@@ -77,7 +77,7 @@ def test_an_outage_of_a_minute_under_load(tmp_path: Path, kafka_node: KafkaNode)
     outage(tmp_path, kafka_node, seconds=60)
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(300)
 def test_a_stop_while_the_broker_is_away_keeps_its_deadline(
     tmp_path: Path, kafka_node: KafkaNode
 ) -> None:

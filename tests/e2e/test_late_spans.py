@@ -12,7 +12,7 @@ from tests.support.asking import asked, span, trace_id
 from tests.support.sender import send
 from tests.support.service import Service
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(60)]
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 
 BOT = "desk-bot"
 LATE = 'spanwise_late_spans_total{action="%s",service="desk-bot"}'
@@ -47,7 +47,7 @@ def test_a_late_span_is_a_revision_a_repeat_is_not_and_the_counters_add_up(
 ) -> None:
     trace = trace_id("revised")
     question = asked("revised", "Where is my order?")
-    send(service.grpc, question, question)
+    send(service.grpc, question + question)  # one request: a repeat that came alone could come late
     service.wait_for("it is scored", lambda: revisions(service, trace) == [0])
 
     send(service.grpc, late("revised", "lookup"))
@@ -85,7 +85,7 @@ def test_a_revised_trace_supersedes_its_session_s_score(service: Service) -> Non
             if each["session_id"] == "session" and each["evaluator"] == "agent_reliability"
         ]
 
-    service.wait_for("the session is scored again", lambda: len(present()) == 2)
+    service.wait_for("the session is scored again", lambda: len(present()) >= 2)
     trace = service.shown(trace_id("session"), spans=2, revision=1)
     assert [call["name"] for call in trace["trace"]["tool_calls"]] == ["lookup"]
     assert trace["trace"]["spans"] == 2

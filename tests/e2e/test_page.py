@@ -22,8 +22,10 @@ CHROMIUM = Path("/usr/bin/chromium")
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"]
 REQUIRED = os.environ.get("SPANWISE_REQUIRE_CHROMIUM") == "1"
 
+expect.set_options(timeout=30_000)
 pytestmark = [
     pytest.mark.e2e,
+    pytest.mark.timeout(300),
     pytest.mark.skipif(
         not CHROMIUM.exists() and not REQUIRED,
         reason="/usr/bin/chromium is not installed (SPANWISE_REQUIRE_CHROMIUM=1 makes this a failure)",
@@ -46,7 +48,7 @@ async def visit(folder: Path) -> AsyncGenerator[Visit]:
     server = AdminServer(stand.api.app, Admin(port=0))
     server.bind()
     stopping = asyncio.Event()
-    async with asyncio.timeout(60), asyncio.TaskGroup() as tasks:
+    async with asyncio.timeout(200), asyncio.TaskGroup() as tasks:
         tasks.create_task(server.run(stopping))
         async with async_playwright() as playwright:
             browser = await playwright.chromium.launch(

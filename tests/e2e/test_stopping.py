@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import pytest
 
 from tests.support.agents import request
 from tests.support.asking import asked, span, trace_id
-from tests.support.sender import send
+from tests.support.sender import Sender, send
 from tests.support.service import Service
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(60)]
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(240)]
 
-SECONDS = 12.0
+SECONDS = 25.0
+"""Less than what Kubernetes gives a process to end."""
 LONG = "windows.trace.root_grace=10m"
 
 
@@ -28,18 +28,16 @@ def closings(service: Service) -> dict[str, set[str]]:
 
 
 def test_open_traces_wait_in_the_log_and_are_scored_after_the_next_start(tmp_path: Path) -> None:
-    service = Service(tmp_path / "data", "windows.trace.root_grace=5s").start()
+    service = Service(tmp_path / "data", LONG).start()
     send(service.grpc, asked("waits", "Where is my order?"))
-    began = time.monotonic()
 
     code = service.stop(SECONDS)
 
     assert code == 0
-    assert time.monotonic() - began < 5
     assert closings(service) == {}
-    with service:
-        service.wait_for("the trace is scored", lambda: closings(service), timeout=30)
-        assert closings(service) == {trace_id("waits"): {"root_ended"}}
+    with Service(tmp_path / "data", "windows.trace.root_grace=1s") as again:
+        again.wait_for("the trace is scored", lambda: closings(again))
+        assert closings(again) == {trace_id("waits"): {"root_ended"}}
 
 
 @pytest.mark.parametrize("setting", ["log.kind=memory", "drain_on_stop=true"])
@@ -63,10 +61,14 @@ def test_what_will_not_come_back_scores_open_traces_before_it_ends(
 
 def test_it_stops_at_once_while_senders_go_on(tmp_path: Path) -> None:
     service = Service(tmp_path / "data", LONG).start()
-    send(service.grpc, *(asked(f"s{n}", "Where?") for n in range(50)))
-    began = time.monotonic()
+    sender = Sender([asked(f"s{n}", "Where?") for n in range(100_000)], lambda: service.grpc)
+    sender.start()
+    service.wait_for("it takes some", lambda: sender.acknowledged > 10)
 
-    assert service.stop(SECONDS) == 0
+    code = service.stop(SECONDS)
+    sender.give_up.set()
+    sender.join(30)
 
-    assert time.monotonic() - began < 5
+    assert code == 0
+    assert not sender.is_alive()
     assert "Traceback" not in service.output.read_text()

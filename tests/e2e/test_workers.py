@@ -23,7 +23,7 @@ from tests.support.eventually import eventually
 from tests.support.sender import send
 from tests.support.service import Service, children
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(90)]
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 
 # The model is not needed here and would make every restart slower.
 CONFIG = Config.model_validate({"embedder": {"kind": "none"}})
@@ -50,7 +50,7 @@ async def workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncItera
     folder = str(plugin.install(tmp_path / "installed"))
     monkeypatch.setattr(sys, "path", [folder, *sys.path])
     monkeypatch.setenv("PYTHONPATH", folder)
-    pool = ProcessWorkers(CONFIG, plan(CONFIG), count=1, telemetry=Telemetry(), job_timeout=2.0)
+    pool = ProcessWorkers(CONFIG, plan(CONFIG), count=1, telemetry=Telemetry(), job_timeout=5.0)
     pool.start()
     yield pool
     await pool.close()
@@ -96,12 +96,12 @@ async def test_a_worker_that_hangs_is_killed_and_its_trace_given_up_the_second_t
 
 
 async def test_a_worker_killed_while_scoring_is_replaced(
-    workers: ProcessWorkers,
+    workers: ProcessWorkers, tmp_path: Path
 ) -> None:
+    begun = tmp_path / "begun"
     async with asyncio.TaskGroup() as tasks:
-        scoring = tasks.create_task(workers.score([job("sleep 1"), job("hello")]))
-        await eventually(lambda: bool(workers.pids))
-        await asyncio.sleep(0.4)  # it is in the first job's sleep now
+        scoring = tasks.create_task(workers.score([job(f"mark-once {begun}"), job("hello")]))
+        await eventually(begun.exists)
         os.kill(workers.pids[0], signal.SIGKILL)
 
     for outcomes in scoring.result():
@@ -117,12 +117,12 @@ def test_the_service_survives_what_kills_its_workers(tmp_path: Path) -> None:
         tmp_path / "data", *settings, environment={"PYTHONPATH": str(installed)}
     ) as service:
         send(service.grpc, asked("deadly", "die"), asked("slow", f"mark {begun}"))
-        service.wait_for("the worker scores", begun.exists, timeout=30)
+        service.wait_for("the worker scores", begun.exists)
 
         for child in children(service.pid):
             os.kill(child, signal.SIGKILL)
         begun.unlink()
-        service.wait_for("another worker scores", begun.exists, timeout=30)
+        service.wait_for("another worker scores", begun.exists)
         for child in children(service.pid):
             os.kill(child, signal.SIGKILL)
         send(service.grpc, asked("good", "hello"))

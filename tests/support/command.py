@@ -26,7 +26,7 @@ class Ended:
 
 
 def spanwise(
-    *arguments: str, timeout: float = 60.0, environment: Mapping[str, str] | None = None
+    *arguments: str, timeout: float = 100.0, environment: Mapping[str, str] | None = None
 ) -> Ended:
     """Run `spanwise ARGUMENTS` to its end."""
     done = subprocess.run(

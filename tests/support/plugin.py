@@ -23,7 +23,7 @@ def obeys(trace: Trace) -> Score:
     if order == "die-once" and not Path(argument).exists():
         Path(argument).touch()
         os._exit(9)
-    if order == "mark":
+    if order == "mark" or (order == "mark-once" and not Path(argument).exists()):
         Path(argument).touch()
         time.sleep(30)
     return Score(value=1.0)

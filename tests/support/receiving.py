@@ -161,7 +161,7 @@ async def call(
     return Said(code=grpc.StatusCode.OK, body=reply)
 
 
-async def until(claim: Callable[[], bool], *, within: float = 10.0) -> None:
+async def until(claim: Callable[[], bool], *, within: float = 60.0) -> None:
     """Wait for something that another task brings about."""
     async with asyncio.timeout(within):
         while not claim():  # noqa: ASYNC110 - what is watched has no event

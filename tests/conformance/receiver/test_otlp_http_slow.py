@@ -22,9 +22,9 @@ MIB = 1 << 20
 
 
 class Hasty(BoundedProtocol):
-    """Half a tenth of a second for the head of a request."""
+    """Half a second for the head of a request."""
 
-    head_timeout = 0.05
+    head_timeout = 0.5
 
 
 async def test_h10_a_slow_loris_is_cut_off() -> None:
@@ -32,7 +32,7 @@ async def test_h10_a_slow_loris_is_cut_off() -> None:
     async with _server(Hasty, body_timeout=60) as (server, _):
         reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
         writer.write(b"POST /v1/traces HTTP/1.1\r\nhost:")
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(30):
             rest = await reader.read()
         writer.close()
         again, writer = await asyncio.open_connection("127.0.0.1", server.port)
@@ -40,7 +40,7 @@ async def test_h10_a_slow_loris_is_cut_off() -> None:
             b"POST /v1/traces HTTP/1.1\r\nhost: x\r\ncontent-length: 0\r\n"
             b"content-type: application/x-protobuf\r\n\r\nPOST"
         )
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(30):
             answered = await again.read()
         writer.close()
 
@@ -56,7 +56,7 @@ async def test_h10_a_body_that_does_not_come_is_refused_in_time() -> None:
             b"POST /v1/traces HTTP/1.1\r\nhost: x\r\ncontent-length: 1000\r\n"
             b"content-type: application/x-protobuf\r\n\r\nabc"
         )
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(30):
             first = await reader.readline()
         writer.close()
 

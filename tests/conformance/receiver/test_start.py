@@ -112,9 +112,9 @@ async def both(
     if pair:
         context.load_cert_chain(pair.cert, pair.key)
     async with serving(tls=settings) as served:
-        said = await export(served.target, body(span()), credentials=credentials, timeout=3)
+        said = await export(served.target, body(span()), credentials=credentials, timeout=20)
         url = served.url.replace("http:", "https:")
-        async with httpx.AsyncClient(verify=context, timeout=5) as http:
+        async with httpx.AsyncClient(verify=context, timeout=20) as http:
             try:
                 status = (await http.post(url, content=body(span()), headers=PROTOBUF)).status_code
             except httpx.TransportError:
@@ -132,9 +132,9 @@ async def test_tls_is_spoken_by_both(certificates: Certificates) -> None:
 async def test_plain_text_is_not_spoken_where_tls_is_set(certificates: Certificates) -> None:
     """G26."""
     async with serving(tls=tls(certificates, mutual=False)) as served:
-        said = await export(served.target, body(span()), timeout=3)
+        said = await export(served.target, body(span()), timeout=20)
         with pytest.raises(httpx.TransportError):
-            async with httpx.AsyncClient(timeout=5) as http:
+            async with httpx.AsyncClient(timeout=20) as http:
                 await http.post(served.url, content=body(span()), headers=PROTOBUF)
 
         assert said.code is grpc.StatusCode.UNAVAILABLE

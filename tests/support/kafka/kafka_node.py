@@ -18,6 +18,8 @@ import uuid
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from tests.support.ports import free_ports
+
 POM = Path(__file__).with_name("pom.xml")
 ARCHIVE = "kafka.jsa"
 
@@ -95,7 +97,7 @@ class KafkaNode:
         self._data = data or Path(tempfile.mkdtemp(prefix="spanwise-kafka-"))
         self._jvm = jvm
         self._process: subprocess.Popen[bytes] | None = None
-        self._port, self._controller, self._secure_port = _free_ports(3)
+        self._port, self._controller, self._secure_port = free_ports(3)
         self._users = users
         self._keystore = keystore
 
@@ -119,7 +121,7 @@ class KafkaNode:
     def __exit__(self, *_: object) -> None:
         self.stop()
 
-    def start(self, timeout: float = 60.0) -> KafkaNode:
+    def start(self, timeout: float = 120.0) -> KafkaNode:
         """Format a new data folder; start; return when the broker serves metadata."""
         properties = self._data / "server.properties"
         if not properties.exists():
@@ -237,14 +239,6 @@ def live_brokers(port: int) -> int:
     except OSError:
         return 0
     return int.from_bytes(answer[8:12], "big") if len(answer) == 12 else 0
-
-
-def _free_ports(count: int) -> list[int]:
-    with contextlib.ExitStack() as stack:
-        found = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for each in found:
-            each.bind(("127.0.0.1", 0))
-        return [each.getsockname()[1] for each in found]
 
 
 def _guard() -> tuple[str, ...]:

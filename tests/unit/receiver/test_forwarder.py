@@ -62,7 +62,9 @@ class Running:
 
 
 @asynccontextmanager
-async def running(transport: FakeTransport, *, limit: int = 1000) -> AsyncGenerator[Running]:
+async def running(
+    transport: FakeTransport, *, limit: int = 1000, grace: float = 60.0
+) -> AsyncGenerator[Running]:
     telemetry, stopping, now = Telemetry(), asyncio.Event(), [0.0]
     forward = Forwarder(
         transport,
@@ -70,7 +72,7 @@ async def running(transport: FakeTransport, *, limit: int = 1000) -> AsyncGenera
         clock=lambda: now[0],
         limit=limit,
         longest_wait=0.001,
-        grace=0.05,
+        grace=grace,
     )
     run = asyncio.create_task(forward.run(stopping))
     try:
@@ -156,7 +158,7 @@ async def test_a_request_nobody_takes_is_given_up_after_a_while_so_that_others_g
 
 async def test_a_stop_is_bounded_and_what_was_not_delivered_is_counted() -> None:
     gate = asyncio.Event()
-    async with running(FakeTransport(gate=gate)) as it:
+    async with running(FakeTransport(gate=gate), grace=0.05) as it:
         for _ in range(7):
             it.forward(b"x")
         await asyncio.sleep(0)
