@@ -10,15 +10,14 @@ from __future__ import annotations
 
 import base64
 import binascii
-import hmac
-from collections.abc import Sequence
 
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from collector.api.answers import error
-from collector.config.crosscheck import is_loopback
 from collector.config.tree import Admin
+from collector.runtime.http_server import BearerTokens
+from collector.runtime.net import is_loopback
 
 OPEN = frozenset({"/metrics", "/healthz", "/readyz"})
 _CHALLENGE = {
@@ -31,7 +30,7 @@ class Guard:
 
     def __init__(self, app: ASGIApp, admin: Admin) -> None:
         self._app = app
-        self._tokens = tuple(token.get_secret_value().encode() for token in admin.bearer_tokens)
+        self._tokens = BearerTokens(admin.bearer_tokens)
         self._loopback = is_loopback(admin.host)
         self._host = admin.host.lower()
 
@@ -50,9 +49,8 @@ class Guard:
         await error(status, message, headers=challenge)(scope, receive, send)
 
     def _refusal(self, headers: Headers) -> tuple[int, str] | None:
-        if self._tokens:
-            given = _credential(headers.get("authorization", ""))
-            if _is_one_of(given, self._tokens):
+        if self._tokens.required:
+            if self._tokens.accepts(_credential(headers.get("authorization", ""))):
                 return None
             return 401, "a token is needed: Authorization: Bearer <one of admin.bearer_tokens>"
         if not self._loopback:
@@ -83,9 +81,3 @@ def _credential(authorization: str) -> bytes:
         except (binascii.Error, ValueError):
             return b""
     return b""
-
-
-def _is_one_of(given: bytes, tokens: Sequence[bytes]) -> bool:
-    """Compares with every token, each in constant time."""
-    matches = [hmac.compare_digest(given, token) for token in tokens]
-    return bool(given) and any(matches)

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import errno
 import socket
-from collections.abc import Generator
 
-import uvicorn
 from starlette.types import ASGIApp
 
 from collector.config.tree import Admin
 from collector.errors import ConfigError
+from collector.runtime.http_server import GuestServer
+from collector.runtime.net import bind
 
 PATIENCE = 3
 """Seconds that open requests get when the service stops."""
@@ -39,42 +38,21 @@ class AdminServer:
         """
         host, port = self._admin.host, self._admin.port
         try:
-            family, kind, protocol, _, address = socket.getaddrinfo(
-                host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-            )[0]
-            listener = socket.socket(family, kind, protocol)
+            listener = bind(host, port, backlog=128)
         except OSError as error:
-            raise ConfigError(f'admin.host: "{host}" is no address of this machine') from error
-        try:
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            listener.bind(address)
-            listener.listen(128)
-        except OSError as error:
-            listener.close()
             raise ConfigError(_why(error, host, port)) from error
         listener.setblocking(False)
         self._socket = listener
 
     async def run(self, stopping: asyncio.Event) -> None:
         """Serve until `stopping` is set, then let open requests finish for a few seconds."""
-        server = _Server(
-            uvicorn.Config(
-                self._app,
-                lifespan="off",
-                log_config=None,
-                access_log=False,
-                server_header=False,
-                ws="none",
-                limit_concurrency=256,
-                timeout_graceful_shutdown=PATIENCE,
-            )
-        )
+        server = GuestServer(self._app, limit_concurrency=256)
         listener = self._bound()
         try:
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(server.serve(sockets=[listener]))
                 await stopping.wait()
-                server.should_exit = True
+                server.stop(PATIENCE)
         finally:
             listener.close()
             self._socket = None
@@ -87,15 +65,9 @@ class AdminServer:
         return self._socket
 
 
-class _Server(uvicorn.Server):
-    """Leaves the process's signal handlers alone."""
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Generator[None]:
-        yield
-
-
 def _why(error: OSError, host: str, port: int) -> str:
+    if isinstance(error, socket.gaierror):
+        return f'admin.host: "{host}" is no address of this machine'
     if error.errno == errno.EADDRINUSE:
         return (
             f"admin.port: {host}:{port} is taken by another process; set admin.port to a free one"

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from collector.config.tree import Config, KafkaSecurity
+from collector.runtime.net import is_loopback
 from evaluators.providers.litellm import listed_price
 
 
@@ -22,16 +22,6 @@ def crosscheck(config: Config) -> list[str]:
         *_embedder(config),
         *_judge(config),
     ]
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach a listener on `host`."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def _roles(config: Config) -> Iterator[str]:

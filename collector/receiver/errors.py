@@ -10,7 +10,8 @@ SpanwiseError
 
 from __future__ import annotations
 
-from collector.errors import Permanent, Retryable
+from collector.errors import ConfigError, Permanent, Retryable
+from collector.runtime.net import address
 
 
 class NoRoom(Retryable):
@@ -23,3 +24,10 @@ class SlowSender(Retryable):
 
 class TooLarge(Permanent):
     """The request is above the limit of one request, as sent or after decompression."""
+
+
+def cannot_listen(key: str, host: str, port: int, why: str) -> ConfigError:
+    """The error of a listener that cannot be bound; `key` names its section of the configuration."""
+    return ConfigError(
+        f"{key}: cannot listen on {address(host, port)}: {why}; stop what listens there or set {key}.port"
+    )

@@ -5,14 +5,14 @@ from __future__ import annotations
 import grpc
 import grpc.aio
 
-from collector.errors import ConfigError
 from collector.receiver.answers import OK, response, trailers
-from collector.receiver.auth import Bearer
+from collector.receiver.errors import cannot_listen
 from collector.receiver.health import Health
 from collector.receiver.inflate import sniff
 from collector.receiver.intake import Intake
-from collector.receiver.listen import address, bind, unavailable
 from collector.receiver.tls import Tls
+from collector.runtime.http_server import BearerTokens
+from collector.runtime.net import address, bind
 
 SERVICE = "opentelemetry.proto.collector.trace.v1.TraceService"
 KEY = "receiver.grpc"
@@ -47,7 +47,7 @@ class GrpcServer:
     def __init__(
         self,
         intake: Intake,
-        bearer: Bearer,
+        bearer: BearerTokens,
         *,
         host: str,
         port: int,
@@ -75,7 +75,7 @@ class GrpcServer:
         Raises:
             ConfigError: the port cannot be had.
         """
-        bind(self._host, self._port, key=KEY).close()  # its error names the cause; grpc's does not
+        self._check_port()
         self._health = Health(SERVICE)
         traces = grpc.method_handlers_generic_handler(
             SERVICE, {"Export": grpc.unary_unary_rpc_method_handler(self._export)}
@@ -96,6 +96,14 @@ class GrpcServer:
         if self._server is not None:
             await self._server.stop(grace)
 
+    def _check_port(self) -> None:
+        """Bind it once: the error of the socket names the cause, grpc's does not."""
+        try:
+            bind(self._host, self._port).close()
+        except OSError as error:
+            why = error.strerror or str(error)
+            raise cannot_listen(KEY, self._host, self._port, why) from error
+
     def _add_port(self, server: grpc.aio.Server) -> int:
         where = address(self._host, self._port)
         try:
@@ -103,7 +111,7 @@ class GrpcServer:
                 return server.add_insecure_port(where)
             return server.add_secure_port(where, _credentials(self._tls))
         except RuntimeError as error:
-            raise _cannot(self._host, self._port) from error
+            raise cannot_listen(KEY, self._host, self._port, "grpc could not bind it") from error
 
     async def _export(self, body: bytes, context: grpc.aio.ServicerContext[bytes, bytes]) -> bytes:
         if self._bearer.required and not self._bearer.allows(_authorization(context)):
@@ -128,7 +136,3 @@ def _credentials(tls: Tls) -> grpc.ServerCredentials:
         root_certificates=tls.client_ca,
         require_client_auth=tls.client_ca is not None,
     )
-
-
-def _cannot(host: str, port: int) -> ConfigError:
-    return unavailable(host, port, "grpc could not bind it", key=KEY)

@@ -12,9 +12,9 @@ from starlette.types import Receive, Scope, Send
 
 from collector.otlp.json import to_protobuf
 from collector.receiver.answers import Answer, Code, response, status
-from collector.receiver.auth import Bearer
 from collector.receiver.inflate import BY_NAME, Inflate
 from collector.receiver.intake import Decode, Intake
+from collector.runtime.http_server import BearerTokens
 
 PROTOBUF = "application/x-protobuf"
 JSON = "application/json"
@@ -28,7 +28,7 @@ _UNSUPPORTED = Answer(
 class HttpApp:
     """The ASGI application."""
 
-    def __init__(self, intake: Intake, bearer: Bearer, *, paths: Sequence[str]) -> None:
+    def __init__(self, intake: Intake, bearer: BearerTokens, *, paths: Sequence[str]) -> None:
         self._intake = intake
         self._bearer = bearer
         self._paths = frozenset(paths)

@@ -1,20 +1,18 @@
-"""uvicorn as a guest: on the loop it is given, with no signal handlers and no logging of its own."""
+"""The HTTP half of the receiver: bounds on connections, and the server."""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
-import socket
 from asyncio import Task, TimerHandle
-from collections.abc import Generator
 
-import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from collector.receiver.errors import cannot_listen
 from collector.receiver.http import HttpApp
-from collector.receiver.listen import bind
 from collector.receiver.tls import Tls
+from collector.runtime.http_server import GuestServer
+from collector.runtime.net import bind
 
 KEY = "receiver.http"
 HEAD_TIMEOUT = 60.0
@@ -62,22 +60,6 @@ class BoundedProtocol(HttpToolsProtocol):
             self._deadline = None
 
 
-class _Guest(uvicorn.Server):
-    """Says when it has started, and leaves signals alone."""
-
-    def __init__(self, config: uvicorn.Config) -> None:
-        super().__init__(config)
-        self.ready = asyncio.Event()
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Generator[None, None, None]:
-        yield
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
-        self.ready.set()
-
-
 class HttpServer:
     """The HTTP half of the receiver."""
 
@@ -95,7 +77,7 @@ class HttpServer:
         self._port = port
         self._tls = tls
         self._protocol = protocol
-        self._server: _Guest | None = None
+        self._server: GuestServer | None = None
         self._task: Task[None] | None = None
 
     @property
@@ -109,9 +91,18 @@ class HttpServer:
         Raises:
             ConfigError: the port cannot be had.
         """
-        sock = bind(self._host, self._port, key=KEY)
+        try:
+            sock = bind(self._host, self._port)
+        except OSError as error:
+            why = error.strerror or str(error)
+            raise cannot_listen(KEY, self._host, self._port, why) from error
         self._port = sock.getsockname()[1]
-        self._server = _Guest(self._config())
+        self._server = GuestServer(
+            self._app,
+            tls=self._tls and self._tls.context,
+            http=self._protocol,
+            timeout_keep_alive=int(IDLE_TIMEOUT),
+        )
         # What any client can provoke is not worth a line each.
         logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
         self._task = asyncio.create_task(self._server.serve([sock]), name="receiver-http")
@@ -121,25 +112,6 @@ class HttpServer:
         """Close the port, give requests in flight `grace` seconds."""
         if self._server is None or self._task is None:
             return
-        self._server.config.timeout_graceful_shutdown = grace  # type: ignore[assignment] # any float will do
-        self._server.should_exit = True
+        self._server.stop(grace)
         await self._task
         self._server = self._task = None
-
-    def _config(self) -> uvicorn.Config:
-        config = uvicorn.Config(
-            self._app,
-            http=self._protocol,
-            ws="none",
-            lifespan="off",
-            interface="asgi3",
-            log_config=None,
-            access_log=False,
-            server_header=False,
-            proxy_headers=False,
-            timeout_keep_alive=int(IDLE_TIMEOUT),
-        )
-        config.load()
-        if self._tls is not None:
-            config.ssl = self._tls.context
-        return config

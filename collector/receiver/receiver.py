@@ -8,12 +8,12 @@ import logging
 from collector.clock import Clock
 from collector.config.tree import ReceiverConfig
 from collector.log.port import Log
-from collector.receiver.auth import Bearer
 from collector.receiver.grpc import GrpcServer
 from collector.receiver.http import HttpApp
 from collector.receiver.http_server import BoundedProtocol, HttpServer
 from collector.receiver.intake import Forward, Intake
 from collector.receiver.tls import load
+from collector.runtime.http_server import BearerTokens
 from collector.telemetry import Telemetry
 
 _log = logging.getLogger(__name__)
@@ -70,7 +70,7 @@ class Receiver:
             ConfigError: a port is taken or a TLS file is not what it should be.
         """
         tls = load(self._config.tls)
-        bearer = Bearer(self._config.bearer_tokens)
+        bearer = BearerTokens(self._config.bearer_tokens)
         grpc, http = self._config.grpc, self._config.http
         self._http = HttpServer(
             HttpApp(self._intake, bearer, paths=http.paths),

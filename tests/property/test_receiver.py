@@ -21,10 +21,10 @@ from collector.errors import LogFull, LogUnavailable
 from collector.otlp.json import to_protobuf
 from collector.otlp.split import cut
 from collector.receiver.answers import Code
-from collector.receiver.auth import Bearer
 from collector.receiver.http import HttpApp
 from collector.receiver.inflate import sniff
 from collector.receiver.intake import Intake
+from collector.runtime.http_server import BearerTokens
 from collector.telemetry import Telemetry
 from tests.support.fake_log import FakeLog, spans_of
 
@@ -225,7 +225,7 @@ documents = st.recursive(
 def test_any_bytes_over_http_get_an_allowed_status(
     sent: bytes, media: bytes, encoding: bytes
 ) -> None:
-    app = HttpApp(intake(FakeLog()), Bearer(()), paths=["/v1/traces"])
+    app = HttpApp(intake(FakeLog()), BearerTokens(()), paths=["/v1/traces"])
     headers = [(b"content-type", media), (b"content-encoding", encoding)]
 
     status = asyncio.run(ask(app, sent, headers))

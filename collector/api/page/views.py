@@ -10,8 +10,8 @@ import msgspec
 
 from collector.api.query import SessionShown, session_shown
 from collector.api.traces import FullTrace
-from collector.config.crosscheck import is_loopback
 from collector.config.tree import Config
+from collector.runtime.net import is_loopback
 
 SPANS = 400
 """Spans that the tree shows; the API has the rest."""

@@ -18,9 +18,9 @@ from opentelemetry.sdk.trace.export import SpanExportResult
 
 from collector.config.tree import ReceiverConfig
 from collector.errors import LogFull, LogUnavailable, RecordTooLarge, Retryable
-from collector.receiver.auth import Bearer
 from collector.receiver.grpc import GrpcServer, options
 from collector.receiver.intake import Intake
+from collector.runtime.http_server import BearerTokens
 from collector.telemetry import Telemetry
 from tests.support.fake_log import FakeLog
 from tests.support.otlp import body, length, span, trace_id
@@ -217,7 +217,7 @@ async def test_g22_a_connection_that_ages_out_loses_no_batch() -> None:
     )
     server = GrpcServer(
         intake,
-        Bearer(()),
+        BearerTokens(()),
         host="127.0.0.1",
         port=0,
         max_request=MIB,

@@ -8,10 +8,10 @@ from contextlib import asynccontextmanager
 
 import httpx
 
-from collector.receiver.auth import Bearer
 from collector.receiver.http import HttpApp
 from collector.receiver.http_server import BoundedProtocol, HttpServer
 from collector.receiver.intake import Intake
+from collector.runtime.http_server import BearerTokens
 from collector.telemetry import Telemetry
 from tests.support.fake_log import FakeLog
 from tests.support.otlp import body, span
@@ -77,7 +77,7 @@ async def _server(
         clock=lambda: 0.0,
         body_timeout=body_timeout,
     )
-    app = HttpApp(intake, Bearer(()), paths=["/v1/traces"])
+    app = HttpApp(intake, BearerTokens(()), paths=["/v1/traces"])
     server = HttpServer(app, host="127.0.0.1", port=0, tls=None, protocol=protocol)
     await server.start()
     yield server, telemetry

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from pydantic import SecretStr
 
-from collector.receiver.auth import Bearer
+from collector.runtime.http_server import BearerTokens
 
-BEARER = Bearer([SecretStr("one"), SecretStr("zwölf")])
+BEARER = BearerTokens([SecretStr("one"), SecretStr("zwölf")])
 
 
 @pytest.mark.parametrize(
@@ -30,8 +30,8 @@ def test_only_a_known_token_after_the_scheme_is_allowed(header: str | None, allo
     assert BEARER.allows(header) is allowed
 
 
-def test_without_tokens_everybody_is_allowed() -> None:
-    nobody_asked = Bearer([])
+def test_without_tokens_every_request_is_allowed() -> None:
+    open_to_all = BearerTokens([])
 
-    assert not nobody_asked.required
-    assert nobody_asked.allows(None)
+    assert not open_to_all.required
+    assert open_to_all.allows(None)

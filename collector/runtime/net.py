@@ -1,0 +1,45 @@
+"""Addresses and listening sockets."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach a listener on `host`."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def address(host: str, port: int) -> str:
+    """`host:port`, IPv6 in brackets."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def bind(host: str, port: int, *, backlog: int | None = None) -> socket.socket:
+    """A bound TCP socket; port 0 is any free one.
+
+    With `backlog` it listens already: so many connections wait until they are served.
+
+    Raises:
+        socket.gaierror: The host has no address.
+        OSError: The port is taken, or the address is not one of this machine's.
+    """
+    family, kind, protocol, _, where = socket.getaddrinfo(
+        host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+    )[0]
+    sock = socket.socket(family, kind, protocol)
+    try:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        sock.bind(where)
+        if backlog is not None:
+            sock.listen(backlog)
+    except OSError:
+        sock.close()
+        raise
+    return sock
