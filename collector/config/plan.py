@@ -13,7 +13,7 @@ from collector.config.tree import Config, EvaluatorConfig
 from collector.errors import ConfigError
 from evaluators import outcome
 from evaluators.declare import Spec
-from evaluators.dialects.read import Keys
+from evaluators.dialects.content.sessions import Keys
 from evaluators.errors import ExpectationError, SettingsError
 from evaluators.expectations import Expectations
 from evaluators.judging.own_judge import own_judge, with_own_judges

@@ -9,7 +9,8 @@ import msgspec
 from collector.config import plan as planning
 from collector.config.tree import Config
 from collector.pool.port import ReadJob, ScoreJob
-from evaluators.dialects.read import Keys, read_trace
+from evaluators.dialects.content.sessions import Keys
+from evaluators.dialects.read import read_trace
 from evaluators.expectations import Expectation, Expectations
 from evaluators.model import Closed, Outcome, Trace
 from evaluators.resources import Embedder

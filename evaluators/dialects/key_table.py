@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from evaluators.dialects.content import usage
-from evaluators.dialects.joining.sessions import ONLY_OF, SESSION, USER
+from evaluators.dialects.content.sessions import ONLY_OF, SESSION, USER
 from evaluators.dialects.readers import vercel_ai, voltagent
 from evaluators.dialects.readers.genai import _ARGUMENTS, _DEFINITIONS, _INPUT, _OUTPUT, _RESULT
 

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from evaluators.dialects.content.sessions import Keys
 from evaluators.dialects.decoding.decode import decode
 from evaluators.dialects.joining.assemble import assemble
-from evaluators.dialects.joining.sessions import Keys
 from evaluators.dialects.readers.detect import read_facts
 from evaluators.model import Closed, Trace
-
-__all__ = ["Keys", "read_trace"]
 
 
 def read_trace(

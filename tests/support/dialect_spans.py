@@ -9,8 +9,9 @@ from typing import Any
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
 
+from evaluators.dialects.content.sessions import Keys
 from evaluators.dialects.decoding.values import as_dict, as_list
-from evaluators.dialects.read import Keys, read_trace
+from evaluators.dialects.read import read_trace
 from evaluators.model import Trace
 
 TRACE_ID = "0af7651916cd43dd8448eb211c80319c"

@@ -1,4 +1,4 @@
-"""What one span says, in the words all dialects share."""
+"""The facts of one span, in the fields that all dialects share."""
 
 from __future__ import annotations
 
@@ -8,10 +8,15 @@ import msgspec
 
 from evaluators.dialects.content.content import Content
 from evaluators.dialects.content.message_model import Message
+from evaluators.dialects.decoding.values import string
 from evaluators.model import JSON, Span, Tokens
 
 Kind = Literal["agent", "llm", "tool", "handoff", "other"]
+Wraps = Literal["name", "mention"]
+"""The function is the span's name, or the span mentions it: a word of its name, or an attribute's value."""
 NO_TOKENS = Tokens()
+PLAIN = "plain"
+"""The dialect of a span that no other dialect reads."""
 
 
 class Facts(msgspec.Struct, kw_only=True, eq=False):
@@ -34,7 +39,7 @@ class Facts(msgspec.Struct, kw_only=True, eq=False):
     arguments: JSON = None
     result: JSON = None
     tool_error: str | None = None
-    """An error that the attributes state; status and events are read for every dialect alike."""
+    """An error that the attributes state; `error` reads status and events, for every dialect alike."""
     definitions: Content | None = None
     """Its value holds the tools offered; read by `definitions.read_definitions`."""
     request_tools: bool = False
@@ -48,6 +53,21 @@ class Facts(msgspec.Struct, kw_only=True, eq=False):
     cost: float | None = None
     model: str | None = None
     response_id: str | None = None
+    wraps: Wraps | None = None
+    """How a span without a kind names the function around which somebody put it by hand; None: none is."""
+    plain_name: str | None = None
+    """The span's name without the number that the instrumentation adds to repeated names."""
+
+    @property
+    def error(self) -> str | None:
+        """Why the span ended in error: its last exception, its status, else its error type; None: it did not."""
+        span = self.span
+        if span.status != "error":
+            return None
+        message = _exception_of(span) or string(span.status_message)
+        attributes = span.attributes
+        message = message or string(attributes.get("error.message"))
+        return message or string(attributes.get("error.type")) or "error"
 
     @property
     def messages_in(self) -> tuple[Message, ...]:
@@ -58,3 +78,12 @@ class Facts(msgspec.Struct, kw_only=True, eq=False):
     def messages_out(self) -> tuple[Message, ...]:
         """Messages that came out."""
         return self.output.messages if self.output is not None else ()
+
+
+def _exception_of(span: Span) -> str | None:
+    """The message of the span's last exception event, else its type."""
+    for event in reversed(span.events):
+        if event.name == "exception":
+            message = string(event.attributes.get("exception.message"))
+            return message or string(event.attributes.get("exception.type"))
+    return None

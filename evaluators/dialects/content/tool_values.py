@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
-from evaluators.dialects.content import crewai
 from evaluators.dialects.content.blocks import read_content
 from evaluators.dialects.content.messages import read_messages
+from evaluators.dialects.decoding.reprs import read_fields
 from evaluators.dialects.decoding.values import as_dict, as_list, python_literal, string, unwrap
 from evaluators.model import JSON
 
@@ -43,7 +43,7 @@ def arguments_of(value: JSON) -> JSON:
     if item.get("type") == "tool_call" and "args" in item:
         return arguments_of(item["args"])
     if "calling" in item and "tool_string" in item:
-        return crewai.arguments_of_use(item)
+        return _crewai(item)
     return _enclosed(item)
 
 
@@ -67,6 +67,13 @@ def _decorated(item: dict[str, JSON]) -> JSON:
     if kwargs or not args:
         return kwargs
     return args[0] if len(args) == 1 else args
+
+
+def _crewai(item: dict[str, JSON]) -> JSON:
+    """The arguments of CrewAI's `ToolUsage`: those of the call that it parsed from the model's text."""
+    calling = unwrap(item["calling"])
+    parsed = read_fields(calling) if isinstance(calling, str) else as_dict(calling)
+    return as_dict(parsed.get("arguments")) or None
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):

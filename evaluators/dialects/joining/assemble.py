@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
+from dataclasses import replace
 
-from evaluators.dialects.content.facts import Facts
+from evaluators.dialects.content.definitions import read_definitions, tools_in_request
+from evaluators.dialects.content.facts import NO_TOKENS, PLAIN, Facts
+from evaluators.dialects.content.sessions import Keys, find_id, task_success
 from evaluators.dialects.decoding.decode import all_names
 from evaluators.dialects.decoding.values import string
 from evaluators.dialects.joining.agents import Agents
-from evaluators.dialects.joining.errors import error_of
-from evaluators.dialects.joining.limits import cap
-from evaluators.dialects.joining.model_calls import Exchange, find_exchanges, model_call
-from evaluators.dialects.joining.sessions import Keys, find_id, task_success
-from evaluators.dialects.joining.texts import find_input, find_output, find_system
+from evaluators.dialects.joining.model_calls import Exchange, find_exchanges
+from evaluators.dialects.joining.texts import cap, find_input, find_output, find_system
+from evaluators.dialects.joining.tool_call import function_name, uses_semantic_kernel
 from evaluators.dialects.joining.tool_calls import find_tool_calls
-from evaluators.dialects.joining.totals import sum_cost, sum_tokens, tools_offered
 from evaluators.dialects.joining.tree import Tree
 from evaluators.digest import trace_digest
-from evaluators.model import Closed, Gap, Span, Status, Trace
-
-PLAIN = "plain"
+from evaluators.model import (
+    Closed,
+    Gap,
+    ModelCall,
+    Span,
+    Status,
+    Tokens,
+    ToolDefinition,
+    Trace,
+)
+from evaluators.prices import cost
 
 
 def assemble(order: Sequence[Facts], *, closed: Closed, keys: Keys, broken: bool) -> Trace:
@@ -44,7 +52,7 @@ def assemble(order: Sequence[Facts], *, closed: Closed, keys: Keys, broken: bool
     task = find_id(first, "task", keys, names)
     service = _service(first)
     tool_calls = find_tool_calls(tree, exchanges, agents)
-    offered = tools_offered(tree)
+    offered = _tools_offered(tree)
     question, answer = find_input(tree, exchanges), find_output(tree, exchanges)
     truncated = broken or any(map(_is_cut, order))
     status, error = _status(tree, exchanges, answer)
@@ -74,12 +82,12 @@ def assemble(order: Sequence[Facts], *, closed: Closed, keys: Keys, broken: bool
         system=cap(find_system(tree, exchanges)),
         input=cap(question),
         output=cap(answer),
-        tokens=sum_tokens(tree, exchanges),
-        cost_usd=sum_cost(exchanges),
+        tokens=_sum_tokens(tree, exchanges),
+        cost_usd=_sum_cost(exchanges),
         models=tuple(dict.fromkeys(e.model for e in exchanges if e.model)),
         tools_offered=offered,
         tool_calls=tool_calls,
-        model_calls=tuple(model_call(exchange, agents) for exchange in exchanges),
+        model_calls=tuple(_model_call(exchange, agents) for exchange in exchanges),
         status=status,
         error=cap(error),
         root=tree.root_kind,
@@ -121,8 +129,92 @@ def _status(
 ) -> tuple[Status, str | None]:
     """The root's status; an error that ended the work counts even where the root hides it (openai-agents)."""
     for facts in tree.spine:
-        if error := error_of(facts.span):
+        if error := facts.error:
             return "error", error
     if exchanges and answer is None and (error := exchanges[-1].error):
         return "error", error
     return (tree.root.span.status if tree.root else "unset"), None
+
+
+# --- sums over the trace ---------------------------------------------------------------------------------------------
+
+
+def _sum_tokens(tree: Tree, exchanges: Sequence[Exchange]) -> Tokens:
+    """Over the model calls, each once; where none has counts, the sum an outer span states."""
+    counted = [tokens for e in exchanges if (tokens := e.tokens) is not NO_TOKENS]
+    if not counted:
+        stated = [f for f in tree.order if f.aggregate is not NO_TOKENS]
+        outer = [
+            f for f in stated if not any(a.aggregate is not NO_TOKENS for a in tree.ancestors(f))
+        ]
+        counted = [f.aggregate for f in outer]
+    return Tokens(
+        input=_sum(t.input for t in counted),
+        output=_sum(t.output for t in counted),
+        cached=_sum(t.cached for t in counted),
+        reasoning=_sum(t.reasoning for t in counted),
+    )
+
+
+def _sum(counts: Iterable[int | None]) -> int | None:
+    known = [count for count in counts if count is not None]
+    return sum(known) if known else None
+
+
+def _sum_cost(exchanges: Sequence[Exchange]) -> float | None:
+    """USD over all calls; an exported cost wins over a computed one. None when a counted call has no known price."""
+    total, known = 0.0, False
+    for exchange in exchanges:
+        price = exchange.cost
+        if price is None and (tokens := exchange.tokens) is not NO_TOKENS:
+            price = cost(exchange.model, tokens)
+            if price is None:
+                return None
+        if price is not None:
+            total, known = total + price, True
+    return round(total, 12) if known else None
+
+
+def _tools_offered(tree: Tree) -> tuple[ToolDefinition, ...]:
+    """Every tool once, by name, with the fullest definition there is, in order of appearance."""
+    kernel = uses_semantic_kernel(tree.scopes)
+    found: dict[str, ToolDefinition] = {}
+    seen: set[str] = set()
+    for span in tree.order:
+        if span.definitions is None and not span.request_tools:
+            continue
+        for definition in _definitions(span, seen):
+            if kernel:
+                definition = replace(definition, name=function_name(definition.name))  # noqa: PLW2901
+            known = found.get(definition.name)
+            if known is None or (known.parameters is None and definition.parameters is not None):
+                found[definition.name] = definition
+    return tuple(found.values())
+
+
+def _definitions(facts: Facts, seen: set[str]) -> tuple[ToolDefinition, ...]:
+    if facts.definitions is not None:
+        raw = facts.definitions.raw
+        if isinstance(raw, str):
+            if raw in seen:  # the same list is repeated in every call
+                return ()
+            seen.add(raw)
+        return read_definitions(facts.definitions.value)
+    if facts.request_tools and facts.input is not None:
+        return tools_in_request(facts.input.value)
+    return ()
+
+
+def _model_call(exchange: Exchange, agents: Agents) -> ModelCall:
+    """The exchange as evaluators see it."""
+    leaf = exchange.layers[0]
+    return ModelCall(
+        span_id=leaf.span.span_id,
+        model=exchange.model,
+        agent=agents.of_first(exchange.layers),
+        output=cap(exchange.text),
+        error=cap(exchange.error),
+        tokens=exchange.tokens,
+        start_time_unix_nano=exchange.start,
+        end_time_unix_nano=exchange.end,
+    )

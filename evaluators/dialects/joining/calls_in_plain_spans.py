@@ -9,75 +9,68 @@ from evaluators.dialects.content.facts import Facts
 from evaluators.dialects.content.tool_values import arguments_of, outcome_of
 from evaluators.dialects.joining.agents import Agents
 from evaluators.dialects.joining.model_calls import Exchange
-from evaluators.dialects.joining.tool_call import FoundCall, call_of_span, error_text, span_error
+from evaluators.dialects.joining.tool_call import DraftCall, call_of_span, error_text, span_error
 from evaluators.dialects.joining.tree import Tree
-from evaluators.dialects.readers.mlflow import plain_name
-
-_UNMARKED = frozenset({"plain", "logfire", "langfuse", "langsmith", "mlflow"})
-"""Dialects in which people wrap their functions in spans that do not say what they are."""
 
 
 def add_traced(
-    calls: list[FoundCall], tree: Tree, exchanges: Sequence[Exchange], agents: Agents
+    calls: list[DraftCall], tree: Tree, exchanges: Sequence[Exchange], agents: Agents
 ) -> None:
-    """A function that a decorator traced is a tool's execution when a model asked for it, or was told its result."""
+    """Add the functions that a decorator traced, where a model asked for them or was sent their result."""
     traced = [f for f in tree.order if f.tool_name and f.kind == "other"]
     if not traced:
         return
-    names = {call.name for call in calls} | _told_results(traced, exchanges)
+    names = {call.name for call in calls} | _answering(traced, exchanges)
     around = {a.span.span_id for c in calls if c.facts for a in tree.ancestors(c.facts)}
     for facts in traced:
         if facts.tool_name not in names or facts.span.span_id in around:
             continue
         if any(ancestor.kind == "tool" for ancestor in tree.ancestors(facts)):
             continue
-        found = call_of_span(facts, agents)
-        asked = next((call for call in calls if _is_execution(found, call)), None)
-        if asked is None:
-            calls.append(found)
+        executed = call_of_span(facts, agents)
+        requested = next((call for call in calls if _is_execution(executed, call)), None)
+        if requested is None:
+            calls.append(executed)
         else:
-            asked.merge(facts)
-            asked.execute(facts)
+            requested.merge(facts)
+            requested.execute(facts)
 
 
-def _told_results(traced: Sequence[Facts], exchanges: Sequence[Exchange]) -> set[str | None]:
-    """The functions that gave what a model was told as a tool's result."""
+def _answering(traced: Sequence[Facts], exchanges: Sequence[Exchange]) -> set[str | None]:
+    """The names of the functions whose result a model was sent as a tool's."""
     results = [r for e in exchanges for m in e.messages_in for r in m.results]
-    told = {r.content for r in results if isinstance(r.content, str) and r.content}
-    return {f.tool_name for f in traced if isinstance(f.result, str) and f.result in told}
+    contents = {r.content for r in results if isinstance(r.content, str) and r.content}
+    return {f.tool_name for f in traced if isinstance(f.result, str) and f.result in contents}
 
 
-def _is_execution(found: FoundCall, call: FoundCall) -> bool:
-    if call.facts is not None or call.name != found.name or call.start > found.start:
+def _is_execution(executed: DraftCall, call: DraftCall) -> bool:
+    if call.facts is not None or call.name != executed.name or call.start > executed.start:
         return False
-    return found.arguments is None or found.arguments == call.arguments
+    return executed.arguments is None or executed.arguments == call.arguments
 
 
-def add_hand_written(calls: Sequence[FoundCall], tree: Tree) -> None:
-    """A plain span that says a requested tool's name is its execution: status, times and outcome are known from it."""
+def add_hand_written(calls: Sequence[DraftCall], tree: Tree) -> None:
+    """Take status, times and result of a requested tool from the span without a kind that names it."""
     open_calls = [call for call in calls if call.facts is None]
     if not open_calls:
         return
-    plain = [f for f in tree.order if f.dialect in _UNMARKED and f.kind == "other"]
+    spans = [f for f in tree.order if f.wraps is not None and f.kind == "other"]
     for call in sorted(open_calls, key=lambda c: c.start):
-        found = [
-            f
-            for f in plain
-            if f.span.start_time_unix_nano >= call.start and _mentions(f, call.name)
-        ]
-        if not found:
+        later = (f for f in spans if f.span.start_time_unix_nano >= call.start)
+        named = [f for f in later if _names(f, call.name)]
+        if not named:
             continue
-        facts = next((f for f in found if _gave(f, call)), found[0])
-        plain.remove(facts)
+        facts = next((f for f in named if _has_arguments(f, call)), named[0])
+        spans.remove(facts)
         _execute(call, facts)
 
 
-def _gave(facts: Facts, call: FoundCall) -> bool:
-    """Whether the span took the call's arguments: of parallel calls each has its own."""
+def _has_arguments(facts: Facts, call: DraftCall) -> bool:
+    """Whether the span took the call's arguments: each of several parallel calls has its own."""
     return facts.input is not None and arguments_of(facts.input.raw) == call.arguments
 
 
-def _execute(call: FoundCall, facts: Facts) -> None:
+def _execute(call: DraftCall, facts: Facts) -> None:
     call.execute(facts)
     outcome = outcome_of(facts.output.raw) if facts.output is not None else None
     if outcome is not None:
@@ -87,12 +80,10 @@ def _execute(call: FoundCall, facts: Facts) -> None:
     call.error = call.error or span_error(facts)
 
 
-def _mentions(facts: Facts, name: str) -> bool:
+def _names(facts: Facts, tool: str) -> bool:
     span = facts.span
-    if facts.dialect in ("langfuse", "langsmith"):
-        return span.name == name
-    if facts.dialect == "mlflow":
-        return span.name == name or plain_name(span.name) == name
-    if name in re.split(r"[^\w\-]+", span.name):
+    if facts.wraps == "name":
+        return tool in (span.name, facts.plain_name)
+    if tool in re.split(r"[^\w\-]+", span.name):
         return True
-    return any(span.attributes.get(key) == name for key in span.attributes)
+    return any(span.attributes.get(key) == tool for key in span.attributes)

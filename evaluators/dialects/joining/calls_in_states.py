@@ -1,7 +1,7 @@
-"""Tool calls that no model's answer holds, though a step's conversation does.
+"""Tool calls that no model's answer holds, though the conversation of a step does.
 
 Some instrumentations record a model's answer without the calls in it, or no model call at all, but the state of the
-graph around it: LangChain's as OpenLLMetry for JS writes it.
+graph around it: OpenLLMetry for JS does so for LangChain.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from evaluators.dialects.content.message_model import Call, Result, this_turn
 from evaluators.dialects.joining.agents import Agents
 from evaluators.dialects.joining.calls_in_answers import requested
 from evaluators.dialects.joining.model_calls import Exchange
-from evaluators.dialects.joining.tool_call import FoundCall
+from evaluators.dialects.joining.tool_call import DraftCall
 from evaluators.dialects.joining.tree import Tree
 from evaluators.model import Span
 
@@ -22,50 +22,50 @@ _CLASSES = frozenset({"DynamicStructuredTool", "DynamicTool", "StructuredTool"})
 """LangChain's classes of tools, by which some instrumentations name every tool."""
 
 
-def add_told(
-    calls: list[FoundCall], tree: Tree, exchanges: Sequence[Exchange], agents: Agents
+def add_calls_in_states(
+    calls: list[DraftCall], tree: Tree, exchanges: Sequence[Exchange], agents: Agents
 ) -> None:
-    """Join the calls that only a step's conversation tells; a span that says its tool's class learns its name."""
+    """Join the calls that only a step's conversation holds; a span named for its tool's class gets the tool's name."""
     steps = [f for f in tree.order if f.output is not None and f.kind in ("agent", "other")]
-    if not steps or not _are_hollow(exchanges):
+    if not steps or not _lack_answers(exchanges):
         return
-    tellers = [f for f in steps if f.output is not None and f.output.may_mention(_HINTS)]
-    for told, result, span in _calls_told(tellers):
-        found = next((call for call in calls if _is_told(call, told)), None)
-        if found is None:
-            found = FoundCall(name=told.name, start=span.start_time_unix_nano)
-            found.agent = agents.names[0] if len(agents.names) == 1 else None
-            calls.append(found)
-        found.name, found.id = told.name, told.id
-        if not isinstance(found.arguments, dict):
-            found.arguments = told.arguments
-        if result is not None and found.result is None:
-            found.take(result)
+    states = [f for f in steps if f.output is not None and f.output.may_mention(_HINTS)]
+    for stated, result, span in _calls_in(states):
+        draft = next((call for call in calls if _is_same(call, stated)), None)
+        if draft is None:
+            draft = DraftCall(name=stated.name, start=span.start_time_unix_nano)
+            draft.agent = agents.names[0] if len(agents.names) == 1 else None
+            calls.append(draft)
+        draft.name, draft.id = stated.name, stated.id
+        if not isinstance(draft.arguments, dict):
+            draft.arguments = stated.arguments
+        if result is not None and draft.result is None:
+            draft.take(result)
 
 
-def name_classes(calls: Sequence[FoundCall], exchanges: Sequence[Exchange]) -> None:
-    """A span that says its tool's class is the tool that was asked for with its arguments."""
+def name_classes(calls: Sequence[DraftCall], exchanges: Sequence[Exchange]) -> None:
+    """Name a span that only says its tool's class by the tool that was requested with its arguments."""
     classes = [call for call in calls if call.name in _CLASSES]
-    wanted = [asked for asked, _ in requested(exchanges)] if classes else []
+    in_answers = [call for call, _ in requested(exchanges)] if classes else []
     for call in classes:
-        same = (asked for asked in wanted if not (call.id and asked.id and call.id != asked.id))
-        asked = next((asked for asked in same if call.same_arguments(asked)), None)
-        call.name = asked.name if asked is not None else call.name
+        same = (r for r in in_answers if not (call.id and r.id and call.id != r.id))
+        request = next((r for r in same if call.same_arguments(r)), None)
+        call.name = request.name if request is not None else call.name
 
 
-def _is_told(call: FoundCall, told: Call) -> bool:
+def _is_same(call: DraftCall, stated: Call) -> bool:
     if call.id is not None:
-        return call.id == told.id
-    same_name = call.name == told.name or call.name in _CLASSES
-    return same_name and call.same_arguments(told)
+        return call.id == stated.id
+    same_name = call.name == stated.name or call.name in _CLASSES
+    return same_name and call.same_arguments(stated)
 
 
-def _are_hollow(exchanges: Sequence[Exchange]) -> bool:
-    """Whether an answer was recorded that says nothing and asks for nothing, or no model call at all."""
-    return not exchanges or any(map(_is_hollow, exchanges))
+def _lack_answers(exchanges: Sequence[Exchange]) -> bool:
+    """Whether an answer was recorded without text and calls, or no model call at all."""
+    return not exchanges or any(map(_is_empty, exchanges))
 
 
-def _is_hollow(exchange: Exchange) -> bool:
+def _is_empty(exchange: Exchange) -> bool:
     messages = exchange.messages_out
     for message in messages:
         if message.text or message.calls:
@@ -73,11 +73,11 @@ def _is_hollow(exchange: Exchange) -> bool:
     return bool(messages) and exchange.error is None
 
 
-def _calls_told(steps: Sequence[Facts]) -> Iterator[tuple[Call, Result | None, Span]]:
-    """Each call of this turn once, by its id, with what came of it and the span whose output tells it first."""
+def _calls_in(states: Sequence[Facts]) -> Iterator[tuple[Call, Result | None, Span]]:
+    """Each call of this turn once, by its id, with its result and the first span whose output has it."""
     calls: dict[str, tuple[Call, Span]] = {}
     results: dict[str, Result] = {}
-    for facts in steps:
+    for facts in states:
         for message in this_turn(facts.messages_out):
             for call in message.calls:
                 if call.id is not None:

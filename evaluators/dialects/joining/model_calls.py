@@ -7,11 +7,7 @@ from typing import Literal
 from evaluators.dialects.content.content import last_text
 from evaluators.dialects.content.facts import NO_TOKENS, Facts
 from evaluators.dialects.content.message_model import Message
-from evaluators.dialects.joining.agents import Agents
-from evaluators.dialects.joining.errors import error_of
-from evaluators.dialects.joining.limits import cap
 from evaluators.dialects.joining.tree import Tree
-from evaluators.model import ModelCall
 
 _NEAR = 64
 """Calls before one that may be the same, recorded by a layer around it; they are in order of start."""
@@ -49,7 +45,7 @@ class Exchange:
         self.tokens = leaf.tokens
         self.cost = leaf.cost
         """What the call cost, when a layer says so exactly."""
-        self.error = error_of(leaf.span)
+        self.error = leaf.error
         """Why the call failed, else None."""
         for facts in layers[1:]:
             self._add(facts)
@@ -63,7 +59,7 @@ class Exchange:
         self.model = self.model or outer.model
         self.tokens = outer.tokens if self.tokens is NO_TOKENS else self.tokens
         self.cost = outer.cost if self.cost is None else self.cost
-        self.error = self.error or error_of(span)
+        self.error = self.error or outer.error
 
     @property
     def messages_in(self) -> tuple[Message, ...]:
@@ -208,18 +204,3 @@ def _key(facts: Facts) -> _Key:
     else:
         what, start = span.parent_span_id, span.start_time_unix_nano
     return what, start, tokens.input, tokens.output, tokens.cached, tokens.reasoning
-
-
-def model_call(exchange: Exchange, agents: Agents) -> ModelCall:
-    """The exchange as evaluators see it."""
-    leaf = exchange.layers[0]
-    return ModelCall(
-        span_id=leaf.span.span_id,
-        model=exchange.model,
-        agent=agents.of_first(exchange.layers),
-        output=cap(exchange.text),
-        error=cap(exchange.error),
-        tokens=exchange.tokens,
-        start_time_unix_nano=exchange.start,
-        end_time_unix_nano=exchange.end,
-    )

@@ -1,17 +1,30 @@
-"""The question and the answer of a trace, and the system prompt."""
+"""The question and the answer of a trace, its system prompt, and how much of a text is kept."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 
 from evaluators.dialects.content.blocks import read_content
 from evaluators.dialects.content.content import Content
-from evaluators.dialects.content.crewai import kickoff_question
 from evaluators.dialects.decoding.reprs import looks_like_object
-from evaluators.dialects.decoding.values import as_dict, as_list, string, text_of, unwrap
+from evaluators.dialects.decoding.values import (
+    as_dict,
+    as_list,
+    python_literal,
+    string,
+    text_of,
+    unwrap,
+)
 from evaluators.dialects.joining.model_calls import Exchange
 from evaluators.dialects.joining.tree import Tree
 from evaluators.model import JSON
+
+TEXT = 65_536
+"""Characters of one text. A longer one is cut; that is our limit, not a fault of the recording (`truncated`)."""
+_PLACE = re.compile(r"\{([A-Za-z_][A-Za-z0-9_\-]*)\}")
+"""How CrewAI marks where an input of `kickoff(inputs=...)` goes."""
+_DESCRIPTION = re.compile(r"""'description': ('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")""")
 
 
 def find_input(tree: Tree, exchanges: Sequence[Exchange]) -> str | None:
@@ -19,7 +32,7 @@ def find_input(tree: Tree, exchanges: Sequence[Exchange]) -> str | None:
     contents = [f.input for f in tree.spine if f.input is not None]
     return (
         _first_text(contents, cut=False)
-        or kickoff_question(tree.spine, tree.order)
+        or _crew_question(tree)
         or _first_text((f.input for e in exchanges for f in e.layers if f.input), cut=None)
         or _first_text(contents, cut=True)
         or (None if exchanges else _first_text(_shown(tree), cut=None))
@@ -86,3 +99,61 @@ def _system_text(value: JSON) -> str | None:
         return None
     inner = unwrap(value)
     return string(inner) if isinstance(inner, str) else read_content(inner).text
+
+
+# --- CrewAI ----------------------------------------------------------------------------------------------------------
+
+
+def _crew_question(tree: Tree) -> str | None:
+    """The input of a CrewAI crew under OpenLLMetry, whose model is sent a prompt made around it.
+
+    It is the value at the one placeholder of the first task's description, else that description.
+    """
+    crew = next((f.span for f in tree.spine if "crewai.crew.tasks" in f.span.attributes), None)
+    if crew is None:
+        return None
+    tasks = (string(f.span.attributes.get("crewai.task.description")) for f in tree.order)
+    description = next((task for task in tasks if task), None)
+    template = _first_description(crew.attributes.get("crewai.crew.tasks"))
+    if description is None or template is None:
+        return description or template
+    return _filled_in(template, description) or description
+
+
+def _first_description(tasks: JSON) -> str | None:
+    """The first task's description as it was planned, in JSON or in the repr of objects."""
+    planned = as_list(unwrap(tasks))
+    if planned:
+        return string(as_dict(planned[0]).get("description"))
+    shown = _DESCRIPTION.search(tasks) if isinstance(tasks, str) else None
+    literal = as_list(python_literal(f"[{shown.group(1)}]")) if shown else []
+    return string(literal[0]) if len(literal) == 1 else None
+
+
+def _filled_in(template: str, text: str) -> str | None:
+    """What stands in `text` at the only place of `template`."""
+    pieces = _PLACE.split(template)
+    if len(pieces) != 3:
+        return None
+    head, _, tail = pieces
+    fits = text.startswith(head) and text.endswith(tail) and len(text) > len(head) + len(tail)
+    return string(text[len(head) : len(text) - len(tail)].strip()) if fits else None
+
+
+# --- how much is kept ------------------------------------------------------------------------------------------------
+
+
+def cap(text: str | None) -> str | None:
+    """The first `TEXT` characters."""
+    return text[:TEXT] if text is not None else None
+
+
+def cap_json(value: JSON) -> JSON:
+    """The value; when its text is too long, the beginning of that text."""
+    as_is = value
+    if isinstance(value, str):
+        return cap(value)
+    if not isinstance(value, dict | list):
+        return value
+    text = text_of(value)
+    return as_is if text is not None and len(text) <= TEXT else cap(text)

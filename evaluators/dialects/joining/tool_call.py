@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
+
 import msgspec
 
 from evaluators.dialects.content.facts import Facts
 from evaluators.dialects.content.message_model import Call, Result
 from evaluators.dialects.decoding.values import text_of
 from evaluators.dialects.joining.agents import Agents
-from evaluators.dialects.joining.errors import error_of
 from evaluators.model import JSON
 
 _FAILED = ("Error: ", "\n Please fix your mistakes.")
 """`TOOL_CALL_ERROR_TEMPLATE` of langgraph.prebuilt.tool_node, the same in JS."""
+_KERNEL = ("semantic_kernel", "Microsoft.SemanticKernel")
+_QUALIFIED = re.compile(r"(?:\w+-|\w*Plugin_)(?=\w+$)")
+"""A function's name holds no dash; the underscore, which .NET uses with some models, only separates a `...Plugin`."""
 
 
-class FoundCall(msgspec.Struct, eq=False):
+class DraftCall(msgspec.Struct, eq=False):
     """One call; None: not known yet."""
 
     name: str
@@ -54,9 +59,9 @@ class FoundCall(msgspec.Struct, eq=False):
             self.error = error_text(result.content)
 
 
-def call_of_span(facts: Facts, agents: Agents) -> FoundCall:
+def call_of_span(facts: Facts, agents: Agents) -> DraftCall:
     """The call that a tool's span records."""
-    call = FoundCall(
+    call = DraftCall(
         name=facts.tool_name or "",
         id=facts.tool_id,
         arguments=facts.arguments,
@@ -77,7 +82,7 @@ def _says_failure(content: JSON) -> bool:
 
 def span_error(facts: Facts) -> str | None:
     """Why a tool's span says that it failed; None when it does not."""
-    error = error_of(facts.span)
+    error = facts.error
     if error is None and facts.tool_error is None:
         return None
     if error is None or error == "error":
@@ -90,3 +95,13 @@ def error_text(result: JSON) -> str:
     """What a failed call gave, as the text of its error; `true` and numbers say nothing of it."""
     said = text_of(result) if isinstance(result, str | dict | list) else None
     return said or "error"
+
+
+def uses_semantic_kernel(scopes: Iterable[str]) -> bool:
+    """Whether Semantic Kernel took part in the trace: its names then stand in other libraries' spans as well."""
+    return any(scope.startswith(_KERNEL) for scope in scopes)
+
+
+def function_name(name: str) -> str:
+    """A function's name without its Semantic Kernel plugin: `WeatherPlugin-get_weather` is `get_weather`."""
+    return _QUALIFIED.sub("", name, count=1) if _QUALIFIED.match(name) else name

@@ -6,15 +6,19 @@ import re
 from collections.abc import Sequence
 
 from evaluators.dialects.content.facts import Facts
-from evaluators.dialects.content.kernel import function_name, speaks_kernel
 from evaluators.dialects.decoding.values import as_dict
 from evaluators.dialects.joining.agents import Agents
-from evaluators.dialects.joining.calls_in_answers import add_requested
+from evaluators.dialects.joining.calls_in_answers import add_calls_in_answers
 from evaluators.dialects.joining.calls_in_plain_spans import add_hand_written, add_traced
-from evaluators.dialects.joining.calls_in_states import add_told, name_classes
-from evaluators.dialects.joining.limits import cap, cap_json
+from evaluators.dialects.joining.calls_in_states import add_calls_in_states, name_classes
 from evaluators.dialects.joining.model_calls import Exchange
-from evaluators.dialects.joining.tool_call import FoundCall, call_of_span
+from evaluators.dialects.joining.texts import cap, cap_json
+from evaluators.dialects.joining.tool_call import (
+    DraftCall,
+    call_of_span,
+    function_name,
+    uses_semantic_kernel,
+)
 from evaluators.dialects.joining.tool_results import add_results
 from evaluators.dialects.joining.tree import Tree
 from evaluators.model import ToolCall
@@ -29,13 +33,13 @@ def find_tool_calls(
 ) -> tuple[ToolCall, ...]:
     """Every call in order of start; one only seen in messages stands at the end of the model call that asked for it."""
     calls = _from_spans(tree, agents)
-    kernel = speaks_kernel(tree.scopes)
+    kernel = uses_semantic_kernel(tree.scopes)
     if kernel:
         for call in calls:
             call.name = function_name(call.name)
-    add_told(calls, tree, exchanges, agents)
+    add_calls_in_states(calls, tree, exchanges, agents)
     name_classes(calls, exchanges)
-    add_requested(calls, exchanges, agents, kernel=kernel)
+    add_calls_in_answers(calls, exchanges, agents, kernel=kernel)
     add_traced(calls, tree, exchanges, agents)
     add_results(calls, tree, exchanges)
     add_hand_written(calls, tree)
@@ -47,8 +51,8 @@ def find_tool_calls(
 # --- spans -----------------------------------------------------------------------------------------------------------
 
 
-def _from_spans(tree: Tree, agents: Agents) -> list[FoundCall]:
-    found: dict[str, FoundCall] = {}
+def _from_spans(tree: Tree, agents: Agents) -> list[DraftCall]:
+    found: dict[str, DraftCall] = {}
     for facts in tree.order:
         if facts.kind != "tool" or not (facts.tool_name or facts.tool_id):
             continue
@@ -61,7 +65,7 @@ def _from_spans(tree: Tree, agents: Agents) -> list[FoundCall]:
     return list({id(call): call for call in found.values()}.values())
 
 
-def _same_call_around(tree: Tree, facts: Facts, found: dict[str, FoundCall]) -> FoundCall | None:
+def _same_call_around(tree: Tree, facts: Facts, found: dict[str, DraftCall]) -> DraftCall | None:
     """The call this span records a second time: a tool span of the same name (and id) right around it."""
     parent = tree.parent(facts)
     if parent is None or parent.kind in ("llm", "agent"):
@@ -83,7 +87,7 @@ def _same_call_around(tree: Tree, facts: Facts, found: dict[str, FoundCall]) -> 
 # --- hand-overs ------------------------------------------------------------------------------------------------------
 
 
-def _is_handoff(call: FoundCall, agents: Agents) -> bool:
+def _is_handoff(call: DraftCall, agents: Agents) -> bool:
     """A hand-over to another agent of this trace. A tool merely called so (`transfer_to_human`) stays a tool."""
     match = _HANDOFF.fullmatch(call.name)
     if match is None:
@@ -100,7 +104,7 @@ def _letters(name: str) -> str:
     return re.sub(r"\W|_", "", name).lower()
 
 
-def _finish(call: FoundCall) -> ToolCall:
+def _finish(call: DraftCall) -> ToolCall:
     return ToolCall(
         name=call.name,
         id=call.id,

@@ -8,11 +8,11 @@ from collections.abc import Set as AbstractSet
 from evaluators.dialects.content.message_model import Call, Message, Result, this_turn
 from evaluators.dialects.joining.calls_in_answers import same_name
 from evaluators.dialects.joining.model_calls import Exchange
-from evaluators.dialects.joining.tool_call import FoundCall
+from evaluators.dialects.joining.tool_call import DraftCall
 from evaluators.dialects.joining.tree import Tree
 
 
-def add_results(calls: Sequence[FoundCall], tree: Tree, exchanges: Sequence[Exchange]) -> None:
+def add_results(calls: Sequence[DraftCall], tree: Tree, exchanges: Sequence[Exchange]) -> None:
     """Give each call that lacks it its result: by id, from the latest message that has it; else by its place."""
     open_calls = [call for call in calls if call.result is None]
     if not open_calls:
@@ -25,7 +25,7 @@ def add_results(calls: Sequence[FoundCall], tree: Tree, exchanges: Sequence[Exch
         _add_by_place(open_calls, calls, exchanges)
 
 
-def _take_around(call: FoundCall, tree: Tree) -> None:
+def _take_around(call: DraftCall, tree: Tree) -> None:
     """What the step around a tool's span gave, where the span says nothing: LangGraph's tool node answers for it."""
     if call.error is not None or call.facts is None:
         return
@@ -39,7 +39,7 @@ def _take_around(call: FoundCall, tree: Tree) -> None:
         call.id = call.id or same[0].id
 
 
-def _add_by_id(calls: Sequence[FoundCall], exchanges: Sequence[Exchange]) -> None:
+def _add_by_id(calls: Sequence[DraftCall], exchanges: Sequence[Exchange]) -> None:
     """Histories repeat, so the last is looked at first; answers hold results where one span is a whole run."""
     wanted = {call.id: call for call in calls if call.id}
     for exchange in reversed(exchanges):
@@ -52,7 +52,7 @@ def _add_by_id(calls: Sequence[FoundCall], exchanges: Sequence[Exchange]) -> Non
         _take_by_id(wanted, exchange.messages_out)
 
 
-def _take_by_id(wanted: dict[str, FoundCall], messages: Sequence[Message]) -> None:
+def _take_by_id(wanted: dict[str, DraftCall], messages: Sequence[Message]) -> None:
     """Give the calls their results, and take those that got one out of `wanted`."""
     for message in messages:
         for result in message.results:
@@ -64,7 +64,7 @@ def _take_by_id(wanted: dict[str, FoundCall], messages: Sequence[Message]) -> No
 
 
 def _add_by_place(
-    open_calls: Sequence[FoundCall], calls: Sequence[FoundCall], exchanges: Sequence[Exchange]
+    open_calls: Sequence[DraftCall], calls: Sequence[DraftCall], exchanges: Sequence[Exchange]
 ) -> None:
     """Results that name no call that is known answer the calls right before them: of the same name, else in order."""
     known = {call.id for call in calls if call.id}
@@ -124,14 +124,14 @@ def _answered(asked: Sequence[Call], result: Result, known: AbstractSet[str]) ->
     return next((call for call in asked if result.name in (None, call.name)), None)
 
 
-def _same_id(call: FoundCall, asked: Call) -> bool:
+def _same_id(call: DraftCall, asked: Call) -> bool:
     return call.id is not None and call.id == asked.id
 
 
-def _same_name_and_arguments(call: FoundCall, asked: Call) -> bool:
+def _same_name_and_arguments(call: DraftCall, asked: Call) -> bool:
     return same_name(call, asked) and call.same_arguments(asked)
 
 
-def _same_name(call: FoundCall, asked: Call) -> bool:
+def _same_name(call: DraftCall, asked: Call) -> bool:
     """Same name, where arguments are not known on both sides: a result of other arguments is another call's."""
     return same_name(call, asked) and (call.arguments is None or asked.arguments is None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from evaluators.dialects.content.facts import Facts
+from evaluators.dialects.content.facts import PLAIN, Facts, Wraps
 from evaluators.dialects.decoding.decode import Attributes
 from evaluators.dialects.readers import (
     claude_code,
@@ -31,7 +31,13 @@ from evaluators.dialects.readers import (
 from evaluators.dialects.readers.complete import complete
 from evaluators.model import Span
 
-PLAIN = "plain"
+_WRAPS: dict[str, Wraps] = {
+    PLAIN: "mention",
+    "logfire": "mention",
+    "langfuse": "name",
+    "langsmith": "name",
+    "mlflow": "name",
+}
 _THIN = (
     ("autogen", "autogen"),
     ("logfire", "logfire"),
@@ -74,16 +80,22 @@ _SCOPES = 16
 
 def read_facts(span: Span) -> Facts:
     """The facts of one span, by the first dialect that fits."""
+    facts = _reader_of(span)(span)
+    facts.wraps = _WRAPS.get(facts.dialect)
+    return facts
+
+
+def _reader_of(span: Span) -> _Reader:
     attributes = span.attributes
     if not isinstance(attributes, Attributes):
-        return _reader(span)(span)
+        return _reader(span)
     readers = attributes.shape.readers
     read = readers.get(span.scope)
     if read is None:
         if len(readers) >= _SCOPES:
             readers.clear()
         read = readers[span.scope] = _reader(span)
-    return read(span)
+    return read
 
 
 def _reader(span: Span) -> _Reader:

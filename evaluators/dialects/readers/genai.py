@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from evaluators.dialects.content import kernel, usage
+from evaluators.dialects.content import usage
 from evaluators.dialects.content.content import Content
 from evaluators.dialects.content.facts import NO_TOKENS, Facts, Kind
 from evaluators.dialects.content.tool_values import arguments_of, outcome_of
@@ -110,6 +110,8 @@ _FUNCTION = Prefix("code.function.")
 _SCHEMA = "gen_ai.tool.json_schema"
 _TOOL_EXTRAS = Either(_STATUS, _FUNCTION, Among("error.type", _SCHEMA))
 _PARAMETERS = "code.function.parameters."
+_KERNEL_FUNCTIONS = "sk.available_functions"
+"""Semantic Kernel: the names of the functions offered, on the loop around the model calls."""
 _MARKS = Among(
     "gen_ai.operation.name",
     "gen_ai.input.messages",
@@ -122,7 +124,7 @@ _MARKS = Among(
     "gen_ai.completion",
     "gen_ai.system",
     "gen_ai.provider.name",
-    kernel.FUNCTIONS,
+    _KERNEL_FUNCTIONS,
 )
 
 
@@ -290,9 +292,13 @@ def _offered(attributes: Mapping[str, JSON]) -> Content | None:
     if ask(attributes, _FLAT_REQUEST) and ask(attributes, _FUNCTIONS):
         names = names_of(attributes)
         return Content(lambda: unflatten(names, attributes.get, _FUNCTIONS.text), "input")
-    if kernel.FUNCTIONS in attributes:
-        return Content(kernel.function_names(attributes.get(kernel.FUNCTIONS)), "input")
+    if _KERNEL_FUNCTIONS in attributes:
+        return Content(_comma_separated(attributes.get(_KERNEL_FUNCTIONS)), "input")
     return None
+
+
+def _comma_separated(value: JSON) -> JSON:
+    return [name for name in value.split(",") if name] if isinstance(value, str) else None
 
 
 _PROMPT = Prefix("gen_ai.prompt.")
@@ -300,7 +306,7 @@ _COMPLETION = Prefix("gen_ai.completion.")
 _FUNCTIONS = Prefix("llm.request.functions.")
 """Flattened lists; their first items may have been evicted."""
 _FLAT_REQUEST = Among("llm.request.type", "llm.request.functions.0.name")
-_OFFERS = Either(_DEFINITIONS, _FLAT_REQUEST, Among(kernel.FUNCTIONS))
+_OFFERS = Either(_DEFINITIONS, _FLAT_REQUEST, Among(_KERNEL_FUNCTIONS))
 _CALLS = Among("gen_ai.completion.0.function_call.name")
 """LiteLLM writes the calls of an answer here and leaves them out of the messages."""
 

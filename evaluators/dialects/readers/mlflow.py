@@ -27,7 +27,7 @@ def read(span: Span) -> Facts:
     """The facts of an MLflow span."""
     get = span.attributes.get
     kind = _KINDS.get(str(unwrap(get("mlflow.spanType"))).upper()) or _kind_by_name(span.name)
-    facts = Facts(span=span, dialect="mlflow", kind=kind)
+    facts = Facts(span=span, dialect="mlflow", kind=kind, plain_name=_plain_name(span.name))
     given, came = _said(get("mlflow.spanInputs")), _said(get("mlflow.spanOutputs"))
     if kind == "tool":
         outcome = outcome_of(came)
@@ -50,7 +50,7 @@ def read(span: Span) -> Facts:
     else:
         facts.aggregate = tokens
     if kind == "agent":
-        facts.agent, facts.names_agent = plain_name(span.name), True
+        facts.agent, facts.names_agent = facts.plain_name, True
         if span.name.startswith("Agent.run"):
             facts.agent = string(unwrap(get("name"))) or facts.agent
     return facts
@@ -69,7 +69,7 @@ def _tool_name(span: Span) -> str | None:
     """The function's; DSPy's spans are named for its class, `Tool.get_weather`, and say the name apart."""
     get = span.attributes.get
     named = string(unwrap(get("mlflow.spanFunctionName"))) or string(unwrap(get("name")))
-    return named or plain_name(span.name)
+    return named or _plain_name(span.name)
 
 
 def _dspy_tool(span: Span) -> JSON:
@@ -120,7 +120,7 @@ def _counted(span: Span, facts: Facts) -> Tokens:
     return NO_TOKENS
 
 
-def plain_name(name: str) -> str | None:
+def _plain_name(name: str) -> str | None:
     """MLflow numbers repeated span names: `get_weather_2`."""
     head, _, tail = name.rpartition("_")
     return (head if head and tail.isdecimal() else name) or None

@@ -6,7 +6,7 @@ import re
 
 import msgspec
 
-from evaluators.dialects.content import crewai, dspy, run_transcripts, usage
+from evaluators.dialects.content import usage
 from evaluators.dialects.content.content import Content
 from evaluators.dialects.content.definitions import tools_in_request
 from evaluators.dialects.content.facts import NO_TOKENS, Facts, Kind
@@ -15,6 +15,17 @@ from evaluators.dialects.content.tool_values import arguments_of, outcome_of
 from evaluators.dialects.decoding.decode import names_of
 from evaluators.dialects.decoding.flattened import unflatten
 from evaluators.dialects.decoding.values import as_dict, as_list, string, unwrap
+from evaluators.dialects.readers.openinference_frameworks import (
+    GEMINI_HISTORY,
+    crew_question,
+    crew_role,
+    crew_tools,
+    dspy_tools,
+    expand_dspy,
+    gemini_run,
+    haystack_run,
+    haystack_tokens,
+)
 from evaluators.model import JSON, Span, Tokens
 
 MARK = "openinference.span.kind"
@@ -78,11 +89,11 @@ def read(span: Span) -> Facts:
 def _read_haystack_agent(span: Span, facts: Facts) -> None:
     """Its model calls leave no spans in newer versions."""
     raw = span.attributes.get("output.value")
-    run = run_transcripts.haystack_run(raw)
+    run = haystack_run(raw)
     if run:
         facts.kind, facts.whole_run = "llm", True
         facts.output = Content(run, "output")
-        facts.tokens = run_transcripts.haystack_tokens(raw, run)
+        facts.tokens = haystack_tokens(raw, run)
 
 
 def _tokens(span: Span) -> Tokens:
@@ -114,7 +125,7 @@ def _agent_name(span: Span) -> tuple[str | None, bool]:
         name = string(as_dict(unwrap(attributes.get("metadata"))).get("lc_agent_name"))
         if name is not None and name == span.name:
             return name, True
-    if span.name == "Task._execute_core" and (role := crewai.agent_role(attributes)):
+    if span.name == "Task._execute_core" and (role := crew_role(attributes)):
         return role, True
     return plain_name(span.name), False
 
@@ -151,17 +162,17 @@ def _read_content(span: Span, facts: Facts) -> None:
     if "smolagents.tools_names" in names:
         facts.definitions = Content(attributes.get("smolagents.tools_names"), "input")
     if "crew_agents" in names:
-        facts.definitions = Content(lambda: crewai.tool_names(attributes), "input")
+        facts.definitions = Content(lambda: crew_tools(attributes), "input")
         if facts.input is None:
-            facts.input = Content(lambda: crewai.crew_question(attributes), "input")
+            facts.input = Content(lambda: crew_question(attributes), "input")
 
 
 def _messages(span: Span, names: frozenset[str], side: Side) -> JSON:
     """The flattened messages; where they are missing, the whole request or answer in `<side>.value`."""
     get = span.attributes.get
     raw = get(f"{side}.value")
-    if side == "output" and isinstance(raw, str) and run_transcripts.GEMINI_HISTORY in raw:
-        return run_transcripts.gemini_run(raw)
+    if side == "output" and isinstance(raw, str) and GEMINI_HISTORY in raw:
+        return gemini_run(raw)
     items = unflatten(names, get, f"llm.{side}_messages.")
     messages = [_message(as_dict(as_dict(item).get("message"))) for item in items]
     if any(_lost_its_call(message) for message in messages):
@@ -171,7 +182,7 @@ def _messages(span: Span, names: frozenset[str], side: Side) -> JSON:
             return raw
         messages = [{**m, "role": "tool"} if _is_result(m) else m for m in messages]
     if _is_dspy(span):
-        messages = dspy.expand(messages)
+        messages = expand_dspy(messages)
     if any("content" in message or "tool_calls" in message for message in messages):
         return _with_errors(messages, raw)
     prompts = unflatten(names, get, "llm.prompts." if side == "input" else "llm.choices.")
@@ -253,7 +264,7 @@ def _tools(span: Span, names: frozenset[str]) -> JSON:
                 {"name": d.name, "description": d.description, "parameters": d.parameters}
                 for d in found
             ]
-    return dspy.tools_in_prompt(_messages(span, names, "input")) if _is_dspy(span) else None
+    return dspy_tools(_messages(span, names, "input")) if _is_dspy(span) else None
 
 
 def _read_tool(span: Span, facts: Facts) -> None:

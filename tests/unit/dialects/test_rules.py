@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from evaluators.dialects.read import Keys, read_trace
+from evaluators.dialects.content.sessions import Keys
+from evaluators.dialects.read import read_trace
 from evaluators.dialects.show import show
 from evaluators.digest import trace_digest
 from evaluators.model import Tokens, Trace
