@@ -15,7 +15,7 @@ from evaluators.model import Score, Trace
 from evaluators.registry import GROUP, Registry
 from tests.support.evaluating import OURS
 
-HEAVY = ("numpy", "wordllama", "litellm", "scipy", "jsonschema", "tokenizers")
+HEAVY = ("numpy", "wordllama", "litellm", "jsonschema", "tokenizers")
 
 
 def test_every_evaluator_of_the_contract_that_needs_no_model_is_there() -> None:
