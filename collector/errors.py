@@ -9,6 +9,7 @@ SpanwiseError
 +-- Permanent            never passes; count it, name it, go on
 +-- RecordTooLarge   a record above what the log takes
 +-- Undecodable      bytes that are not what they should be
+    +-- UnknownKind  a record that a newer version wrote
 """
 
 
@@ -46,3 +47,7 @@ class RecordTooLarge(Permanent):
 
 class Undecodable(Permanent):
     """Bytes that are not what they should be."""
+
+
+class UnknownKind(Undecodable):
+    """A record of a kind that this version does not know: a newer version wrote it."""

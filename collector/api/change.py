@@ -13,14 +13,15 @@ from collector.api.entries import (
     AgentEntry,
     SessionEntry,
     SignalEntry,
-    SignalHeader,
     TraceEntry,
-    TraceHeader,
 )
 from collector.api.store import Reading, Store, link, session_key, trace_subject
 from collector.log.port import Position
+from collector.records.signal import HEADLINES
+from collector.records.signal_codec import SignalHeader
+from collector.records.trace_views import ListedTrace, TraceHeader
+from collector.records.traces import SessionRecord
 
-HEADLINES = {"agent_reliability": "reliability", "agent_consistency": "consistency"}
 _BILLION = 1_000_000_000
 
 
@@ -35,7 +36,7 @@ class Change(Reading):
 
     # --- traces ---
 
-    def take_trace(self, seen: entries.TraceSeen, position: Position) -> None:
+    def take_trace(self, seen: ListedTrace, position: Position) -> None:
         """Keep a trace; an older revision, or the same record again, changes nothing."""
         header = seen.trace
         old = self.trace(header.trace_id)
@@ -54,7 +55,7 @@ class Change(Reading):
         is_new = old is None or old.offset is None
         self._advance(session, seen, position, reopens=is_new)
 
-    def close_session(self, seen: entries.SessionSeen, position: Position) -> None:
+    def close_session(self, seen: SessionRecord, position: Position) -> None:
         """Note why a session closed, unless it has gone on since."""
         key = session_key(seen.service, seen.session_id)
         if key not in self._touched and self.session(key) is None:
@@ -151,7 +152,7 @@ class Change(Reading):
         self._load(entry.session).traces += 1
 
     def _advance(
-        self, session: SessionEntry, seen: entries.TraceSeen, position: Position, *, reopens: bool
+        self, session: SessionEntry, seen: ListedTrace, position: Position, *, reopens: bool
     ) -> None:
         header = seen.trace
         started = header.start_time_unix_nano // 1000
@@ -275,13 +276,13 @@ class Change(Reading):
 
 
 def supersedes(revision: int, position: Position, old: SignalEntry) -> bool:
-    """The highest revision wins, then the later offset (CONTRACT section 5)."""
+    """The highest revision wins, then the later offset."""
     if revision != old.revision:
         return revision > old.revision
     return position.partition != old.partition or position.offset > old.offset
 
 
-def _supersedes_trace(seen: entries.TraceSeen, position: Position, old: TraceEntry) -> bool:
+def _supersedes_trace(seen: ListedTrace, position: Position, old: TraceEntry) -> bool:
     if old.offset is None or seen.revision != old.revision:
         return old.offset is None or seen.revision > old.revision
     return position.partition != old.partition or position.offset > old.offset

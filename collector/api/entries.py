@@ -1,93 +1,18 @@
-"""What the index keeps, and the few fields it reads of the records on `traces` and `signals`.
-
-Reading only what is needed keeps the cost per record low: raw spans and attributes are never decoded here.
-"""
+"""The entries of the index."""
 
 from __future__ import annotations
 
 import msgspec
 
-from collector.errors import Undecodable
+from collector.records.trace_views import TraceHeader
 from evaluators.model import Trace
 
 EXCERPT = 2048
 """Characters of an input or output that lists and the session view show."""
 
 
-# --- what is read ----------------------------------------------------------------------------------------------------
-
-
-class TraceHeader(msgspec.Struct, frozen=True, kw_only=True):
-    """The fields of `Trace` that lists show."""
-
-    trace_id: str
-    service: str
-    agent: str
-    agent_version: str | None = None
-    session_id: str
-    session_source: str
-    input: str | None = None
-    output: str | None = None
-    status: str = "unset"
-    error: str | None = None
-    spans: int = 0
-    start_time_unix_nano: int = 0
-    end_time_unix_nano: int = 0
-
-
-class TraceSeen(msgspec.Struct, frozen=True, kw_only=True, tag="trace"):
-    """A closed trace."""
-
-    trace: TraceHeader
-    revision: int
-    seen: float
-
-
-class VerdictSeen(msgspec.Struct, frozen=True, kw_only=True, tag="verdict"):
-    """A verdict: its signals follow on `signals`."""
-
-
-class SessionSeen(msgspec.Struct, frozen=True, kw_only=True, tag="session"):
-    """A closed session."""
-
-    service: str
-    session_id: str
-    closed: str
-
-
-class RunSeen(msgspec.Struct, frozen=True, kw_only=True, tag="run"):
-    """A task run: only gauges are made of it."""
-
-
-class SignalHeader(msgspec.Struct, frozen=True, kw_only=True):
-    """The fields of `Signal` that the index orders by."""
-
-    id: str
-    time: str
-    scope: str
-    service: str
-    agent: str
-    agent_version: str | None = None
-    trace_id: str | None = None
-    session_id: str
-    session_source: str
-    evaluator: str
-    method: str
-    outcome: str
-    score: float | None = None
-    final: bool = True
-    revision: int = 0
-    coverage: dict[str, int] | None = None
-
-
-TracesSeen = TraceSeen | VerdictSeen | SessionSeen | RunSeen
-
-
-# --- what is kept ----------------------------------------------------------------------------------------------------
-
-
 class TraceEntry(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """A trace in the index; `offset` None: only its signals have come so far."""
+    """A trace in the index; `offset` None: only its signals have arrived so far."""
 
     header: TraceHeader
     session: bytes
@@ -112,7 +37,7 @@ class SessionEntry(msgspec.Struct, kw_only=True, omit_defaults=True):
     coverage: dict[str, int] | None = None
     closed: str | None = None
     newest: int = -1
-    """Offset of its newest record on `traces`: what is read again below it changes nothing."""
+    """Offset of its newest record on `traces`: records below it are read again and change nothing."""
 
 
 class AgentEntry(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -131,7 +56,7 @@ class AgentEntry(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 
 class SignalEntry(msgspec.Struct, kw_only=True, array_like=True):
-    """A signal in the index: where it stands in the order of arrival, which one it is, its JSON as it came."""
+    """A signal in the index: its place in the order of arrival, its identity, and its JSON as it arrived."""
 
     sequence: int
     revision: int
@@ -143,34 +68,8 @@ class SignalEntry(msgspec.Struct, kw_only=True, array_like=True):
     json: bytes
 
 
-_traces = msgspec.msgpack.Decoder(TracesSeen)
-_signal = msgspec.json.Decoder(SignalHeader)
 _encoder = msgspec.msgpack.Encoder()
 encode = _encoder.encode
-
-
-def read_traces(value: bytes) -> TracesSeen:
-    """A record of topic `traces`.
-
-    Raises:
-        Undecodable: Not one.
-    """
-    try:
-        return _traces.decode(value)
-    except (msgspec.DecodeError, msgspec.ValidationError) as error:
-        raise Undecodable(str(error)) from error
-
-
-def read_signal(value: bytes) -> SignalHeader:
-    """A record of topic `signals`.
-
-    Raises:
-        Undecodable: Not one.
-    """
-    try:
-        return _signal.decode(value)
-    except (msgspec.DecodeError, msgspec.ValidationError) as error:
-        raise Undecodable(str(error)) from error
 
 
 def excerpt(header: TraceHeader, *, content: bool) -> TraceHeader:
@@ -184,7 +83,7 @@ def excerpt(header: TraceHeader, *, content: bool) -> TraceHeader:
 
 
 def as_trace(header: TraceHeader) -> Trace:
-    """What is left of a trace whose record has expired from the log."""
+    """A trace whose record has expired from the log, with the fields that the index has of it."""
     return Trace(
         trace_id=header.trace_id,
         service=header.service,

@@ -14,12 +14,20 @@ from pathlib import Path
 import lmdb
 import msgspec
 
-from collector.api import entries, redact
+from collector.api import entries
 from collector.api.change import Change
 from collector.api.families import Families
 from collector.api.store import NAMES, Reading, Store
 from collector.errors import ConfigError, Undecodable
 from collector.log.port import Position, Record
+from collector.records.signal_codec import (
+    decode_signal,
+    decode_signal_header,
+    encode_signal,
+    redacted,
+)
+from collector.records.trace_views import ListedTrace, decode_listed_trace
+from collector.records.traces import SessionRecord
 
 VERSION = b"1"
 SMALLEST = 4 << 20
@@ -37,7 +45,7 @@ class Taken:
     signals: list[bytes] = field(default_factory=list[bytes])
     """The JSON of the signals that are new."""
     poison: list[tuple[Position, str]] = field(default_factory=list[tuple[Position, str]])
-    """Records that are none, and why."""
+    """Records that cannot be decoded, with the reason."""
 
 
 class Index:
@@ -122,16 +130,16 @@ class Index:
                 self._write(half, take, taken)
 
     def _take_trace(self, change: Change, record: Record, taken: Taken) -> None:
-        seen = entries.read_traces(record.value)
-        if isinstance(seen, entries.TraceSeen):
+        seen = decode_listed_trace(record.value)
+        if isinstance(seen, ListedTrace):
             header = entries.excerpt(seen.trace, content=self._content)
             change.take_trace(msgspec.structs.replace(seen, trace=header), record.position)
-        elif isinstance(seen, entries.SessionSeen):
+        elif isinstance(seen, SessionRecord):
             change.close_session(seen, record.position)
 
     def _take_signal(self, change: Change, record: Record, taken: Taken) -> None:
-        header = entries.read_signal(record.value)
-        json = record.value if self._content else redact.signal(record.value)
+        header = decode_signal_header(record.value)
+        json = record.value if self._content else _redacted(record.value)
         if change.take_signal(header, json, record.position):
             taken.signals.append(json)
 
@@ -183,6 +191,10 @@ class Index:
             for name in NAMES:
                 txn.drop(getattr(self.store, name), delete=False)
             txn.put(b"version", wanted, db=self.store.about)
+
+
+def _redacted(value: bytes) -> bytes:
+    return encode_signal(redacted(decode_signal(value)))
 
 
 def _chunks(records: Sequence[Record], size: int) -> Iterator[Sequence[Record]]:

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import msgspec
+from msgspec import structs
 
-from collector.api import entries, redact
+from collector.api import entries
 from collector.api.query import Query, TraceShown
 from collector.errors import Retryable, Undecodable
 from collector.log.port import TRACES, Log, Position
 from collector.otlp import display
-from collector.records.topics import TraceRecord, decode_traces
+from collector.records.traces import TraceRecord, decode_traces
 from evaluators.model import Trace
 
 Show: TypeAlias = Callable[[Trace], dict[str, Any]]
@@ -64,8 +65,26 @@ class Traces:
         whole = entries.as_trace(shown.entry.header) if record is None else record.trace
         pieces = () if record is None else record.spans
         return FullTrace(
-            trace=self._show(whole if self._content else redact.trace(whole)),
+            trace=self._show(whole if self._content else _redacted(whole)),
             spans=display.decode(pieces, content=self._content),
             signals=shown.signals,
             shown=shown,
         )
+
+
+def _redacted(trace: Trace) -> Trace:
+    """The trace without message content (`redaction.content: drop`), whatever its record holds."""
+    return replace(
+        trace,
+        system=None,
+        input=None,
+        output=None,
+        error=None,
+        tool_calls=tuple(
+            structs.replace(call, arguments=None, result=None, error=None)
+            for call in trace.tool_calls
+        ),
+        model_calls=tuple(
+            structs.replace(call, output=None, error=None) for call in trace.model_calls
+        ),
+    )

@@ -17,7 +17,7 @@ from collector.config.tree import Windows
 from collector.errors import LogUnavailable, Retryable, Undecodable
 from collector.log.port import CLOSINGS, SPANS, Assigned, Batch, Commit, Log, Reader, Record
 from collector.pool.port import Workers
-from collector.records.topics import decode_mark
+from collector.records.closings import decode_mark
 from collector.runtime.retry import Retry, Sleep
 from collector.telemetry import Telemetry
 

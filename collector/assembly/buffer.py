@@ -18,7 +18,7 @@ from collector.config.tree import TraceWindow
 from collector.errors import Undecodable
 from collector.log.port import SPANS, Commit, Position, Record
 from collector.otlp.span_head import SpanHead
-from collector.records.topics import Mark
+from collector.records.closings import Mark
 from collector.telemetry import OTHER
 from evaluators.model import Closed, Root
 

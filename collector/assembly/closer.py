@@ -23,7 +23,7 @@ from collector.config.tree import TraceWindow
 from collector.errors import RecordTooLarge, Undecodable
 from collector.log.port import Commit, Log, New, Position
 from collector.pool.port import PackedTrace, ReadJob, Workers
-from collector.records.topics import TraceRecord, decode_traces
+from collector.records.traces import TraceRecord, decode_traces
 from collector.runtime.retry import Retry
 from collector.telemetry import OTHER
 from evaluators.model import Trace

@@ -13,7 +13,10 @@ from collector.assembly.late import Merged, keep_session
 from collector.assembly.marks import Remembered
 from collector.log.port import CLOSINGS, TRACES, New, Position
 from collector.pool.port import PackedTrace
-from collector.records.topics import Mark, PackedTraceRecord, TraceRecord, encode, session_key
+from collector.records.closings import Mark
+from collector.records.codec import encode
+from collector.records.session_key import session_key
+from collector.records.traces import PackedTraceRecord, TraceRecord
 from evaluators.model import Trace
 
 NO_RECORD = -1

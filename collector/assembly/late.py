@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from collector.assembly.closing import Closing
 from collector.assembly.scan import only, scan, span_ids
 from collector.config.tree import TraceWindow
-from collector.records.topics import TraceRecord
+from collector.records.traces import TraceRecord
 from evaluators.model import Trace
 
 

@@ -8,7 +8,8 @@ from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
 from collector.log.port import TRACES, Position
-from collector.records.topics import Mark
+from collector.records.closings import Mark
+from collector.records.session_key import service_of
 from collector.telemetry import OTHER
 from evaluators.model import Root
 
@@ -96,5 +97,5 @@ def _remember(mark: Mark, offset: int) -> Remembered:
         traces_partition=mark.traces_partition,
         traces_offset=mark.traces_offset,
         root=root,
-        service=sys.intern(mark.session_key.partition(b"\0")[0].decode(errors="replace") or OTHER),
+        service=sys.intern(service_of(mark.session_key) or OTHER),
     )

@@ -21,7 +21,7 @@ from collector.config.tree import Config
 from collector.errors import ConfigError
 from collector.offline import evaluate as offline
 from collector.offline import recordings
-from collector.records.topics import RunRecord
+from collector.records.traces import RunRecord
 from evaluators.formulas import distribution
 from evaluators.formulas.task_runs import Run, task_passing
 from evaluators.model import Trace

@@ -25,10 +25,17 @@ from collector.judging.judges import Judges
 from collector.judging.progress import Progress
 from collector.judging.recall import previous_of, traces_of
 from collector.judging.sample import is_sampled
-from collector.judging.subjects import RawTrace, TraceHead, decode_head, decode_subject
 from collector.judging.turns import SeenTurn, Turns
 from collector.log.port import TRACES, Commit, Log, New, Position, Reader, Record
-from collector.records.topics import SessionRecord, VerdictRecord, encode
+from collector.records.codec import encode
+from collector.records.session_key import split_session_key
+from collector.records.trace_views import (
+    JudgedTrace,
+    RawTrace,
+    decode_judged_trace,
+    decode_raw_trace,
+)
+from collector.records.traces import SessionRecord, VerdictRecord
 from collector.runtime.retry import Retry, Sleep
 from collector.telemetry import Telemetry
 from evaluators.model import Failure, Outcome
@@ -156,7 +163,7 @@ class JudgingRoom:
                 continue  # was named when its turn came, or will be
 
     def _read_back(self, record: Record, progress: Progress, *, is_done: bool) -> None:
-        found = decode_subject(record.value)
+        found = decode_raw_trace(record.value)
         if isinstance(found, VerdictRecord):
             progress.judged(found.subject, found.digest)
             self._budget.restore(
@@ -166,7 +173,7 @@ class JudgingRoom:
             if is_done:
                 self._turns.closed(record.key, found.traces)
         elif isinstance(found, RawTrace) and is_done and self._judged["trace"]:
-            head = decode_head(found.trace)
+            head = decode_judged_trace(found.trace)
             if head.is_judged:
                 self._turns.place(record.key, _turn(record, head))
 
@@ -176,7 +183,7 @@ class JudgingRoom:
             return
         offset = record.position.offset
         try:
-            found = decode_subject(record.value)
+            found = decode_raw_trace(record.value)
             if isinstance(found, RawTrace):
                 await self._take_trace(record, found, progress, subjects)
             elif isinstance(found, SessionRecord):
@@ -196,7 +203,7 @@ class JudgingRoom:
     async def _take_trace(
         self, record: Record, found: RawTrace, progress: Progress, subjects: asyncio.TaskGroup
     ) -> None:
-        head = decode_head(found.trace)
+        head = decode_judged_trace(found.trace)
         if not self._judged["trace"] or not head.is_judged:
             return
         turn = _turn(record, head)
@@ -204,8 +211,9 @@ class JudgingRoom:
         if progress.is_judged(head.trace_id, head.digest) or not self._is_due(record):
             return
         before = self._turns.before(record.key, turn, self._reach)
+        session = split_session_key(record.key)
         await self._begin(record, progress, head.trace_id, head.digest)
-        subjects.create_task(self._trace(record, found, head, place, before, progress))
+        subjects.create_task(self._trace(record, found, head, session, place, before, progress))
 
     async def _take_session(
         self, record: Record, found: SessionRecord, progress: Progress, subjects: asyncio.TaskGroup
@@ -232,13 +240,14 @@ class JudgingRoom:
         self,
         record: Record,
         found: RawTrace,
-        head: TraceHead,
+        head: JudgedTrace,
+        session: tuple[str, str],
         turn: int | None,
         before: Sequence[SeenTurn],
         progress: Progress,
     ) -> None:
         history = await previous_of(self._get, record.position.partition, before)
-        service, session_id = _split(record.key)
+        service, session_id = session
         owner = "/".join(("trace", service, head.trace_id, head.digest))
         verdict = VerdictRecord(
             scope="trace",
@@ -365,15 +374,10 @@ async def _stop_after(stopping: asyncio.Event) -> None:
     raise _StopError
 
 
-def _turn(record: Record, head: TraceHead) -> SeenTurn:
+def _turn(record: Record, head: JudgedTrace) -> SeenTurn:
     return SeenTurn(
         start=head.start_time_unix_nano,
         trace_id=head.trace_id,
         digest=head.digest,
         offset=record.position.offset,
     )
-
-
-def _split(key: bytes) -> tuple[str, str]:
-    service, _, session_id = key.decode(errors="replace").partition("\0")
-    return service, session_id

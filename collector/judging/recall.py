@@ -8,9 +8,9 @@ from typing import TypeAlias
 import msgspec
 
 from collector.errors import Undecodable
-from collector.judging.subjects import RawTrace, decode_output, decode_subject
 from collector.judging.turns import SeenTurn
 from collector.log.port import TRACES, Position, Record
+from collector.records.trace_views import RawTrace, decode_output, decode_raw_trace
 from evaluators.matching.text import clip
 from evaluators.model import Previous
 
@@ -57,7 +57,7 @@ async def _trace(get: Get, partition: int, offset: int) -> msgspec.Raw | None:
     if record is None:
         return None
     try:
-        found = decode_subject(record.value)
+        found = decode_raw_trace(record.value)
     except Undecodable:
         return None
     return found.trace if isinstance(found, RawTrace) else None

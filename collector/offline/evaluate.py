@@ -22,7 +22,7 @@ from collector.pool.inline import InlineWorkers
 from collector.pool.jobs import Bench
 from collector.pool.port import Workers
 from collector.pool.processes import ProcessWorkers
-from collector.records.topics import RunRecord, TraceRecord, decode_traces
+from collector.records.traces import RunRecord, TraceRecord, decode_traces
 from collector.telemetry import Telemetry
 from collector.wiring.rooms import assembler, judge_room, scorer
 from evaluators.model import Trace

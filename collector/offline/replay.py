@@ -22,7 +22,9 @@ from collector.offline.evaluate import UNLIMITED, Offline, score
 from collector.pool.inline import InlineWorkers
 from collector.pool.jobs import Bench
 from collector.pool.port import ReadJob
-from collector.records.topics import TraceRecord, VerdictRecord, decode_traces, encode, session_key
+from collector.records.codec import encode
+from collector.records.session_key import session_key
+from collector.records.traces import TraceRecord, VerdictRecord, decode_traces
 from collector.telemetry import Telemetry
 from collector.wiring import roles
 from evaluators.run import Plan

@@ -1,4 +1,4 @@
-"""The signal (CONTRACT section 5): its fields, its id, its bytes. A pure function of what was scored."""
+"""The signal: its fields and its id. Pure functions of what was scored, so that a repeat is the same signal."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from evaluators.digest import canonical
 from evaluators.model import Closed, Method, Outcome, Scope, State
 
 SCHEMA_VERSION = 1
-MAX_BYTES = 64 * 1024
+HEADLINES = {"agent_reliability": "reliability", "agent_consistency": "consistency"}
+"""The session evaluators that stand for an agent, with the names of their scores in lists."""
 _MODULUS = 1 << 256
 _encode = msgspec.json.Encoder().encode
 
@@ -38,7 +39,7 @@ class SignalError(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Coverage(msgspec.Struct, frozen=True, kw_only=True):
-    """Of the scores that a session formula could have read: how many were due, how many are there."""
+    """Of the scores that a session formula reads: how many were expected, how many are present."""
 
     expected: int
     present: int
@@ -83,9 +84,9 @@ class Signal(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def trace_input_digest(digest: str, compared: Iterable[str] = (), expectation: Any = None) -> str:
-    """What one trace evaluator read: the trace, the traces it was compared with, the expectation used."""
-    read = [digest, list(compared), expectation]
-    value = _canonical_texts(read) if expectation is None else canonical(read)
+    """Of a trace evaluator's input: the trace, the traces it was compared with, the expectation used."""
+    parts = [digest, list(compared), expectation]
+    value = _canonical_texts(parts) if expectation is None else canonical(parts)
     return hashlib.sha256(value).hexdigest()
 
 
@@ -96,14 +97,14 @@ def turn_term(trace_id: str, digest: str, signal_ids: Iterable[str]) -> int:
 
 
 def session_input_digest(terms: Iterable[int]) -> str:
-    """What a session evaluator read: order-free, so it can be kept incrementally as the running sum."""
+    """Of a session evaluator's input: a sum, so that no order matters and it can be kept up to date term by term."""
     return f"{sum(terms) % _MODULUS:064x}"
 
 
 def signal_id(
     *, scope: Scope, service: str, subject: str, outcome: Outcome, input_digest: str
 ) -> str:
-    """The first 32 hex of SHA-256 over what was scored, by what, from what."""
+    """The first 32 hex of SHA-256 over the subject, the evaluator with its options, and the input digest."""
     parts = [
         scope,
         service,

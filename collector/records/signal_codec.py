@@ -1,10 +1,11 @@
-"""The signal as bytes: its JSON within 64 KiB, and the CloudEvents 1.0 headers that go with it (CONTRACT section 5)."""
+"""The signal as bytes: JSON of at most 64 KiB, the CloudEvents 1.0 headers that go with it, and redaction."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from datetime import datetime
 from functools import lru_cache
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 from urllib.parse import quote
 
 import msgspec
@@ -12,16 +13,43 @@ from msgspec.structs import replace
 
 from collector.errors import Undecodable
 from collector.log.port import Headers
-from collector.records.signal import MAX_BYTES, Signal, SignalError
+from collector.records.signal import Signal, SignalError
 
-FIRST = "spanwise_first"
-"""Internal header: the first final outcome of its (subject, evaluator), which counters count."""
-_FIRST = (FIRST, b"1")
+MAX_BYTES = 64 * 1024
+INTERNAL = "spanwise_"
+"""Prefix of headers between rooms: sinks do not send them out."""
+FIRST = (f"{INTERNAL}first", b"1")
+"""The header on the first final outcome of its (subject, evaluator), which counters count."""
 _CONSTANT = (("content-type", b"application/json"), ("ce_specversion", b"1.0"))
-_encoder = msgspec.json.Encoder()
-_decoder = msgspec.json.Decoder(Signal)
 _TEXTS = (1024, 64)
 _LISTS = (64, 8, 0)
+_T = TypeVar("_T")
+
+
+class SignalHeader(msgspec.Struct, frozen=True, kw_only=True):
+    """The fields of `Signal` that the API's index orders by."""
+
+    id: str
+    time: str
+    scope: str
+    service: str
+    agent: str
+    agent_version: str | None = None
+    trace_id: str | None = None
+    session_id: str
+    session_source: str
+    evaluator: str
+    method: str
+    outcome: str
+    score: float | None = None
+    final: bool = True
+    revision: int = 0
+    coverage: dict[str, int] | None = None
+
+
+_encoder = msgspec.json.Encoder()
+_signal = msgspec.json.Decoder(Signal)
+_header = msgspec.json.Decoder(SignalHeader)
 
 
 def encode_signal(signal: Signal) -> bytes:
@@ -32,25 +60,51 @@ def encode_signal(signal: Signal) -> bytes:
             return value
         smaller = cut(signal)
         if smaller != signal:
-            signal = _say(smaller, name)
+            signal = _with_truncated(smaller, name)
             value = _encoder.encode(signal)
     return value
 
 
 def decode_signal(value: bytes) -> Signal:
-    """The signal of a record.
+    """The signal in a record's value; fields that a newer version added are ignored.
 
     Raises:
-        Undecodable: not one.
+        Undecodable: not a signal.
     """
+    return _decoded(_signal, value)
+
+
+def decode_signal_header(value: bytes) -> SignalHeader:
+    """The fields of a signal that the API's index orders by.
+
+    Raises:
+        Undecodable: not a signal.
+    """
+    return _decoded(_header, value)
+
+
+def _decoded(decoder: msgspec.json.Decoder[_T], value: bytes) -> _T:
     try:
-        return _decoder.decode(value)
+        return decoder.decode(value)
     except (msgspec.DecodeError, msgspec.ValidationError) as error:
         raise Undecodable(str(error)) from error
 
 
+@lru_cache(maxsize=256)
+def unix_seconds(time: str) -> float:
+    """A signal's `time` as unix seconds.
+
+    Raises:
+        Undecodable: not RFC 3339.
+    """
+    try:
+        return datetime.fromisoformat(time).timestamp()
+    except ValueError as error:
+        raise Undecodable(f"time is not RFC 3339: {time}") from error
+
+
 def signal_headers(signal: Signal, *, first: bool = False) -> Headers:
-    """CloudEvents' headers of the Kafka binding (binary mode), and `traceparent` where a span was scored."""
+    """CloudEvents' headers of the Kafka binding (binary mode), and `traceparent` if a span was scored."""
     trace = signal.scope == "trace"
     subject = f"trace/{signal.trace_id}" if trace else f"session/{signal.session_id}"
     headers = (
@@ -63,7 +117,7 @@ def signal_headers(signal: Signal, *, first: bool = False) -> Headers:
     )
     if trace and signal.span_id:
         headers += (("traceparent", f"00-{signal.trace_id}-{signal.span_id}-01".encode()),)
-    return (*headers, _FIRST) if first else headers
+    return (*headers, FIRST) if first else headers
 
 
 @lru_cache(maxsize=1024)
@@ -72,7 +126,7 @@ def _source(service: str) -> bytes:
 
 
 def redacted(signal: Signal) -> Signal:
-    """Without any text that may repeat what people or models said; the id stays."""
+    """The signal without explanation, error text and the texts of its metadata (`redaction.content: drop`)."""
     error = signal.error and SignalError(type=signal.error.type, message="")
     metadata = cast(Mapping[str, Any], _map_texts(signal.metadata, _no_text))
     return replace(signal, explanation=None, metadata=metadata, error=error)
@@ -93,9 +147,9 @@ def _map_texts(value: Any, change: Callable[[str], str | None]) -> Any:
     return value
 
 
-def _say(signal: Signal, name: str) -> Signal:
-    said = signal.truncated.split(", ") if signal.truncated else []
-    return signal if name in said else replace(signal, truncated=", ".join([*said, name]))
+def _with_truncated(signal: Signal, name: str) -> Signal:
+    names = signal.truncated.split(", ") if signal.truncated else []
+    return signal if name in names else replace(signal, truncated=", ".join([*names, name]))
 
 
 def _explanation(length: int) -> Callable[[Signal], Signal]:

@@ -11,7 +11,10 @@ from collections.abc import Callable, Iterable, Iterator
 import msgspec
 
 from collector.log.port import SESSIONS, TRACES, New
-from collector.records.topics import SessionAwaited, SessionTurn, VerdictRecord, encode, session_key
+from collector.records.codec import encode
+from collector.records.session_key import awaited_key, session_key
+from collector.records.sessions import SessionAwaited, SessionTurn
+from collector.records.traces import VerdictRecord
 from collector.scoring.effects import Effects
 from collector.scoring.emit import Subject, outcome_signal, session_signal_id
 from collector.scoring.ports import Rules
@@ -131,7 +134,7 @@ class Awaited:
         return (New(topic=TRACES, key=key, value=encode(run), partition=self._partition),)
 
     def _tombstone(self, key: bytes, held: SessionAwaited) -> New:
-        at = _state_key(key, held)
+        at = awaited_key(key, held.digest)
         return New(topic=SESSIONS, key=at, value=None, partition=self._partition)
 
     def _late_sessions(self, limit: float) -> Iterator[New]:
@@ -171,11 +174,9 @@ class Awaited:
 
 def awaited_state(key: bytes, held: SessionAwaited, partition: int) -> New:
     """The record of `sessions` that survives a restart."""
-    return New(topic=SESSIONS, key=_state_key(key, held), value=encode(held), partition=partition)
-
-
-def _state_key(key: bytes, held: SessionAwaited) -> bytes:
-    return b"\0".join((key, b"awaited", held.digest.encode()))
+    return New(
+        topic=SESSIONS, key=awaited_key(key, held.digest), value=encode(held), partition=partition
+    )
 
 
 def _subject(held: SessionAwaited, offset: int) -> Subject:

@@ -10,22 +10,14 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal, Protocol
 
-from collector.errors import Undecodable
 from collector.log.port import SESSIONS, New
-from collector.records.topics import (
-    SessionAwaited,
-    SessionHead,
-    SessionsTopic,
-    SessionTurn,
-    TraceRecord,
-    VerdictRecord,
-    session_key,
-)
+from collector.records.session_key import session_key, split_session_key, turn_key
+from collector.records.sessions import SessionAwaited, SessionHead, SessionsTopic, SessionTurn
+from collector.records.traces import TraceRecord, VerdictRecord
 from collector.scoring.awaited import Awaited
 from collector.scoring.effects import Effects, Scored, SessionClosed, Task
 from collector.scoring.open_session import Bounds, OpenSession
 from collector.scoring.ports import Rules
-from collector.scoring.session_state import turn_key
 from evaluators.model import Outcome
 
 Passed = Literal["repeated", "outdated"]
@@ -251,7 +243,7 @@ class Desk:
         )
 
     def _new_head(self, key: bytes, record: TraceRecord, offset: int, now: float) -> SessionHead:
-        service, session_id = _split(key)
+        service, session_id = split_session_key(key)
         trace = record.trace
         return SessionHead(
             service=service,
@@ -267,14 +259,3 @@ class Desk:
 
     def _tombstone(self, key: bytes) -> New:
         return New(topic=SESSIONS, key=key, value=None, partition=self.partition)
-
-
-def _split(key: bytes) -> tuple[str, str]:
-    """Service and session id: a revised trace stays where its key says, whatever it says itself."""
-    service, mark, session_id = key.partition(b"\0")
-    if not mark:
-        raise Undecodable("the key of a trace record is not a session key")
-    try:
-        return service.decode(), session_id.decode()
-    except UnicodeDecodeError as error:
-        raise Undecodable("the key of a trace record is not UTF-8") from error

@@ -7,7 +7,8 @@ from typing import Literal
 import msgspec
 
 from collector.log.port import New
-from collector.records.topics import SessionTurn, TraceRecord
+from collector.records.sessions import SessionTurn
+from collector.records.traces import TraceRecord
 from collector.scoring.session_window import Placed
 from evaluators.model import Outcome
 

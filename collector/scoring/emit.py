@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from collector.log.port import SIGNALS, New
+from collector.records.sessions import SessionTurn
 from collector.records.signal import (
     Coverage,
     JudgeCost,
@@ -15,7 +16,7 @@ from collector.records.signal import (
     trace_input_digest,
 )
 from collector.records.signal_codec import encode_signal, redacted, signal_headers
-from collector.records.topics import SessionTurn, TraceRecord
+from collector.records.traces import TraceRecord
 from collector.scoring.ports import Rules
 from evaluators.model import Closed, JudgeUse, Outcome, Scope, Trace, Turn
 

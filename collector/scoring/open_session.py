@@ -8,13 +8,8 @@ from typing import Protocol
 from msgspec.structs import replace as amended
 
 from collector.log.port import New
-from collector.records.topics import (
-    SessionAwaited,
-    SessionHead,
-    SessionTurn,
-    TraceRecord,
-    VerdictRecord,
-)
+from collector.records.sessions import SessionAwaited, SessionHead, SessionTurn
+from collector.records.traces import TraceRecord, VerdictRecord
 from collector.scoring.effects import Effects, Rerun, Scored, SessionClosed, Task
 from collector.scoring.emit import trace_signal_id
 from collector.scoring.ports import Rules, SessionScorer

@@ -7,7 +7,9 @@ from typing import TypeAlias
 
 from collector.errors import Undecodable
 from collector.log.port import TRACES, Position, Record
-from collector.records.topics import SessionTurn, TraceRecord, decode_unspanned
+from collector.records.sessions import SessionTurn
+from collector.records.trace_views import decode_without_spans
+from collector.records.traces import TraceRecord
 from collector.scoring.turn import cut_output
 from evaluators.model import Previous
 
@@ -44,7 +46,7 @@ class Recall:
         if record is None:
             return None
         try:
-            found = decode_unspanned(record.value)
+            found = decode_without_spans(record.value)
         except Undecodable:
             return None
         is_it = isinstance(found, TraceRecord) and found.trace.digest == entry.turn.digest

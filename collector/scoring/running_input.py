@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from collector.records.sessions import SessionTurn
 from collector.records.signal import session_input_digest, turn_term
-from collector.records.topics import SessionTurn
 
 Used = tuple[str, ...]
 

@@ -18,13 +18,9 @@ from collector.config.tree import Windows
 from collector.errors import RecordTooLarge, Retryable, Undecodable
 from collector.log.port import SESSIONS, TRACES, Batch, Log, New, Position, Reader, Record
 from collector.pool.port import ScoreJob, Workers
-from collector.records.topics import (
-    SessionsTopic,
-    TraceRecord,
-    VerdictRecord,
-    decode_sessions,
-    decode_unspanned,
-)
+from collector.records.sessions import SessionsTopic, decode_sessions
+from collector.records.trace_views import decode_without_spans
+from collector.records.traces import TraceRecord, VerdictRecord
 from collector.runtime.retry import Retry, Sleep
 from collector.scoring.desk import Desk
 from collector.scoring.effects import Effects, Scored, SessionClosed, Task
@@ -183,7 +179,7 @@ class Scorer:
     async def _meet(self, desk: Desk, record: Record) -> Task | None:
         offset = record.position.offset
         try:
-            found = decode_unspanned(record.value)
+            found = decode_without_spans(record.value)
             if isinstance(found, VerdictRecord):
                 verdict = desk.on_verdict(found, key=record.key, offset=offset, now=record.time)
                 await self._settle(verdict)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from collector.records.topics import RunRecord, SessionAwaited, SessionHead, SessionRecord, TaskSaid
+from collector.records.sessions import SessionAwaited, SessionHead, TaskClaims
+from collector.records.traces import RunRecord, SessionRecord
 from collector.scoring.effects import SessionClosed
 from collector.scoring.emit import Subject
 from collector.scoring.ports import Rules
@@ -67,7 +68,7 @@ def _last_outcomes(subject: Subject, window: SessionWindow, rules: Rules) -> tup
 
 def _awaited(
     subject: Subject,
-    task: TaskSaid | None,
+    task: TaskClaims | None,
     window: SessionWindow,
     *,
     rules: Rules,
@@ -104,7 +105,7 @@ def _record(
 
 def _run(
     subject: Subject,
-    task: TaskSaid | None,
+    task: TaskClaims | None,
     outcomes: tuple[Outcome, ...],
     awaited: SessionAwaited | None,
     evaluator: str,

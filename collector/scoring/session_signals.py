@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from msgspec.structs import replace as amended
 
 from collector.log.port import New
-from collector.records.topics import SessionHead, SessionTurn, TraceRecord
+from collector.records.sessions import SessionHead, SessionTurn
+from collector.records.traces import TraceRecord
 from collector.scoring.effects import SessionClosed
 from collector.scoring.emit import (
     Subject,

@@ -7,14 +7,10 @@ from dataclasses import dataclass
 from msgspec.structs import replace as amended
 
 from collector.log.port import SESSIONS, TRACES, New
-from collector.records.topics import (
-    RunRecord,
-    SessionAwaited,
-    SessionHead,
-    SessionRecord,
-    SessionTurn,
-    encode,
-)
+from collector.records.codec import encode
+from collector.records.session_key import turn_key
+from collector.records.sessions import SessionAwaited, SessionHead, SessionTurn
+from collector.records.traces import RunRecord, SessionRecord
 from collector.scoring.awaited import awaited_state
 
 
@@ -59,8 +55,3 @@ def named_after(head: SessionHead, newest: SessionTurn | None) -> SessionHead:
         agent_version=newest.agent_version,
         session_source=newest.session_source,
     )
-
-
-def turn_key(session: bytes, trace_id: str) -> bytes:
-    """The key of one trace's state in topic `sessions`."""
-    return session + b"\0" + trace_id.encode()

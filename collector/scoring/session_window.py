@@ -17,8 +17,8 @@ from typing import overload
 
 import msgspec
 
+from collector.records.sessions import SessionTurn
 from collector.records.signal import session_input_digest, turn_term
-from collector.records.topics import SessionTurn
 from collector.scoring.running_input import RunningInput, Used
 from collector.scoring.turn import is_turn, let_go
 from evaluators.model import Turn

@@ -6,17 +6,18 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
-from collector.records.topics import RunRecord, SessionAwaited, TaskSaid
+from collector.records.sessions import SessionAwaited, TaskClaims
+from collector.records.traces import RunRecord
 from collector.scoring.emit import Subject
 from evaluators.formulas.task_runs import succeeded
 from evaluators.model import Outcome, Trace
 
 
-def heard(said: TaskSaid | None, trace: Trace) -> TaskSaid | None:
+def heard(said: TaskClaims | None, trace: Trace) -> TaskClaims | None:
     """What the session's traces say after one more: the later start wins, a revision replaces its own word."""
     if trace.task_id is None and trace.task_success is None:
         return said
-    said = said or TaskSaid()
+    said = said or TaskClaims()
     at, by = trace.start_time_unix_nano, trace.trace_id
     if trace.task_id is not None and _is_newer(at, by, said.named_at, said.named_by):
         said = replace(said, task_id=trace.task_id, named_at=at, named_by=by)
@@ -34,7 +35,7 @@ def awaits(session: SessionAwaited, evaluator: str) -> bool:
 
 
 def run_of(
-    said: TaskSaid | None, subject: Subject, outcomes: Iterable[Outcome], *, evaluator: str
+    said: TaskClaims | None, subject: Subject, outcomes: Iterable[Outcome], *, evaluator: str
 ) -> RunRecord | None:
     """The run that a closed session was; None: it names no task. `outcomes` are the session's final ones."""
     if said is None or said.task_id is None:

@@ -7,7 +7,8 @@ from collections.abc import Iterable
 import msgspec
 from msgspec.structs import replace
 
-from collector.records.topics import SessionTurn, TraceRecord
+from collector.records.sessions import SessionTurn
+from collector.records.traces import TraceRecord
 from evaluators.model import Outcome, Trace, Turn
 
 OUTPUT_BYTES = 8 * 1024

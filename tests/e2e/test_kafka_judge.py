@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from collector.judging.subjects import RawTrace, decode_head, decode_subject
-from collector.records.topics import VerdictRecord
+from collector.records.trace_views import RawTrace, decode_judged_trace, decode_raw_trace
+from collector.records.traces import VerdictRecord
 from tests.support import agents
 from tests.support.fleet import Fleet, differing, latest, send
 from tests.support.kafka.topics import read_topic
@@ -43,9 +43,9 @@ async def places(bootstrap: str, topic: str) -> tuple[dict[str, int], Counter[tu
     traces: dict[str, int] = {}
     verdicts: Counter[tuple[str, int]] = Counter()
     for record in await read_topic(bootstrap, topic):
-        found = decode_subject(record.value or b"")
+        found = decode_raw_trace(record.value or b"")
         if isinstance(found, RawTrace):
-            traces[decode_head(found.trace).trace_id] = record.partition
+            traces[decode_judged_trace(found.trace).trace_id] = record.partition
         elif isinstance(found, VerdictRecord) and found.scope == "trace":
             verdicts[found.subject, record.partition] += 1
     return traces, verdicts

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from collector.log.port import SIGNALS
 from collector.records.signal import Signal
-from collector.records.topics import TraceRecord
+from collector.records.traces import TraceRecord
 from tests.support.crashing_log import CrashingLog, Killed
 from tests.support.scoring_fakes import (
     append,

@@ -10,14 +10,15 @@ from hypothesis import strategies as st
 
 from collector.config.tree import AgentWindow
 from collector.records.signal import Signal
-from collector.signals.prometheus.window import Entry, Window
+from collector.records.windows import WindowEntry
+from collector.signals.prometheus.window import Window
 from tests.support.publisher import Publisher
 from tests.support.signals import BASE, covered, signal
 from tests.support.signals_log import ListLog
 
 scores = st.integers(0, 20).map(lambda n: n / 20)
 entries = st.builds(
-    Entry,
+    WindowEntry,
     session=st.integers(0, 8).map(str),
     time=st.integers(0, 50).map(float),
     revision=st.integers(0, 3),
@@ -31,7 +32,7 @@ entries = st.builds(
 @given(st.data(), st.lists(entries, max_size=30), st.integers(1, 6))
 @settings(deadline=None)
 def test_a_window_is_a_function_of_the_set_of_entries(
-    data: st.DataObject, found: list[Entry], limit: int
+    data: st.DataObject, found: list[WindowEntry], limit: int
 ) -> None:
     distinct = list({(each.session, each.rank): each for each in found}.values())
     shuffled = data.draw(st.permutations(distinct))

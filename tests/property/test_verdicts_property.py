@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from collector.log.port import SIGNALS, TRACES
 from collector.records.signal import Signal
 from collector.records.signal_codec import FIRST
-from collector.records.topics import SessionRecord, TraceRecord, VerdictRecord, decode_traces
+from collector.records.traces import SessionRecord, TraceRecord, VerdictRecord, decode_traces
 from tests.property.test_scoring_property import arrivals
 from tests.support.crashing_log import CrashingLog, Killed
 from tests.support.scoring_fakes import (
@@ -158,7 +158,7 @@ def test_counters_count_a_judged_outcome_of_a_trace_once(said: list[Said]) -> No
 
     counted: Counter[tuple[str | None, int]] = Counter()
     for record, signal in zip(log.topics[SIGNALS], signals(log), strict=True):
-        if signal.evaluator == "confidence" and any(name == FIRST for name, _ in record.headers):
+        if signal.evaluator == "confidence" and FIRST in record.headers:
             assert signal.final
             counted[signal.trace_id, 0] += 1
     lives = Counter(

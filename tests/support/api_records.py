@@ -10,8 +10,9 @@ from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
 from opentelemetry.proto.trace.v1.trace_pb2 import Span as ProtoSpan
 
 from collector.log.port import SIGNALS, TRACES, Position, Record
+from collector.records.codec import encode
 from collector.records.signal import Coverage, Signal, rfc3339
-from collector.records.topics import SessionRecord, TraceRecord, encode
+from collector.records.traces import SessionRecord, TraceRecord
 from evaluators.model import ToolCall, Trace
 
 START = 1_700_000_000.0

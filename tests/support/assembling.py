@@ -11,7 +11,8 @@ from typing import Literal
 from collector.assembly.assembler import Assembler
 from collector.config.tree import TraceWindow, Windows
 from collector.log.port import CLOSINGS, SPANS, TRACES
-from collector.records.topics import Mark, TraceRecord, decode_mark, decode_traces
+from collector.records.closings import Mark, decode_mark
+from collector.records.traces import TraceRecord, decode_traces
 from collector.telemetry import Telemetry
 from tests.support.list_log import Disk, ListLog
 from tests.support.reading import ReadingWorkers

@@ -7,7 +7,7 @@ from collector.assembly.closing import Closing, Step
 from collector.assembly.marks import Marks
 from collector.config.tree import TraceWindow
 from collector.log.port import SPANS, Position, Record
-from collector.records.topics import Mark
+from collector.records.closings import Mark
 from tests.support.spans import Made, request
 
 WINDOW = TraceWindow(

@@ -9,7 +9,7 @@ import msgspec
 
 from collector.log.port import SIGNALS, Headers, New
 from collector.records.signal import Coverage, Signal, SignalError, rfc3339
-from collector.signals.sinks.port import FIRST
+from collector.records.signal_codec import FIRST
 
 BASE = 1_700_000_000.0
 
@@ -85,7 +85,7 @@ def headers(what: Signal, *, first: bool = True) -> Headers:
     if trace is not None:
         found.append(("traceparent", f"00-{trace}-{what.span_id}-01".encode()))
     if first and what.final:
-        found.append((FIRST, b"1"))
+        found.append(FIRST)
     return tuple(found)
 
 

@@ -29,7 +29,8 @@ from collector.log.port import (
     Reader,
     Record,
 )
-from collector.records.signal_decode import decode_signal
+from collector.records.signal_codec import FIRST, decode_signal
+from collector.records.windows import TASK, decode_task, decode_window
 from collector.runtime.backoff import Backoff
 from collector.signals.prometheus.families import Families
 from collector.signals.prometheus.gauges import AgentGauges
@@ -37,15 +38,13 @@ from collector.signals.prometheus.label_limit import OTHER
 from collector.signals.prometheus.recent_ids import Seen
 from collector.signals.prometheus.targets import Objectives, Placed, Targets
 from collector.signals.prometheus.task_gauges import TaskGauges
-from collector.signals.prometheus.task_runs import TASK, TaskRuns
+from collector.signals.prometheus.task_runs import TaskRuns
 from collector.signals.prometheus.trace_reader import TraceFamilies
-from collector.signals.sinks.port import FIRST
 from collector.telemetry import Telemetry
 
 logger = logging.getLogger(__name__)
 
 GROUP = "sink.prometheus"
-_FIRST = (FIRST, b"1")
 EVERY = 10.0
 """Seconds between two writes of the windows."""
 TURN = 32
@@ -133,9 +132,9 @@ class PrometheusSink:
 
     def _restore_one(self, record: Record) -> None:
         if not record.key.startswith(TASK):
-            self._targets.restore(record.value)
+            self._targets.restore(decode_window(record.value))
             return
-        agent, time = self._runs.restore(record.value)
+        agent, time = self._runs.restore(decode_task(record.value))
         placed, _ = self._targets.place_agent(*agent, time) if OTHER not in agent else (agent, None)
         if placed != agent:
             self._runs.forget_agent(*agent)
@@ -195,7 +194,7 @@ class PrometheusSink:
 
     def _apply(self, record: Record, *, is_new: bool) -> None:
         signal = decode_signal(record.value)
-        first = _FIRST in record.headers
+        first = FIRST in record.headers
         placed = self._targets.place(signal, record.time)
         self._make_room(placed, is_new=is_new)
         self._targets.take(signal, placed.labels, record.position, record.time, first=first)

@@ -8,7 +8,7 @@ from typing import TypeVar
 from prometheus_client import CollectorRegistry, Counter, Histogram
 
 from collector.records.signal import Signal
-from collector.records.signal_decode import unix_seconds
+from collector.records.signal_codec import unix_seconds
 from collector.signals.prometheus.target import Labels
 
 _F = TypeVar("_F", Counter, Histogram)

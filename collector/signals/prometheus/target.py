@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import msgspec
-
 from collector.config.tree import AgentWindow
-from collector.errors import Undecodable
 from collector.log.port import Position
+from collector.records.codec import encode
+from collector.records.signal import HEADLINES
+from collector.records.windows import WindowEntry, WindowRecord
 from collector.signals.prometheus.recent_ids import Seen
-from collector.signals.prometheus.window import Entry, Stats, Window
+from collector.signals.prometheus.window import Stats, Window
 from evaluators.formulas.drift import Detector
 
 MAX_VERSIONS = 8
@@ -18,8 +18,6 @@ MAX_VERSIONS = 8
 
 MAX_FED = 256
 """Signals that a detector remembers: repeats come soon after a crash."""
-
-HEADLINES = frozenset({"agent_reliability", "agent_consistency"})
 
 
 class Labels(NamedTuple):
@@ -36,24 +34,8 @@ class Labels(NamedTuple):
         return "\0".join(self).encode()
 
 
-class TargetRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A target as topic `windows` holds it. Fields are only ever added, each with a default."""
-
-    labels: tuple[str, str, str, str]
-    entries: tuple[Entry, ...]
-    versions: dict[str, tuple[Entry, ...]] = {}
-    detector: Detector
-    last_score: float = 0.0
-    reach: dict[int, int] = {}
-    fed: tuple[str, ...] = ()
-
-
-_encoder = msgspec.msgpack.Encoder()
-_decoder = msgspec.msgpack.Decoder(TargetRecord)
-
-
 class Target:
-    """One label set's state. `reach` says how far it has read each partition: nothing below is taken in again."""
+    """The state of one label set. It remembers how far it has read each partition: no signal is taken in twice."""
 
     def __init__(self, labels: Labels, limits: AgentWindow) -> None:
         self.labels = labels
@@ -63,18 +45,18 @@ class Target:
         self._window = self._empty()
         self._versions: dict[str, Window] = {}
         self._detector = Detector()
-        self._reach: dict[int, int] = {}
+        self._next_offsets: dict[int, int] = {}
         self._fed = Seen(MAX_FED)
 
     def has_read(self, position: Position) -> bool:
         """Whether this record was taken in before (by a former life of this process, perhaps)."""
-        return position.offset < self._reach.get(position.partition, 0)
+        return position.offset < self._next_offsets.get(position.partition, 0)
 
     def mark_read(self, position: Position) -> None:
         """Remember that the record was taken in."""
-        self._reach[position.partition] = position.offset + 1
+        self._next_offsets[position.partition] = position.offset + 1
 
-    def offer(self, entry: Entry, version: str, time: float) -> None:
+    def offer(self, entry: WindowEntry, version: str, time: float) -> None:
         """Take in a session's score, written at log time `time`."""
         self.last_score = max(self.last_score, time)
         self._window.offer(entry)
@@ -116,38 +98,30 @@ class Target:
 
     def encode(self) -> bytes:
         """Its record."""
-        return _encoder.encode(
-            TargetRecord(
+        return encode(
+            WindowRecord(
                 labels=self.labels,
                 entries=self._window.entries,
                 versions={version: each.entries for version, each in self._versions.items()},
                 detector=self._detector,
                 last_score=self.last_score,
-                reach=self._reach,
+                next_offsets=self._next_offsets,
                 fed=self._fed.ids,
             )
         )
 
     @classmethod
-    def decode(cls, value: bytes, limits: AgentWindow) -> Target:
-        """The target of a record, cut to today's limits.
-
-        Raises:
-            Undecodable: not a record.
-        """
-        try:
-            record = _decoder.decode(value)
-        except (msgspec.DecodeError, msgspec.ValidationError) as error:
-            raise Undecodable(str(error)) from error
+    def of(cls, record: WindowRecord, limits: AgentWindow) -> Target:
+        """The target of a record, cut to today's limits."""
         target = cls(Labels(*record.labels), limits)
         target.last_score = record.last_score
         target._window = target._empty(record.entries)
         target._versions = {v: target._empty(each) for v, each in record.versions.items()}
         target._detector = record.detector
-        target._reach = dict(record.reach)
+        target._next_offsets = dict(record.next_offsets)
         for each in record.fed:
             target._fed.add(each)
         return target
 
-    def _empty(self, entries: tuple[Entry, ...] = ()) -> Window:
+    def _empty(self, entries: tuple[WindowEntry, ...] = ()) -> Window:
         return Window(sessions=self._limits.sessions, max_age=self._limits.max_age, entries=entries)

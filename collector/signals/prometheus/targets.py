@@ -7,12 +7,13 @@ from typing import NamedTuple, TypeAlias
 
 from collector.config.tree import AgentWindow
 from collector.log.port import Position
+from collector.records.session_key import session_key
 from collector.records.signal import Signal
-from collector.records.signal_decode import unix_seconds
-from collector.records.topics import session_key
+from collector.records.signal_codec import unix_seconds
+from collector.records.windows import WindowEntry, WindowRecord
 from collector.signals.prometheus.label_limit import MAX_AGENTS, MAX_EVALUATORS, OTHER, Slots
 from collector.signals.prometheus.target import Labels, Target
-from collector.signals.prometheus.window import MIN_COVERAGE, Entry
+from collector.signals.prometheus.window import MIN_COVERAGE
 
 Agent = tuple[str, str]
 """(service, agent)."""
@@ -100,13 +101,9 @@ class Targets:
             if target.expire(now):
                 self._changed.add(labels)
 
-    def restore(self, value: bytes) -> None:
-        """Take a target back from its record in topic `windows`.
-
-        Raises:
-            Undecodable: not a record.
-        """
-        target = Target.decode(value, self._limits)
+    def restore(self, record: WindowRecord) -> None:
+        """Take a target back from its record in topic `windows`."""
+        target = Target.of(record, self._limits)
         labels = target.labels
         if labels.agent != OTHER:
             self._agents.place((labels.service, labels.agent), target.last_score)
@@ -138,7 +135,7 @@ class Targets:
             self._removed.add(labels)
 
 
-def _entry(signal: Signal, labels: Labels) -> Entry | None:
+def _entry(signal: Signal, labels: Labels) -> WindowEntry | None:
     """What windows take of a signal: a stand-in of a trace is not mixed with verdicts."""
     if signal.outcome != "scored" or signal.score is None:
         return None
@@ -146,7 +143,7 @@ def _entry(signal: Signal, labels: Labels) -> Entry | None:
         return None
     coverage = signal.coverage
     is_shared = OTHER in (labels.service, labels.agent)
-    return Entry(
+    return WindowEntry(
         session_key(signal.service, signal.session_id).decode() if is_shared else signal.session_id,
         unix_seconds(signal.time),
         signal.revision,

@@ -9,35 +9,17 @@ import hashlib
 from collections.abc import Iterator, Mapping
 from typing import TypeAlias
 
-import msgspec
-
 from collector.errors import Undecodable
-from collector.records.topics import RunRecord
+from collector.records.codec import encode
+from collector.records.traces import RunRecord
+from collector.records.windows import TASK, TaskState
 from evaluators.formulas.task_runs import KS, Run, TaskPassing, newest, passing
 
 Agent: TypeAlias = tuple[str, str]
 """(service, agent), as label values."""
 
-TASK = b"\0task\0"
-"""Keys of tasks in topic `windows` begin so; the label sets there have a service first."""
-
 MAX_TASKS = 4096
 """Tasks that are remembered, of all agents together."""
-
-
-class TaskState(msgspec.Struct, frozen=True, kw_only=True):
-    """A task as topic `windows` holds it. Fields are only ever added, each with a default."""
-
-    service: str
-    agent: str
-    task: str
-    """A digest of service, agent and task id, before any label was folded."""
-    runs: tuple[tuple[str, float, bool], ...]
-    """(digest of the session id, log time of its end, success), oldest first."""
-
-
-_encoder = msgspec.msgpack.Encoder()
-_decoder = msgspec.msgpack.Decoder(TaskState)
 
 
 class TaskRuns:
@@ -77,16 +59,12 @@ class TaskRuns:
         for task in self._agents.pop((service, agent), {}):
             self._pending[_key(task)] = None
 
-    def restore(self, value: bytes) -> tuple[Agent, float]:
-        """Take a task back from topic `windows`, cut to today's window: whose it is, and the end of its newest run.
+    def restore(self, state: TaskState) -> tuple[Agent, float]:
+        """Take a task back from topic `windows`, cut to today's window: its agent, and the end of its newest run.
 
         Raises:
-            Undecodable: not a task.
+            Undecodable: it has no runs.
         """
-        try:
-            state = _decoder.decode(value)
-        except (msgspec.DecodeError, msgspec.ValidationError) as error:
-            raise Undecodable(str(error)) from error
         runs = tuple(
             Run(
                 service=state.service,
@@ -139,7 +117,7 @@ class TaskRuns:
 
 
 def _encoded(runs: tuple[Run, ...]) -> bytes:
-    return _encoder.encode(
+    return encode(
         TaskState(
             service=runs[0].service,
             agent=runs[0].agent,

@@ -11,14 +11,14 @@ import logging
 
 from collector.errors import Retryable, Undecodable
 from collector.log.port import BACKGROUND_LINGER, TRACES, WINDOWS, Commit, Log, New, Reader, Record
-from collector.records.topics import RunRecord
+from collector.records.trace_views import CountedTrace, TraceUsage, decode_counted_trace
+from collector.records.traces import RunRecord
 from collector.runtime.backoff import Backoff
 from collector.signals.prometheus.families import Families
 from collector.signals.prometheus.label_limit import OTHER
 from collector.signals.prometheus.recent_ids import Seen
 from collector.signals.prometheus.targets import Targets
 from collector.signals.prometheus.task_runs import TaskRuns
-from collector.signals.prometheus.trace_facts import TraceFacts, duration, tokens, trace_facts
 from collector.telemetry import Telemetry
 
 logger = logging.getLogger(__name__)
@@ -80,15 +80,15 @@ class TraceFamilies:
 
     def _take(self, record: Record) -> None:
         try:
-            facts = trace_facts(record)
+            decoded = decode_counted_trace(record.value)
         except Undecodable as error:
             self._telemetry.poison_records.labels(TRACES).inc()
             logger.warning("passed over: %s: %s", record.position, error)
             return
-        if isinstance(facts, RunRecord):
-            self._take_run(facts, record.time)
-        elif facts is not None and self._seen.add(facts.trace.trace_id):
-            self._count(facts, record.time)
+        if isinstance(decoded, RunRecord):
+            self._take_run(decoded, record.time)
+        elif isinstance(decoded, CountedTrace) and decoded.revision == 0:
+            self._take_trace(decoded.trace, record.time)
 
     def _place(self, service: str, agent: str, time: float) -> tuple[str, str]:
         placed, evicted = self._targets.place_agent(service, agent, time)
@@ -107,12 +107,20 @@ class TraceFamilies:
         for loser in self._runs.take(run, *agent):
             self._families.drop_run(*loser, "max_tasks")
 
-    def _count(self, facts: TraceFacts, time: float) -> None:
-        service, agent = self._place(facts.trace.service, facts.trace.agent, time)
+    def _take_trace(self, trace: TraceUsage, time: float) -> None:
+        """Count a trace when it closes for the first time."""
+        if not self._seen.add(trace.trace_id):
+            return
+        service, agent = self._place(trace.service, trace.agent, time)
         self._families.count_trace(
             service,
             agent,
-            duration=duration(facts),
-            cost_usd=facts.trace.cost_usd,
-            tokens=tokens(facts),
+            duration=trace.duration,
+            cost_usd=trace.cost_usd,
+            tokens={
+                "input": trace.tokens.input,
+                "output": trace.tokens.output,
+                "cached": trace.tokens.cached,
+                "reasoning": trace.tokens.reasoning,
+            },
         )

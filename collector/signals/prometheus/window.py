@@ -5,35 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-import msgspec
-
+from collector.records.windows import WindowEntry
 from evaluators.formulas.confidence_interval import Bounds, bounds
 
 MIN_COVERAGE = 0.5
-"""Below this share of the scores that were due, a session's score says too little (CONTRACT section 8)."""
-
-
-class Entry(msgspec.Struct, frozen=True, array_like=True):
-    """One session's latest score."""
-
-    session: str
-    time: float
-    """Log time at which its newest span was first seen."""
-    revision: int
-    final: bool
-    id: str
-    score: float
-    covered: bool = True
-
-    @property
-    def rank(self) -> tuple[float, int, bool, str]:
-        """Total order of a session's scores: the highest is the latest, in whatever order they arrive."""
-        return (self.time, self.revision, self.final, self.id)
-
-    @property
-    def age(self) -> tuple[float, str]:
-        """Total order of sessions, oldest first."""
-        return (self.time, self.session)
+"""Below this share of the scores that were due, a session's score says too little."""
 
 
 class Stats(NamedTuple):
@@ -46,15 +22,17 @@ class Stats(NamedTuple):
 class Window:
     """The newest `sessions` sessions. The state depends on the set of entries offered, never on their order."""
 
-    def __init__(self, *, sessions: int, max_age: float, entries: Iterable[Entry] = ()) -> None:
+    def __init__(
+        self, *, sessions: int, max_age: float, entries: Iterable[WindowEntry] = ()
+    ) -> None:
         """Hold at most `sessions`; `max_age` is in seconds of log time."""
         self._limit = sessions
         self._max_age = max_age
-        self._entries: dict[str, Entry] = {}
+        self._entries: dict[str, WindowEntry] = {}
         for entry in entries:
             self.offer(entry)
 
-    def offer(self, entry: Entry) -> bool:
+    def offer(self, entry: WindowEntry) -> bool:
         """Take in a score; False when it changed nothing: older than what is held, or a repeat."""
         held = self._entries.get(entry.session)
         if held is not None:
@@ -92,6 +70,6 @@ class Window:
         return max((each.time for each in self._entries.values()), default=0.0)
 
     @property
-    def entries(self) -> tuple[Entry, ...]:
+    def entries(self) -> tuple[WindowEntry, ...]:
         """What is held, oldest first."""
         return tuple(sorted(self._entries.values(), key=lambda each: each.age))

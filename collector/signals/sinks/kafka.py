@@ -15,7 +15,8 @@ from collector.errors import Retryable
 from collector.kafka.client import abandon, client_settings, stop_within
 from collector.kafka.log_limit import limit_aiokafka_log
 from collector.log.port import Position, Record
-from collector.signals.sinks.port import INTERNAL, Refused
+from collector.records.signal_codec import INTERNAL
+from collector.signals.sinks.port import Refused
 
 logger = logging.getLogger(__name__)
 

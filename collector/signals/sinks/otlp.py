@@ -13,7 +13,7 @@ from collector.errors import Permanent, Undecodable
 from collector.log.port import Position, Record
 from collector.otlp.client import GrpcTransport, HttpTransport, Transport
 from collector.records.signal import Signal
-from collector.records.signal_decode import decode_signal
+from collector.records.signal_codec import decode_signal
 from collector.signals.sinks.otlp_event import event, request
 from collector.signals.sinks.port import Refused
 

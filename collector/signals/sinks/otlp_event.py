@@ -11,7 +11,7 @@ from opentelemetry.proto.common.v1.common_pb2 import AnyValue, ArrayValue, KeyVa
 from opentelemetry.proto.logs.v1.logs_pb2 import SEVERITY_NUMBER_INFO, LogRecord
 
 from collector.records.signal import Signal
-from collector.records.signal_decode import unix_seconds
+from collector.records.signal_codec import unix_seconds
 
 EVENT = "gen_ai.evaluation.result"
 

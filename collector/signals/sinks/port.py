@@ -8,12 +8,6 @@ from typing import Protocol
 from collector.errors import Permanent
 from collector.log.port import Position, Record
 
-INTERNAL = "spanwise_"
-"""Headers that begin so are between rooms: no sink sends them out."""
-
-FIRST = "spanwise_first"
-"""Header on the first final outcome of a (subject, evaluator), written by scoring: what counters count."""
-
 
 class Refused(Permanent):
     """Some records can never be delivered by this sink; every other record of the call has been."""

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from collector.log.port import SPANS, TRACES
-from collector.records.topics import TraceRecord, decode_traces
+from collector.records.traces import TraceRecord, decode_traces
 from tests.support.assembling import Site
 from tests.support.list_log import Crash, Disk
 from tests.support.spans import Made, child, remote, root

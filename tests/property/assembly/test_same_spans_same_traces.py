@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from collector.config.tree import TraceWindow, Windows
-from collector.records.topics import TraceRecord
+from collector.records.traces import TraceRecord
 from evaluators.digest import trace_digest
 from tests.support.assembling import Site, newest
 from tests.support.spans import Made, child, remote, root, span_id, trace_id

@@ -13,14 +13,9 @@ from collector.judging.errors import JudgeDiedError, JudgeLateError
 from collector.judging.frames import Done, Job, SessionJob, TraceJob
 from collector.judging.judging_room import JudgingRoom
 from collector.log.port import TRACES, Commit, New, Position
-from collector.records.topics import (
-    SessionRecord,
-    TraceRecord,
-    VerdictRecord,
-    decode_traces,
-    encode,
-    session_key,
-)
+from collector.records.codec import encode
+from collector.records.session_key import session_key
+from collector.records.traces import SessionRecord, TraceRecord, VerdictRecord, decode_traces
 from collector.telemetry import Telemetry
 from evaluators.model import Trace
 from evaluators.outcome import not_applicable

@@ -6,8 +6,14 @@ import msgspec
 import pytest
 
 from collector.errors import Undecodable
-from collector.records.signal import MAX_BYTES, Signal, SignalError, rfc3339
-from collector.records.signal_codec import decode_signal, encode_signal, redacted, signal_headers
+from collector.records.signal import Signal, SignalError, rfc3339
+from collector.records.signal_codec import (
+    MAX_BYTES,
+    decode_signal,
+    encode_signal,
+    redacted,
+    signal_headers,
+)
 
 
 def make_signal(**changed: Any) -> Signal:

@@ -5,11 +5,11 @@ from msgspec.structs import replace
 
 from collector.config.tree import SessionWindow
 from collector.log.port import SESSIONS
-from collector.records.topics import SessionHead, SessionsTopic, session_key
+from collector.records.session_key import session_key, turn_key
+from collector.records.sessions import SessionHead, SessionsTopic
 from collector.scoring.desk import Desk
 from collector.scoring.effects import Effects, Task
 from collector.scoring.judged import JudgedRules
-from collector.scoring.session_state import turn_key
 from collector.scoring.turn import unscored_turn
 from evaluators.model import Outcome
 from tests.support.scoring_fakes import judged_rules, make_record, rules

@@ -6,9 +6,10 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from collector.log.port import SESSIONS, SIGNALS, TRACES
+from collector.records.sessions import SessionTurn, decode_sessions
 from collector.records.signal import Signal
 from collector.records.signal_codec import FIRST, decode_signal
-from collector.records.topics import SessionRecord, SessionTurn, decode_sessions, decode_traces
+from collector.records.traces import SessionRecord, decode_traces
 from collector.telemetry import Telemetry
 from evaluators.model import Previous
 from tests.support.crashing_log import CrashingLog, Killed
@@ -42,7 +43,7 @@ def first_counts(log: CrashingLog) -> dict[tuple[str, str], int]:
     for record in log.topics[SIGNALS]:
         signal = decode_signal(record.value)
         key = (signal.trace_id or signal.session_id, signal.evaluator)
-        counts[key] = counts.get(key, 0) + (dict(record.headers).get(FIRST) == b"1")
+        counts[key] = counts.get(key, 0) + (FIRST in record.headers)
     return counts
 
 

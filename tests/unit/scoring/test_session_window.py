@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import time
 
-from collector.records.topics import SessionTurn
+from collector.records.sessions import SessionTurn
 from collector.scoring.session_window import KEPT, SessionWindow
 from collector.scoring.turn import OUTPUT_BYTES, cut_output, unscored_turn, with_outcomes
 from evaluators.model import Failure, Outcome

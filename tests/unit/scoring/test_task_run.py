@@ -10,16 +10,14 @@ from msgspec.structs import replace as amended
 
 from collector.config.tree import SessionWindow
 from collector.log.port import TRACES
-from collector.records.topics import (
+from collector.records.session_key import session_key
+from collector.records.sessions import SessionAwaited, SessionsTopic, TaskClaims
+from collector.records.traces import (
     RunRecord,
-    SessionAwaited,
     SessionRecord,
-    SessionsTopic,
-    TaskSaid,
     TraceRecord,
     VerdictRecord,
     decode_traces,
-    session_key,
 )
 from collector.scoring.desk import Desk
 from collector.scoring.task_run import heard
@@ -174,7 +172,7 @@ def test_a_judge_that_is_gone_after_a_restart_leaves_an_unknown_run() -> None:
             closed_at=2.0,
             digest="d",
             due=("agentic",),
-            task=TaskSaid(task_id="a"),
+            task=TaskClaims(task_id="a"),
         )
     ]
     desk = Desk(partition=0, rules=rules(), limits=SessionWindow(), max_open=9)

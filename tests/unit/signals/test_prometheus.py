@@ -9,8 +9,9 @@ import pytest
 
 from collector.config.tree import AgentWindow
 from collector.log.port import TRACES, WINDOWS, New
+from collector.records.codec import encode
 from collector.records.signal import Signal
-from collector.records.topics import TraceRecord, encode
+from collector.records.traces import TraceRecord
 from collector.signals.prometheus.exposition import exposition
 from evaluators.model import Tokens, Trace
 from tests.support.eventually import eventually

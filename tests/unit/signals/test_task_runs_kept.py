@@ -16,7 +16,10 @@ from collector.config.plan import plan
 from collector.config.tree import Config
 from collector.errors import ConfigError, LogUnavailable, Undecodable
 from collector.log.port import TRACES, WINDOWS, New, Reader
-from collector.records.topics import RunRecord, encode, session_key
+from collector.records.codec import encode
+from collector.records.session_key import session_key
+from collector.records.traces import RunRecord
+from collector.records.windows import decode_task
 from collector.signals.prometheus.task_runs import TaskRuns
 from tests.support.publisher import Publisher
 from tests.support.signals import signal
@@ -224,7 +227,7 @@ def test_neither_order_nor_repeats_nor_a_restart_matter(
     restarted = TaskRuns(window=window)
     for value in other.pending().values():
         assert value is not None
-        restarted.restore(value)
+        restarted.restore(decode_task(value))
     for each in shuffled[cut:]:
         restarted.take(each, "bot", "planner")
 
@@ -239,7 +242,7 @@ def test_a_smaller_window_after_a_restart_cuts() -> None:
 
     for value in wide.pending().values():
         assert value is not None
-        assert narrow.restore(value) == (("bot", "planner"), 9.0)
+        assert narrow.restore(decode_task(value)) == (("bot", "planner"), 9.0)
 
     ((_, passing),) = narrow.passing()
     assert [each.pass_pow_k for each in passing] == [1.0, 1.0, None]
@@ -274,7 +277,7 @@ def test_what_changed_during_a_write_is_not_forgotten() -> None:
 @pytest.mark.parametrize("value", [b"", b"\x80", b"nonsense"])
 def test_a_record_that_is_no_task_is_refused(value: bytes) -> None:
     with pytest.raises(Undecodable):
-        TaskRuns(window=5).restore(value)
+        TaskRuns(window=5).restore(decode_task(value))
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,55 @@
+"""Records as msgpack, their kinds told apart by a tag (`type`)."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar, get_args
+
+import msgspec
+
+from collector.errors import Undecodable, UnknownKind
+
+_T = TypeVar("_T")
+_encoder = msgspec.msgpack.Encoder()
+
+
+class _Tagged(msgspec.Struct):
+    type: str
+
+
+_tagged = msgspec.msgpack.Decoder(_Tagged)
+
+
+def encode(record: msgspec.Struct) -> bytes:
+    """The bytes of any record of this package."""
+    return _encoder.encode(record)
+
+
+def decode(decoder: msgspec.msgpack.Decoder[_T], value: bytes | msgspec.Raw) -> _T:
+    """A record of one of the decoder's kinds.
+
+    Raises:
+        UnknownKind: the record is of another kind: a newer version wrote it.
+        Undecodable: the bytes are not a record.
+    """
+    try:
+        return decoder.decode(value)
+    except (msgspec.DecodeError, msgspec.ValidationError) as error:
+        kinds = kinds_of(decoder.type)
+        kind = _kind(value) if kinds else None
+        if kind is not None and kind not in kinds:
+            raise UnknownKind(f"a record of the unknown kind `{kind[:40]}`") from error
+        raise Undecodable(str(error)) from error
+
+
+def kinds_of(*records: Any) -> frozenset[str]:
+    """The tags of these records and unions of records; a record without a tag has none."""
+    members = [member for each in records for member in get_args(each) or (each,)]
+    tags = [member.__struct_config__.tag for member in members]
+    return frozenset(tag for tag in tags if tag is not None)
+
+
+def _kind(value: bytes | msgspec.Raw) -> str | None:
+    try:
+        return _tagged.decode(value).type
+    except (msgspec.DecodeError, msgspec.ValidationError):
+        return None

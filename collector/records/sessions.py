@@ -1,0 +1,106 @@
+"""Topic `sessions`: the state of open sessions and of closed ones that wait for a verdict. Compacted."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import msgspec
+
+from collector.records.codec import decode
+from evaluators.model import Closed, Outcome, Turn
+
+
+class TaskClaims(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The task that a session's traces name, and its success. If several set it, the one that started last wins."""
+
+    task_id: str | None = None
+    named_at: int = 0
+    """Start (unix nanoseconds) of the trace that named it."""
+    named_by: str = ""
+    success: bool | None = None
+    stated_at: int = 0
+    stated_by: str = ""
+
+
+class SessionHead(msgspec.Struct, frozen=True, kw_only=True, tag="head", omit_defaults=True):
+    """The session itself. Key: `session_key`."""
+
+    service: str
+    session_id: str
+    session_source: str
+    agent: str
+    agent_version: str | None
+    opened: float
+    last: float
+    """Log time of its newest trace record."""
+    offset: int = 0
+    """Of its newest trace record, in the window or not."""
+    since: int = 0
+    """Trace records below this offset belong to an earlier session of the same id, which closed."""
+    closed: bool = False
+    """Closed; the tombstone follows once the commit has passed `since`."""
+    cause: int = -1
+    """Offset of the newest verdict that changed it."""
+    task: TaskClaims | None = None
+
+
+class SessionTurn(msgspec.Struct, frozen=True, kw_only=True, tag="turn", omit_defaults=True):
+    """One trace in the session's window. Key: `turn_key`."""
+
+    service: str
+    session_id: str
+    turn: Turn
+    revision: int
+    offset: int
+    """Of its newest trace record."""
+    seen: float
+    outcomes: tuple[Outcome, ...] = ()
+    """Without explanations and metadata: what formulas and repeats need."""
+    signal_ids: dict[str, str] = {}
+    """Final signal ids by evaluator."""
+    agent: str = ""
+    agent_version: str | None = None
+    session_source: str = "trace"
+    kept: bool = True
+    """False: the output text was dropped from the state; the trace record has it."""
+    span_id: str | None = None
+    """Of the trace's root."""
+    closed: Closed = "root_ended"
+    placed_at: float = 0.0
+    """Log time of its newest trace record."""
+    due: tuple[str, ...] = ()
+    """Judged evaluators that have no verdict yet."""
+    counted: tuple[str, ...] = ()
+    """Judged evaluators that had a final outcome at an earlier revision."""
+
+
+class SessionAwaited(msgspec.Struct, frozen=True, kw_only=True, tag="awaited", omit_defaults=True):
+    """A closed session that waits for its verdict, with everything its signals need. Key: `awaited_key`."""
+
+    service: str
+    session_id: str
+    session_source: str
+    agent: str
+    agent_version: str | None
+    seen: float
+    closed: Closed
+    closed_at: float
+    """Log time."""
+    digest: str
+    due: tuple[str, ...]
+    task: TaskClaims | None = None
+    """Of a run whose success the verdict decides."""
+
+
+SessionsTopic: TypeAlias = SessionHead | SessionTurn | SessionAwaited
+_decoder = msgspec.msgpack.Decoder(SessionsTopic)
+
+
+def decode_sessions(value: bytes) -> SessionsTopic:
+    """A record of `sessions`.
+
+    Raises:
+        UnknownKind: a newer version wrote it.
+        Undecodable: it is not a record of `sessions`.
+    """
+    return decode(_decoder, value)

@@ -1,0 +1,90 @@
+"""Topic `traces`: closed traces, verdicts, closed sessions and task runs, partitioned by session."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import msgspec
+
+from collector.records.codec import decode
+from evaluators.model import Closed, Outcome, Trace
+
+
+class TraceRecord(msgspec.Struct, frozen=True, kw_only=True, tag="trace", omit_defaults=True):
+    """A closed trace: normalised for scoring, raw for revision, replay and inspection."""
+
+    trace: Trace
+    spans: tuple[bytes, ...]
+    """The raw pieces, each an ExportTraceServiceRequest, in arrival order."""
+    revision: int
+    seen: float
+    """Log time at which the newest span arrived: the signal's `time`."""
+    session_changed: bool = False
+
+
+class PackedTraceRecord(msgspec.Struct, frozen=True, kw_only=True, tag="trace", omit_defaults=True):
+    """A `TraceRecord` to be written whose trace is msgpack already. The bytes are the same."""
+
+    trace: msgspec.Raw
+    spans: tuple[bytes, ...]
+    revision: int
+    seen: float
+    session_changed: bool = False
+
+
+class VerdictRecord(msgspec.Struct, frozen=True, kw_only=True, tag="verdict", omit_defaults=True):
+    """The judge's outcomes for a subject; the first verdict on a subject and digest in the log wins."""
+
+    scope: str
+    service: str
+    session_id: str
+    subject: str
+    """Trace id, or session id."""
+    digest: str
+    """Of what was judged: the trace's digest, or the session's input digest."""
+    outcomes: tuple[Outcome, ...]
+    calls: int = 0
+    """Requests that were made and answered, for the budget."""
+    cost_usd: float = 0.0
+
+
+class SessionRecord(msgspec.Struct, frozen=True, kw_only=True, tag="session", omit_defaults=True):
+    """A session closed; `traces` are the offsets of its newest trace records in this partition."""
+
+    service: str
+    session_id: str
+    closed: Closed
+    traces: tuple[int, ...]
+    digest: str = ""
+    """The input digest that a verdict about the session names."""
+    due: tuple[str, ...] = ()
+    """Judged session evaluators that still need a verdict."""
+
+
+class RunRecord(msgspec.Struct, frozen=True, kw_only=True, tag="run", omit_defaults=True):
+    """A closed session was a run of a task. Written once its success is decided."""
+
+    service: str
+    session_id: str
+    agent: str
+    task_id: str
+    success: bool | None
+    """None: neither its spans nor `tasks.evaluator` decide it."""
+    ended: float
+    """Log time at which its newest span arrived: the newest runs of a task count."""
+    named_at: int = 0
+    """Start (unix nanoseconds) of the trace that named the task: the order of runs in recordings."""
+
+
+TracesTopic: TypeAlias = TraceRecord | VerdictRecord | SessionRecord | RunRecord
+_decoder = msgspec.msgpack.Decoder(TracesTopic)
+
+
+def decode_traces(value: bytes) -> TracesTopic:
+    """A record of `traces`, raw spans included.
+
+    Raises:
+        UnknownKind: a newer version wrote it.
+        Undecodable: it is not a record of `traces`.
+    """
+    return decode(_decoder, value)

@@ -1,0 +1,81 @@
+"""Topic `windows`: the state of the metrics about agents, one record per label set and one per task. Compacted."""
+
+from __future__ import annotations
+
+import msgspec
+
+from collector.records.codec import decode
+from evaluators.formulas.drift import Detector
+
+TASK = b"\0task\0"
+"""Prefix of the keys of tasks; the keys of label sets begin with a service."""
+
+
+class WindowEntry(msgspec.Struct, frozen=True, array_like=True):
+    """One session's latest score. Its place in the order of fields is what is stored: append only."""
+
+    session: str
+    time: float
+    """Log time at which its newest span arrived."""
+    revision: int
+    final: bool
+    id: str
+    score: float
+    covered: bool = True
+
+    @property
+    def rank(self) -> tuple[float, int, bool, str]:
+        """Total order of a session's scores: the highest is the latest, in whatever order they arrive."""
+        return (self.time, self.revision, self.final, self.id)
+
+    @property
+    def age(self) -> tuple[float, str]:
+        """Total order of sessions, oldest first."""
+        return (self.time, self.session)
+
+
+class WindowRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The windows and the drift detector of one label set (service, agent, evaluator, scope)."""
+
+    labels: tuple[str, str, str, str]
+    entries: tuple[WindowEntry, ...]
+    versions: dict[str, tuple[WindowEntry, ...]] = {}
+    detector: Detector
+    last_score: float = 0.0
+    next_offsets: dict[int, int] = msgspec.field(default_factory=dict[int, int], name="reach")
+    """By partition of `signals`, the offset below which every signal is taken in."""
+    fed: tuple[str, ...] = ()
+    """Ids of the newest signals that the detector has taken in."""
+
+
+class TaskState(msgspec.Struct, frozen=True, kw_only=True):
+    """The newest runs of one task. Key: `TASK` and the digest of the task."""
+
+    service: str
+    agent: str
+    task: str
+    """A digest of service, agent and task id, as they were before any label was folded."""
+    runs: tuple[tuple[str, float, bool], ...]
+    """(digest of the session id, log time of its end, success), oldest first."""
+
+
+_window = msgspec.msgpack.Decoder(WindowRecord)
+_task = msgspec.msgpack.Decoder(TaskState)
+
+
+def decode_window(value: bytes) -> WindowRecord:
+    """The record of a label set.
+
+    Raises:
+        Undecodable: it is not one.
+    """
+    return decode(_window, value)
+
+
+def decode_task(value: bytes) -> TaskState:
+    """The record of a task.
+
+    Raises:
+        Undecodable: it is not one.
+    """
+    return decode(_task, value)
