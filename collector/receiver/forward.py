@@ -17,7 +17,7 @@ from collector.clock import Clock
 from collector.config.tree import OtlpTarget
 from collector.errors import Permanent, Retryable
 from collector.otlp.client import TRACES, GrpcTransport, HttpTransport, Transport
-from collector.runtime.backoff import Backoff
+from collector.runtime.retry import Backoff
 from collector.telemetry import Telemetry
 
 Result: TypeAlias = Literal[

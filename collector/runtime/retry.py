@@ -1,70 +1,112 @@
-"""Try again what may pass by itself, more and more rarely."""
+"""Trying again after a failure that may pass: how long to wait (`Backoff`) and how often (`Retry`)."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
-from typing import TypeAlias, TypeVar
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, TypeAlias, TypeVar
 
 from collector.errors import Retryable
 
-Sleep: TypeAlias = Callable[[float], Awaitable[None]]
+Sleep: TypeAlias = Callable[[float], Coroutine[Any, Any, None]]
+"""`asyncio.sleep`, or the sleep of a test."""
 
-FIRST_WAIT = 0.1
-LONGEST_WAIT = 5.0
 _T = TypeVar("_T")
 _log = logging.getLogger(__name__)
 
 
+class Backoff:
+    """Waits of `first`, 2 * `first`, 4 * `first` ... seconds, at most `longest`; from `first` again after `reset`."""
+
+    def __init__(
+        self, *, first: float = 0.2, longest: float = 30.0, sleep: Sleep = asyncio.sleep
+    ) -> None:
+        self._first = first
+        self._longest = longest
+        self._sleep = sleep
+        self._next = first
+
+    def next(self) -> float:
+        """The seconds to wait now; the next call returns twice as many."""
+        delay, self._next = self._next, min(self._longest, self._next * 2)
+        return delay
+
+    def reset(self) -> None:
+        """Start again with the shortest wait, after a success."""
+        self._next = self._first
+
+    async def wait(self, stopping: asyncio.Event) -> None:
+        """Sleep for `next()` seconds, or until `stopping` is set."""
+        async with asyncio.TaskGroup() as group:
+            waits = (
+                group.create_task(self._sleep(self.next())),
+                group.create_task(stopping.wait()),
+            )
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+            for each in waits:
+                each.cancel()
+
+
 class Retry:
-    """How a room waits for its log and its workers.
+    """Repeats what a room asks of its log and its workers until it succeeds.
+
+    The first failure is logged, waits grow from 0.1 to 5 seconds. Once `stopping` is set, `last_attempts` attempts are
+    left, in quick succession; without an event, these are all the attempts.
 
     Args:
-        room: who waits, for the warning.
+        name: Of the room, for the log.
         sleep: `asyncio.sleep`, or a test's.
-        last_attempts: How many are still made once `stopping` is set; None stands for one that is set. What is not
-            written then waits in the log.
+        last_attempts: At least one.
     """
 
-    def __init__(self, room: str, sleep: Sleep, *, last_attempts: int) -> None:
-        self._room = room
+    def __init__(self, name: str, sleep: Sleep = asyncio.sleep, *, last_attempts: int = 1) -> None:
+        self.name = name
         self._sleep = sleep
         self._last_attempts = last_attempts
         self.stopping: asyncio.Event | None = None
 
-    async def log(self, what: str, attempt: Callable[[], Awaitable[_T]]) -> _T:
-        """Until it succeeds.
+    async def log(self, action: str, attempt: Callable[[], Awaitable[_T]]) -> _T:
+        """Repeat an operation of the log until it succeeds.
 
         Raises:
-            Retryable: the service is stopping, and it still failed.
+            Retryable: the service is stopping and the last attempt failed.
         """
-        return await self._until(what, attempt, Retryable)
+        return await self._until_it_succeeds(action, attempt, Retryable)
 
-    async def workers(self, what: str, attempt: Callable[[], Awaitable[_T]]) -> _T:
-        """Until it succeeds; workers that fail lose nothing, whatever it was that failed.
+    async def workers(self, action: str, attempt: Callable[[], Awaitable[_T]]) -> _T:
+        """Repeat an operation of the workers until it succeeds: whatever error they raise, it loses nothing.
 
         Raises:
-            Retryable: as `log`.
+            Retryable: the service is stopping and the last attempt failed.
         """
         try:
-            return await self._until(what, attempt, Exception)
+            return await self._until_it_succeeds(action, attempt, Exception)
         except Exception as error:
             raise Retryable(f"the workers failed: {error!r}") from error
 
-    async def _until(
-        self, what: str, attempt: Callable[[], Awaitable[_T]], passing: type[Exception]
+    async def _until_it_succeeds(
+        self, action: str, attempt: Callable[[], Awaitable[_T]], passing: type[Exception]
     ) -> _T:
-        wait, last = 0.0, 0
+        backoff = Backoff(first=0.1, longest=5.0, sleep=self._sleep)
+        failures = failures_at_stop = 0
         while True:
             try:
                 return await attempt()
             except passing as error:
-                last += self.stopping is None or self.stopping.is_set()
-                if last >= self._last_attempts:
+                failures += 1
+                failures_at_stop += self._is_stopping
+                if failures_at_stop >= self._last_attempts:
                     raise
-                if not wait:
-                    _log.warning("%s cannot %s now and tries again: %r", self._room, what, error)
-            # The last attempts follow each other quickly: a stop has a deadline.
-            wait = FIRST_WAIT if not wait or last == 1 else min(LONGEST_WAIT, 2 * wait)
-            await self._sleep(wait)
+                if failures == 1:
+                    _log.warning("%s cannot %s now and tries again: %r", self.name, action, error)
+            if failures_at_stop == 1:
+                backoff.reset()  # a stop has a deadline
+            if self.stopping is None or failures_at_stop:
+                await self._sleep(backoff.next())
+            else:
+                await backoff.wait(self.stopping)
+
+    @property
+    def _is_stopping(self) -> bool:
+        return self.stopping is None or self.stopping.is_set()

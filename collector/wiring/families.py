@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from collector.runtime.families import RuntimeFamilies
 from collector.telemetry import Telemetry
 
-FAMILIES: tuple[Callable[[Telemetry], object], ...] = ()
+FAMILIES: tuple[Callable[[Telemetry], object], ...] = (RuntimeFamilies,)
 
 
 def declare_families(telemetry: Telemetry) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from collector.errors import Retryable
 from collector.log.port import SIGNALS, Position, Record
-from collector.runtime.backoff import Backoff
+from collector.runtime.retry import Backoff
 from collector.signals.sinks.delivery import Delivery
 from collector.signals.sinks.port import Refused, Sink
 from collector.telemetry import Telemetry

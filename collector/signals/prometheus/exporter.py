@@ -31,7 +31,7 @@ from collector.log.port import (
 )
 from collector.records.signal_codec import FIRST, decode_signal
 from collector.records.windows import TASK, decode_task, decode_window
-from collector.runtime.backoff import Backoff
+from collector.runtime.retry import Backoff
 from collector.signals.prometheus.families import Families
 from collector.signals.prometheus.gauges import AgentGauges
 from collector.signals.prometheus.label_limit import OTHER

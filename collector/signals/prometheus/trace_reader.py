@@ -6,14 +6,12 @@ transactions they come first: a run that is read again changes nothing.
 
 from __future__ import annotations
 
-import asyncio
-import logging
-
-from collector.errors import Retryable, Undecodable
-from collector.log.port import BACKGROUND_LINGER, TRACES, WINDOWS, Commit, Log, New, Reader, Record
+from collector.errors import Undecodable
+from collector.log.consumer import Consumer
+from collector.log.port import BACKGROUND_LINGER, TRACES, WINDOWS, Batch, Log, New, Record
 from collector.records.trace_views import CountedTrace, TraceUsage, decode_counted_trace
 from collector.records.traces import RunRecord
-from collector.runtime.backoff import Backoff
+from collector.runtime.retry import Retry
 from collector.signals.prometheus.families import Families
 from collector.signals.prometheus.label_limit import OTHER
 from collector.signals.prometheus.recent_ids import Seen
@@ -21,12 +19,10 @@ from collector.signals.prometheus.targets import Targets
 from collector.signals.prometheus.task_runs import TaskRuns
 from collector.telemetry import Telemetry
 
-logger = logging.getLogger(__name__)
-
 GROUP = "sink.prometheus.traces"
 
 
-class TraceFamilies:
+class TraceFamilies(Consumer):
     """Feeds durations, cost and tokens into the families; commits per batch, so a restart counts nothing again."""
 
     def __init__(
@@ -38,7 +34,15 @@ class TraceFamilies:
         runs: TaskRuns,
         telemetry: Telemetry,
     ) -> None:
-        self._log = log
+        super().__init__(
+            log=log,
+            group=GROUP,
+            topic=TRACES,
+            retry=Retry("The reader of traces for the metrics"),
+            telemetry=telemetry,
+            max_records=64,
+            linger=BACKGROUND_LINGER,
+        )
         self._families = families
         self._targets = targets
         self._runs = runs
@@ -47,43 +51,28 @@ class TraceFamilies:
         self.caught_up = False
         """Whether everything that was written before this life has been read."""
 
-    async def run(self, stopping: asyncio.Event) -> None:
-        """Count until `stopping` is set."""
-        reader = self._log.read(GROUP, TRACES, linger=BACKGROUND_LINGER)
-        backoff = Backoff()
-        try:
-            while not stopping.is_set():
-                try:
-                    await self._step(reader)
-                    backoff.reset()
-                except Retryable as error:
-                    logger.warning("cannot read traces for the metrics: %s", error)
-                    await backoff.wait(stopping)
-        finally:
-            await reader.close()
-
-    async def _step(self, reader: Reader) -> None:
-        batch = await reader.poll(max_records=64, timeout=1.0)
-        commits: dict[int, Commit] = {}
+    async def take(self, batch: Batch) -> None:
+        """Count the traces and keep the runs of a batch."""
         for record in batch.records:
             self._take(record)
-            _, partition, offset = record.position
-            commits[partition] = Commit(
-                group=GROUP, topic=TRACES, partition=partition, offset=offset + 1
-            )
-        pending = self._runs.pending()
-        if commits or pending:
-            changed = [New(topic=WINDOWS, key=key, value=each) for key, each in pending.items()]
-            await self._log.write(changed, tuple(commits.values()))
-            self._runs.written(pending)
+            self._offsets.done(record.position)
         self.caught_up = self.caught_up or bool(batch.ends)
+
+    async def commit(self) -> None:
+        """Write the tasks that changed together with the commits of the batch that changed them."""
+        pending, commits = self._runs.pending(), self._offsets.commits()
+        if not pending and not commits:
+            return
+        changed = [New(topic=WINDOWS, key=key, value=each) for key, each in pending.items()]
+        await self._retry.log("store task runs", lambda: self._log_port.write(changed, commits))
+        self._runs.written(pending)
+        self._offsets.committed(commits)
 
     def _take(self, record: Record) -> None:
         try:
             decoded = decode_counted_trace(record.value)
         except Undecodable as error:
-            self._telemetry.poison_records.labels(TRACES).inc()
-            logger.warning("passed over: %s: %s", record.position, error)
+            self._poison.unprocessable(record.position, error)
             return
         if isinstance(decoded, RunRecord):
             self._take_run(decoded, record.time)

@@ -18,7 +18,7 @@ from collector.log.port import (
     Reader,
     Record,
 )
-from collector.runtime.backoff import Backoff
+from collector.runtime.retry import Backoff
 from collector.signals.sinks.port import Refused, Sink
 from collector.telemetry import Telemetry
 

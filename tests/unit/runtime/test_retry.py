@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
-from collector.errors import LogUnavailable
+from collector.errors import LogUnavailable, Retryable
 from collector.runtime.child import restart_pause
-from collector.runtime.retry import LONGEST_WAIT, Retry
+from collector.runtime.retry import Backoff, Retry
 
 
 class Away:
@@ -33,8 +33,8 @@ async def test_an_outage_of_hours_is_waited_out(caplog: pytest.LogCaptureFixture
 
     assert await retry.log("write", away.ask) == "there"
 
-    assert away.waits[:7] == [0.1, 0.2, 0.4, 0.8, 1.6, 3.2, LONGEST_WAIT]
-    assert set(away.waits[7:]) == {LONGEST_WAIT}
+    assert away.waits[:7] == [0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 5.0]
+    assert set(away.waits[7:]) == {5.0}
     assert len(caplog.records) == 1, "said once"
 
 
@@ -54,6 +54,46 @@ async def test_a_stop_leaves_so_many_attempts_and_they_are_quick(attempts: int) 
         await retry.log("write", ask)
 
     assert away.waits[20:] == [0.1, 0.2, 0.4, 0.8][: attempts - 1]
+
+
+async def test_a_stop_ends_the_wait_for_the_next_attempt() -> None:
+    stopping = asyncio.Event()
+    asleep = asyncio.Event()
+
+    async def sleep(seconds: float) -> None:
+        del seconds
+        asleep.set()
+        await asyncio.Event().wait()
+
+    retry = Retry("Scoring", sleep, last_attempts=1)
+    retry.stopping = stopping
+
+    async with asyncio.timeout(5), asyncio.TaskGroup() as tasks:
+        attempt = tasks.create_task(retry.log("write", Away(1).ask))
+        await asleep.wait()
+        stopping.set()
+
+    assert attempt.result() == "there"
+
+
+async def test_workers_that_fail_are_retryable_whatever_the_error() -> None:
+    retry = Retry("Assembly", Away(0).sleep, last_attempts=2)
+
+    async def attempt() -> None:
+        raise ZeroDivisionError
+
+    with pytest.raises(Retryable, match="ZeroDivisionError"):
+        await retry.workers("read", attempt)
+
+
+def test_waits_double_up_to_the_longest_and_start_again_after_a_success() -> None:
+    backoff = Backoff(first=1.0, longest=5.0)
+
+    waits = [backoff.next() for _ in range(5)]
+    backoff.reset()
+
+    assert waits == [1.0, 2.0, 4.0, 5.0, 5.0]
+    assert backoff.next() == 1.0
 
 
 def test_a_process_that_never_starts_is_started_for_ever() -> None:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from collector.config.plan import plan
 from collector.config.tree import Config
 from collector.errors import ConfigError, LogUnavailable, Undecodable
-from collector.log.port import TRACES, WINDOWS, New, Reader
+from collector.log.port import TRACES, WINDOWS, New
 from collector.records.codec import encode
 from collector.records.session_key import session_key
 from collector.records.traces import RunRecord
@@ -40,17 +40,18 @@ class Kept:
     """A publisher whose reader of `traces` is driven step by step; dropping it is kill -9."""
 
     publisher: Publisher = field(default_factory=Publisher)
-    reader: Reader | None = None
+    joined: bool = False
 
     async def step(self) -> None:
         traces = self.publisher.sink._traces
-        if self.reader is None:
+        if not self.joined:
             await self.publisher.sink._restore()
-            self.reader = self.publisher.log.read("sink.prometheus.traces", TRACES)
-            await traces._step(self.reader)
-        await traces._step(self.reader)
+            traces.join()
+            self.joined = True
+            await traces.step()
+        await traces.step()
         while not traces.caught_up:
-            await traces._step(self.reader)
+            await traces.step()
 
     async def end(self, *runs: RunRecord) -> None:
         """Sessions close."""

@@ -1,0 +1,19 @@
+"""The metric families of what every room runs on."""
+
+from __future__ import annotations
+
+from collector.telemetry import Telemetry
+
+
+class RuntimeFamilies:
+    """Records that no room could process, and how busy the event loop is."""
+
+    def __init__(self, telemetry: Telemetry) -> None:
+        self.poison_records = telemetry.counter(
+            "poison_records",
+            "Records that can never be processed, named in the log and passed over.",
+            "topic",
+        )
+        self.event_loop_lag = telemetry.gauge(
+            "event_loop_lag_seconds", "How late the event loop ran its last heartbeat."
+        )
