@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine
-from typing import Any, TypeAlias, TypeVar
+from collections.abc import Awaitable, Callable
+from typing import TypeAlias, TypeVar
 
 from collector.errors import Retryable
 
-Sleep: TypeAlias = Callable[[float], Coroutine[Any, Any, None]]
+Sleep: TypeAlias = Callable[[float], Awaitable[None]]
 """`asyncio.sleep`, or the sleep of a test."""
 
 _T = TypeVar("_T")
@@ -36,11 +36,15 @@ class Backoff:
         """Start again with the shortest wait, after a success."""
         self._next = self._first
 
+    async def sleep(self) -> None:
+        """Sleep for `next()` seconds."""
+        await self._sleep(self.next())
+
     async def wait(self, stopping: asyncio.Event) -> None:
         """Sleep for `next()` seconds, or until `stopping` is set."""
         async with asyncio.TaskGroup() as group:
             waits = (
-                group.create_task(self._sleep(self.next())),
+                group.create_task(self.sleep()),
                 group.create_task(stopping.wait()),
             )
             await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
@@ -103,7 +107,7 @@ class Retry:
             if failures_at_stop == 1:
                 backoff.reset()  # a stop has a deadline
             if self.stopping is None or failures_at_stop:
-                await self._sleep(backoff.next())
+                await backoff.sleep()
             else:
                 await backoff.wait(self.stopping)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from collector.config.tree import SessionWindow, Windows
@@ -15,7 +15,6 @@ from collector.records.session_key import session_key
 from collector.records.signal import Signal
 from collector.records.signal_codec import decode_signal
 from collector.records.traces import SessionRecord, TraceRecord, VerdictRecord
-from collector.runtime.retry import Sleep
 from collector.scoring.judged import JudgedRules
 from collector.scoring.ports import Rules
 from collector.scoring.scorer import Scorer
@@ -250,7 +249,7 @@ def make_scorer(
     telemetry: Telemetry | None = None,
     redact: bool = False,
     judged: JudgedRules | None = None,
-    pause: Sleep = _no_pause,
+    pause: Callable[[float], Awaitable[None]] = _no_pause,
 ) -> Scorer:
     return Scorer(
         log=log,
