@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Protocol, Self
 
@@ -100,6 +100,9 @@ class Question:
     """Trusted text: from code or configuration, never from a trace."""
     schema: JSON
     """Strict JSON Schema of the answer."""
+    read_alone: Callable[[str], JSON] | None = None
+    """Reads an answer without the question's key, for a question that was asked alone; raises ValueError when there is
+    none. None: an answer without the key is asked for again."""
 
 
 class Block(msgspec.Struct, frozen=True, kw_only=True):

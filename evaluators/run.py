@@ -20,7 +20,6 @@ __all__ = [
     "Settings",
     "make_plan",
     "needs_history",
-    "score_judged",
     "score_trace",
 ]
 
@@ -73,17 +72,6 @@ def _score(configured: Configured, trace: Trace, resources: Mapping[str, object]
     except Exception as error:  # noqa: BLE001 - one evaluator's fault is its own outcome
         return failed(configured, failure_of(error), **more)
     return settle(configured, score, **more)
-
-
-def score_judged(
-    configured: Configured, subject: Trace | Session, answers: Mapping[str, object]
-) -> Outcome:
-    """The outcome of a judged evaluator, given its resources, the judge's blocks above all, by parameter name."""
-    try:
-        score = configured.spec.function(subject, **answers, **configured.options)
-    except Exception as error:  # noqa: BLE001 - one evaluator's fault is its own outcome
-        return failed(configured, failure_of(error))
-    return settle(configured, score)
 
 
 _SOURCE: Mapping[object, str] = {

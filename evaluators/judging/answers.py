@@ -6,7 +6,6 @@ import json
 import math
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TypeVar
 
 import msgspec
@@ -33,17 +32,8 @@ class AnswerError(ValueError):
     """The judge's text holds no answer, or more than one, or one that breaks its schema."""
 
 
-def read_block(raw: str, kind: type[B]) -> B:
-    """The one JSON object of the text as a block; numbers may come as text, nothing else is coerced.
-
-    Raises:
-        AnswerError: There is none, or several, or a field is missing, of a wrong type or out of range.
-    """
-    return to_block(read_object(raw), kind)
-
-
 def to_block(value: JSON, kind: type[B]) -> B:
-    """A decoded answer as a block.
+    """A decoded answer as a block; numbers may come as text, nothing else is coerced.
 
     Raises:
         AnswerError: A field is missing, of a wrong type or out of range, or a number is not finite.
@@ -156,14 +146,6 @@ def _objects(text: str) -> Iterator[dict[str, JSON]]:
 # --- Cogitator's judges: {score, reasoning}, or a score in prose ----------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rating:
-    """A score in [0, 1] and why."""
-
-    score: float
-    reasoning: str | None = None
-
-
 _VALUE = r"(0(?:\.\d+)?|1(?:\.0+)?)(?:/1(?:\.0+)?)?(?![\w%/]|[.,]\d)"
 _LABELLED = re.compile(
     rf"\b(?:score|overall|rating|verdict)\b[^\w\n-]*(?:(?:is|of|=)\s+)?{_VALUE}",
@@ -174,30 +156,33 @@ _NUMBER = re.compile(r"-?\d+(?:[.,]\d+)*%?(?:/\d+)?", re.ASCII)
 _SCALE = re.compile(r"(?:\bout of |/)1(?:\.0+)?(?![\w/]|[.,]\d)", re.IGNORECASE | re.ASCII)
 
 
-def read_rating(raw: str) -> Rating:
-    """Cogitator's reading of a judge: JSON first, then a labelled, leading or only number from 0 to 1 in prose.
+def read_rating(raw: str) -> JSON:
+    """`score` and `reasoning` as Cogitator reads them: from JSON, else a labelled, leading or only number in prose.
 
     A JSON object's score is clamped to [0, 1]. Its reference takes the first 0 or 1 of any prose; we do not.
 
     Raises:
-        AnswerError: There is no such score, or more than one could be meant.
+        AnswerError: There is no such score, or more than one could be meant, or an object is broken.
     """
     text = _bare(raw)
     value = _json(text)
     # A bare number is JSON without a score, unless something that is not JSON stands around it.
     if object_of(value) is not None or _json(raw) is not _NOT_JSON:
         return _rating(value)
-    return Rating(score=_in_prose(text))
+    if "{" in text:
+        return _rating(read_object(raw))
+    return {"score": _in_prose(text), "reasoning": None}
 
 
-def _rating(value: JSON) -> Rating:
+def _rating(value: JSON) -> JSON:
     fields = object_of(value) or {}
     score, reasoning = fields.get("score"), fields.get("reasoning")
     if isinstance(score, bool) or not isinstance(score, int | float):
         raise AnswerError("the answer is JSON without a numeric score")
-    return Rating(
-        score=clamp(float(score)), reasoning=None if reasoning is None else text_of(reasoning)
-    )
+    return {
+        "score": clamp(float(score)),
+        "reasoning": None if reasoning is None else text_of(reasoning),
+    }
 
 
 def _in_prose(text: str) -> float:

@@ -150,12 +150,9 @@ class Asking:
         self, answer: Answer, questions: Mapping[str, Question]
     ) -> Mapping[str, JSON] | Missing:
         try:
-            given = read_object(answer.text)
-        except AnswerError as error:
+            return _entries(answer.text, questions)
+        except ValueError as error:
             return self._count(parse_failure(error))
-        if not set(given) & set(questions):
-            return self._count(parse_failure(AnswerError("no entry that was asked for")))
-        return {key: value for key, value in given.items() if key in questions}
 
     # --- cost ---------------------------------------------------------------------------------------------------------
 
@@ -187,6 +184,26 @@ def added(costs: Iterable[tuple[float | None, int]]) -> float | None:
             return None
         total += cost / parts
     return total
+
+
+def _entries(text: str, questions: Mapping[str, Question]) -> Mapping[str, JSON]:
+    """The answers by key, or, to a question that was asked alone, the one without a key.
+
+    Raises:
+        ValueError: The text holds neither.
+    """
+    fault = AnswerError("no entry that was asked for")
+    entries: dict[str, JSON] = {}
+    try:
+        entries = {key: each for key, each in read_object(text).items() if key in questions}
+    except AnswerError as error:
+        fault = error
+    if entries:
+        return entries
+    (key, question), *others = questions.items()
+    if others or question.read_alone is None:
+        raise fault
+    return {key: question.read_alone(text)}
 
 
 def parse_failure(error: Exception) -> Failure:

@@ -11,6 +11,7 @@ from evaluators.declare import Function, Spec
 from evaluators.errors import SettingsError
 from evaluators.formulas.bounds import clamp
 from evaluators.judging.answer_schema import object_schema
+from evaluators.judging.answers import read_rating
 from evaluators.model import JSON, Scope, Score, Session, Trace
 from evaluators.registry import Registry
 from evaluators.resources import Block, Conversation, Question
@@ -40,8 +41,9 @@ class Judgement(Block, frozen=True, kw_only=True):
 
     @classmethod
     def question(cls, subject: Trace | Conversation, options: Mapping[str, JSON]) -> Question:
-        """The criterion, then Cogitator's ending."""
-        return Question(rubric=f"{cls.criterion}\n{ENDING}", schema=_SCHEMA)
+        """The criterion, then Cogitator's ending; asked alone, the answer may be read as Cogitator reads it."""
+        rubric = f"{cls.criterion}\n{ENDING}"
+        return Question(rubric=rubric, schema=_SCHEMA, read_alone=read_rating)
 
     def to_score(self) -> Score:
         """As the evaluator returns it."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+import asyncio
 from typing import Any
 
 from evaluators.declare import declared, evaluator
 from evaluators.formulas import distribution
-from evaluators.formulas.bounds import clamp
-from evaluators.judging.answers import AnswerError, read_rating
+from evaluators.formulas.bounds import clamp, rounded
+from evaluators.judging.client import JudgeError
 from evaluators.matching import strings
 from evaluators.matching.text import text_of
 from evaluators.model import Score, Session, Tokens, Trace, Turn
@@ -16,6 +16,7 @@ from evaluators.registry import Registry
 from evaluators.run import SessionScorer, make_plan, score_trace
 from tests.golden.checks.compare import close
 from tests.support.evaluating import OURS, a_trace
+from tests.support.judging import always, judge, judged
 
 
 def aggregate(given: Any, expected: Any, _quirk: str | None) -> None:
@@ -122,17 +123,18 @@ def json_schema(given: Any, expected: Any, quirk: str | None) -> None:
 
 
 def judge_parsing(given: Any, expected: Any, quirk: str | None) -> None:
-    rating = None
-    if not given["judge_raises"]:
-        with suppress(AnswerError):
-            rating = read_rating(given["judge_output"])
+    error = JudgeError(type="provider_error", message="the judge raised")
+    script = always(error if given["judge_raises"] else given["judge_output"])
 
+    verdict = asyncio.run(judge(a_trace(), script, judged("faithfulness")))
+
+    (outcome,) = verdict.outcomes
     if expected["kind"] != "parsed":
-        assert rating is None  # failed, where the reference records 0
+        assert (outcome.state, outcome.score) == ("failed", None)  # where the reference records 0
     elif quirk == "first_number_in_prose_is_taken":
-        assert rating is None or 0 <= rating.score <= 1  # only a score that its text speaks of
+        assert outcome.state in {"failed", "scored"}  # scored only as its text says
     else:
-        assert rating is not None
-        assert rating.score == expected["score"]
+        assert outcome.state == "scored"
+        assert outcome.score == rounded(expected["score"])
         if expected["reasoning"] is not None:
-            assert rating.reasoning == text_of(expected["reasoning"])
+            assert outcome.explanation == text_of(expected["reasoning"])

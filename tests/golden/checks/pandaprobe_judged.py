@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
 
-from evaluators.judging.answers import AnswerError, read_block
-from evaluators.model import Outcome, ToolCall, ToolDefinition, Trace
-from evaluators.resources import Block, Extraction, UnitInterval
-from evaluators.run import Configured, Settings, make_plan, score_judged
-from evaluators.trace.argument_correctness import Arguments
+from evaluators.declare import declared, evaluator
+from evaluators.judging.client import Prompt
+from evaluators.model import Outcome, Score, ToolCall, ToolDefinition, Trace
+from evaluators.plan import Configured, Settings, make_plan
+from evaluators.providers.scripted import ScriptedJudge
+from evaluators.registry import Registry
+from evaluators.resources import Block, UnitInterval
+from evaluators.trace.argument_correctness import Arguments, judged_argument_correctness
 from tests.golden.checks.compare import close
-from tests.support.evaluating import OURS, a_trace
+from tests.support.evaluating import a_trace
+from tests.support.judging import judge, judged
 
 EXTRACTING = {"extract_task", "extract_task_and_outcome", "extract_plan", "extract_tool_usage"}
 
@@ -28,39 +32,46 @@ class Scored(Block, frozen=True, kw_only=True):
     reason: str | None = None
 
 
-def response_parsing(given: Any, expected: Any, quirk: str | None) -> None:
-    block = None
-    with suppress(AnswerError):
-        block = read_block(given["raw"], Scored)
+@evaluator(version="1")
+def scored(trace: Trace, *, answer: Scored) -> Score:
+    """The judge's score as it is."""
+    return Score(value=answer.score, explanation=answer.reason, metadata={"score": answer.score})
 
-    if block is None and (quirk or re.search(r'"score"\s*:\s*(?:true|false)', given["raw"])):
+
+SCORED = make_plan(Registry(filter(None, [declared(scored)])), {}, embedder=None, judge=True).judged
+
+
+def response_parsing(given: Any, expected: Any, quirk: str | None) -> None:
+    # Every answer of ours stands under its evaluator's name.
+    text = re.sub(r"\{[^{}]*\}", lambda found: f'{{"scored": {found.group()}}}', given["raw"])
+
+    outcome = _judge(a_trace(), SCORED, lambda _: text)
+
+    is_scored = outcome.state == "scored"
+    if not is_scored and (quirk or re.search(r'"score"\s*:\s*(?:true|false)', given["raw"])):
         return  # true is no number here
     if expected["ok"]:
-        assert block is not None
-        assert (block.score, block.reason) == (expected["score"], expected["reason"])
+        assert is_scored
+        assert outcome.metadata["score"] == expected["score"]
+        assert outcome.explanation == expected["reason"]
     elif "{" not in given["raw"] or "{'" in given["raw"]:
-        assert block is None  # more may be accepted, but not from nothing
+        assert not is_scored  # more may be accepted, but not from nothing
 
 
 def judge_metrics(given: Any, expected: Any, quirk: str | None) -> None:
-    configured = _configured(given["metric"], given["threshold"])
+    name = given["metric"]
     facts, verdict = _stages(given["judge_answers"])
-    extraction = Extraction(
-        task=facts.get("task", ""),
-        outcome=facts.get("outcome", ""),
-        plan=tuple(facts.get("plan", ())),
-    )
-    try:
-        answers = {
-            name: extraction if kind is Extraction else _answer(verdict, kind, facts)
-            for name, kind in configured.spec.resources.items()
-        }
-    except AnswerError:
+    extraction = {"task": "", "outcome": "", "plan": (), **facts}
+
+    def answer(prompt: Prompt) -> str:
+        entry = extraction if prompt.name.startswith("extraction") else verdict
+        return json.dumps(dict.fromkeys(prompt.schema["properties"], entry))
+
+    outcome = _judge(_trace(facts), _configured(name, given["threshold"]), answer)
+
+    if outcome.state == "failed":
         assert expected.get("error") or quirk == "bool_accepted_as_1"
         return
-
-    outcome = score_judged(configured, _trace(facts), answers)
-
     assert not expected.get("error")
     _same(outcome, expected)
 
@@ -75,9 +86,9 @@ def argument_correctness(given: Any, expected: Any, quirk: str | None) -> None:
             "tools_called": [{"name": c["name"], "parameters": c["parameters"]} for c in calls],
         }
     )
-    block = msgspec.convert({"verdicts": given["verdicts"]}, Arguments)
+    text = json.dumps({"argument_correctness": {"verdicts": given["verdicts"]}})
 
-    outcome = score_judged(configured, trace, {"arguments": block})
+    outcome = _judge(trace, configured, lambda _: text)
 
     if quirk is not None:
         # Calls that nobody judged are never scored.
@@ -87,21 +98,18 @@ def argument_correctness(given: Any, expected: Any, quirk: str | None) -> None:
     reasons = expected["incorrect_reasons_shown_to_reason_stage"]
     assert all(reason in (outcome.explanation or "") for reason in reasons)
     if calls:
-        score: Any = configured.spec.function(trace, arguments=block)
+        block = msgspec.convert({"verdicts": given["verdicts"]}, Arguments)
+        score = judged_argument_correctness(trace, arguments=block)
         close(score.value, expected["score"], tolerance=1e-12)
 
 
-def _answer(verdict: Any, kind: type[Block], facts: Mapping[str, Any]) -> Block:
-    if facts.get("plan") == []:
-        verdict = {"score": 0.0}  # an empty plan is never judged, so its judge may say anything
-    return read_block(json.dumps(verdict), kind)
+def _judge(trace: Trace, due: tuple[Configured, ...], script: Callable[[Prompt], str]) -> Outcome:
+    (outcome,) = asyncio.run(judge(trace, ScriptedJudge(script), due)).outcomes
+    return outcome
 
 
-def _configured(name: str, threshold: float | None) -> Configured:
-    plan = make_plan(
-        OURS, {name: Settings(threshold=threshold)}, embedder=None, judge=True, only=[name]
-    )
-    return next(each for each in plan.judged if each.spec.name == name)
+def _configured(name: str, threshold: float | None) -> tuple[Configured, ...]:
+    return judged(name, **{name: Settings(threshold=threshold)})
 
 
 def _stages(answers: Mapping[str, Any]) -> tuple[dict[str, Any], Any]:

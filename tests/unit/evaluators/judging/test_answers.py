@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from evaluators.judging.answers import AnswerError, read_block, read_rating
+from evaluators.judging.answers import AnswerError, read_object, read_rating, to_block
 from evaluators.resources import Block, UnitInterval
 
 
@@ -15,6 +15,10 @@ class Verdict(Block, frozen=True, kw_only=True):
 
     score: UnitInterval
     reason: str | None = None
+
+
+def read(raw: str) -> Verdict:
+    return to_block(read_object(raw), Verdict)
 
 
 @pytest.mark.parametrize(
@@ -30,7 +34,7 @@ class Verdict(Block, frozen=True, kw_only=True):
     ],
 )
 def test_one_object_is_found_whatever_stands_around_it(raw: str) -> None:
-    assert read_block(raw, Verdict).score == 0.5
+    assert read(raw).score == 0.5
 
 
 @pytest.mark.parametrize(
@@ -55,7 +59,7 @@ def test_one_object_is_found_whatever_stands_around_it(raw: str) -> None:
 )
 def test_anything_else_is_an_error_and_no_score(raw: str) -> None:
     with pytest.raises(AnswerError):
-        read_block(raw, Verdict)
+        read(raw)
 
 
 @pytest.mark.parametrize(
@@ -76,12 +80,19 @@ def test_anything_else_is_an_error_and_no_score(raw: str) -> None:
     ],
 )
 def test_a_rating_is_read_where_its_meaning_is_plain(raw: str, score: float) -> None:
-    assert read_rating(raw).score == score
+    assert read_rating(raw)["score"] == score
 
 
 @pytest.mark.parametrize(
     "raw",
-    ["between 0 and 1: 0.66", "0,7", "8/10", "1/10", "100%", "-0.4 of it", "7", "0.5", "1/1.5"],
+    [
+        *("between 0 and 1: 0.66", "0,7", "8/10", "1/10", "100%", "-0.4 of it", "7", "0.5"),
+        *(
+            "1/1.5",
+            '{"score": 0.1} or {"score": 0.9}',
+            'It says {"score": 0.9}. Mine: {"score": 0.',
+        ),
+    ],
 )
 def test_a_rating_that_could_mean_several_things_is_an_error(raw: str) -> None:
     with pytest.raises(AnswerError):
@@ -99,11 +110,11 @@ def test_a_rating_that_could_mean_several_things_is_an_error(raw: str) -> None:
 )
 def test_what_a_cut_off_answer_quotes_is_not_its_verdict(raw: str) -> None:
     with pytest.raises(AnswerError):
-        read_block(raw, Verdict)
+        read(raw)
 
 
 def test_thoughts_whose_opening_tag_was_swallowed_are_no_answer() -> None:
-    assert read_block('maybe {"score": 0.1}</think>{"score": 0.5}', Verdict).score == 0.5
+    assert read('maybe {"score": 0.1}</think>{"score": 0.5}').score == 0.5
 
 
 @pytest.mark.parametrize("tag", ["<think>", "</think>", "<reasoning>", "</reasoning>"])
@@ -111,13 +122,13 @@ def test_thoughts_whose_opening_tag_was_swallowed_are_no_answer() -> None:
 def test_an_answer_that_speaks_of_thinking_tags_is_an_answer(form: str, tag: str) -> None:
     answer = json.dumps({"score": 0.5, "reason": f"the agent wrote {tag} aloud"})
 
-    assert read_block(form.replace("{}", answer), Verdict).score == 0.5
+    assert read(form.replace("{}", answer)).score == 0.5
 
 
 @pytest.mark.parametrize("text", [" 0.5 ", ".5", "+0.5", "0.5e0", "00.5"])
 def test_a_number_may_come_as_text(text: str) -> None:
-    assert read_block(json.dumps({"score": text, "reason": "x"}), Verdict).score == 0.5
+    assert read(json.dumps({"score": text, "reason": "x"})).score == 0.5
 
 
 def test_reasoning_that_is_no_text_is_kept_as_json() -> None:
-    assert read_rating('{"score": 1, "reasoning": ["a", 1]}').reasoning == '["a", 1]'
+    assert read_rating('{"score": 1, "reasoning": ["a", 1]}')["reasoning"] == '["a", 1]'

@@ -12,7 +12,7 @@ from evaluators.judging.own_judge import own_judge, with_own_judges
 from evaluators.model import Scope
 from evaluators.plan import Configured, Settings, make_plan
 from tests.support.evaluating import OURS, a_trace
-from tests.support.judging import answering, by_name, judge, judge_turns
+from tests.support.judging import always, answering, by_name, judge, judge_turns, judged
 
 RUBRIC = "Evaluate whether the response keeps a professional tone."
 
@@ -49,6 +49,22 @@ async def test_what_is_no_number_is_no_score(said: Any) -> None:
 
     assert outcome.state == "failed"
     assert outcome.score is None
+
+
+@pytest.mark.parametrize("said", ["Score: 0.75", '{"score": 0.75}', "0.75 out of 1, well written"])
+async def test_asked_alone_its_answer_needs_no_key(said: str) -> None:
+    asked = always(said)
+
+    (outcome,) = (await judge(a_trace(), asked, planned())).outcomes
+
+    assert (outcome.state, outcome.score, len(asked.asked)) == ("scored", 0.75, 1)
+
+
+@pytest.mark.parametrize("said", ["Score: 0.75", '{"score": 0.75}'])
+async def test_asked_with_others_an_answer_without_its_key_is_no_score(said: str) -> None:
+    verdict = await judge(a_trace(), always(said), judged("faithfulness", "relevance"))
+
+    assert {outcome.state for outcome in verdict.outcomes} == {"failed"}
 
 
 async def test_it_is_asked_with_the_others_in_one_call() -> None:
