@@ -34,6 +34,7 @@ from collector.telemetry import Telemetry
 
 logger = logging.getLogger(__name__)
 
+TRACES_GROUP, SIGNALS_GROUP = "api.traces", "api.signals"
 COMMIT_EVERY = 1.0
 PAUSE = 1.0
 """Seconds to wait after the log could not be reached."""
@@ -56,20 +57,20 @@ class Feed:
         # One thread: LMDB has one writer, and the event loop never waits for its disk.
         with ThreadPoolExecutor(1, thread_name_prefix="index") as thread:
             async with asyncio.TaskGroup() as tasks:
-                for topic, take in (
-                    (TRACES, self._index.take_traces),
-                    (SIGNALS, self._index.take_signals),
+                for group, topic, take in (
+                    (TRACES_GROUP, TRACES, self._index.take_traces),
+                    (SIGNALS_GROUP, SIGNALS, self._index.take_signals),
                 ):
-                    tasks.create_task(self._follow(topic, take, thread, stopping))
+                    tasks.create_task(self._follow(group, topic, take, thread, stopping))
 
     async def _follow(
         self,
+        group: str,
         topic: str,
         take: Callable[[Sequence[Record]], Taken],
         thread: Executor,
         stopping: asyncio.Event,
     ) -> None:
-        group = f"api.{topic}"
         reader = self._log.read(group, topic, linger=BACKGROUND_LINGER)
         done = _Done(group, topic, self._clock)
         try:

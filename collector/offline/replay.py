@@ -26,7 +26,7 @@ from collector.records.codec import encode
 from collector.records.session_key import session_key
 from collector.records.traces import TraceRecord, VerdictRecord, decode_traces
 from collector.telemetry import Telemetry
-from collector.wiring import roles
+from collector.wiring.groups import groups
 from evaluators.run import Plan
 
 NOBODY = "replay"
@@ -54,7 +54,7 @@ async def rescored(
         max_size=config.log.disk.max_size,
         clock=wall,
         telemetry=telemetry,
-        groups=roles.groups(config),
+        groups=groups(config),
     )
     try:
         found = await _found(log, bench, since)

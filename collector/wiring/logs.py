@@ -14,7 +14,7 @@ from collector.log.kafka.kafka_log import KafkaLog
 from collector.log.memory import MemoryLog
 from collector.log.port import Log
 from collector.telemetry import Telemetry
-from collector.wiring import roles
+from collector.wiring.groups import WAITS_FOR, groups
 
 MEMORY_SIZE = 512 << 20
 """Bytes that the memory log holds."""
@@ -28,8 +28,8 @@ async def _disk(config: Config, clock: Clock, telemetry: Telemetry) -> Log:
         max_size=config.log.disk.max_size,
         clock=clock,
         telemetry=telemetry,
-        groups=roles.groups(config),
-        waits_for=roles.WAITS_FOR,
+        groups=groups(config),
+        waits_for=WAITS_FOR,
     )
 
 
@@ -42,8 +42,8 @@ async def _memory(config: Config, clock: Clock, telemetry: Telemetry) -> Log:
         clock=clock,
         max_size=MEMORY_SIZE,
         telemetry=telemetry,
-        groups=roles.groups(config),
-        waits_for=roles.WAITS_FOR,
+        groups=groups(config),
+        waits_for=WAITS_FOR,
     )
 
 

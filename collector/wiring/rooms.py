@@ -15,8 +15,10 @@ from collector.scoring.judged import JudgedRules
 from collector.scoring.ports import Rules
 from collector.scoring.scorer import Scorer
 from collector.telemetry import Telemetry
-from collector.wiring import roles
 from evaluators.run import Plan, SessionScorer, needs_history
+
+ASSEMBLY, SCORING, JUDGING = "assembly", "scoring", "judging"
+"""The group of each room."""
 
 
 def assembler(config: Config, log: Log, workers: Workers, telemetry: Telemetry) -> Assembler:
@@ -26,7 +28,7 @@ def assembler(config: Config, log: Log, workers: Workers, telemetry: Telemetry) 
         workers=workers,
         windows=config.windows,
         telemetry=telemetry,
-        group=roles.ASSEMBLY,
+        group=ASSEMBLY,
     )
 
 
@@ -45,7 +47,7 @@ def scorer(config: Config, plan: Plan, log: Log, workers: Workers, telemetry: Te
         windows=config.windows,
         telemetry=telemetry,
         redact=config.redaction.content == "drop",
-        group=roles.SCORING,
+        group=SCORING,
     )
 
 
@@ -86,6 +88,6 @@ def judge_room(
         budget=budget,
         telemetry=telemetry,
         clock=log_clock or clock,
-        group=roles.JUDGING,
+        group=JUDGING,
         session_age=config.windows.session.max_age,
     )

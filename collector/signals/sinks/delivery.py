@@ -19,7 +19,7 @@ from collector.log.port import (
     Record,
 )
 from collector.runtime.retry import Backoff
-from collector.signals.sinks.port import Refused, Sink
+from collector.signals.sinks.port import Refused, Sink, delivery_group
 from collector.telemetry import Telemetry
 
 logger = logging.getLogger(__name__)
@@ -50,7 +50,7 @@ class Delivery:
         """Take the port, the sink and how many seconds a stop may take at most (`grace`, for each of two steps)."""
         self._log = log
         self._sink = sink
-        self._group = f"sink.{sink.name}"
+        self._group = delivery_group(sink.name)
         self._telemetry = telemetry
         self._clock = clock
         self._backoff = backoff or Backoff()

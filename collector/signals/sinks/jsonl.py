@@ -6,10 +6,11 @@ import asyncio
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, ClassVar, Self
 
 import msgspec
 
+from collector.config.tree import Config
 from collector.errors import Retryable
 from collector.log.port import Position, Record
 from collector.signals.sinks.port import Refused
@@ -25,7 +26,7 @@ class JsonlSink:
     signal comes again with the same bytes, as the commit follows the fsync. One process per path.
     """
 
-    name = "jsonl"
+    name: ClassVar[str] = "jsonl"
 
     def __init__(self, path: Path, max_size: int, keep: int) -> None:
         """Write to `path`; rotate before it exceeds `max_size` bytes; keep `keep` rotated files."""
@@ -34,6 +35,15 @@ class JsonlSink:
         self._keep = keep
         self._file: BinaryIO | None = None
         self._size = 0
+
+    @classmethod
+    def configured(cls, config: Config) -> Self | None:
+        """See `SinkKind`."""
+        section = config.sinks.jsonl
+        if section is None:
+            return None
+        path = section.path or config.data_dir / "signals.jsonl"
+        return cls(path, section.max_size, section.keep)
 
     async def deliver(self, records: Sequence[Record]) -> None:
         """See `Sink`. A full or read-only disk is `Retryable`; what is not one JSON object is refused."""

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Sequence
+from typing import ClassVar, Self
 
 from aiokafka import AIOKafkaProducer
 from aiokafka.errors import KafkaError, MessageSizeTooLargeError, RecordListTooLargeError
 from aiokafka.structs import RecordMetadata
 
-from collector.config.tree import KafkaSinkConfig
+from collector.config.tree import Config, KafkaSinkConfig
 from collector.errors import Retryable
 from collector.kafka.client import abandon, client_settings, stop_within
 from collector.kafka.log_limit import limit_aiokafka_log
@@ -30,7 +31,7 @@ class KafkaSink:
     when it passes stays in flight: the next try waits on, instead of sending a second time.
     """
 
-    name = "kafka"
+    name: ClassVar[str] = "kafka"
 
     def __init__(
         self, settings: KafkaSinkConfig, *, timeout: float = 15.0, stuck_after: float = 300.0
@@ -54,6 +55,12 @@ class KafkaSink:
         """Of a batch that was too large: tried one by one."""
         self._refused: dict[Position, str] = {}
         limit_aiokafka_log()
+
+    @classmethod
+    def configured(cls, config: Config) -> Self | None:
+        """See `SinkKind`."""
+        section = config.sinks.kafka
+        return None if section is None else cls(section)
 
     async def deliver(self, records: Sequence[Record]) -> None:
         """See `Sink`. Only what is too large for the topic is refused: all else a human or time can mend."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple, Self
 
 from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
 
-from collector.config.tree import OtlpTarget
+from collector.config.tree import Config, OtlpTarget
 from collector.errors import Permanent, Undecodable
 from collector.log.port import Position, Record
 from collector.otlp.client import GrpcTransport, HttpTransport, Transport
@@ -30,7 +30,7 @@ class _Event(NamedTuple):
 class OtlpSink:
     """Exports each batch in requests of bounded size, in order; the log repeats what was not taken."""
 
-    name = "otlp"
+    name: ClassVar[str] = "otlp"
 
     def __init__(self, settings: OtlpTarget, *, version: str = "", timeout: float = 10.0) -> None:
         """Export to `settings.endpoint`; `version` is Spanwise's, for the instrumentation scope.
@@ -42,6 +42,12 @@ class OtlpSink:
         headers = {key: value.get_secret_value() for key, value in settings.headers.items()}
         self._transport: Transport = kind(settings.endpoint, headers, timeout=timeout)
         self._version = version
+
+    @classmethod
+    def configured(cls, config: Config) -> Self | None:
+        """See `SinkKind`."""
+        section = config.sinks.otlp
+        return None if section is None else cls(section)
 
     async def deliver(self, records: Sequence[Record]) -> None:
         """See `Sink`. Refused is what the other side calls invalid, and what is no signal."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import ClassVar, Protocol
 
+from collector.config.tree import Config
 from collector.errors import Permanent
 from collector.log.port import Position, Record
 
@@ -19,9 +20,14 @@ class Refused(Permanent):
 
 
 class Sink(Protocol):
-    """Delivers records of topic `signals`. Owned by one `Delivery`, which calls it from one task."""
+    """Delivers records of topic `signals`. Owned by one `Delivery`, which calls it from one task.
 
-    name: str
+    A new sink is a class in a file of this folder, a section in `collector.config.tree.Sinks`, and a line in
+    `collector.wiring.sinks.SINKS`.
+    """
+
+    name: ClassVar[str]
+    """The key of its section under `sinks` in the configuration; label `sink` of its metrics."""
 
     async def deliver(self, records: Sequence[Record]) -> None:
         """Hand the records over, in order; return when every one is safely there.
@@ -36,5 +42,24 @@ class Sink(Protocol):
         ...
 
     async def close(self, deadline: float) -> None:
-        """Let go within `deadline` seconds, whatever the other side does."""
+        """Close connections and files within `deadline` seconds, whatever the other side does."""
         ...
+
+
+class SinkKind(Protocol):
+    """The class of a sink, as the configuration makes it."""
+
+    name: str
+
+    def configured(self, config: Config) -> Sink | None:
+        """The sink; None if its section under `sinks` is not set.
+
+        Raises:
+            ConfigError: the section names something that cannot be used.
+        """
+        ...
+
+
+def delivery_group(sink: str) -> str:
+    """The group whose commits hold the signals that the sink of this name has not delivered."""
+    return f"sink.{sink}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from collector.errors import Retryable
 from collector.log.port import Position, Record
@@ -20,7 +21,7 @@ from tests.support.sink_contract import a_delivery, committed, count, outbox
 class ListSink:
     """Keeps what it gets; fails as often as told."""
 
-    name: str = "list"
+    name: ClassVar[str] = "list"
     failures: int = 0
     hangs: bool = False
     refuses: frozenset[int] = frozenset()
