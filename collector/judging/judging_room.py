@@ -23,7 +23,7 @@ from collector.judging.errors import JudgeDiedError, JudgeLateError
 from collector.judging.frames import Done, Job, SessionJob, TraceJob
 from collector.judging.judges import Judges
 from collector.judging.progress import Progress
-from collector.judging.recall import previous_of, traces_of
+from collector.judging.read_back import previous_of, traces_of
 from collector.judging.sample import is_sampled
 from collector.judging.turns import SeenTurn, Turns
 from collector.log.port import TRACES, Commit, Log, New, Position, Reader, Record
