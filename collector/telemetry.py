@@ -34,11 +34,15 @@ class Telemetry:
         self._services: set[str] = set()
         self._families: dict[str, object] = {}
 
+        self.spans_received = self.counter(
+            "spans_received", "Spans that arrived, by what became of them.", "transport", "result"
+        )
+        self.requests = self.counter(
+            "requests", "Export requests, by how they were answered.", "transport", "code"
+        )
+        self.in_flight_bytes = self.gauge("in_flight_bytes", "Bytes of requests being taken in.")
         self.traces_closed = self.counter(
             "traces_closed", "Traces closed, by why.", "service", "reason"
-        )
-        self.sessions_closed = self.counter(
-            "sessions_closed", "Sessions closed, by why.", "service", "reason"
         )
         self.late_spans = self.counter(
             "late_spans",
@@ -57,7 +61,6 @@ class Telemetry:
             "trace_gaps", "Traces that lack something, by what.", "service", "gap"
         )
         self.traces_active = self.gauge("traces_active", "Traces open now.")
-        self.sessions_active = self.gauge("sessions_active", "Sessions open now.")
         self.buffer_bytes = self.gauge("buffer_bytes", "Wire bytes of all open traces.")
         self.buffer_limit_bytes = self.gauge(
             "buffer_limit_bytes", "The limit of buffer_bytes (windows.memory)."
@@ -66,11 +69,6 @@ class Telemetry:
             "poison_records",
             "Records that can never be processed, named in the log and passed over.",
             "topic",
-        )
-        self.trace_records_dropped = self.counter(
-            "trace_records_dropped",
-            "Trace records that scoring passed over, by why: repeated, outdated.",
-            "reason",
         )
         self.worker_restarts = self.counter(
             "worker_restarts", "Evaluator workers replaced, by why.", "reason"
@@ -128,6 +126,14 @@ class Telemetry:
             "outbox_oldest_timestamp_seconds",
             "Log time of the oldest signal that a sink has not delivered; 0 when there is none.",
             "sink",
+        )
+        self.forward_requests = self.counter(
+            "forward_requests",
+            "Requests passed on to the backend under `forward`, by what became of them.",
+            "result",
+        )
+        self.forward_queue_bytes = self.gauge(
+            "forward_queue_bytes", "Bytes of requests that wait to be forwarded."
         )
         self.label_overflow = self.counter(
             "label_overflow", "Label values folded into _other or dropped.", "label"

@@ -1,1 +1,1 @@
-"""Traces become outcomes: the desk, the session's sliding window."""
+"""Traces become outcomes, outcomes become signals: the open sessions and their sliding windows."""

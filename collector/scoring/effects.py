@@ -1,25 +1,48 @@
-"""What a desk wants done: values, so that the shell alone writes and counts."""
+"""The values that the pure part of scoring returns: what to publish and to store, and what must be scored first."""
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import msgspec
 
-from collector.log.port import New
-from collector.records.sessions import SessionTurn
-from collector.records.traces import TraceRecord
-from collector.scoring.session_window import Placed
-from evaluators.model import Outcome
+from collector.records.sessions import SessionsTopic, SessionTurn
+from collector.records.signal import Signal
+from collector.records.traces import RunRecord, SessionRecord, VerdictRecord
+from collector.scoring.sliding_window import Placement
+from evaluators.model import Outcome, Trace
 
 SessionClosed = Literal["idle", "max_age", "memory", "shutdown"]
+Report: TypeAlias = SessionRecord | RunRecord | VerdictRecord
+"""Records that scoring adds to topic `traces`, for the other rooms and for itself."""
+
+
+class Publication(msgspec.Struct, frozen=True, kw_only=True):
+    """A signal to publish."""
+
+    signal: Signal
+    is_first: bool
+    """It is the first final outcome of its (subject, evaluator), which counters count."""
+
+
+class Drop(msgspec.Struct, frozen=True, kw_only=True):
+    """The tombstone of a session's state."""
+
+    state: SessionsTopic
+
+
+Change: TypeAlias = SessionsTopic | Report | Drop
+"""A record is put in place of the earlier one of its key; a `Drop` removes it."""
 
 
 class Effects(msgspec.Struct, frozen=True, kw_only=True):
-    """Records to write, all signals of a batch before all its state, state in the order of the effects (rule 4)."""
+    """One step of a partition's sessions. All signals of a batch are written before all its changes (rule 4).
 
-    signals: tuple[New, ...] = ()
-    state: tuple[New, ...] = ()
+    Puts and drops stand in one sequence, because a crash may cut the write after any of them.
+    """
+
+    publish: tuple[Publication, ...] = ()
+    changes: tuple[Change, ...] = ()
     closed: tuple[str, SessionClosed] | None = None
     """(service, reason) of the session that closed."""
 
@@ -32,25 +55,25 @@ class Rerun(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Task(msgspec.Struct, frozen=True, kw_only=True):
-    """A trace record that was taken and waits for its outcomes; its session takes no other one meanwhile."""
+    """A trace that was placed in its session and waits for its outcomes; the session takes no other one meanwhile."""
 
     key: bytes
-    record: TraceRecord
+    """Of the session."""
+    trace: Trace
     entry: SessionTurn
-    held: SessionTurn | None
-    """Its earlier revision."""
+    earlier: SessionTurn | None
+    """Its earlier revision in the window."""
     is_new: bool
     """It opened the session."""
-    placed: Placed
+    placement: Placement
     history: tuple[SessionTurn, ...]
-    turn: int | None
-    """Its place among the turns, 1-based; None: it is none."""
+    number: int | None
+    """Its place among the turns, 1-based; None: it is not a turn."""
     reruns: tuple[Rerun, ...]
 
 
-class Scored(msgspec.Struct, frozen=True, kw_only=True):
-    """The answers to a `Rerun`."""
+class Rescored(msgspec.Struct, frozen=True, kw_only=True):
+    """The outcomes of a `Rerun`."""
 
-    record: TraceRecord
-    """The turn's own, read back from the log."""
+    entry: SessionTurn
     outcomes: tuple[Outcome, ...]

@@ -2,38 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Protocol
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-from msgspec.structs import replace as amended
+from msgspec.structs import replace
 
-from collector.log.port import New
+from collector.config.tree import SessionWindow
 from collector.records.sessions import SessionAwaited, SessionHead, SessionTurn
 from collector.records.traces import TraceRecord, VerdictRecord
-from collector.scoring.effects import Effects, Rerun, Scored, SessionClosed, Task
-from collector.scoring.emit import trace_signal_id
-from collector.scoring.ports import Rules, SessionScorer
-from collector.scoring.session_end import SessionEnd, session_end
-from collector.scoring.session_signals import SessionSignals, session_outcomes, session_subject
-from collector.scoring.session_state import SessionState, named_after
-from collector.scoring.session_window import SessionWindow
-from collector.scoring.task_run import heard
-from collector.scoring.turn import bare, is_turn, unscored_turn, with_outcomes
+from collector.scoring.effects import (
+    Change,
+    Drop,
+    Effects,
+    Publication,
+    Rerun,
+    Rescored,
+    SessionClosed,
+    Task,
+)
+from collector.scoring.outcome_signals import (
+    OutcomeSignals,
+    named_after,
+    session_outcomes,
+    session_subject,
+    trace_signal_id,
+)
+from collector.scoring.rules import Rules, SessionScorer
+from collector.scoring.session_end import (
+    SessionEnd,
+    merge_task_claims,
+    session_end,
+)
+from collector.scoring.sliding_window import (
+    SlidingWindow,
+    is_turn,
+    unscored_turn,
+    without_output,
+)
 from evaluators.model import Outcome
-
-
-class Bounds(Protocol):
-    """Of one session's window (`windows.session`)."""
-
-    @property
-    def max_traces(self) -> int:
-        """How many traces it holds."""
-        ...
-
-    @property
-    def max_age(self) -> float:
-        """Seconds from the newest start back to the oldest that it holds."""
-        ...
 
 
 class OpenSession:
@@ -44,112 +49,107 @@ class OpenSession:
         "_rules",
         "_scorer",
         "_signals",
-        "_state",
         "_window",
         "head",
         "key",
-        "waiting",
+        "pending",
     )
 
     def __init__(
-        self,
-        key: bytes,
-        head: SessionHead,
-        *,
-        rules: Rules,
-        bounds: Bounds,
-        partition: int,
-        redact: bool,
+        self, key: bytes, head: SessionHead, *, rules: Rules, limits: SessionWindow
     ) -> None:
         self.key = key
         self.head = head
-        self.waiting: dict[str, float] = {}
-        """Traces whose verdict has not come yet, and the log time of their records; the session closes after them."""
+        self.pending: dict[str, float] = {}
+        """Traces that wait for a verdict, and the log time of their records; the session closes after them."""
         self._rules = rules
-        self._signals = SessionSignals(rules=rules, redact=redact)
-        self._state = SessionState(key=key, partition=partition)
+        self._signals = OutcomeSignals(rules=rules)
         self._scorer: SessionScorer = rules.new_scorer()
-        self._window = SessionWindow(
-            max_traces=bounds.max_traces,
-            max_age=bounds.max_age,
+        self._window = SlidingWindow(
+            max_traces=limits.max_traces,
+            max_age=limits.max_age,
             history=rules.history if rules.history_takers else 0,
             used={(), *rules.used.values()},
         )
         self._judged = tuple(each.spec.name for each in rules.judged.trace)
 
-    def put_back(self, entry: SessionTurn) -> None:
-        """A turn read back from the log after a restart. A judge that is gone since then is not waited for."""
+    def restore(self, entry: SessionTurn) -> None:
+        """Take a trace back after a restart. It no longer waits for judged evaluators that are off since then."""
         due = tuple(name for name in entry.due if name in self._judged)
-        entry = amended(entry, due=due) if due != entry.due else entry
-        self._window.put_back(entry)
-        self._keep(entry)
+        entry = replace(entry, due=due) if due != entry.due else entry
+        self._window.restore(entry)
+        self._note(entry)
 
     def holds(self, record: TraceRecord, offset: int) -> bool:
         """Whether the record is a repeat: a trace counts once (rule 7).
 
-        A turn from this very record, above the head's offset, is what a crash left of its state: it is done again.
+        A trace stored from this very record, above the head's offset, was left by a crash between the two: it is
+        scored again.
         """
         if offset <= self.head.offset:
             return True
-        held = self._window.get(record.trace.trace_id)
-        if held is None or held.offset == offset:
+        entry = self._window.get(record.trace.trace_id)
+        if entry is None or entry.offset == offset:
             return False
-        return held.turn.digest == record.trace.digest
+        return entry.turn.digest == record.trace.digest
 
     def outdated(self, record: TraceRecord) -> bool:
-        """Whether a later revision of the trace is here already."""
-        held = self._window.get(record.trace.trace_id)
-        return held is not None and record.revision < held.revision
+        """Whether the session already has a later revision of the trace."""
+        entry = self._window.get(record.trace.trace_id)
+        return entry is not None and record.revision < entry.revision
 
     def take(self, record: TraceRecord, *, offset: int, now: float, is_new: bool) -> Task:
-        """Place the trace; says what must be scored."""
+        """Place the trace; the task says what must be scored."""
         head = self.head
         entry = unscored_turn(
             record, service=head.service, session_id=head.session_id, offset=offset, now=now
         )
-        held = self._window.get(entry.turn.trace_id)
-        placed = self._window.place(entry)
-        task = heard(head.task, record.trace)
-        self.head = amended(head, last=now, offset=offset, task=task)
+        earlier = self._window.get(entry.turn.trace_id)
+        placement = self._window.place(entry)
+        claims = merge_task_claims(head.task, record.trace)
+        self.head = replace(head, last=now, offset=offset, task=claims)
         return Task(
             key=self.key,
-            record=record,
+            trace=record.trace,
             entry=entry,
-            held=held,
+            earlier=earlier,
             is_new=is_new,
-            placed=placed,
+            placement=placement,
             history=self._window.before(entry),
-            turn=self._window.place_of(entry),
-            reruns=tuple(self._reruns(placed.affected)),
+            number=self._window.number_of(entry),
+            reruns=tuple(self._reruns(placement.affected)),
         )
 
-    def finish(self, task: Task, outcomes: Sequence[Outcome], reruns: Sequence[Scored]) -> Effects:
-        """Its outcomes, and those of its neighbours, are known: what to publish and to persist.
+    def finish(
+        self, task: Task, outcomes: Sequence[Outcome], rescored: Sequence[Rescored]
+    ) -> Effects:
+        """Apply the outcomes of a task and of its neighbours.
 
         The head is the last record of the state: a crash before it repeats the whole, after it nothing.
         """
-        signals: list[New] = []
-        changed = task.is_new or (task.placed.inside and is_turn(task.entry))
-        for left in task.placed.left:
-            if left.due:
-                signals += self._signals.of_no_verdict(left, "overload")[0]
-            changed = self._forget(left) or changed
-        signals += self._score(task, outcomes)
-        touched = dict.fromkeys(task.placed.let_go)
-        for scored in reruns:
-            if (said := self._rescore(scored)) is not None:
-                signals += said
-                touched[scored.record.trace.trace_id] = None
+        publish: list[Publication] = []
+        changed = task.is_new or (task.placement.inside and is_turn(task.entry))
+        for entry in task.placement.removed:
+            if entry.due:
+                publish += self._signals.without_verdict(entry, "overload")[0]
+            self._forget(entry)
+            changed = changed or is_turn(entry)
+        publish += self._score(task, outcomes)
+        touched = dict.fromkeys(task.placement.text_dropped)
+        for each in rescored:
+            if (signals := self._rescore(each)) is not None:
+                publish += signals
+                touched[each.entry.turn.trace_id] = None
                 changed = True
         if changed:
-            signals += self._running_signals()
-        state = (*self._new_turns(task, touched), self._new_head())
-        return Effects(signals=tuple(signals), state=state)
+            publish += self._running_signals()
+        changes = (*self._changed_traces(task, touched), self._named_head())
+        return Effects(publish=tuple(publish), changes=changes)
 
     def on_verdict(self, record: VerdictRecord, *, offset: int) -> Effects | None:
-        """Final outcomes of a trace in place of its stand-ins; None when nothing of it is waited for (rule 6).
+        """Final outcomes of a trace in place of its stand-ins; None when it waits for none of them (rule 6).
 
-        The head goes first: a crash before the turn is stored repeats the whole, after it nothing.
+        The head goes first: a crash before the trace is stored repeats the whole, after it nothing.
         """
         entry = self._window.get(record.subject)
         if entry is None or entry.turn.digest != record.digest:
@@ -157,101 +157,102 @@ class OpenSession:
         outcomes = [each for each in record.outcomes if each.evaluator in entry.due and each.final]
         if not outcomes:
             return None
-        signals, settled = self._signals.of_verdict(entry, outcomes)
-        before = self._signals.inputs(self._window)
-        self._settle(settled)
-        self.head = amended(self.head, cause=offset)
-        signals += self._running_signals(said=before)
-        return Effects(signals=tuple(signals), state=(self._new_head(), self._state.turn(settled)))
+        inputs = {name: self._window.input_digest(used) for name, used in self._rules.used.items()}
+        known = {*entry.counted, *entry.signal_ids}
+        publish, judged = self._signals.of_trace(entry, outcomes, known)
+        self._replace(judged)
+        self.head = replace(self.head, cause=offset)
+        publish += self._running_signals(published=inputs)
+        return Effects(publish=tuple(publish), changes=(self._named_head(), judged))
 
-    def due(self, trace_id: str) -> SessionTurn | None:
-        """The turn, if a verdict about it is still waited for."""
-        return self._window.get(trace_id) if trace_id in self.waiting else None
+    def pending_trace(self, trace_id: str) -> SessionTurn | None:
+        """The trace, if it still waits for a verdict."""
+        return self._window.get(trace_id) if trace_id in self.pending else None
 
     def close(
         self, reason: SessionClosed, *, since: int, now: float
     ) -> tuple[Effects, SessionAwaited | None]:
-        """The final signals, the session's record, and the end of its state; and what a judge must still say.
+        """The final signals, the session's record and the end of its state; and the verdict it waits for, if any.
 
-        Records of its traces below offset `since` are repeats from now on. The closed head goes first: turns that a
-        crash leaves behind it are of no session (DESIGN 4, rule 5).
+        Records of its traces below offset `since` are repeats from now on. The closed head goes before the tombstones:
+        traces that a crash leaves behind it belong to no session (rule 5).
         """
-        signals = self._give_up_all("overload" if reason == "memory" else "judge_lag")
+        publish = self._give_up("overload" if reason == "memory" else "judge_lag")
         end = session_end(
             self.key, self.head, self._window, rules=self._rules, reason=reason, now=now
         )
-        signals += self._signals.of_session(end.subject, end.outcomes, self._window)
-        signals += self._signals.of_unasked(end.subject, end.unasked, self._window)
-        self.head = amended(self.head, closed=True, since=since)
+        publish += self._signals.of_session(end.subject, end.outcomes, self._window)
+        publish += self._signals.of_session_input(
+            end.subject, end.unasked, self._window.input_digest(())
+        )
+        self.head = replace(self.head, closed=True, since=since)
         effects = Effects(
-            signals=tuple(signals),
-            state=tuple(self._last_state(end)),
+            publish=tuple(publish),
+            changes=tuple(self._last_changes(end)),
             closed=(self.head.service, reason),
         )
         return effects, end.awaited
 
-    def _score(self, task: Task, outcomes: Sequence[Outcome]) -> list[New]:
-        """The signals of the trace's own outcomes; its turn is settled with them where it is still held."""
+    def _score(self, task: Task, outcomes: Sequence[Outcome]) -> list[Publication]:
+        """The signals of the trace's own outcomes; the window keeps them where it still holds the trace."""
         known = _known(task)
-        settled, due = self._judgement(task)
-        outcomes = [*outcomes, *settled]
-        signals, ids = self._signals.of_trace(task.record, self.head, outcomes, known)
-        trace_id = task.entry.turn.trace_id
-        placed = self._window.get(trace_id)
+        unasked, due = self._judgement(task)
         counted = self._judged if known is None else tuple(n for n in self._judged if n in known)
-        entry = with_outcomes(
-            amended(placed or task.entry, due=due, counted=counted), outcomes, ids
-        )
-        if placed is not None:
-            self._settle(entry)
-        if task.held is not None and not is_turn(entry):
-            self._scorer.drop(trace_id)
-        return signals
+        held = self._window.get(task.entry.turn.trace_id)
+        entry = replace(held or task.entry, due=due, counted=counted)
+        publish, entry = self._signals.of_trace(entry, [*outcomes, *unasked], known)
+        if held is not None:
+            self._replace(entry)
+        # A revision may be no turn any more though its earlier one was.
+        if task.earlier is not None and not is_turn(entry):
+            self._scorer.drop(entry.turn.trace_id)
+        return publish
 
     def _judgement(self, task: Task) -> tuple[tuple[Outcome, ...], tuple[str, ...]]:
         """Outcomes that no judge is needed for, and the names of those that are due."""
         if not self._judged:
             return (), ()
         judged = self._rules.judged
-        settled = judged.settled(task.record.trace, self.key)
-        if not settled and not task.placed.inside:
-            settled = judged.skipped("trace", "overload")
-        return settled, () if settled else self._judged
+        unasked = judged.unasked(task.trace, self.key)
+        if not unasked and not task.placement.inside:
+            unasked = judged.skipped("trace", "overload")
+        return unasked, () if unasked else self._judged
 
-    def _give_up_all(self, reason: str) -> list[New]:
-        signals: list[New] = []
-        for trace_id in [*self.waiting]:
+    def _give_up(self, reason: str) -> list[Publication]:
+        """Every trace that waits for a verdict ends without one."""
+        publish: list[Publication] = []
+        for trace_id in [*self.pending]:
             entry = self._window.get(trace_id)
             if entry is None:
                 continue
-            more, settled = self._signals.of_no_verdict(entry, reason)
-            self._settle(settled)
-            signals += more
-        return signals
+            more, entry = self._signals.without_verdict(entry, reason)
+            self._replace(entry)
+            publish += more
+        return publish
 
-    def _rescore(self, scored: Scored) -> list[New] | None:
-        """The signals of what changed; None: nothing did, the ids are the same."""
-        trace = scored.record.trace
-        entry = self._window.get(trace.trace_id)
-        if entry is None or entry.turn.digest != trace.digest:
+    def _rescore(self, rescored: Rescored) -> list[Publication] | None:
+        """The signals of outcomes that changed; None: no outcome did, the ids are the same."""
+        entry = self._window.get(rescored.entry.turn.trace_id)
+        if entry is None:
             return None
-        changed = tuple(
+        changed = [
             each
-            for each in scored.outcomes
-            if entry.signal_ids.get(each.evaluator)
-            != trace_signal_id(self.head.service, trace, each)
-        )
+            for each in rescored.outcomes
+            if entry.signal_ids.get(each.evaluator) != trace_signal_id(entry, each)
+        ]
         if not changed:
             return None
-        signals, ids = self._signals.of_trace(scored.record, self.head, changed, entry.signal_ids)
-        self._settle(with_outcomes(entry, changed, ids))
-        return signals
+        publish, entry = self._signals.of_trace(entry, changed, entry.signal_ids)
+        self._replace(entry)
+        return publish
 
-    def _running_signals(self, *, said: Mapping[str, str] | None = None) -> Iterator[New]:
-        """What the session's evaluators say while it is open."""
+    def _running_signals(
+        self, *, published: Mapping[str, str] | None = None
+    ) -> Iterator[Publication]:
+        """The signals of the session's evaluators while it is open."""
         subject = session_subject(self.head, self._window)
         outcomes = session_outcomes(subject, self._window, self._scorer)
-        return self._signals.of_session(subject, outcomes, self._window, said=said)
+        return self._signals.of_session(subject, outcomes, self._window, published=published)
 
     def _reruns(self, affected: Sequence[str]) -> Iterator[Rerun]:
         for trace_id in affected:
@@ -259,55 +260,54 @@ class OpenSession:
             if entry is not None:
                 yield Rerun(entry=entry, history=self._window.before(entry))
 
-    def _settle(self, entry: SessionTurn) -> None:
-        self._window.settle(entry)
-        self._keep(entry)
+    def _replace(self, entry: SessionTurn) -> None:
+        self._window.replace(entry)
+        self._note(entry)
 
-    def _keep(self, entry: SessionTurn) -> None:
+    def _note(self, entry: SessionTurn) -> None:
+        """Bring the running scores and the pending traces up to date with a trace of the window."""
         trace_id = entry.turn.trace_id
         if is_turn(entry):
-            self._scorer.put(bare(entry.turn))
+            self._scorer.put(without_output(entry.turn))
         if entry.due:
-            self.waiting[trace_id] = entry.placed_at
+            self.pending[trace_id] = entry.placed_at
         else:
-            self.waiting.pop(trace_id, None)
+            self.pending.pop(trace_id, None)
 
-    def _forget(self, entry: SessionTurn) -> bool:
-        """Whether a turn left."""
-        self.waiting.pop(entry.turn.trace_id, None)
+    def _forget(self, entry: SessionTurn) -> None:
+        self.pending.pop(entry.turn.trace_id, None)
         if is_turn(entry):
             self._scorer.drop(entry.turn.trace_id)
-        return is_turn(entry)
 
-    def _new_head(self) -> New:
+    def _named_head(self) -> SessionHead:
         self.head = named_after(self.head, self._window.newest)
-        return self._state.head(self.head)
+        return self.head
 
-    def _new_turns(self, task: Task, touched: Iterable[str]) -> Iterator[New]:
-        """Neighbours that changed, tombstones of those that left, and the trace's own turn last."""
+    def _changed_traces(self, task: Task, touched: Iterable[str]) -> Iterator[Change]:
+        """Neighbours that changed, tombstones of those that left, and the trace itself last."""
         own = task.entry.turn.trace_id
         for trace_id in touched:
             entry = self._window.get(trace_id)
             if entry is not None and trace_id != own:
-                yield self._state.turn(entry)
-        for left in task.placed.left:
-            yield self._state.no_turn(left)
-        if (mine := self._window.get(own)) is not None:
-            yield self._state.turn(mine)
+                yield entry
+        for removed in task.placement.removed:
+            yield Drop(state=removed)
+        if (entry := self._window.get(own)) is not None:
+            yield entry
 
-    def _last_state(self, end: SessionEnd) -> Iterator[New]:
+    def _last_changes(self, end: SessionEnd) -> Iterator[Change]:
         if end.awaited is not None:
-            yield self._state.awaited(end.awaited)
-        yield self._state.report(end.record)
+            yield end.awaited
+        yield end.record
         if end.run is not None:
-            yield self._state.report(end.run)
-        yield self._new_head()
+            yield end.run
+        yield self._named_head()
         for entry in self._window:
-            yield self._state.no_turn(entry)
+            yield Drop(state=entry)
 
 
-def _known(task: Task) -> Mapping[str, str] | None:
-    """Evaluators of the trace that had a final outcome before; None: nobody knows, it is a later revision."""
-    if task.held is not None:
-        return {**dict.fromkeys(task.held.counted, ""), **task.held.signal_ids}
-    return {} if task.record.revision == 0 else None
+def _known(task: Task) -> Collection[str] | None:
+    """Evaluators that had a final outcome of the trace before; None: it is a revision whose earlier one has left."""
+    if task.earlier is not None:
+        return {*task.earlier.counted, *task.earlier.signal_ids}
+    return () if task.entry.revision == 0 else None

@@ -1,53 +1,57 @@
-"""The shell around the desks: poll, score in waves, write once per batch.
+"""The shell around the open sessions: poll, score in waves, write once per batch.
 
-    batch -> [wave: at most one record per session] -> workers -> desks -> one write: signals, state, commit
+    batch -> [wave: at most one record per session] -> workers -> sessions -> one write: signals, state, commit
 
-It waits and decides nothing; what a record means is the desk's, in the order of the records.
+It waits and decides nothing; the open sessions decide, in the order of the records.
 """
 
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections import deque
-from collections.abc import AsyncGenerator, Iterable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from collector.config.tree import Windows
-from collector.errors import RecordTooLarge, Retryable, Undecodable
-from collector.log.port import SESSIONS, TRACES, Batch, Log, New, Position, Reader, Record
+from collector.errors import RecordTooLarge, Undecodable
+from collector.log.consumer import Consumer
+from collector.log.port import SESSIONS, TRACES, Assigned, Batch, Commit, Log, New, Position, Record
 from collector.pool.port import ScoreJob, Workers
-from collector.records.sessions import SessionsTopic, decode_sessions
+from collector.records.read_back import TraceReader, previous_trace
+from collector.records.sessions import SessionsTopic, SessionTurn, decode_sessions
 from collector.records.trace_views import decode_without_spans
 from collector.records.traces import TraceRecord, VerdictRecord
 from collector.runtime.retry import Retry, Sleep
-from collector.scoring.desk import Desk
-from collector.scoring.effects import Effects, Scored, SessionClosed, Task
-from collector.scoring.outbox import Outbox
-from collector.scoring.ports import Rules
-from collector.scoring.recall import Recall
+from collector.scoring.effects import Effects, Rescored, SessionClosed, Task
+from collector.scoring.families import ScoringFamilies
+from collector.scoring.open_sessions import OpenSessions
+from collector.scoring.rules import Rules
+from collector.scoring.write_batch import WriteBatch
 from collector.telemetry import Telemetry
-from evaluators.model import Outcome
+from evaluators.model import Outcome, Previous
 
-BATCH = 32
+_BATCH = 32
+"""Records of one poll."""
 _POLL = 0.5
-_POLLS_WITHOUT_PARTITION = 20
-_log = logging.getLogger(__name__)
+"""Seconds that a poll waits for records: how late a session may close by the clock."""
+
+_InWave: TypeAlias = tuple[OpenSessions, Record, Task | None]
+"""A record, and its task if it has something to score."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Dispatched:
-    """A task and the records its reruns are about."""
+    """A task, and the traces of those of its reruns whose record the log still has."""
 
-    desk: Desk
+    sessions: OpenSessions
     task: Task
-    neighbours: tuple[TraceRecord, ...]
+    reruns: tuple[SessionTurn, ...]
     jobs: tuple[ScoreJob, ...]
 
 
-class Scorer:
-    """The room: reads `traces`, keeps the sessions of its partitions, publishes signals."""
+class Scorer(Consumer):
+    """Reads `traces`, keeps the sessions of its partitions, publishes signals."""
 
     def __init__(
         self,
@@ -61,239 +65,244 @@ class Scorer:
         group: str = "scoring",
         sleep: Sleep = asyncio.sleep,
     ) -> None:
-        self._trace_log = log
+        super().__init__(
+            log=log,
+            group=group,
+            topic=TRACES,
+            retry=Retry("Scoring", sleep),
+            telemetry=telemetry,
+            max_records=_BATCH,
+            timeout=_POLL,
+        )
         self._workers = workers
         self._rules = rules
         self._limits = windows.session
         self._telemetry = telemetry
-        self._redact = redact
-        self._group = group
-        self._desks: dict[int, Desk] = {}
-        self._outbox = Outbox(group)
+        self._families = ScoringFamilies(telemetry)
+        self._sessions: dict[int, OpenSessions] = {}
+        """By partition."""
+        self._batch = WriteBatch(redact=redact)
         self._committed: dict[int, int] = {}
-        self._retry = Retry("Scoring", sleep, last_attempts=1)
-
-    async def run(self, stopping: asyncio.Event) -> None:
-        """Score until told to stop; sessions stay open, they wait in the log."""
-        self._retry.stopping = stopping
-        try:
-            async with self._reading() as reader:
-                while not stopping.is_set():
-                    await self._take(await self._poll(reader), tick=True)
-                await self._flush()
-        except Retryable as error:
-            # What was not written is read and decided again after the start.
-            _log.warning("Stopped while the log was unavailable: %s.", error)
+        """By partition: the offset from which a new owner would read."""
+        self._is_draining = False
 
     async def drain(self, reason: SessionClosed = "idle") -> None:
-        """Read `traces` to the end, then close every session for that reason. Call it when `run` has ended."""
+        """Read `traces` to the end, then close every session for that reason. Call it when `run` has ended.
+
+        The clock closes no session meanwhile, only the log times of records do.
+
+        Raises:
+            Retryable: the log could not be read or written.
+        """
         self._retry.stopping = asyncio.Event()
-        async with self._reading() as reader:
-            patience = _POLLS_WITHOUT_PARTITION
-            while patience and not await self._reached_end(reader):
-                patience -= not self._desks
-            for desk in self._desks.values():
-                await self._settle(desk.close_all(reason))
-            await self._flush()
-            await self._flush()
-
-    async def _reached_end(self, reader: Reader) -> bool:
-        batch = await self._poll(reader)
-        await self._take(batch, tick=False)
-        at_end = self._desks.keys() & batch.ends.keys()
-        return bool(self._desks) and at_end == self._desks.keys() and not batch.assigned
-
-    async def _poll(self, reader: Reader) -> Batch:
-        return await self._retry.log(
-            "read traces", lambda: reader.poll(max_records=BATCH, timeout=_POLL)
-        )
-
-    @asynccontextmanager
-    async def _reading(self) -> AsyncGenerator[Reader]:
-        self._desks.clear()
-        self._outbox.clear()
-        reader = self._trace_log.read(self._group, TRACES)
+        self._is_draining = True
         try:
-            yield reader
+            async with self._joined():
+                await self._read_to_end()
+                for sessions in self._sessions.values():
+                    await self._apply(sessions, sessions.close_all(reason))
+                await self.commit()
+                # The first write commits past the closed sessions, which releases the tombstones of their heads.
+                await self.commit()
         finally:
-            await reader.close()
+            self._is_draining = False
 
-    async def _take(self, batch: Batch, *, tick: bool) -> None:
-        for partition in batch.revoked:
-            self._desks.pop(partition, None)
-            self._outbox.forget(partition)
-        for assigned in batch.assigned:
-            self._committed[assigned.partition] = assigned.offset or 0
-            self._desks[assigned.partition] = await self._restored(assigned.partition)
+    def join(self) -> None:
+        """Join the group without any session."""
+        super().join()
+        self._sessions.clear()
+        self._batch.clear()
+
+    async def revoke(self, partition: int) -> None:
+        """Forget the partition's sessions; they wait in the log for the next owner."""
+        self._sessions.pop(partition, None)
+        self._batch.forget(partition)
+
+    async def assign(self, assigned: Assigned) -> None:
+        """Read the partition's sessions back (rule 5)."""
+        self._committed[assigned.partition] = assigned.offset or 0
+        self._sessions[assigned.partition] = await self._restored(assigned.partition)
+
+    async def take(self, batch: Batch) -> None:
+        """Score the records in waves; at the end of a partition, its sessions close by the clock."""
         pending = deque(batch.records)
         while pending:
             await self._score(await self._wave(pending))
-        if tick:
+        if not self._is_draining:
             for partition, now in batch.ends.items():
-                if partition in self._desks:
-                    await self._settle(self._desks[partition].close_due(now))
-        self._telemetry.sessions_active.set(sum(len(desk) for desk in self._desks.values()))
-        await self._flush()
+                if (sessions := self._sessions.get(partition)) is not None:
+                    await self._apply(sessions, sessions.close_due(now))
+        self._families.sessions_active.set(sum(map(len, self._sessions.values())))
 
-    async def _restored(self, partition: int) -> Desk:
-        share = max(1, self._limits.max_open // max(1, self._trace_log.partitions(TRACES)))
-        desk = Desk(
-            partition=partition,
-            rules=self._rules,
-            limits=self._limits,
-            max_open=share,
-            redact=self._redact,
+    async def commit(self) -> None:
+        """Write everything decided so far, however long the log takes; state in memory is applied once."""
+        records, commits = self._batch.records, self._offsets.commits()
+        if not records and not commits:
+            return
+        await self._retry.log("write signals", lambda: self._write(records, commits))
+        self._offsets.committed(commits)
+        self._committed |= {each.partition: each.offset for each in commits}
+        self._batch.clear()
+        for partition, sessions in self._sessions.items():
+            dropped = sessions.committed(self._committed[partition])
+            self._batch.add_changes(dropped, partition=partition)
+
+    async def _write(self, records: Sequence[New], commits: Sequence[Commit]) -> None:
+        try:
+            await self._log_port.write(records, commits)
+        except RecordTooLarge:
+            await self._write_singly(records)
+            await self._log_port.write((), commits)
+
+    async def _write_singly(self, records: Sequence[New]) -> None:
+        """One record among many can never be written: name it and pass it over."""
+        for record in records:
+            try:
+                await self._log_port.write((record,))
+            except RecordTooLarge as error:
+                self._poison.too_large(record.topic, record.key, error)
+
+    async def _restored(self, partition: int) -> OpenSessions:
+        share = max(1, self._limits.max_open // max(1, self._log_port.partitions(TRACES)))
+        sessions = OpenSessions(
+            partition=partition, rules=self._rules, limits=self._limits, max_open=share
         )
         state = await self._retry.log("read sessions", lambda: self._replayed(partition))
-        self._outbox.add_state(desk.restore(state.values()))
-        return desk
+        self._batch.add_changes(sessions.restore(state.values()), partition=partition)
+        return sessions
 
     async def _replayed(self, partition: int) -> dict[bytes, SessionsTopic]:
         state: dict[bytes, SessionsTopic] = {}
-        async for record in self._trace_log.replay(SESSIONS, partition):
+        async for record in self._log_port.replay(SESSIONS, partition):
             state.pop(record.key, None)
             if not record.value:
                 continue
             try:
                 state[record.key] = decode_sessions(record.value)
             except Undecodable as error:
-                self._poison(record, str(error))
+                self._poison.unprocessable(record.position, error)
         return state
 
-    async def _wave(self, pending: deque[Record]) -> list[tuple[Desk, Record, Task | None]]:
-        """The records from the left that may be under way together."""
-        wave: list[tuple[Desk, Record, Task | None]] = []
+    async def _wave(self, pending: deque[Record]) -> list[_InWave]:
+        """The records from the left that may be under way together: at most one of each session."""
+        wave: list[_InWave] = []
         while pending:
             record = pending[0]
-            desk = self._desks.get(record.position.partition)
-            if desk is None:
+            sessions = self._sessions.get(record.position.partition)
+            if sessions is None:
                 pending.popleft()
                 continue
-            if not desk.accepts(record.key, record.position.offset, record.time):
+            if not sessions.accepts(record.key, record.position.offset, record.time):
                 break
             pending.popleft()
-            wave.append((desk, record, await self._meet(desk, record)))
-            await _give_way()
+            wave.append((sessions, record, await self._meet(sessions, record)))
+            await _yield_to_others()
         return wave
 
-    async def _meet(self, desk: Desk, record: Record) -> Task | None:
-        offset = record.position.offset
+    async def _meet(self, sessions: OpenSessions, record: Record) -> Task | None:
+        """Apply a verdict, or place a trace; None: there is nothing to score."""
+        key, offset, now = record.key, record.position.offset, record.time
         try:
-            found = decode_without_spans(record.value)
-            if isinstance(found, VerdictRecord):
-                verdict = desk.on_verdict(found, key=record.key, offset=offset, now=record.time)
-                await self._settle(verdict)
+            subject = decode_without_spans(record.value)
+            if isinstance(subject, VerdictRecord):
+                effects = sessions.on_verdict(subject, key=key, offset=offset, now=now)
+                await self._apply(sessions, effects)
                 return None
-            if not isinstance(found, TraceRecord):
+            if not isinstance(subject, TraceRecord):
                 return None
-            await self._settle(desk.clear_the_way(record.key, offset, record.time))
-            task = desk.take(found, key=record.key, offset=offset, now=record.time)
+            await self._apply(sessions, sessions.make_room(key, offset, now))
+            task = sessions.take(subject, key=key, offset=offset, now=now)
         except Undecodable as error:
-            self._poison(record, str(error))
+            self._poison.unprocessable(record.position, error)
             return None
         if isinstance(task, str):
-            self._telemetry.trace_records_dropped.labels(task).inc()
+            self._families.trace_records_dropped.labels(task).inc()
             return None
         return task
 
-    async def _score(self, wave: Sequence[tuple[Desk, Record, Task | None]]) -> None:
-        """Run what the wave needs, then apply it in the order of the records."""
-        recalls: dict[int, Recall] = {}
+    async def _score(self, wave: Sequence[_InWave]) -> None:
+        """Run the evaluators of a wave, then apply their outcomes in the order of the records."""
+        readers: dict[int, TraceReader[TraceRecord]] = {}
         dispatched: dict[int, _Dispatched] = {}
-        for place, (desk, _record, task) in enumerate(wave):
+        for index, (sessions, _record, task) in enumerate(wave):
             if task is not None:
-                recall = recalls.setdefault(desk.partition, Recall(self._get, desk.partition))
-                dispatched[place] = await self._dispatch(desk, task, recall)
+                partition = sessions.partition
+                if partition not in readers:
+                    readers[partition] = TraceReader(self._get, partition, _decode_trace)
+                dispatched[index] = await self._dispatch(sessions, task, readers[partition])
         jobs = [job for each in dispatched.values() for job in each.jobs]
         answers = iter(await self._workers.score(jobs) if jobs else ())
-        for place, (_desk, record, _task) in enumerate(wave):
-            if (each := dispatched.get(place)) is not None:
-                await self._settle([_finished(each, [next(answers) for _ in each.jobs])])
-                await _give_way()
-            self._outbox.done(record.position.partition, record.position.offset)
+        for index, (sessions, record, _task) in enumerate(wave):
+            if (each := dispatched.get(index)) is not None:
+                await self._apply(sessions, [_finished(each, [next(answers) for _ in each.jobs])])
+                await _yield_to_others()
+            self._offsets.done(record.position)
 
-    async def _dispatch(self, desk: Desk, task: Task, recall: Recall) -> _Dispatched:
-        history = await recall.history(task.history)
-        jobs = [ScoreJob(trace=task.record.trace, history=history, turn=task.turn)]
-        neighbours: list[TraceRecord] = []
+    async def _dispatch(
+        self, sessions: OpenSessions, task: Task, reader: TraceReader[TraceRecord]
+    ) -> _Dispatched:
+        history = await _history(task.history, reader)
+        jobs = [ScoreJob(trace=task.trace, history=history, turn=task.number)]
+        reruns: list[SessionTurn] = []
         for rerun in task.reruns:
-            record = await recall.trace(rerun.entry)
+            record = await _read_back(rerun.entry, reader)
             if record is None:
                 continue
-            neighbours.append(record)
-            history = await recall.history(rerun.history)
+            reruns.append(rerun.entry)
+            history = await _history(rerun.history, reader)
             jobs.append(
                 ScoreJob(trace=record.trace, history=history, only=self._rules.history_takers)
             )
-        return _Dispatched(desk=desk, task=task, neighbours=tuple(neighbours), jobs=tuple(jobs))
+        return _Dispatched(sessions=sessions, task=task, reruns=tuple(reruns), jobs=tuple(jobs))
 
     async def _get(self, position: Position) -> Record | None:
-        return await self._retry.log("fetch a trace", lambda: self._trace_log.get(position))
+        return await self._retry.log("fetch a trace", lambda: self._log_port.get(position))
 
-    async def _settle(self, effects: Iterable[Effects]) -> None:
+    async def _apply(self, sessions: OpenSessions, effects: Iterable[Effects]) -> None:
         for each in effects:
-            self._outbox.add(each)
+            self._batch.add(each, partition=sessions.partition)
             if each.closed is not None:
                 service, reason = each.closed
-                self._telemetry.sessions_closed.labels(
-                    self._telemetry.service(service), reason
-                ).inc()
-            if self._outbox.is_large:
-                await self._flush()
-
-    async def _flush(self) -> None:
-        """Write everything decided so far, however long the log takes; state in memory is applied once."""
-        if not self._outbox:
-            return
-        await self._retry.log("write signals", self._write)
-        self._committed |= {each.partition: each.offset for each in self._outbox.commits}
-        self._outbox.clear()
-        for partition, desk in self._desks.items():
-            self._outbox.add_state(desk.committed(self._committed[partition]))
-
-    async def _write(self) -> None:
-        try:
-            await self._trace_log.write(self._outbox.records, self._outbox.commits)
-        except RecordTooLarge:
-            await self._write_singly()
-
-    async def _write_singly(self) -> None:
-        """One record among many can never be written: find it, name it, pass it over."""
-        for record in self._outbox.records:
-            await self._write_one(record)
-        await self._trace_log.write((), self._outbox.commits)
-
-    async def _write_one(self, record: New) -> None:
-        try:
-            await self._trace_log.write((record,))
-        except RecordTooLarge as error:
-            self._telemetry.poison_records.labels(record.topic).inc()
-            _log.error(
-                "A record is too large for the log and was dropped.",
-                extra={"topic": record.topic, "key": record.key, "error": str(error)},
-            )
-
-    def _poison(self, record: Record, why: str) -> None:
-        topic, partition, offset = record.position
-        self._telemetry.poison_records.labels(topic).inc()
-        _log.error(
-            "A record can never be processed and was passed over: `%s` partition %d offset %d: %s.",
-            topic,
-            partition,
-            offset,
-            why,
-        )
+                label = self._telemetry.service(service)
+                self._families.sessions_closed.labels(label, reason).inc()
+            if self._batch.is_large:
+                await self.commit()
 
 
-async def _give_way() -> None:
-    """Senders wait for their acknowledgements: between two traces the event loop has a turn."""
+async def _yield_to_others() -> None:
+    """Senders wait for their acknowledgements: between two traces other tasks run on the event loop."""
     await asyncio.sleep(0)
+
+
+def _decode_trace(value: bytes) -> TraceRecord | None:
+    record = decode_without_spans(value)
+    return record if isinstance(record, TraceRecord) else None
+
+
+async def _read_back(entry: SessionTurn, reader: TraceReader[TraceRecord]) -> TraceRecord | None:
+    """The trace's newest record; None: it has expired, or the log has another trace in its place."""
+    record = await reader.trace(entry.offset)
+    return record if record is not None and record.trace.digest == entry.turn.digest else None
+
+
+async def _history(
+    entries: Iterable[SessionTurn], reader: TraceReader[TraceRecord]
+) -> tuple[Previous, ...]:
+    """Earlier turns as evaluators see them, the newest last; outputs that state no longer keeps come from the log."""
+    history: list[Previous] = []
+    for entry in entries:
+        output = entry.turn.output
+        if not entry.kept:
+            record = await _read_back(entry, reader)
+            output = None if record is None else record.trace.output
+        history.append(previous_trace(entry.turn.trace_id, entry.turn.digest, output))
+    return tuple(history)
 
 
 def _finished(each: _Dispatched, answers: Sequence[tuple[Outcome, ...]]) -> Effects:
     own, *others = answers
-    reruns = [
-        Scored(record=record, outcomes=outcomes)
-        for record, outcomes in zip(each.neighbours, others, strict=True)
+    rescored = [
+        Rescored(entry=entry, outcomes=outcomes)
+        for entry, outcomes in zip(each.reruns, others, strict=True)
     ]
-    return each.desk.finish(each.task, own, reruns)
+    return each.sessions.finish(each.task, own, rescored)

@@ -1,24 +1,34 @@
-"""How a session ends: its last word, its record, its task run, and what a judge must still say. Pure."""
+"""The end of a session: its final outcomes, its record, its task run, and the verdict that it waits for. Pure.
+
+A session whose traces name a task is a run of that task. Its success is the one that its traces state; else the
+verdict of `tasks.evaluator` decides it, and the run is recorded once that verdict is there.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+
+from msgspec.structs import replace
 
 from collector.records.sessions import SessionAwaited, SessionHead, TaskClaims
 from collector.records.traces import RunRecord, SessionRecord
 from collector.scoring.effects import SessionClosed
-from collector.scoring.emit import Subject
-from collector.scoring.ports import Rules
-from collector.scoring.session_signals import session_outcomes, session_subject
-from collector.scoring.session_window import SessionWindow
-from collector.scoring.task_run import awaits, run_of
-from collector.scoring.turn import bare
-from evaluators.model import Outcome
+from collector.scoring.outcome_signals import (
+    Subject,
+    session_outcomes,
+    session_subject,
+    shared_fields,
+)
+from collector.scoring.rules import Rules
+from collector.scoring.sliding_window import SlidingWindow, without_output
+from evaluators.formulas.task_runs import succeeded
+from evaluators.model import Outcome, Trace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionEnd:
-    """What is known of a session when it closes."""
+    """A session that closes."""
 
     subject: Subject
     outcomes: tuple[Outcome, ...]
@@ -27,73 +37,37 @@ class SessionEnd:
     """Of its judged evaluators, when no judge has to be asked."""
     record: SessionRecord
     awaited: SessionAwaited | None
-    """None: no verdict is waited for."""
+    """None: it waits for no verdict."""
     run: RunRecord | None
-    """None: it was no run of a task, or a verdict must decide that first."""
+    """None: it was not a run of a task, or a verdict must decide its success first."""
 
 
 def session_end(
     key: bytes,
     head: SessionHead,
-    window: SessionWindow,
+    window: SlidingWindow,
     *,
     rules: Rules,
     reason: SessionClosed,
     now: float,
 ) -> SessionEnd:
-    """The end of the session of this key at log time `now` (Unix seconds); its traces wait for nothing any more."""
+    """The end of the session of this key at log time `now` (Unix seconds), when no outcome of its traces is due."""
     subject = session_subject(head, window, reason)
-    unasked = rules.judged.settled_session(key, has_turns=bool(len(window.turns)))
+    unasked = rules.judged.unasked_session(key, has_turns=bool(len(window.turns)))
     awaited = None
     if rules.judged.session and not unasked:
-        awaited = _awaited(subject, head.task, window, rules=rules, reason=reason, now=now)
-    outcomes = _last_outcomes(subject, window, rules)
-    return SessionEnd(
-        subject=subject,
-        outcomes=outcomes,
-        unasked=unasked,
-        record=_record(subject, window, awaited, reason),
-        awaited=awaited,
-        run=_run(subject, head.task, (*outcomes, *unasked), awaited, rules.task_evaluator),
-    )
-
-
-def _last_outcomes(subject: Subject, window: SessionWindow, rules: Rules) -> tuple[Outcome, ...]:
-    """The last word is computed from the turns in order, so that no way there can leave a trace in it."""
-    scorer = rules.new_scorer()
-    for turn in window.turns:
-        scorer.put(bare(turn))
-    return session_outcomes(subject, window, scorer)
-
-
-def _awaited(
-    subject: Subject,
-    task: TaskClaims | None,
-    window: SessionWindow,
-    *,
-    rules: Rules,
-    reason: SessionClosed,
-    now: float,
-) -> SessionAwaited:
-    return SessionAwaited(
-        service=subject.service,
-        session_id=subject.session_id,
-        session_source=subject.session_source,
-        agent=subject.agent,
-        agent_version=subject.agent_version,
-        seen=subject.seen,
-        closed=reason,
-        closed_at=now,
-        digest=window.input_digest(()),
-        due=tuple(each.spec.name for each in rules.judged.session),
-        task=task,
-    )
-
-
-def _record(
-    subject: Subject, window: SessionWindow, awaited: SessionAwaited | None, reason: SessionClosed
-) -> SessionRecord:
-    return SessionRecord(
+        awaited = SessionAwaited(
+            **shared_fields(subject, SessionAwaited),
+            closed_at=now,
+            digest=window.input_digest(()),
+            due=tuple(each.spec.name for each in rules.judged.session),
+            task=head.task,
+        )
+    outcomes = _final_outcomes(subject, window, rules)
+    run = None
+    if awaited is None or not is_undecided(awaited, rules.task_evaluator):
+        run = task_run(head.task, subject, (*outcomes, *unasked), evaluator=rules.task_evaluator)
+    record = SessionRecord(
         service=subject.service,
         session_id=subject.session_id,
         closed=reason,
@@ -101,16 +75,67 @@ def _record(
         digest=awaited.digest if awaited is not None else "",
         due=awaited.due if awaited is not None else (),
     )
+    return SessionEnd(
+        subject=subject,
+        outcomes=outcomes,
+        unasked=unasked,
+        record=record,
+        awaited=awaited,
+        run=run,
+    )
 
 
-def _run(
-    subject: Subject,
-    task: TaskClaims | None,
-    outcomes: tuple[Outcome, ...],
-    awaited: SessionAwaited | None,
-    evaluator: str,
+def _final_outcomes(subject: Subject, window: SlidingWindow, rules: Rules) -> tuple[Outcome, ...]:
+    """Computed from scratch, so that they do not depend on the order in which turns arrived."""
+    scorer = rules.new_scorer()
+    for turn in window.turns:
+        scorer.put(without_output(turn))
+    return session_outcomes(subject, window, scorer)
+
+
+def merge_task_claims(claims: TaskClaims | None, trace: Trace) -> TaskClaims | None:
+    """The session's task after one more trace. If several traces set a field, the one that started last wins.
+
+    A revision replaces the claims of its earlier revision, whenever it started.
+    """
+    if trace.task_id is None and trace.task_success is None:
+        return claims
+    claims = claims or TaskClaims()
+    start, trace_id = trace.start_time_unix_nano, trace.trace_id
+    if trace.task_id is not None and _wins(start, trace_id, claims.named_at, claims.named_by):
+        claims = replace(claims, task_id=trace.task_id, named_at=start, named_by=trace_id)
+    if trace.task_success is not None and _wins(
+        start, trace_id, claims.stated_at, claims.stated_by
+    ):
+        claims = replace(claims, success=trace.task_success, stated_at=start, stated_by=trace_id)
+    return claims
+
+
+def _wins(start: int, trace_id: str, earlier_start: int, earlier_id: str) -> bool:
+    return trace_id == earlier_id or (start, trace_id) > (earlier_start, earlier_id)
+
+
+def is_undecided(session: SessionAwaited, evaluator: str) -> bool:
+    """Whether a verdict that has not come yet decides the success of the session's task run."""
+    claims = session.task
+    if claims is None or claims.task_id is None or claims.success is not None:
+        return False
+    return evaluator in session.due
+
+
+def task_run(
+    claims: TaskClaims | None, subject: Subject, outcomes: Iterable[Outcome], *, evaluator: str
 ) -> RunRecord | None:
-    """The task run that the session was, unless a verdict must decide it first."""
-    if awaited is not None and awaits(awaited, evaluator):
+    """The task run that a closed session was; None: it names no task. `outcomes` are the session's final ones."""
+    if claims is None or claims.task_id is None:
         return None
-    return run_of(task, subject, outcomes, evaluator=evaluator)
+    verdict = next((each.success for each in outcomes if each.evaluator == evaluator), None)
+    return RunRecord(
+        service=subject.service,
+        session_id=subject.session_id,
+        agent=subject.agent,
+        task_id=claims.task_id,
+        success=succeeded(claims.success, verdict),
+        ended=subject.seen,
+        named_at=claims.named_at,
+    )

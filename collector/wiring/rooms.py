@@ -11,8 +11,7 @@ from collector.judging.process import JudgeProcess
 from collector.judging.sample import is_sampled
 from collector.log.port import Log
 from collector.pool.port import Workers
-from collector.scoring.judged import JudgedRules
-from collector.scoring.ports import Rules
+from collector.scoring.rules import JudgedRules, Rules
 from collector.scoring.scorer import Scorer
 from collector.telemetry import Telemetry
 from evaluators.run import Plan, SessionScorer, needs_history
@@ -52,7 +51,7 @@ def scorer(config: Config, plan: Plan, log: Log, workers: Workers, telemetry: Te
 
 
 def judged_rules(config: Config, plan: Plan) -> JudgedRules:
-    """What a desk waits for."""
+    """The judged evaluators as scoring waits for their verdicts."""
     judge = config.judge
     return JudgedRules(
         trace=tuple(each for each in plan.judged if each.spec.scope == "trace"),

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Awaitable, Callable, Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Sequence
 
 from collector.config.tree import SessionWindow, Windows
 from collector.log.port import SIGNALS, TRACES
@@ -15,48 +14,22 @@ from collector.records.session_key import session_key
 from collector.records.signal import Signal
 from collector.records.signal_codec import decode_signal
 from collector.records.traces import SessionRecord, TraceRecord, VerdictRecord
-from collector.scoring.judged import JudgedRules
-from collector.scoring.ports import Rules
+from collector.scoring.rules import JudgedRules, Rules
 from collector.scoring.scorer import Scorer
 from collector.telemetry import Telemetry
 from evaluators.declare import declared, evaluator
 from evaluators.digest import trace_digest
 from evaluators.model import Failure, JudgeUse, ModelCall, Outcome, Score, Session, Trace, Turn
-from evaluators.plan import make_plan
+from evaluators.plan import Configured, Plan, make_plan
 from evaluators.registry import Registry
-from evaluators.resources import Block, UnitInterval
+from evaluators.resources import Block, History, UnitInterval
 from tests.support.crashing_log import CrashingLog
 
 HISTORY = 3
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FakeSpec:
-    name: str
-    needs: Collection[str] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FakeConfigured:
-    spec: FakeSpec
-    emit: bool = True
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FakePlan:
-    trace: tuple[FakeConfigured, ...] = (
-        FakeConfigured(spec=FakeSpec(name="confidence")),
-        FakeConfigured(spec=FakeSpec(name="loop_detection", needs=("history",))),
-        FakeConfigured(spec=FakeSpec(name="hidden"), emit=False),
-    )
-    session: tuple[FakeConfigured, ...] = (
-        FakeConfigured(spec=FakeSpec(name="agent_reliability")),
-        FakeConfigured(spec=FakeSpec(name="latency")),
-    )
-
-
 class FakeSessionScorer:
-    """Sums over the turns; what it says depends on their set alone."""
+    """Sums over the turns; its outcomes depend on their set alone."""
 
     def __init__(self) -> None:
         self.turns: dict[str, Turn] = {}
@@ -156,10 +129,6 @@ def outcomes_of(job: ScoreJob, *, stand_in: bool = False) -> tuple[Outcome, ...]
     return tuple(each for each in every if job.only is None or each.evaluator in job.only)
 
 
-def rules(plan: FakePlan | None = None, judged: JudgedRules | None = None) -> Rules:
-    return Rules.of(plan or FakePlan(), FakeSessionScorer, HISTORY, judged)
-
-
 class Verdict(Block, frozen=True, kw_only=True):
     """Is it good?"""
 
@@ -167,8 +136,8 @@ class Verdict(Block, frozen=True, kw_only=True):
 
 
 @evaluator(version="1", name="confidence")
-def confidence(trace: Trace, *, verdict: Verdict) -> Score:
-    """The verdict on what `outcomes_of` gives a stand-in for."""
+def judged_confidence(trace: Trace, *, verdict: Verdict) -> Score:
+    """The verdict for which `outcomes_of` gives a stand-in."""
     return Score(value=verdict.score)
 
 
@@ -178,12 +147,47 @@ def tone(session: Session, *, verdict: Verdict) -> Score:
     return Score(value=verdict.score)
 
 
+def confidence(trace: Trace) -> Score:
+    return Score(value=0.0)
+
+
+def loop_detection(trace: Trace, *, history: History) -> Score:
+    return Score(value=0.0)
+
+
+def agent_reliability(session: Session) -> Score:
+    return Score(value=0.0)
+
+
+def configured(function: Callable[..., Score], name: str = "", *, emit: bool = True) -> Configured:
+    """An evaluator of the plan; the fakes answer in its place."""
+    name = name or function.__name__
+    evaluator(version="1", name=name, assumed_counts=name == "loop_detection")(function)
+    spec = declared(function)
+    assert spec is not None
+    return Configured(spec=spec, options={}, threshold=None, options_digest="", emit=emit)
+
+
+PLAN = Plan(
+    trace=(
+        configured(confidence),
+        configured(loop_detection),
+        configured(confidence, "hidden", emit=False),
+    ),
+    session=(configured(agent_reliability), configured(agent_reliability, "latency")),
+)
+
+
+def rules(judged: JudgedRules | None = None) -> Rules:
+    return Rules.of(PLAN, FakeSessionScorer, HISTORY, judged)
+
+
 def judged_rules(
     *, max_lag: float = 100.0, samples: Callable[[bytes], bool] = lambda _key: True
 ) -> JudgedRules:
     """One judged evaluator of each scope."""
     plan = make_plan(
-        Registry(each for each in map(declared, (confidence, tone)) if each is not None),
+        Registry(each for each in map(declared, (judged_confidence, tone)) if each is not None),
         {},
         embedder=None,
         judge=True,

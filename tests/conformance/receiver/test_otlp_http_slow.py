@@ -8,11 +8,9 @@ from contextlib import asynccontextmanager
 
 import httpx
 
-from collector.receiver.families import ReceiverFamilies
 from collector.receiver.http import HttpApp
 from collector.receiver.http_server import BoundedProtocol, HttpServer
 from collector.receiver.intake import Intake
-from collector.records.otlp_signals import TRACES
 from collector.runtime.http_server import BearerTokens
 from collector.telemetry import Telemetry
 from tests.support.fake_log import FakeLog
@@ -74,12 +72,12 @@ async def _server(
     intake = Intake(
         log=FakeLog(),
         max_request=MIB,
-        max_item=MIB,
-        families=ReceiverFamilies(telemetry),
+        max_span=MIB,
+        telemetry=telemetry,
         clock=lambda: 0.0,
         body_timeout=body_timeout,
     )
-    app = HttpApp(intake, BearerTokens(()), paths={"/v1/traces": TRACES})
+    app = HttpApp(intake, BearerTokens(()), paths=["/v1/traces"])
     server = HttpServer(app, host="127.0.0.1", port=0, tls=None, protocol=protocol)
     await server.start()
     yield server, telemetry

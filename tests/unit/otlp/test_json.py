@@ -13,9 +13,7 @@ from collector.otlp.json import to_protobuf
 
 
 def read(document: Any) -> ExportTraceServiceRequest:
-    return ExportTraceServiceRequest.FromString(
-        to_protobuf(json.dumps(document).encode(), ExportTraceServiceRequest)
-    )
+    return ExportTraceServiceRequest.FromString(to_protobuf(json.dumps(document).encode()))
 
 
 def test_a_parent_that_is_not_hex_does_not_make_a_root() -> None:

@@ -352,7 +352,7 @@ async def test_poison_is_named_counted_and_passed_over(
     await run_to_end(make_scorer(log, telemetry=telemetry), log)
 
     assert counted(telemetry, "poison_records_total", topic="traces") == 2
-    assert "`traces` partition 0 offset 100" in caplog.text
+    assert "`traces`, partition 0, offset 100" in caplog.text
     assert len(shown(log, "confidence")) == 1
 
 

@@ -10,8 +10,7 @@ from msgspec.structs import replace as amended
 
 from collector.config.tree import SessionWindow
 from collector.log.port import TRACES
-from collector.records.session_key import session_key
-from collector.records.sessions import SessionAwaited, SessionsTopic, TaskClaims
+from collector.records.sessions import SessionAwaited, TaskClaims
 from collector.records.traces import (
     RunRecord,
     SessionRecord,
@@ -19,8 +18,9 @@ from collector.records.traces import (
     VerdictRecord,
     decode_traces,
 )
-from collector.scoring.desk import Desk
-from collector.scoring.task_run import heard
+from collector.scoring.effects import Drop
+from collector.scoring.open_sessions import OpenSessions
+from collector.scoring.session_end import merge_task_claims
 from tests.support.crashing_log import CrashingLog, Killed
 from tests.support.scoring_fakes import (
     append,
@@ -37,7 +37,7 @@ from tests.support.scoring_fakes import (
 LIMITS = windows(idle=10.0)
 
 
-def speaking(
+def claiming(
     trace_id: str, start: int, task: str | None = None, *, success: bool | None = None
 ) -> TraceRecord:
     record = make_record(trace_id, start=start)
@@ -52,39 +52,40 @@ def runs(log: CrashingLog) -> list[RunRecord]:
 def verdict(log: CrashingLog, *, success: bool | None) -> VerdictRecord:
     closed = [decode_traces(each.value) for each in log.topics[TRACES]]
     (session,) = [each for each in closed if isinstance(each, SessionRecord)]
-    said = verdict_of(session)
-    return amended(said, outcomes=tuple(amended(each, success=success) for each in said.outcomes))
+    verdict = verdict_of(session)
+    outcomes = tuple(amended(each, success=success) for each in verdict.outcomes)
+    return amended(verdict, outcomes=outcomes)
 
 
-def test_the_trace_that_started_later_is_heard_in_whatever_order_they_close() -> None:
-    said = [
-        speaking("t1", 1, "early", success=False),
-        speaking("t2", 2, "late"),
-        speaking("t3", 3, None, success=True),
-        speaking("t4", 4),
+def test_the_trace_that_started_later_wins_in_whatever_order_they_close() -> None:
+    claims = [
+        claiming("t1", 1, "early", success=False),
+        claiming("t2", 2, "late"),
+        claiming("t3", 3, None, success=True),
+        claiming("t4", 4),
     ]
 
-    for order in permutations(said):
+    for order in permutations(claims):
         task = None
         for each in order:
-            task = heard(task, each.trace)
+            task = merge_task_claims(task, each.trace)
         assert task is not None
         assert (task.task_id, task.success) == ("late", True)
 
 
-def test_a_revision_replaces_its_own_word() -> None:
-    first, again = speaking("t1", 5, "a", success=False), speaking("t1", 4, "a", success=True)
+def test_a_revision_replaces_its_earlier_claims() -> None:
+    first, again = claiming("t1", 5, "a", success=False), claiming("t1", 4, "a", success=True)
 
-    task = heard(heard(None, first.trace), again.trace)
+    task = merge_task_claims(merge_task_claims(None, first.trace), again.trace)
 
     assert task is not None
     assert task.success is True
 
 
-async def test_what_spans_say_survives_restarts_and_leaving_the_window() -> None:
+async def test_claims_of_spans_survive_restarts_and_leaving_the_window() -> None:
     log = CrashingLog()
     small = windows(idle=10.0, max_traces=1)
-    append(log, speaking("t1", 1, "refund", success=False), 0.0)
+    append(log, claiming("t1", 1, "refund", success=False), 0.0)
     await run_to_end(make_scorer(log, limits=small), log)
     append(log, make_record("t2", start=2, seen=3.0), 3.0)
     await run_to_end(make_scorer(log, limits=small), log)
@@ -106,16 +107,16 @@ async def test_what_spans_say_survives_restarts_and_leaving_the_window() -> None
 
 async def test_a_session_without_a_task_is_no_run() -> None:
     log = CrashingLog()
-    append(log, speaking("t1", 1, None, success=True), 0.0)
+    append(log, claiming("t1", 1, None, success=True), 0.0)
 
     await make_scorer(log).drain("idle")
 
     assert runs(log) == []
 
 
-async def test_nobody_says_is_unknown() -> None:
+async def test_without_a_claim_or_a_verdict_success_is_unknown() -> None:
     log = CrashingLog()
-    append(log, speaking("t1", 1, "a"), 0.0)
+    append(log, claiming("t1", 1, "a"), 0.0)
 
     await make_scorer(log).drain("idle")
 
@@ -126,7 +127,7 @@ async def test_nobody_says_is_unknown() -> None:
 async def test_a_judged_evaluator_decides_with_its_verdict(success: bool | None) -> None:
     log = CrashingLog()
     judged = judged_rules(max_lag=1e9)
-    append(log, speaking("t1", 1, "a"), 0.0)
+    append(log, claiming("t1", 1, "a"), 0.0)
 
     async def live() -> None:
         scorer = make_scorer(log, limits=LIMITS, judged=judged)
@@ -134,23 +135,23 @@ async def test_a_judged_evaluator_decides_with_its_verdict(success: bool | None)
         await run_to_end(scorer, log)
 
     await live()
-    append_verdict(log, verdict_of(speaking("t1", 1, "a")), 0.0)
+    append_verdict(log, verdict_of(claiming("t1", 1, "a")), 0.0)
     log.now = 20.0
     await live()
     assert runs(log) == []
 
-    said = verdict(log, success=success)
-    append_verdict(log, said)
+    decision = verdict(log, success=success)
+    append_verdict(log, decision)
     await live()
-    append_verdict(log, said)
+    append_verdict(log, decision)
     await live()
 
     assert [(each.task_id, each.success) for each in runs(log)] == [("a", success)]
 
 
-async def test_what_spans_say_does_not_wait_for_the_judge() -> None:
+async def test_a_claim_of_spans_does_not_wait_for_the_judge() -> None:
     log = CrashingLog()
-    append(log, speaking("t1", 1, "a", success=True), 0.0)
+    append(log, claiming("t1", 1, "a", success=True), 0.0)
     scorer = make_scorer(log, judged=judged_rules(max_lag=1e9))
     scorer._rules = replace(scorer._rules, task_evaluator="tone")
 
@@ -160,39 +161,34 @@ async def test_what_spans_say_does_not_wait_for_the_judge() -> None:
 
 
 def test_a_judge_that_is_gone_after_a_restart_leaves_an_unknown_run() -> None:
-    held: list[SessionsTopic] = [
-        SessionAwaited(
-            service="bot",
-            session_id="s",
-            session_source="session.id",
-            agent="planner",
-            agent_version=None,
-            seen=1.0,
-            closed="idle",
-            closed_at=2.0,
-            digest="d",
-            due=("agentic",),
-            task=TaskClaims(task_id="a"),
-        )
-    ]
-    desk = Desk(partition=0, rules=rules(), limits=SessionWindow(), max_open=9)
+    awaited = SessionAwaited(
+        service="bot",
+        session_id="s",
+        session_source="session.id",
+        agent="planner",
+        agent_version=None,
+        seen=1.0,
+        closed="idle",
+        closed_at=2.0,
+        digest="d",
+        due=("agentic",),
+        task=TaskClaims(task_id="a"),
+    )
+    sessions = OpenSessions(partition=0, rules=rules(), limits=SessionWindow(), max_open=9)
 
-    run, tombstone = desk.restore(held)
+    run, tombstone = sessions.restore([awaited])
 
-    assert run.key == session_key("bot", "s")
-    assert isinstance(run.value, bytes)
-    found = decode_traces(run.value)
-    assert isinstance(found, RunRecord)
-    assert (found.task_id, found.success) == ("a", None)
-    assert tombstone.value is None
+    assert isinstance(run, RunRecord)
+    assert (run.session_id, run.task_id, run.success) == ("s", "a", None)
+    assert tombstone == Drop(state=awaited)
 
 
 @pytest.mark.parametrize("atomic", [True, False])
 async def test_a_crash_at_any_record_gives_the_same_runs(atomic: bool) -> None:
     async def lived(fuse: int | None) -> set[bytes]:
         log = CrashingLog(atomic=atomic)
-        append(log, speaking("t1", 1, "a", success=False), 0.0)
-        append(log, speaking("t2", 2, None, success=True), 1.0)
+        append(log, claiming("t1", 1, "a", success=False), 0.0)
+        append(log, claiming("t2", 2, None, success=True), 1.0)
         log.fuse = fuse
         for _ in range(2):
             try:

@@ -3,8 +3,9 @@ from __future__ import annotations
 import time
 
 from collector.records.sessions import SessionTurn
-from collector.scoring.session_window import KEPT, SessionWindow
-from collector.scoring.turn import OUTPUT_BYTES, cut_output, unscored_turn, with_outcomes
+from collector.scoring.outcome_signals import with_outcomes
+from collector.scoring.sliding_window import TEXTS_KEPT, SlidingWindow, unscored_turn
+from evaluators.matching.text import LIMIT
 from evaluators.model import Failure, Outcome
 from tests.support.scoring_fakes import HISTORY, make_record
 
@@ -12,8 +13,8 @@ USED = ("confidence",)
 NANO = 1_000_000_000
 
 
-def make_window(*, max_traces: int = 1000, max_age: float = 1e6) -> SessionWindow:
-    return SessionWindow(max_traces=max_traces, max_age=max_age, history=HISTORY, used=[USED, ()])
+def make_window(*, max_traces: int = 1000, max_age: float = 1e6) -> SlidingWindow:
+    return SlidingWindow(max_traces=max_traces, max_age=max_age, history=HISTORY, used=[USED, ()])
 
 
 def make_entry(trace_id: str, start: int, *, seen: float = 0.0, turn: bool = True) -> SessionTurn:
@@ -21,7 +22,7 @@ def make_entry(trace_id: str, start: int, *, seen: float = 0.0, turn: bool = Tru
     return unscored_turn(record, service="bot", session_id="s", offset=start)
 
 
-def ids(window: SessionWindow) -> list[str]:
+def ids(window: SlidingWindow) -> list[str]:
     return [each.turn.trace_id for each in window]
 
 
@@ -43,7 +44,7 @@ def test_a_late_turn_affects_the_three_after_it() -> None:
     assert window.place(make_entry("0", 0)).affected == ("1", "2", "3")
 
 
-def test_the_newest_turn_affects_nobody() -> None:
+def test_the_newest_turn_affects_no_other() -> None:
     window = make_window()
     window.place(make_entry("0", 0))
 
@@ -55,10 +56,10 @@ def test_a_turn_that_leaves_affects_the_oldest_that_stay() -> None:
     for n in range(4):
         window.place(make_entry(str(n), n))
 
-    placed = window.place(make_entry("4", 4))
+    placement = window.place(make_entry("4", 4))
 
-    assert [each.turn.trace_id for each in placed.left] == ["0"]
-    assert placed.affected == ("1", "2", "3")
+    assert [each.turn.trace_id for each in placement.removed] == ["0"]
+    assert placement.affected == ("1", "2", "3")
 
 
 def test_a_trace_older_than_the_window_reaches_is_not_kept() -> None:
@@ -66,10 +67,10 @@ def test_a_trace_older_than_the_window_reaches_is_not_kept() -> None:
     window.place(make_entry("1", 1))
     window.place(make_entry("2", 2))
 
-    placed = window.place(make_entry("0", 0))
+    placement = window.place(make_entry("0", 0))
 
-    assert not placed.inside
-    assert placed.left == placed.affected == ()
+    assert not placement.inside
+    assert placement.removed == placement.affected == ()
     assert ids(window) == ["1", "2"]
 
 
@@ -78,26 +79,26 @@ def test_turns_slide_out_by_the_age_of_their_start() -> None:
     window.place(make_entry("0", 0))
     window.place(make_entry("5", 5 * NANO))
 
-    placed = window.place(make_entry("11", 11 * NANO))
+    placement = window.place(make_entry("11", 11 * NANO))
 
-    assert [each.turn.trace_id for each in placed.left] == ["0"]
+    assert [each.turn.trace_id for each in placement.removed] == ["0"]
     assert ids(window) == ["5", "11"]
 
 
-def test_a_trace_that_is_no_turn_is_held_but_neighbours_nobody() -> None:
+def test_a_trace_without_calls_is_held_but_is_no_turns_predecessor() -> None:
     window = make_window()
     window.place(make_entry("0", 0))
     window.place(make_entry("2", 2))
 
-    placed = window.place(make_entry("1", 1, turn=False))
+    placement = window.place(make_entry("1", 1, turn=False))
 
-    assert placed.affected == ()
+    assert placement.affected == ()
     assert window.get("1") is not None
     assert [each.trace_id for each in window.turns] == ["0", "2"]
     assert [each.turn.trace_id for each in window.before(make_entry("3", 3))] == ["0", "2"]
 
 
-def test_traces_that_are_no_turn_push_no_turn_out() -> None:
+def test_traces_without_calls_push_no_turn_out() -> None:
     window = make_window(max_traces=2, max_age=10)
     window.place(make_entry("0", 0))
     for n in range(1, 4):
@@ -120,14 +121,14 @@ def test_windows_without_a_turn_differ_by_what_they_hold() -> None:
 
 def test_only_the_newest_eight_keep_their_text() -> None:
     window = make_window()
-    for n in range(KEPT):
+    for n in range(TEXTS_KEPT):
         window.place(make_entry(f"{n:02}", n))
 
-    placed = window.place(make_entry("99", 99))
+    placement = window.place(make_entry("99", 99))
 
-    assert placed.let_go == ("00",)
-    assert [each.kept for each in window] == [False] + [True] * KEPT
-    assert window.place(make_entry("0a", 0)).let_go == ("0a",)
+    assert placement.text_dropped == ("00",)
+    assert [each.kept for each in window] == [False] + [True] * TEXTS_KEPT
+    assert window.place(make_entry("0a", 0)).text_dropped == ("0a",)
 
 
 def test_the_input_digest_forgets_the_way_there() -> None:
@@ -150,7 +151,7 @@ def test_the_input_digest_tells_which_signals_were_read() -> None:
         evaluator="confidence", version="1", method="llm_judge", state="scored", score=0.5
     )
 
-    window.settle(with_outcomes(entry, [outcome], {"confidence": "f" * 32}))
+    window.replace(with_outcomes(entry, [outcome], {"confidence": "f" * 32}, assumed=()))
 
     assert window.input_digest(USED) != before
     assert window.input_digest(()) == unread
@@ -167,7 +168,7 @@ def test_time_is_the_newest_sight_of_the_turns_that_are_left() -> None:
     assert window.seen == 5.0
 
 
-def test_assumed_scores_count_for_loop_detection_and_coherence_alone() -> None:
+def test_assumed_scores_count_for_the_evaluators_that_declare_it_alone() -> None:
     def assumed(name: str) -> Outcome:
         return Outcome(
             evaluator=name, version="1", method="formula", state="not_applicable", assumed=1.0
@@ -188,6 +189,7 @@ def test_assumed_scores_count_for_loop_detection_and_coherence_alone() -> None:
             ),
         ],
         {},
+        assumed={"loop_detection", "coherence"},
     )
 
     assert entry.turn.scores == {"coherence": 1.0, "loop_detection": 1.0}
@@ -199,7 +201,7 @@ def test_a_stand_in_is_no_score_and_keeps_the_session_waiting() -> None:
         evaluator="x", version="1", method="deterministic", state="scored", score=1.0, final=False
     )
 
-    entry = with_outcomes(make_entry("1", 1), [stand_in], {"x": "f" * 32})
+    entry = with_outcomes(make_entry("1", 1), [stand_in], {"x": "f" * 32}, assumed=())
 
     assert entry.turn.scores == {}
     assert entry.signal_ids == {}
@@ -207,14 +209,18 @@ def test_a_stand_in_is_no_score_and_keeps_the_session_waiting() -> None:
 
 
 def test_an_output_is_cut_at_a_character() -> None:
-    text = "€" * OUTPUT_BYTES
+    def kept(text: str) -> str | None:
+        record = make_record("t", output=text)
+        return unscored_turn(record, service="bot", session_id="s", offset=0).turn.output
 
-    cut = cut_output(text)
+    text = "€" * LIMIT
+
+    cut = kept(text)
 
     assert cut is not None
     assert text.startswith(cut)
-    assert OUTPUT_BYTES - 3 < len(cut.encode()) <= OUTPUT_BYTES
-    assert cut_output("short") == "short"
+    assert LIMIT - 3 < len(cut.encode()) <= LIMIT
+    assert kept("short") == "short"
 
 
 def _cost(turns: int) -> float:
@@ -225,7 +231,7 @@ def _cost(turns: int) -> float:
     started = time.process_time()
     for each in more:
         window.place(each)
-        window.settle(each)
+        window.replace(each)
     return time.process_time() - started
 
 

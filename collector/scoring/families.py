@@ -1,0 +1,20 @@
+"""The metric families of scoring."""
+
+from __future__ import annotations
+
+from collector.telemetry import Telemetry
+
+
+class ScoringFamilies:
+    """Sessions that are open and that closed, and trace records that are not scored."""
+
+    def __init__(self, telemetry: Telemetry) -> None:
+        self.sessions_active = telemetry.gauge("sessions_active", "Sessions open now.")
+        self.sessions_closed = telemetry.counter(
+            "sessions_closed", "Sessions closed, by why.", "service", "reason"
+        )
+        self.trace_records_dropped = telemetry.counter(
+            "trace_records_dropped",
+            "Trace records that scoring passed over, by why: repeated, outdated.",
+            "reason",
+        )

@@ -1,0 +1,253 @@
+"""All sessions of one partition of `traces`. Pure: time is the record's, and decisions are returned as values.
+
+record -> make_room (close what is due) -> take -> [outcomes] -> finish
+restart -> restore (read `sessions` back) -> the same again
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Literal, TypeAlias
+
+from collector.config.tree import SessionWindow
+from collector.records.session_key import session_key, split_session_key
+from collector.records.sessions import SessionAwaited, SessionHead, SessionsTopic, SessionTurn
+from collector.records.traces import TraceRecord, VerdictRecord
+from collector.scoring.effects import Change, Drop, Effects, Rescored, SessionClosed, Task
+from collector.scoring.open_session import OpenSession
+from collector.scoring.pending_verdicts import PendingVerdicts
+from collector.scoring.rules import Rules
+from evaluators.model import Outcome
+
+Dropped: TypeAlias = Literal["repeated", "outdated"]
+"""Why a trace record is not scored."""
+
+
+class OpenSessions:
+    """Owner of one partition's sessions, least recently touched first."""
+
+    def __init__(
+        self, *, partition: int, rules: Rules, limits: SessionWindow, max_open: int
+    ) -> None:
+        """`max_open` is this partition's share of `limits.max_open`."""
+        self.partition = partition
+        self._rules = rules
+        self._limits = limits
+        self._max_open = max_open
+        # A session closes `idle` after its newest record; one without a record for `max_age` holds nothing recent.
+        self._timeout = min(limits.idle, limits.max_age)
+        self._reason: SessionClosed = "idle" if limits.idle <= limits.max_age else "max_age"
+        self._open: OrderedDict[bytes, OpenSession] = OrderedDict()
+        self._overdue: dict[bytes, OpenSession] = {}
+        """Sessions past their idle time that still wait for a verdict."""
+        self._closed: dict[bytes, SessionHead] = {}
+        """Heads of closed sessions that are still in the log: records below their `since` are repeats."""
+        self._in_flight: set[bytes] = set()
+        self._verdicts = PendingVerdicts(rules=rules, max_sessions=max_open)
+        self._next = 0
+        """The offset after the newest record that was looked at."""
+        self._now = 0.0
+        """The newest log time of a record or a tick."""
+
+    def __len__(self) -> int:
+        return len(self._open) + len(self._overdue)
+
+    def restore(self, records: Iterable[SessionsTopic]) -> tuple[Change, ...]:
+        """Take back the partition's sessions from the log (rule 5).
+
+        Returns tombstones for traces whose session no longer exists, and the end of closed sessions that no judge is
+        asked about any more.
+        """
+        heads: dict[bytes, SessionHead] = {}
+        changes: list[Change] = []
+        traces: list[SessionTurn] = []
+        for record in records:
+            if isinstance(record, SessionTurn):
+                traces.append(record)
+            elif isinstance(record, SessionAwaited):
+                changes += self._verdicts.restore(record)
+            else:
+                heads[session_key(record.service, record.session_id)] = record
+        for key, head in sorted(heads.items(), key=lambda each: each[1].offset):
+            if head.closed:
+                self._closed[key] = head
+            else:
+                self._open[key] = self._session(key, head)
+        orphans = tuple(self._restore_traces(traces))
+        for session in self._open.values():
+            for trace_id, time in session.pending.items():
+                self._verdicts.add_trace(session.key, trace_id, time)
+        self._verdicts.sort()
+        return (*orphans, *changes)
+
+    def accepts(self, key: bytes, offset: int, now: float) -> bool:
+        """Whether the record may be taken now, or only after the outcomes that are under way.
+
+        It has to wait when taking it needs a session whose outcomes are under way: its own session, one that is due
+        to close at the record's time, or the oldest one, which would close because the record opens one too many.
+        """
+        if key in self._in_flight:
+            return False
+        if any(self._is_due(self._open[each], now) for each in self._in_flight):
+            return False
+        opens = self._find(key) is None and not self._is_past(key, offset)
+        return not (opens and len(self) >= self._max_open and self._oldest.key in self._in_flight)
+
+    def close_due(self, now: float) -> Iterator[Effects]:
+        """Close the sessions that are due at this log time; a session that waits for a verdict closes with it.
+
+        Verdicts that are too late by now are given here, through the log: the first one there wins (rule 6).
+        """
+        self._now = max(self._now, now)
+        if skipped := tuple(self._verdicts.expired(now, self._pending_trace)):
+            yield Effects(changes=skipped)
+        while self._open:
+            session = next(iter(self._open.values()))
+            if not self._is_due(session, now):
+                return
+            if session.pending:
+                self._overdue[session.key] = self._open.pop(session.key)
+            else:
+                yield self._close(session, self._reason)
+
+    def make_room(self, key: bytes, offset: int, now: float) -> Iterator[Effects]:
+        """Before a record: sessions due at its time close, and the oldest one if the record opens one too many."""
+        self._next = offset
+        yield from self.close_due(now)
+        if self._find(key) is not None or self._is_past(key, offset):
+            return
+        while len(self) >= self._max_open:
+            yield self._close(self._oldest, "memory")
+
+    def take(self, record: TraceRecord, *, key: bytes, offset: int, now: float) -> Task | Dropped:
+        """Place a trace in its session, which it may open; or the reason why the record is not scored.
+
+        Raises:
+            Undecodable: the key is not a session's.
+        """
+        self._next = offset + 1
+        if self._is_past(key, offset):
+            return "repeated"
+        session = self._find(key)
+        if session is not None and session.holds(record, offset):
+            return "repeated"
+        if session is not None and session.outdated(record):
+            return "outdated"
+        is_new = session is None
+        session = session or self._session(key, self._new_head(key, record, now))
+        task = session.take(record, offset=offset, now=now, is_new=is_new)
+        self._touch(session)
+        self._in_flight.add(key)
+        return task
+
+    def finish(
+        self, task: Task, outcomes: Sequence[Outcome], rescored: Sequence[Rescored]
+    ) -> Effects:
+        """The outcomes of a task, and of those of its reruns whose record the log still has."""
+        self._in_flight.discard(task.key)
+        session = self._open[task.key]
+        effects = session.finish(task, outcomes, rescored)
+        trace_id = task.trace.trace_id
+        if (time := session.pending.get(trace_id)) is not None:
+            self._verdicts.add_trace(task.key, trace_id, time)
+        return effects
+
+    def on_verdict(
+        self, record: VerdictRecord, *, key: bytes, offset: int, now: float
+    ) -> Iterator[Effects]:
+        """The final outcomes of a verdict in place of stand-ins, once (rule 6)."""
+        self._next = offset
+        yield from self.close_due(now)
+        self._next = offset + 1
+        if record.scope == "session":
+            yield from self._verdicts.on_verdict(record, key=key, offset=offset)
+            return
+        session = self._find(key)
+        if session is None or self._is_past(key, offset):
+            return
+        effects = session.on_verdict(record, offset=offset)
+        if effects is None:
+            return
+        yield effects
+        if record.subject not in session.pending:
+            self._verdicts.remove_trace(key, record.subject)
+        if key in self._overdue and not session.pending:
+            yield self._close(session, self._reason)
+
+    def close_all(self, reason: SessionClosed) -> Iterator[Effects]:
+        """At the end of a recording, or of a service that will not come back: every session closes."""
+        for session in [*self._overdue.values(), *self._open.values()]:
+            yield self._close(session, reason)
+
+    def committed(self, offset: int) -> tuple[Drop, ...]:
+        """No record below `offset` is read again: the tombstones of heads of sessions that closed before it."""
+        passed = {key: head for key, head in self._closed.items() if head.since <= offset}
+        for key in passed:
+            del self._closed[key]
+        return tuple(Drop(state=head) for key, head in passed.items() if self._find(key) is None)
+
+    def _close(self, session: OpenSession, reason: SessionClosed) -> Effects:
+        self._open.pop(session.key, None)
+        self._overdue.pop(session.key, None)
+        for trace_id in session.pending:
+            self._verdicts.remove_trace(session.key, trace_id)
+        since = max(self._next, session.head.offset + 1)
+        effects, awaited = session.close(reason, since=since, now=self._now)
+        if awaited is not None:
+            self._verdicts.add_session(awaited)
+        self._closed[session.key] = session.head
+        return effects
+
+    def _pending_trace(self, key: bytes, trace_id: str) -> SessionTurn | None:
+        session = self._find(key)
+        return None if session is None else session.pending_trace(trace_id)
+
+    def _restore_traces(self, traces: Iterable[SessionTurn]) -> Iterator[Drop]:
+        for entry in traces:
+            session = self._open.get(session_key(entry.service, entry.session_id))
+            if session is not None and entry.offset >= session.head.since:
+                session.restore(entry)
+            else:
+                yield Drop(state=entry)
+
+    def _find(self, key: bytes) -> OpenSession | None:
+        return self._open.get(key) or self._overdue.get(key)
+
+    @property
+    def _oldest(self) -> OpenSession:
+        return next(iter((self._overdue or self._open).values()))
+
+    def _is_past(self, key: bytes, offset: int) -> bool:
+        """Whether the record belongs to an earlier life of its session, which has closed."""
+        session = self._find(key)
+        head = session.head if session is not None else self._closed.get(key)
+        return head is not None and offset < head.since
+
+    def _is_due(self, session: OpenSession, now: float) -> bool:
+        return session.head.last + self._timeout <= now
+
+    def _touch(self, session: OpenSession) -> None:
+        self._overdue.pop(session.key, None)
+        self._open.pop(session.key, None)
+        self._open[session.key] = session
+
+    def _session(self, key: bytes, head: SessionHead) -> OpenSession:
+        return OpenSession(key, head, rules=self._rules, limits=self._limits)
+
+    def _new_head(self, key: bytes, record: TraceRecord, now: float) -> SessionHead:
+        # A revised trace stays in the session of its key, whatever it names itself.
+        service, session_id = split_session_key(key)
+        trace = record.trace
+        closed = self._closed.get(key)
+        return SessionHead(
+            service=service,
+            session_id=session_id,
+            session_source=trace.session_source,
+            agent=trace.agent,
+            agent_version=trace.agent_version,
+            opened=now,
+            last=now,
+            offset=-1,
+            since=0 if closed is None else closed.since,
+        )

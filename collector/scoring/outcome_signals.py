@@ -1,0 +1,279 @@
+"""Outcomes become signals. Pure: the same outcome of the same subject is the same signal."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from collector.records.sessions import SessionAwaited, SessionHead, SessionTurn
+from collector.records.signal import (
+    Coverage,
+    JudgeCost,
+    Signal,
+    SignalError,
+    rfc3339,
+    signal_id,
+    trace_input_digest,
+)
+from collector.scoring.effects import Publication, SessionClosed
+from collector.scoring.rules import Rules, SessionScorer
+from collector.scoring.sliding_window import SlidingWindow
+from evaluators.model import Closed, JudgeUse, Outcome, Scope, Session
+
+
+class Subject(msgspec.Struct, frozen=True, kw_only=True):
+    """What was scored: a trace, or a session as its window stood."""
+
+    scope: Scope
+    service: str
+    session_id: str
+    session_source: str
+    agent: str
+    agent_version: str | None
+    seen: float
+    """Log time at which its newest span was first seen: the signal's `time`."""
+    revision: int
+    closed: Closed | None
+    trace_id: str | None = None
+    span_id: str | None = None
+
+
+def shared_fields(source: msgspec.Struct, target: type[msgspec.Struct]) -> dict[str, Any]:
+    """The values of `source` that a `target` has under the same name."""
+    return {name: getattr(source, name) for name in _shared_names(type(source), target)}
+
+
+@lru_cache
+def _shared_names(source: type[msgspec.Struct], target: type[msgspec.Struct]) -> tuple[str, ...]:
+    return tuple(name for name in source.__struct_fields__ if name in target.__struct_fields__)
+
+
+def trace_subject(entry: SessionTurn) -> Subject:
+    """A trace of a session."""
+    return Subject(scope="trace", trace_id=entry.turn.trace_id, **shared_fields(entry, Subject))
+
+
+def session_subject(
+    head: SessionHead, window: SlidingWindow, closed: SessionClosed | None = None
+) -> Subject:
+    """The session as its window stands; its newest trace names the agent."""
+    cause = max(head.offset, head.cause)
+    fields = shared_fields(named_after(head, window.newest), Subject)
+    fields["closed"] = closed  # the head's own field of this name is a truth value
+    return Subject(
+        scope="session",
+        seen=window.seen or head.last,
+        # The final signals supersede those that its newest record caused.
+        revision=cause + 1 if closed else cause,
+        **fields,
+    )
+
+
+def named_after(head: SessionHead, newest: SessionTurn | None) -> SessionHead:
+    """The head with the agent of the window's newest trace; unchanged when the window is empty."""
+    if newest is None:
+        return head
+    return replace(
+        head,
+        agent=newest.agent,
+        agent_version=newest.agent_version,
+        session_source=newest.session_source,
+    )
+
+
+def closed_subject(session: SessionAwaited, offset: int) -> Subject:
+    """A session that has closed, scored by the verdict at this offset."""
+    return Subject(scope="session", revision=offset, **shared_fields(session, Subject))
+
+
+def session_outcomes(
+    subject: Subject, window: SlidingWindow, scorer: SessionScorer
+) -> tuple[Outcome, ...]:
+    """The outcomes of the session's evaluators; the scorer holds the window's turns."""
+    session = Session(
+        service=subject.service,
+        session_id=subject.session_id,
+        agent=subject.agent,
+        turns=window.turns,
+        closed=subject.closed,
+    )
+    return scorer.outcomes(session, closed=subject.closed is not None)
+
+
+def trace_signal_id(entry: SessionTurn, outcome: Outcome) -> str:
+    """The id of one outcome of a trace."""
+    turn = entry.turn
+    return signal_id(
+        scope="trace",
+        service=entry.service,
+        subject=turn.trace_id,
+        outcome=outcome,
+        input_digest=trace_input_digest(turn.digest, outcome.compared, outcome.expectation),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutcomeSignals:
+    """Makes the signals of emitted evaluators."""
+
+    rules: Rules
+
+    def of_trace(
+        self, entry: SessionTurn, outcomes: Sequence[Outcome], known: Collection[str] | None
+    ) -> tuple[list[Publication], SessionTurn]:
+        """The signals of a trace's outcomes, and the trace with these outcomes.
+
+        `known` are the evaluators that had a final outcome of the trace before. None: that cannot be told, because the
+        record is a revision of a trace that the window does not hold; then no outcome counts as the first.
+        """
+        subject = trace_subject(entry)
+        publish: list[Publication] = []
+        ids: dict[str, str] = {}
+        for each in outcomes:
+            id_ = ids[each.evaluator] = trace_signal_id(entry, each)
+            if each.evaluator in self.rules.emitted:
+                first = each.final and known is not None and each.evaluator not in known
+                publish.append(self._publication(subject, each, id_, is_first=first))
+        return publish, with_outcomes(entry, outcomes, ids, assumed=self.rules.assumed)
+
+    def without_verdict(
+        self, entry: SessionTurn, reason: str
+    ) -> tuple[list[Publication], SessionTurn]:
+        """The outcomes that the trace still waits for are given up."""
+        outcomes = self.rules.judged.skipped("trace", reason, entry.due)
+        return self.of_trace(entry, outcomes, {*entry.counted, *entry.signal_ids})
+
+    def of_session(
+        self,
+        subject: Subject,
+        outcomes: Iterable[Outcome],
+        window: SlidingWindow,
+        *,
+        published: Mapping[str, str] | None = None,
+    ) -> Iterator[Publication]:
+        """The signals of the session's outcomes, final ones only once it is closed.
+
+        `published` are the input digests, by evaluator, of the signals just before these.
+        """
+        is_closed = subject.closed is not None
+        for outcome in outcomes:
+            each = outcome if is_closed else replace(outcome, final=False)
+            digest = window.input_digest(self.rules.used.get(each.evaluator, ()))
+            # Same inputs, same id: publishing it again with a new revision would break byte-identical repeats.
+            if published is not None and published.get(each.evaluator) == digest:
+                continue
+            yield from self.of_session_input(subject, (each,), digest)
+
+    def of_session_input(
+        self, subject: Subject, outcomes: Iterable[Outcome], digest: str
+    ) -> Iterator[Publication]:
+        """The signals of a session's outcomes that were made from the input of this digest."""
+        for each in outcomes:
+            if each.evaluator in self.rules.emitted:
+                id_ = signal_id(
+                    scope="session",
+                    service=subject.service,
+                    subject=subject.session_id,
+                    outcome=each,
+                    input_digest=digest,
+                )
+                yield self._publication(subject, each, id_, is_first=each.final)
+
+    def _publication(
+        self, subject: Subject, outcome: Outcome, id_: str, *, is_first: bool
+    ) -> Publication:
+        # Only judges sample. A stand-in has the name of its judged sibling, but another method.
+        judged = outcome.method == "llm_judge" or (
+            (outcome.evaluator, outcome.method) in self.rules.judged_methods
+        )
+        probability = self.rules.judged.probability if judged else 1.0
+        signal = _signal(subject, outcome, id_, probability=probability)
+        return Publication(signal=signal, is_first=is_first)
+
+
+def _signal(subject: Subject, outcome: Outcome, id_: str, *, probability: float) -> Signal:
+    error = outcome.error
+    coverage = outcome.coverage
+    return Signal(
+        **shared_fields(subject, Signal),
+        id=id_,
+        time=rfc3339(subject.seen),
+        evaluator=outcome.evaluator,
+        evaluator_version=outcome.version,
+        method=outcome.method,
+        outcome=outcome.state,
+        reason=outcome.reason,
+        score=outcome.score,
+        threshold=outcome.threshold,
+        success=outcome.success,
+        assumed=outcome.assumed,
+        final=outcome.final,
+        explanation=outcome.explanation,
+        metadata=outcome.metadata,
+        evidence=outcome.evidence,
+        contradiction=outcome.contradiction,
+        truncated=outcome.truncated,
+        coverage=coverage and Coverage(expected=coverage[0], present=coverage[1]),
+        sample_probability=probability,
+        judge=outcome.judge and _cost(outcome.judge),
+        error=error and SignalError(type=error.type, message=error.message),
+    )
+
+
+def _cost(use: JudgeUse) -> JudgeCost:
+    return JudgeCost(
+        model=use.model,
+        calls=use.calls,
+        input_tokens=use.input_tokens,
+        output_tokens=use.output_tokens,
+        cost_usd=use.cost_usd,
+        cached=use.cached,
+    )
+
+
+def with_outcomes(
+    entry: SessionTurn,
+    outcomes: Sequence[Outcome],
+    signal_ids: Mapping[str, str],
+    *,
+    assumed: Collection[str],
+) -> SessionTurn:
+    """The trace with these outcomes in place of earlier ones of the same evaluators.
+
+    `signal_ids` are those of the outcomes; `assumed` are the evaluators whose assumed score counts. Outcomes that are
+    not final stay beside the scores, without texts, until a verdict replaces them.
+    """
+    names = {each.evaluator for each in outcomes}
+    final = {each.evaluator for each in outcomes if each.final}
+    scores = {name: value for name, value in entry.turn.scores.items() if name not in names}
+    unscored = {name for name in entry.turn.unscored if name not in names}
+    pending = {each.evaluator: each for each in entry.outcomes if each.evaluator not in names}
+    for each in outcomes:
+        if not each.final:
+            pending[each.evaluator] = replace(each, explanation=None, metadata={}, evidence=())
+        elif each.state in {"failed", "skipped"}:
+            unscored.add(each.evaluator)
+        elif (value := _counted(each, assumed)) is not None:
+            scores[each.evaluator] = value
+    ids = {name: id_ for name, id_ in entry.signal_ids.items() if name not in names}
+    ids |= {name: id_ for name, id_ in signal_ids.items() if name in final}
+    return replace(
+        entry,
+        turn=replace(
+            entry.turn, scores=dict(sorted(scores.items())), unscored=tuple(sorted(unscored))
+        ),
+        outcomes=tuple(pending[name] for name in sorted(pending) if name not in final),
+        signal_ids=dict(sorted(ids.items())),
+        due=tuple(name for name in entry.due if name not in final),
+    )
+
+
+def _counted(outcome: Outcome, assumed: Collection[str]) -> float | None:
+    if outcome.state == "scored":
+        return outcome.score
+    return outcome.assumed if outcome.evaluator in assumed else None

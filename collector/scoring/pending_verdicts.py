@@ -1,0 +1,159 @@
+"""The verdicts that one partition's sessions wait for: about traces of open sessions, and about closed ones. Pure.
+
+A verdict is too late when `judge.max_lag` of log time has passed since its subject's record. Scoring then appends one
+itself, `skipped{judge_lag}`, so that every due outcome becomes final though the judge is dead. It goes through the
+log, where the first verdict about a subject wins (rule 6).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeAlias
+
+from msgspec.structs import replace
+
+from collector.records.session_key import session_key
+from collector.records.sessions import SessionAwaited, SessionTurn
+from collector.records.traces import RunRecord, VerdictRecord
+from collector.scoring.effects import Change, Drop, Effects
+from collector.scoring.outcome_signals import OutcomeSignals, Subject, closed_subject
+from collector.scoring.rules import Rules
+from collector.scoring.session_end import is_undecided, task_run
+from evaluators.model import Outcome
+
+FindTrace: TypeAlias = Callable[[bytes, str], SessionTurn | None]
+"""(session key, trace id) -> the trace, if it still waits for a verdict."""
+
+
+class PendingVerdicts:
+    """Subjects in the order of their records' log times.
+
+    Args:
+        rules: The plan.
+        max_sessions: Closed sessions that may wait; the verdicts of older ones are given up.
+    """
+
+    def __init__(self, *, rules: Rules, max_sessions: int) -> None:
+        self._rules = rules
+        self._signals = OutcomeSignals(rules=rules)
+        self._max_sessions = max_sessions
+        self._traces: dict[tuple[bytes, str], float] = {}
+        self._sessions: dict[tuple[bytes, str], SessionAwaited] = {}
+        self._timed_out: set[tuple[bytes, str]] = set()
+        """Sessions whose skipped verdict is in the log, or on its way there."""
+
+    def add_trace(self, key: bytes, trace_id: str, time: float) -> None:
+        """Wait for a verdict about a trace whose record has this log time."""
+        if self._traces.get((key, trace_id), -1.0) < time:
+            self._traces.pop((key, trace_id), None)
+            self._traces[key, trace_id] = time
+
+    def remove_trace(self, key: bytes, trace_id: str) -> None:
+        """Stop waiting: the verdict came, or the session has closed."""
+        self._traces.pop((key, trace_id), None)
+
+    def add_session(self, session: SessionAwaited) -> None:
+        """Wait for a verdict about a closed session."""
+        subject = (session_key(session.service, session.session_id), session.digest)
+        self._sessions.pop(subject, None)
+        self._sessions[subject] = session
+        self._timed_out.discard(subject)
+
+    def restore(self, session: SessionAwaited) -> Iterator[Change]:
+        """Take a closed session back after a restart.
+
+        If all its judged evaluators are off since then, it waits no longer: the changes end it.
+        """
+        names = {each.spec.name for each in self._rules.judged.session}
+        due = tuple(name for name in session.due if name in names)
+        if due:
+            self.add_session(replace(session, due=due))
+            return
+        yield from self._decided_run(session, closed_subject(session, 0), ())
+        yield Drop(state=session)
+
+    def sort(self) -> None:
+        """After a restart: oldest first."""
+        self._traces = dict(sorted(self._traces.items(), key=lambda each: each[1]))
+        ordered = sorted(self._sessions.items(), key=lambda each: each[1].closed_at)
+        self._sessions = dict(ordered)
+
+    def expired(self, now: float, find: FindTrace) -> Iterator[VerdictRecord]:
+        """The skipped verdicts that must be given now, because no other came in time."""
+        limit = now - self._rules.judged.max_lag
+        while self._traces:
+            (key, trace_id), time = next(iter(self._traces.items()))
+            if time > limit:
+                break
+            del self._traces[key, trace_id]
+            entry = find(key, trace_id)
+            if entry is None:
+                continue
+            if entry.placed_at > limit:  # revised meanwhile
+                self.add_trace(key, trace_id, entry.placed_at)
+            else:
+                yield self._skipped_trace(entry)
+        yield from self._expired_sessions(limit)
+
+    def _expired_sessions(self, limit: float) -> Iterator[VerdictRecord]:
+        surplus = len(self._sessions) - len(self._timed_out) - self._max_sessions
+        for subject, session in self._sessions.items():
+            if session.closed_at > limit and surplus <= 0:
+                break
+            if subject in self._timed_out:
+                continue
+            self._timed_out.add(subject)
+            surplus -= 1
+            reason = "judge_lag" if session.closed_at <= limit else "overload"
+            yield self._skipped_session(session, reason)
+
+    def on_verdict(self, record: VerdictRecord, *, key: bytes, offset: int) -> Iterator[Effects]:
+        """The final signals of a closed session, and its task run if this verdict decides it."""
+        session = self._sessions.get((key, record.digest))
+        if session is None:
+            return
+        outcomes = [each for each in record.outcomes if each.evaluator in session.due]
+        names = {each.evaluator for each in outcomes}
+        subject = closed_subject(session, offset)
+        publish = tuple(self._signals.of_session_input(subject, outcomes, session.digest))
+        changes: list[Change] = []
+        if self._rules.task_evaluator in names:
+            changes += self._decided_run(session, subject, outcomes)
+        if due := tuple(name for name in session.due if name not in names):
+            session = self._sessions[key, session.digest] = replace(session, due=due)
+            changes.append(session)
+        else:
+            del self._sessions[key, session.digest]
+            self._timed_out.discard((key, session.digest))
+            changes.append(Drop(state=session))
+        yield Effects(publish=publish, changes=tuple(changes))
+
+    def _decided_run(
+        self, session: SessionAwaited, subject: Subject, outcomes: Iterable[Outcome]
+    ) -> Iterator[RunRecord]:
+        """The task run whose success these outcomes decide."""
+        evaluator = self._rules.task_evaluator
+        if is_undecided(session, evaluator):
+            run = task_run(session.task, subject, outcomes, evaluator=evaluator)
+            if run is not None:
+                yield run
+
+    def _skipped_trace(self, entry: SessionTurn) -> VerdictRecord:
+        return VerdictRecord(
+            scope="trace",
+            service=entry.service,
+            session_id=entry.session_id,
+            subject=entry.turn.trace_id,
+            digest=entry.turn.digest,
+            outcomes=self._rules.judged.skipped("trace", "judge_lag", entry.due),
+        )
+
+    def _skipped_session(self, session: SessionAwaited, reason: str) -> VerdictRecord:
+        return VerdictRecord(
+            scope="session",
+            service=session.service,
+            session_id=session.session_id,
+            subject=session.session_id,
+            digest=session.digest,
+            outcomes=self._rules.judged.skipped("session", reason, session.due),
+        )

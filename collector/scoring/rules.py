@@ -1,0 +1,143 @@
+"""What scoring needs of the evaluators' plan and of the judge's settings, read once at the start."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol, TypeAlias
+
+from msgspec.structs import replace
+
+from evaluators.model import Failure, Outcome, Session, Trace, Turn
+from evaluators.outcome import failed, not_applicable
+from evaluators.plan import Configured, Plan, sees_history
+
+
+class SessionScorer(Protocol):
+    """The running state of one session's window; its outcomes depend on the set of turns alone."""
+
+    def put(self, turn: Turn) -> None:
+        """Add a turn, or replace the one of the same trace id. It comes without its output text."""
+        ...
+
+    def drop(self, trace_id: str) -> None:
+        """Forget a turn that left the window; an unknown one is no error."""
+        ...
+
+    def outcomes(self, session: Session, *, closed: bool) -> tuple[Outcome, ...]:
+        """The outcomes of the session's evaluators for the turns that were put and not dropped."""
+        ...
+
+    def signals_used(self, evaluator: str) -> tuple[str, ...]:
+        """Names of the trace evaluators whose scores this session evaluator reads."""
+        ...
+
+
+NewScorer: TypeAlias = Callable[[], SessionScorer]
+
+
+def _every_session(_key: bytes) -> bool:
+    return True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgedRules:
+    """The judged evaluators of the plan and the judge's own settings; the default has no judge.
+
+    Scoring decides which subjects a judge is asked about, so that a dead judge still ends in outcomes.
+    """
+
+    trace: Sequence[Configured] = ()
+    session: Sequence[Configured] = ()
+    max_lag: float = float("inf")
+    """Seconds of log time that a verdict may take."""
+    samples: Callable[[bytes], bool] = _every_session
+    """Whether the session of this key is judged."""
+    probability: float = 1.0
+    """Of a session being judged."""
+
+    def unasked(self, trace: Trace, key: bytes) -> tuple[Outcome, ...]:
+        """Outcomes of a trace that no judge has to be asked for; empty: all of them are due."""
+        if trace.unread is not None:
+            message = f"the trace could not be read: {trace.unread}"
+            error = Failure(type=trace.unread, message=message)
+            return tuple(failed(each, error) for each in self.trace)
+        if not trace.is_turn:
+            why = "neither a model nor a tool was called"
+            return tuple(not_applicable(each, "not_a_turn", why) for each in self.trace)
+        return () if self.samples(key) else self.skipped("trace", "sampled_out")
+
+    def unasked_session(self, key: bytes, *, has_turns: bool) -> tuple[Outcome, ...]:
+        """Outcomes of a closed session that no judge has to be asked for; empty: all of them are due."""
+        if not has_turns:
+            why = "no trace of the session called a model or a tool"
+            return tuple(not_applicable(each, "not_a_turn", why) for each in self.session)
+        return () if self.samples(key) else self.skipped("session", "sampled_out")
+
+    def skipped(
+        self, scope: str, reason: str, only: Collection[str] | None = None
+    ) -> tuple[Outcome, ...]:
+        """Final outcomes of judged evaluators that were due and did not run."""
+        due = self.trace if scope == "trace" else self.session
+        return tuple(
+            replace(
+                not_applicable(each, "nothing_to_judge", ""),
+                state="skipped",
+                reason=reason,
+                explanation=None,
+            )
+            for each in due
+            if only is None or each.spec.name in only
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """The plan as scoring reads it."""
+
+    new_scorer: NewScorer
+    history: int
+    """How many earlier turns an evaluator may see."""
+    history_takers: tuple[str, ...]
+    """Trace evaluators that see them: they run again when the turns before a trace change."""
+    emitted: frozenset[str]
+    """Evaluators whose outcomes are published; the others are computed for those that read them."""
+    used: Mapping[str, tuple[str, ...]]
+    """By session evaluator: the trace evaluators it reads, sorted."""
+    judged: JudgedRules = field(default_factory=JudgedRules)
+    judged_methods: frozenset[tuple[str, str]] = frozenset()
+    """(name, method) of the judged trace evaluators, which tells their outcomes from those of their stand-ins."""
+    assumed: frozenset[str] = frozenset()
+    """Trace evaluators whose assumed score counts in session formulas."""
+    task_evaluator: str = "agentic"
+    """The session evaluator that decides whether a task run succeeded, where its spans do not (`tasks.evaluator`)."""
+
+    @classmethod
+    def of(
+        cls,
+        plan: Plan,
+        new_scorer: NewScorer,
+        history: int,
+        judged: JudgedRules | None = None,
+        *,
+        task_evaluator: str = "agentic",
+    ) -> Rules:
+        """Read the plan once."""
+        judged = judged or JudgedRules()
+        scorer = new_scorer()
+        every = (*plan.trace, *plan.session, *judged.trace, *judged.session)
+        takers = (each.spec.name for each in plan.trace if sees_history(each))
+        return cls(
+            new_scorer=new_scorer,
+            history=history,
+            history_takers=tuple(takers) if history else (),
+            emitted=frozenset(each.spec.name for each in every if each.emit),
+            used={
+                each.spec.name: tuple(sorted(scorer.signals_used(each.spec.name)))
+                for each in plan.session
+            },
+            judged=judged,
+            judged_methods=frozenset((each.spec.name, each.spec.method) for each in judged.trace),
+            assumed=frozenset(each.spec.name for each in every if each.spec.assumed_counts),
+            task_evaluator=task_evaluator,
+        )

@@ -1,0 +1,341 @@
+"""The sliding window of one session. Pure: its content depends on the set of traces, never on their arrival.
+
+    (start, trace id)  ->  oldest ............................ newest
+                           slides out by max_traces, max_age   output text kept for the newest 8
+
+A trace's age is the distance of its start from the newest start: the same live, replayed and offline.
+A turn is a trace that called a model or a tool. Other traces are kept in a separate list with the same limits. They
+never evict a turn, so a set of turns never recurs and each score of a set is published once.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Iterable, Iterator, Sequence
+from heapq import merge
+from typing import overload
+
+import msgspec
+from msgspec.structs import replace
+
+from collector.records.sessions import SessionTurn
+from collector.records.signal import session_input_digest, turn_term
+from collector.records.traces import TraceRecord
+from evaluators.matching.text import clip
+from evaluators.model import Trace, Turn
+
+TEXTS_KEPT = 8
+"""Turns of a session, the newest, whose output text stays in its state."""
+Key = tuple[int, str]
+"""(start in unix nanoseconds, trace id)"""
+Used = tuple[str, ...]
+"""Names of the trace evaluators that a session evaluator reads, sorted."""
+_encoder = msgspec.json.Encoder(order="deterministic")
+
+
+class Placement(msgspec.Struct, frozen=True, kw_only=True):
+    """The changes that placing a trace made."""
+
+    inside: bool
+    """False: it is older than the window reaches, and was not kept."""
+    removed: tuple[SessionTurn, ...] = ()
+    """Traces that left the window."""
+    affected: tuple[str, ...] = ()
+    """Turns whose predecessors changed, in order, without the placed one."""
+    text_dropped: tuple[str, ...] = ()
+    """Turns whose output text is no longer kept."""
+
+
+class SlidingWindow:
+    """The traces of one session, in the order of (start, trace id)."""
+
+    __slots__ = (
+        "_entries",
+        "_input",
+        "_max_age",
+        "_max_traces",
+        "_others",
+        "_reach",
+        "_seen",
+        "_turns",
+    )
+
+    def __init__(
+        self, *, max_traces: int, max_age: float, history: int, used: Iterable[Used]
+    ) -> None:
+        """`max_age` in seconds; `history` is how many earlier turns an evaluator sees."""
+        self._max_traces = max_traces
+        self._max_age = int(max_age * 1e9)
+        self._reach = history
+        self._entries: dict[str, SessionTurn] = {}
+        self._turns: list[Key] = []
+        self._others: list[Key] = []
+        self._seen: list[float] = []
+        self._input = _RunningInput(used)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __iter__(self) -> Iterator[SessionTurn]:
+        return (self._entries[trace_id] for _start, trace_id in merge(self._turns, self._others))
+
+    @property
+    def turns(self) -> Sequence[Turn]:
+        """The turns in order: a view, nothing is copied."""
+        return _Turns(self._turns, self._entries)
+
+    @property
+    def newest(self) -> SessionTurn | None:
+        """The newest turn by (start, trace id), or the newest trace when there is no turn; it names the agent."""
+        order = self._turns or self._others
+        return self._entries[order[-1][1]] if order else None
+
+    @property
+    def seen(self) -> float:
+        """Log time at which the newest span of any turn was first seen (of any trace, when there is no turn)."""
+        if self._seen:
+            return self._seen[-1]
+        return max((entry.seen for entry in self._entries.values()), default=0.0)
+
+    def input_digest(self, used: Used) -> str:
+        """The digest of the turns and of their signals by the evaluators `used`.
+
+        Windows without turns get a digest of their trace ids, so that each such window has an id of its own.
+        """
+        if self._turns or not self._others:
+            return self._input.digest(used)
+        return session_input_digest(
+            turn_term(each.turn.trace_id, each.turn.digest, ()) for each in self
+        )
+
+    def get(self, trace_id: str) -> SessionTurn | None:
+        """The trace, if it is in the window."""
+        return self._entries.get(trace_id)
+
+    def before(self, entry: SessionTurn) -> tuple[SessionTurn, ...]:
+        """Its History: the turns right before it, the newest last; empty for a trace that is not a turn."""
+        if not is_turn(entry):
+            return ()
+        index = bisect_left(self._turns, _key(entry))
+        return tuple(
+            self._entries[trace_id]
+            for _start, trace_id in self._turns[max(0, index - self._reach) : index]
+        )
+
+    def number_of(self, entry: SessionTurn) -> int | None:
+        """Its place among the turns of the window, 1-based; None: not a turn, or not in the window."""
+        index = bisect_left(self._turns, _key(entry))
+        if index < len(self._turns) and self._turns[index] == _key(entry):
+            return index + 1
+        return None
+
+    def restore(self, entry: SessionTurn) -> None:
+        """Take a trace back after a restart; nothing slides out."""
+        self._insert(entry)
+
+    def place(self, entry: SessionTurn) -> Placement:
+        """Put a trace where it belongs, in place of its earlier revision."""
+        affected: set[str] = set()
+        earlier = self._entries.get(entry.turn.trace_id)
+        if earlier is not None:
+            affected.update(self._after(_key(earlier)))
+            self._remove(earlier)
+        self._insert(entry)
+        affected.update(self._after(_key(entry)) if is_turn(entry) else ())
+        removed = tuple(self._slide())
+        # The oldest turns that stay have lost predecessors.
+        if any(is_turn(each) for each in removed):
+            affected.update(self._following(0))
+        inside = entry.turn.trace_id in self._entries
+        if not inside and earlier is None:
+            return Placement(inside=False)
+        removed = tuple(each for each in removed if each is not entry)
+        # A revision may start so early that the trace leaves the window with it.
+        if earlier is not None and not inside:
+            removed = (*removed, earlier)
+        return Placement(
+            inside=inside,
+            removed=removed,
+            affected=self._in_order(affected - {entry.turn.trace_id}),
+            text_dropped=tuple(self._drop_texts(entry)),
+        )
+
+    def replace(self, entry: SessionTurn) -> None:
+        """Replace a trace of the window with the same trace and its outcomes."""
+        earlier = self._entries[entry.turn.trace_id]
+        if is_turn(entry):
+            self._input.remove(earlier)
+            self._input.add(entry)
+        self._entries[entry.turn.trace_id] = entry
+
+    def _insert(self, entry: SessionTurn) -> None:
+        self._entries[entry.turn.trace_id] = entry
+        if not is_turn(entry):
+            insort(self._others, _key(entry))
+            return
+        insort(self._turns, _key(entry))
+        insort(self._seen, entry.seen)
+        self._input.add(entry)
+
+    def _remove(self, entry: SessionTurn) -> None:
+        del self._entries[entry.turn.trace_id]
+        if not is_turn(entry):
+            del self._others[bisect_left(self._others, _key(entry))]
+            return
+        del self._turns[bisect_left(self._turns, _key(entry))]
+        del self._seen[bisect_left(self._seen, entry.seen)]
+        self._input.remove(entry)
+
+    def _slide(self) -> Iterator[SessionTurn]:
+        for order in (self._turns, self._others):
+            while len(order) > self._max_traces or self._is_too_old(order):
+                entry = self._entries[order[0][1]]
+                self._remove(entry)
+                yield entry
+
+    def _is_too_old(self, order: Sequence[Key]) -> bool:
+        """Whether the first is further from the newest than the window reaches."""
+        return bool(order) and order[0][0] < order[-1][0] - self._max_age
+
+    def _drop_texts(self, entry: SessionTurn) -> Iterator[str]:
+        """Only the newest turns keep their text.
+
+        At most two lose it: the turn that was pushed out of the newest, and the placed one when it is older still.
+        """
+        candidates = [entry.turn.trace_id]
+        if len(self._turns) > TEXTS_KEPT:
+            candidates.append(self._turns[-TEXTS_KEPT - 1][1])
+        for trace_id in candidates:
+            held = self._entries.get(trace_id)
+            if held is None or not held.kept or self._keeps_text(held):
+                continue
+            self._entries[trace_id] = _without_text(held)
+            yield trace_id
+
+    def _keeps_text(self, entry: SessionTurn) -> bool:
+        first = max(0, len(self._turns) - TEXTS_KEPT)
+        return is_turn(entry) and _key(entry) >= self._turns[first]
+
+    def _after(self, key: Key) -> list[str]:
+        """The turns whose History reaches back to this key."""
+        index = bisect_left(self._turns, key)
+        is_held = index < len(self._turns) and self._turns[index] == key
+        return self._following(index + is_held)
+
+    def _following(self, index: int) -> list[str]:
+        return [trace_id for _start, trace_id in self._turns[index : index + self._reach]]
+
+    def _in_order(self, trace_ids: Iterable[str]) -> tuple[str, ...]:
+        inside = (self._entries[each] for each in trace_ids if each in self._entries)
+        return tuple(entry.turn.trace_id for entry in sorted(inside, key=_key))
+
+
+class _Turns(Sequence[Turn]):
+    """The window's turns without a copy: an update must cost the same at 10 and at 1000."""
+
+    __slots__ = ("_entries", "_order")
+
+    def __init__(self, order: list[Key], entries: dict[str, SessionTurn]) -> None:
+        self._order = order
+        self._entries = entries
+
+    def __len__(self) -> int:
+        return len(self._order)
+
+    @overload
+    def __getitem__(self, index: int) -> Turn: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Turn]: ...
+    def __getitem__(self, index: int | slice) -> Turn | Sequence[Turn]:
+        if isinstance(index, slice):
+            return [self._entries[trace_id].turn for _start, trace_id in self._order[index]]
+        return self._entries[self._order[index][1]].turn
+
+
+class _RunningInput:
+    """The window's input digests, kept incrementally: one running sum per distinct set of trace evaluators read.
+
+    A sum does not depend on the order in which turns are added and removed.
+    """
+
+    __slots__ = ("_sums",)
+
+    def __init__(self, used: Iterable[Used]) -> None:
+        self._sums: dict[Used, int] = dict.fromkeys(used, 0)
+
+    def add(self, entry: SessionTurn) -> None:
+        for used in self._sums:
+            self._sums[used] += _term(entry, used)
+
+    def remove(self, entry: SessionTurn) -> None:
+        """Subtract the turn exactly as it was added."""
+        for used in self._sums:
+            self._sums[used] -= _term(entry, used)
+
+    def digest(self, used: Used) -> str:
+        return session_input_digest([self._sums[used]])
+
+
+def _term(entry: SessionTurn, used: Used) -> int:
+    ids = [entry.signal_ids[name] for name in used if name in entry.signal_ids]
+    return turn_term(entry.turn.trace_id, entry.turn.digest, ids)
+
+
+def _key(entry: SessionTurn) -> Key:
+    return (entry.turn.start_time_unix_nano, entry.turn.trace_id)
+
+
+def unscored_turn(
+    record: TraceRecord, *, service: str, session_id: str, offset: int, now: float = 0.0
+) -> SessionTurn:
+    """The trace as its window keeps it, before its outcomes are there; `now` is the record's log time."""
+    trace = record.trace
+    return SessionTurn(
+        service=service,
+        session_id=session_id,
+        turn=_turn(trace),
+        revision=record.revision,
+        offset=offset,
+        seen=record.seen,
+        agent=trace.agent,
+        agent_version=trace.agent_version,
+        session_source=trace.session_source,
+        span_id=trace.root_span_id,
+        closed=trace.closed,
+        placed_at=now,
+    )
+
+
+def _turn(trace: Trace) -> Turn:
+    return Turn(
+        trace_id=trace.trace_id,
+        start_time_unix_nano=trace.start_time_unix_nano,
+        duration=trace.duration,
+        digest=trace.digest,
+        output=None if trace.output is None else clip(trace.output),
+        tokens=trace.tokens,
+        cost_usd=trace.cost_usd,
+        model_calls=len(trace.model_calls),
+        tool_calls=len(trace.tool_calls),
+        repeated_calls=_repeated_calls(trace),
+    )
+
+
+def _repeated_calls(trace: Trace) -> int:
+    calls = [(call.name, _encoder.encode(call.arguments)) for call in trace.tool_calls]
+    return len(calls) - len(set(calls))
+
+
+def is_turn(entry: SessionTurn) -> bool:
+    """Whether the trace called a model or a tool; session formulas read no other traces."""
+    return bool(entry.turn.model_calls or entry.turn.tool_calls)
+
+
+def _without_text(entry: SessionTurn) -> SessionTurn:
+    """The trace without its output; History reads that from the trace record when it is needed."""
+    return replace(entry, turn=replace(entry.turn, output=None), kept=False)
+
+
+def without_output(turn: Turn) -> Turn:
+    """The turn as session formulas get it: numbers, no text."""
+    return turn if turn.output is None else replace(turn, output=None)

@@ -1,0 +1,228 @@
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from collector.config.tree import SessionWindow
+from collector.records.session_key import session_key
+from collector.records.sessions import SessionHead, SessionTurn
+from collector.records.traces import SessionRecord, VerdictRecord
+from collector.scoring.effects import Drop, Effects, Publication, Task
+from collector.scoring.open_sessions import OpenSessions
+from collector.scoring.rules import JudgedRules
+from collector.scoring.sliding_window import unscored_turn
+from evaluators.model import Outcome
+from tests.support.scoring_fakes import judged_rules, make_record, rules, verdict_of
+
+
+def make_sessions(*, max_open: int = 100, judged: JudgedRules | None = None) -> OpenSessions:
+    return OpenSessions(
+        partition=0, rules=rules(judged=judged), limits=SessionWindow(), max_open=max_open
+    )
+
+
+def make_head(session: str, *, offset: int, since: int = 0, closed: bool = False) -> SessionHead:
+    return SessionHead(
+        service="bot",
+        session_id=session,
+        session_source="session.id",
+        agent="planner",
+        agent_version=None,
+        opened=0.0,
+        last=0.0,
+        offset=offset,
+        since=since,
+        closed=closed,
+    )
+
+
+def make_turn(session: str, trace_id: str, *, offset: int) -> SessionTurn:
+    record = make_record(trace_id, session=session)
+    return unscored_turn(record, service="bot", session_id=session, offset=offset)
+
+
+def take(sessions: OpenSessions, trace_id: str, *, session: str, offset: int) -> list[Effects]:
+    key = session_key("bot", session)
+    before = list(sessions.make_room(key, offset, 0.0))
+    task = sessions.take(make_record(trace_id, session=session), key=key, offset=offset, now=0.0)
+    assert isinstance(task, Task)
+    return [*before, sessions.finish(task, (), ())]
+
+
+def closed(effects: list[Effects]) -> list[str]:
+    """Ids of the sessions that closed, in order."""
+    records = [change for each in effects for change in each.changes]
+    return [each.session_id for each in records if isinstance(each, SessionRecord)]
+
+
+def test_turns_without_a_head_leave_only_tombstones() -> None:
+    sessions = make_sessions()
+    orphan = make_turn("a", "t1", offset=3)
+
+    changes = sessions.restore([orphan])
+
+    assert changes == (Drop(state=orphan),)
+    assert len(sessions) == 0
+
+
+def test_turns_of_an_earlier_life_do_not_come_back() -> None:
+    sessions = make_sessions()
+    old = make_turn("a", "old", offset=3)
+
+    changes = sessions.restore(
+        [old, make_turn("a", "new", offset=9), make_head("a", offset=9, since=5)]
+    )
+
+    assert changes == (Drop(state=old),)
+    (final,) = sessions.close_all("idle")
+    assert [each.traces for each in final.changes if isinstance(each, SessionRecord)] == [(9,)]
+
+
+def test_a_closed_head_refuses_records_before_it_until_the_commit_has_passed() -> None:
+    sessions = make_sessions()
+    head = make_head("a", offset=3, since=5, closed=True)
+    sessions.restore([head])
+    key = session_key("bot", "a")
+
+    assert sessions.take(make_record("t", session="a"), key=key, offset=4, now=0.0) == "repeated"
+    assert sessions.committed(4) == ()
+    assert sessions.committed(5) == (Drop(state=head),)
+
+
+def test_after_a_restart_the_oldest_touched_session_closes_first() -> None:
+    sessions = make_sessions(max_open=2)
+    sessions.restore([make_head("b", offset=7), make_head("a", offset=2)])
+
+    assert closed(take(sessions, "t", session="c", offset=9)) == ["a"]
+
+
+def test_a_session_under_way_takes_no_second_record() -> None:
+    sessions = make_sessions()
+    key = session_key("bot", "a")
+    task = sessions.take(make_record("t1", session="a"), key=key, offset=0, now=0.0)
+    assert isinstance(task, Task)
+
+    assert not sessions.accepts(key, 1, 0.0)
+    assert sessions.accepts(session_key("bot", "b"), 1, 0.0)
+    assert not sessions.accepts(session_key("bot", "b"), 1, 1e9)
+    sessions.finish(task, (), ())
+    assert sessions.accepts(key, 1, 0.0)
+
+
+def test_a_session_with_a_stand_in_waits_for_its_verdict() -> None:
+    sessions = make_sessions(judged=judged_rules(max_lag=2e9))
+    key = session_key("bot", "a")
+    task = sessions.take(make_record("t1", session="a"), key=key, offset=0, now=0.0)
+    assert isinstance(task, Task)
+    stand_in = Outcome(
+        evaluator="confidence", version="1", method="deterministic", state="scored", score=1.0
+    )
+    sessions.finish(task, [replace(stand_in, final=False)], ())
+
+    assert list(sessions.close_due(1e9)) == []
+    assert len(sessions) == 1
+
+
+def test_an_older_revision_than_the_one_held_is_passed_over() -> None:
+    sessions = make_sessions()
+    key = session_key("bot", "a")
+    task = sessions.take(make_record("t", session="a", revision=2), key=key, offset=0, now=0.0)
+    assert isinstance(task, Task)
+    sessions.finish(task, (), ())
+
+    older = make_record("t", session="a", revision=1)
+    assert sessions.take(older, key=key, offset=1, now=0.0) == "outdated"
+
+
+SCORED = Outcome(
+    evaluator="confidence", version="1", method="deterministic", state="scored", score=0.5
+)
+
+
+def published(publish: tuple[Publication, ...]) -> list[tuple[str, str, bool, bool]]:
+    """(scope, evaluator, final, whether it is the first final one) of each signal."""
+    return [
+        (each.signal.scope, each.signal.evaluator, each.signal.final, each.is_first)
+        for each in publish
+    ]
+
+
+def test_a_trace_gives_signals_and_its_head_last() -> None:
+    sessions = make_sessions()
+    key = session_key("bot", "a")
+    task = sessions.take(make_record("t", session="a"), key=key, offset=4, now=2.0)
+    assert isinstance(task, Task)
+
+    effects = sessions.finish(task, [SCORED], ())
+
+    assert published(effects.publish) == [
+        ("trace", "confidence", True, True),
+        ("session", "agent_reliability", False, False),
+        ("session", "latency", False, False),
+    ]
+    turn, head = effects.changes
+    assert isinstance(turn, SessionTurn)
+    assert turn.turn.scores == {"confidence": 0.5}
+    assert isinstance(head, SessionHead)
+    assert (head.offset, head.last) == (4, 2.0)
+
+
+def test_a_verdict_replaces_a_stand_in_and_the_head_goes_first() -> None:
+    sessions = make_sessions(judged=judged_rules(max_lag=2e9))
+    key = session_key("bot", "a")
+    record = make_record("t", session="a")
+    task = sessions.take(record, key=key, offset=4, now=0.0)
+    assert isinstance(task, Task)
+    stand_in = sessions.finish(task, [replace(SCORED, final=False)], ())
+    assert not any(each.is_first for each in stand_in.publish)
+
+    (effects,) = sessions.on_verdict(verdict_of(record), key=key, offset=5, now=0.0)
+    again = list(sessions.on_verdict(verdict_of(record), key=key, offset=6, now=0.0))
+
+    assert published(effects.publish) == [
+        ("trace", "confidence", True, True),
+        ("session", "agent_reliability", False, False),
+    ]
+    head, turn = effects.changes
+    assert isinstance(head, SessionHead)
+    assert head.cause == 5
+    assert isinstance(turn, SessionTurn)
+    assert turn.due == ()
+    assert again == []
+
+
+def test_a_verdict_that_is_too_late_is_given_through_the_log() -> None:
+    sessions = make_sessions(judged=judged_rules(max_lag=10.0))
+    record = make_record("t", session="a")
+    key = session_key("bot", "a")
+    task = sessions.take(record, key=key, offset=4, now=0.0)
+    assert isinstance(task, Task)
+    sessions.finish(task, [replace(SCORED, final=False)], ())
+
+    (effects,) = sessions.close_due(10.0)
+
+    assert effects.publish == ()
+    (verdict,) = effects.changes
+    assert isinstance(verdict, VerdictRecord)
+    assert [(each.state, each.reason) for each in verdict.outcomes] == [("skipped", "judge_lag")]
+    assert list(sessions.close_due(11.0)) == []
+
+
+def test_a_session_that_closes_drops_its_state_after_its_closed_head() -> None:
+    sessions = make_sessions()
+    take(sessions, "t1", session="a", offset=0)
+    take(sessions, "t2", session="a", offset=1)
+
+    (effects,) = sessions.close_all("shutdown")
+
+    record, head, *dropped = effects.changes
+    assert isinstance(record, SessionRecord)
+    assert (record.closed, record.traces) == ("shutdown", (0, 1))
+    assert isinstance(head, SessionHead)
+    assert head.closed
+    assert [
+        each.state.turn.trace_id
+        for each in dropped
+        if isinstance(each, Drop)
+        if isinstance(each.state, SessionTurn)
+    ] == ["t1", "t2"]
+    assert all(final and first for _, _, final, first in published(effects.publish))
