@@ -27,6 +27,7 @@ from collector.pool.inline import InlineWorkers
 from collector.pool.jobs import Bench
 from collector.pool.port import Workers
 from collector.pool.processes import ProcessWorkers
+from collector.receiver.families import ReceiverFamilies
 from collector.receiver.forward import Forwarder, forwarder
 from collector.receiver.receiver import Receiver
 from collector.runtime.health import Health
@@ -179,7 +180,7 @@ class App:
         return Receiver(
             log=trace_log,
             config=self._config.receiver,
-            max_span=self._config.windows.trace.max_bytes,
+            max_item=self._config.windows.trace.max_bytes,
             telemetry=self._telemetry,
             clock=self._clock,
             forward=self._forward,
@@ -189,7 +190,7 @@ class App:
         target = self._config.forward
         if target is None or "receive" not in self._config.roles:
             return None
-        return forwarder(target, telemetry=self._telemetry, clock=self._clock)
+        return forwarder(target, families=ReceiverFamilies(self._telemetry), clock=self._clock)
 
     def _workers(self) -> Workers:
         config = self._config

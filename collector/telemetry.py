@@ -34,13 +34,6 @@ class Telemetry:
         self._services: set[str] = set()
         self._families: dict[str, object] = {}
 
-        self.spans_received = self.counter(
-            "spans_received", "Spans that arrived, by what became of them.", "transport", "result"
-        )
-        self.requests = self.counter(
-            "requests", "Export requests, by how they were answered.", "transport", "code"
-        )
-        self.in_flight_bytes = self.gauge("in_flight_bytes", "Bytes of requests being taken in.")
         self.traces_closed = self.counter(
             "traces_closed", "Traces closed, by why.", "service", "reason"
         )
@@ -126,14 +119,6 @@ class Telemetry:
             "outbox_oldest_timestamp_seconds",
             "Log time of the oldest signal that a sink has not delivered; 0 when there is none.",
             "sink",
-        )
-        self.forward_requests = self.counter(
-            "forward_requests",
-            "Requests passed on to the backend under `forward`, by what became of them.",
-            "result",
-        )
-        self.forward_queue_bytes = self.gauge(
-            "forward_queue_bytes", "Bytes of requests that wait to be forwarded."
         )
         self.label_overflow = self.counter(
             "label_overflow", "Label values folded into _other or dropped.", "label"

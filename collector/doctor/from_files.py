@@ -14,13 +14,12 @@ from collector.config.tree import Config
 from collector.doctor.seen import SESSION_KEYS, Seen, see
 from collector.offline import recordings
 from collector.offline.evaluate import assemble
-from collector.offline.recordings import Found
+from collector.offline.recordings import Recordings
 from collector.otlp import display
-from collector.otlp.json import to_protobuf
 from evaluators.dialects.show import show
 
 
-def seen_in(config: Config, found: Found) -> list[Seen]:
+def seen_in(config: Config, found: Recordings) -> list[Seen]:
     """Every trace of the recordings. The logs signal is only asked which traces have their content there.
 
     Raises:
@@ -39,7 +38,7 @@ def seen_in(config: Config, found: Found) -> list[Seen]:
 
 def _spans(files: Iterable[Path]) -> Iterator[Mapping[str, Any]]:
     for file in files:
-        for request in recordings.requests(file, to_protobuf):
+        for request in recordings.requests(file):
             yield from display.decode([request], content=True)
 
 
@@ -55,7 +54,7 @@ def _traces_with_content(files: Iterable[Path]) -> frozenset[str]:
     return frozenset(
         record.trace_id.hex()
         for file in files
-        for request in recordings.requests(file, to_protobuf)
+        for request in recordings.requests(file)
         for record in _records(request)
         if record.event_name.startswith("gen_ai.")
         or any(

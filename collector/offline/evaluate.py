@@ -16,8 +16,7 @@ from collector.config.tree import Config
 from collector.log.memory import MemoryLog
 from collector.log.port import SIGNALS, SPANS, TRACES, Log, New
 from collector.offline import recordings
-from collector.otlp.json import to_protobuf
-from collector.otlp.split import Cut, cut
+from collector.otlp.split import SplitRequest, split_by_trace
 from collector.pool.inline import InlineWorkers
 from collector.pool.jobs import Bench
 from collector.pool.port import Workers
@@ -134,18 +133,18 @@ async def _filled(
     )
     found = Offline()
     for file in files:
-        for request in recordings.requests(file, to_protobuf):
-            pieces = cut(request, max_span=config.windows.trace.max_bytes)
+        for request in recordings.requests(file):
+            pieces = split_by_trace(request, max_item=config.windows.trace.max_bytes)
             _note(found, pieces)
             await trace_log.write(
-                [New(topic=SPANS, key=each.trace_id, value=each.value) for each in pieces.pieces]
+                [New(topic=SPANS, key=each.key, value=each.value) for each in pieces.pieces]
             )
         progress(file)
         await asyncio.sleep(0)
     return trace_log, found
 
 
-def _note(found: Offline, pieces: Cut) -> None:
+def _note(found: Offline, pieces: SplitRequest) -> None:
     found.rejected += pieces.rejected
     found.reasons += pieces.reasons[: 5 - len(found.reasons)]
 

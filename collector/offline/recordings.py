@@ -1,4 +1,4 @@
-"""Recorded export requests, read back one by one (CONTRACT section 2, PATH).
+"""Recorded export requests, read back one by one: what the commands take as PATH.
 
 .otlp            4-byte big-endian length + ExportTraceServiceRequest, repeated
 .otlp.gz         the same, gzipped
@@ -9,29 +9,44 @@ from __future__ import annotations
 
 import gzip
 import struct
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from google.protobuf.message import Message
+
 from collector.errors import ConfigError, Undecodable
+from collector.otlp.json import to_protobuf
+from collector.otlp.signal import OtlpSignal
+from collector.records.otlp_signals import OTLP_SIGNALS, TRACES
 
 _LENGTH = struct.Struct(">I")
 BINARY = (".otlp", ".otlp.gz")
-LOGS = (".logs.otlp", ".logs.otlp.gz")
 TEXT = (".json", ".jsonl")
+NOT_READ = (".logs.otlp", ".logs.otlp.gz")
+"""Recordings of signals that are not taken."""
+_SIGNALS: Mapping[str, OtlpSignal | None] = dict.fromkeys(NOT_READ) | {
+    suffix: signal for signal in OTLP_SIGNALS for suffix in signal.recordings
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
-    """What a list of paths leads to."""
+class Recordings:
+    """The recordings that a list of paths names."""
 
     files: tuple[Path, ...]
     left_out: tuple[Path, ...]
     """Recordings of the logs signal, which is not read."""
 
 
-def find(paths: Sequence[Path]) -> Found:
+def signal_of(path: Path) -> OtlpSignal | None:
+    """The signal of a recording, by the longest suffix that its name has; None: it is not read."""
+    suffixes = [suffix for suffix in _SIGNALS if path.name.endswith(suffix)]
+    return _SIGNALS[max(suffixes, key=len)] if suffixes else None
+
+
+def find(paths: Sequence[Path]) -> Recordings:
     """Files as they are; folders with their subfolders' `.otlp` and `.otlp.gz`.
 
     Raises:
@@ -43,17 +58,16 @@ def find(paths: Sequence[Path]) -> Found:
         if not path.exists():
             raise ConfigError(f"{path}: no such file or folder")
         for each in _below(path) if path.is_dir() else [path]:
-            (left_out if each.name.endswith(LOGS) else files).append(each)
-    for each in files:
-        if not each.name.endswith((*BINARY, *TEXT)):
-            raise ConfigError(
-                f"{each}: not a recording; expected one of {', '.join((*BINARY, *TEXT))}"
-            )
-    return Found(files=tuple(files), left_out=tuple(left_out))
+            if not each.name.endswith((*BINARY, *TEXT)):
+                raise ConfigError(
+                    f"{each}: not a recording; expected one of {', '.join((*BINARY, *TEXT))}"
+                )
+            (left_out if signal_of(each) is None else files).append(each)
+    return Recordings(files=tuple(files), left_out=tuple(left_out))
 
 
-def requests(path: Path, from_json: Callable[[bytes], bytes]) -> Iterator[bytes]:
-    """Every export request of a file, as protobuf bytes; `from_json` turns OTLP/JSON into those.
+def requests(path: Path, message: type[Message] = TRACES.request) -> Iterator[bytes]:
+    """Every export request of a file, as protobuf bytes; `message` is what its OTLP/JSON holds.
 
     Raises:
         ConfigError: the file cannot be read, or ends in the middle of a request.
@@ -61,7 +75,7 @@ def requests(path: Path, from_json: Callable[[bytes], bytes]) -> Iterator[bytes]
     try:
         with _open(path) as stream:
             if path.name.endswith(TEXT):
-                yield from (from_json(line) for line in stream if line.strip())
+                yield from (to_protobuf(line, message) for line in stream if line.strip())
             else:
                 yield from _framed(stream, path)
     except (OSError, EOFError) as error:

@@ -6,7 +6,6 @@ import asyncio
 import http.client
 import ssl
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Protocol
 from urllib.parse import urlsplit
 
@@ -15,30 +14,7 @@ from google.protobuf.message import DecodeError
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceResponse
 
 from collector.errors import ConfigError, Permanent, Retryable
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Carries:
-    """What a transport is for."""
-
-    method: str
-    """gRPC."""
-    path: str
-    """HTTP."""
-    key: str
-    """The setting that names its endpoint."""
-
-
-LOGS = Carries(
-    method="/opentelemetry.proto.collector.logs.v1.LogsService/Export",
-    path="/v1/logs",
-    key="sinks.otlp.endpoint",
-)
-TRACES = Carries(
-    method="/opentelemetry.proto.collector.trace.v1.TraceService/Export",
-    path="/v1/traces",
-    key="forward.endpoint",
-)
+from collector.otlp.signal import OtlpService
 
 _BAD_REQUEST = frozenset({400, 413, 422})
 _BAD_CODES = frozenset({grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.OUT_OF_RANGE})
@@ -48,36 +24,41 @@ class Transport(Protocol):
     """Sends one request."""
 
     async def export(self, request: bytes) -> tuple[int, str]:
-        """How many records or spans the other side rejected for ever, and its words on it.
+        """How many records or spans the other side can never accept, and its message about them.
 
         Raises:
-            Retryable: not taken now. So is every refusal that a human can mend (no access, no such method): the log
-                keeps the signals meanwhile.
+            Retryable: not taken now. So is every refusal that an operator can put right (no access, no such method):
+                the log keeps the signals meanwhile.
             Permanent: this request can never be taken.
         """
         ...
 
     async def close(self) -> None:
-        """Let the connection go."""
+        """Close the connection."""
         ...
 
 
 class GrpcTransport:
-    """Over gRPC; TLS for `https://`, plain text for `http://` and for a bare host:port."""
+    """Over gRPC; TLS for `https://`, plain text for `http://` and for a bare host:port.
+
+    Raises:
+        ConfigError: `endpoint` is not one; the message begins with `key`, the setting that names it.
+    """
 
     def __init__(
         self,
         endpoint: str,
         headers: Mapping[str, str],
         *,
+        service: OtlpService,
+        key: str,
         timeout: float,
-        carries: Carries = LOGS,
     ) -> None:
         scheme, _, rest = endpoint.rpartition("://")
         target = rest.rstrip("/")
         if not target or scheme not in ("", "http", "https"):
-            raise ConfigError(f'{carries.key}: expected host:port, got "{endpoint}"')
-        self._method = carries.method
+            raise ConfigError(f'{key}: expected host:port, got "{endpoint}"')
+        self._method = service.method
         self._target = target
         self._tls = scheme == "https"
         self._channel: grpc.aio.Channel | None = None
@@ -114,23 +95,30 @@ class GrpcTransport:
 
 
 class HttpTransport:
-    """Over HTTP/1.1 with protobuf bodies, a connection per request; `/v1/...` is added unless the path has it."""
+    """Over HTTP/1.1 with protobuf bodies, a connection per request.
+
+    The service's path is added to the endpoint unless it ends with it.
+
+    Raises:
+        ConfigError: as `GrpcTransport`.
+    """
 
     def __init__(
         self,
         endpoint: str,
         headers: Mapping[str, str],
         *,
+        service: OtlpService,
+        key: str,
         timeout: float,
-        carries: Carries = LOGS,
     ) -> None:
         parts = urlsplit(endpoint)
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ConfigError(f'{carries.key}: expected http(s)://host:port, got "{endpoint}"')
+            raise ConfigError(f'{key}: expected http(s)://host:port, got "{endpoint}"')
         self._host, self._port = parts.hostname, parts.port
         self._tls = ssl.create_default_context() if parts.scheme == "https" else None
         path = parts.path.rstrip("/")
-        self._path = path if path.endswith(carries.path) else path + carries.path
+        self._path = path if path.endswith(service.path) else path + service.path
         self._headers = {**headers, "content-type": "application/x-protobuf"}
         self._timeout = timeout
 

@@ -1,9 +1,9 @@
-"""OTLP/JSON to the bytes of an ExportTraceServiceRequest.
+"""OTLP/JSON to the bytes of an export request.
 
 Not protobuf's JSON: ids are hex, enums are numbers only, keys are lowerCamelCase only, unknown keys are ignored
 (OTLP specification, "JSON Protobuf Encoding"). `google.protobuf.json_format` differs in all four, silently.
 
-An id that is not hex becomes an id of a wrong length: the span is rejected by the cut, its siblings are not.
+An id that is not hex becomes an id of a wrong length: the span is rejected by the split, its siblings are not.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from typing import Any, NoReturn, TypeAlias, cast
 
 from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import EncodeError, Message
-from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from collector.errors import Undecodable
 
@@ -37,13 +36,13 @@ _Object: TypeAlias = dict[str, Any]
 _fields: dict[str, Mapping[str, FieldDescriptor]] = {}
 
 
-def to_protobuf(body: bytes) -> bytes:
-    """The same request in protobuf.
+def to_protobuf(body: bytes, message: type[Message]) -> bytes:
+    """The same request in protobuf; `message` is the export request of its signal.
 
     Raises:
         Undecodable: not OTLP/JSON; the message names the field.
     """
-    request = ExportTraceServiceRequest()
+    request = message()
     try:
         _fill(request, _object(_parse(body), "body"), "", 1)
         return request.SerializeToString()

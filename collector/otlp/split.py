@@ -1,4 +1,4 @@
-"""Cuts a request into one piece per trace, without decoding attributes. Pure.
+"""Splits a request into one piece per trace, without decoding attributes. Pure.
 
     request = resource [ scope [ span a1, span b1 ], scope [ span a2 ] ]
     pieces  = a: resource [ scope [ span a1 ], scope [ span a2 ] ]
@@ -17,7 +17,7 @@ from google.protobuf.message import DecodeError
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from collector.errors import Undecodable
-from collector.otlp.ids import read_ids, trace_at, why_invalid
+from collector.otlp.span_head import read_ids, trace_at, why_invalid
 from collector.otlp.wire import fields, header
 
 MAX_REASONS = 5
@@ -27,9 +27,10 @@ _SPAN = 0x12  # field 2 of ScopeSpans
 
 
 class Piece(NamedTuple):
-    """An ExportTraceServiceRequest holding spans of one trace."""
+    """A record for the log: of traces, an ExportTraceServiceRequest with spans of one trace."""
 
-    trace_id: bytes
+    key: bytes
+    """Of traces, the trace id."""
     value: bytes
 
 
@@ -44,29 +45,29 @@ class Group(NamedTuple):
 
 
 @dataclass(slots=True, kw_only=True)
-class Cut:
-    """What a request holds. `accepted + invalid + too_large` is the number of spans that were sent."""
+class SplitRequest:
+    """A request in pieces. `accepted + invalid + too_large` is the number of items (spans) that were sent."""
 
     pieces: list[Piece] = field(default_factory=list[Piece])
     accepted: int = 0
     invalid: int = 0
-    """Spans that can never be accepted because of their ids."""
+    """Items that can never be accepted, of spans because of their ids."""
     too_large: int = 0
-    """Spans above the limit of a single span."""
+    """Items above the limit of a single one."""
     reasons: list[str] = field(default_factory=list[str])
     """Why the first few were rejected."""
 
     @property
     def rejected(self) -> int:
-        """Spans that the sender must not send again."""
+        """Items that the sender must not send again."""
         return self.invalid + self.too_large
 
 
-def cut(request: bytes, *, max_span: int, strict: bool = True) -> Cut:
-    """Cut a serialised ExportTraceServiceRequest.
+def split_by_trace(request: bytes, *, max_item: int, strict: bool = True) -> SplitRequest:
+    """Split a serialised ExportTraceServiceRequest.
 
-    A request of one trace is not touched. A piece above `max_span` bytes becomes several pieces of the same trace.
-    `strict` costs as much again as the cut itself: without it the inside of a span is nobody's business until the
+    A request of one trace is not touched. A piece above `max_item` bytes becomes several pieces of the same trace.
+    `strict` costs as much again as the split itself: without it the inside of a span is first looked at when the
     trace is decoded.
 
     Raises:
@@ -75,7 +76,7 @@ def cut(request: bytes, *, max_span: int, strict: bool = True) -> Cut:
     """
     if strict:
         validate(request)
-    return _Knife(request, max_span).cut()
+    return _Splitter(request, max_item).split()
 
 
 def validate(request: bytes) -> None:
@@ -90,28 +91,28 @@ def validate(request: bytes) -> None:
         raise Undecodable("the body is not an ExportTraceServiceRequest") from error
 
 
-class _Knife:
-    """One request being cut."""
+class _Splitter:
+    """One request being split."""
 
-    def __init__(self, request: bytes, max_span: int) -> None:
+    def __init__(self, request: bytes, max_item: int) -> None:
         self._request = request
         self._view = memoryview(request)
-        self._max_span = max_span
+        self._max_item = max_item
         self._traces: dict[bytes, list[Group]] = {}
-        self._cut = Cut()
+        self._split = SplitRequest()
 
-    def cut(self) -> Cut:
+    def split(self) -> SplitRequest:
         for tag, _, value, end in fields(self._request, 0, len(self._request)):
             if tag == _RESOURCE_SPANS:
                 self._resource(value, end)
-        cut = self._cut
-        if len(self._traces) == 1 and not cut.rejected and len(self._request) <= self._max_span:
-            cut.pieces.append(Piece(next(iter(self._traces)), self._request))
-            return cut
+        split = self._split
+        if len(self._traces) == 1 and not split.rejected and len(self._request) <= self._max_item:
+            split.pieces.append(Piece(next(iter(self._traces)), self._request))
+            return split
         for trace_id, groups in self._traces.items():
-            for portion in _portions(groups, self._max_span):
-                cut.pieces.append(Piece(trace_id, _join(portion)))
-        return cut
+            for portion in _portions(groups, self._max_item):
+                split.pieces.append(Piece(trace_id, _join(portion)))
+        return split
 
     def _resource(self, position: int, end: int) -> None:
         around: list[memoryview] = []
@@ -123,7 +124,7 @@ class _Knife:
 
     def _scope(self, position: int, end: int, resource: list[memoryview]) -> None:
         around: list[memoryview] = []
-        found: dict[bytes, list[memoryview]] = {}
+        by_trace: dict[bytes, list[memoryview]] = {}
         for tag, start, value, stop in fields(self._request, position, end):
             if tag != _SPAN:
                 around.append(self._view[start:stop])
@@ -131,19 +132,19 @@ class _Knife:
             trace_id = self._trace(value, stop)
             if trace_id is None:
                 continue
-            if trace_id in found:
-                found[trace_id].append(self._view[start:stop])
+            if trace_id in by_trace:
+                by_trace[trace_id].append(self._view[start:stop])
             else:
-                found[trace_id] = [self._view[start:stop]]
-        for trace_id, spans in found.items():
-            self._cut.accepted += len(spans)
+                by_trace[trace_id] = [self._view[start:stop]]
+        for trace_id, spans in by_trace.items():
+            self._split.accepted += len(spans)
             self._traces.setdefault(trace_id, []).append(Group(resource, around, spans))
 
     def _trace(self, start: int, end: int) -> bytes | None:
         """The trace that takes this span; None: it was rejected."""
-        if end - start > self._max_span:
-            self._cut.too_large += 1
-            self._explain(f"a span has {end - start} bytes, more than {self._max_span}")
+        if end - start > self._max_item:
+            self._split.too_large += 1
+            self._explain(f"a span has {end - start} bytes, more than {self._max_item}")
             return None
         trace_id = trace_at(self._request, start, end)
         if trace_id is not None:
@@ -152,13 +153,13 @@ class _Knife:
         reason = why_invalid(trace_id, span_id)
         if reason is None:
             return trace_id
-        self._cut.invalid += 1
+        self._split.invalid += 1
         self._explain(reason)
         return None
 
     def _explain(self, reason: str) -> None:
-        if len(self._cut.reasons) < MAX_REASONS:
-            self._cut.reasons.append(reason)
+        if len(self._split.reasons) < MAX_REASONS:
+            self._split.reasons.append(reason)
 
 
 def _portions(groups: list[Group], limit: int) -> Iterator[list[Group]]:

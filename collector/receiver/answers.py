@@ -1,7 +1,7 @@
-"""What a sender is told, and how each transport says it (OTLP specification; specs/otlp.md, section 1).
+"""The answers to export requests, and their form on each transport (OTLP specification, "Protocol details").
 
-`partial_success` is for spans that can never be accepted; whatever may pass is UNAVAILABLE with a delay; UNKNOWN and
-INTERNAL, which senders do not retry, are never given.
+`partial_success` is for spans that can never be accepted. Every fault that may pass is UNAVAILABLE with a delay.
+UNKNOWN and INTERNAL, which senders do not retry, are never used.
 """
 
 from __future__ import annotations
@@ -16,9 +16,8 @@ from google.protobuf.any_pb2 import Any as AnyMessage
 from google.protobuf.duration_pb2 import Duration
 from google.rpc.error_details_pb2 import BadRequest, RetryInfo
 from google.rpc.status_pb2 import Status
-from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
 
-from collector.otlp.split import Cut
+from collector.otlp.split import SplitRequest
 
 MAX_MESSAGE = 1024
 MAX_DELAY = 4.0
@@ -82,13 +81,13 @@ class Answer:
     bad_request: bool = False
     """Carry `message` as a BadRequest violation too."""
     rejected: int = 0
-    """Spans rejected for good; only with OK."""
+    """Items (spans) that can never be accepted; only with OK."""
     http: int | None = None
     """The HTTP status where it is not the code's own."""
 
     @property
     def http_status(self) -> int:
-        """What HTTP says."""
+        """The status of the HTTP response."""
         return self.http or http_status(self.code)
 
     @property
@@ -100,18 +99,18 @@ class Answer:
 OK = Answer()
 
 
-def taken(cut: Cut) -> Answer:
-    """The spans that could be accepted were; the others never can be."""
-    if not cut.rejected:
+def taken(split: SplitRequest, items: str) -> Answer:
+    """The request was accepted, but for the items that never can be; `items` is their name in the plural."""
+    if not split.rejected:
         return OK
-    message = f"{cut.rejected} spans rejected: {'; '.join(cut.reasons)}"
-    if cut.rejected > len(cut.reasons):
+    message = f"{split.rejected} {items} rejected: {'; '.join(split.reasons)}"
+    if split.rejected > len(split.reasons):
         message += "; ..."
-    return Answer(rejected=cut.rejected, message=message[:MAX_MESSAGE])
+    return Answer(rejected=split.rejected, message=message[:MAX_MESSAGE])
 
 
 def refused(message: str, *, jitter: Callable[[], float] = random.random) -> Answer:
-    """May pass: 1 to 3 s from now, so that senders with a 10 s limit get several tries and do not come at once."""
+    """Try again in 1 to 3 s: senders with a 10 s limit get several tries, and do not all come at the same time."""
     delay = min(MAX_DELAY, 1.0 + 2.0 * jitter())
     return Answer(code=Code.UNAVAILABLE, message=_short(message), delay=delay)
 
@@ -133,15 +132,6 @@ def unauthenticated() -> Answer:
 
 def _short(message: str) -> str:
     return message[:MAX_MESSAGE]
-
-
-def response(answer: Answer) -> ExportTraceServiceResponse:
-    """The body of an OK; `partial_success` is unset on full success."""
-    reply = ExportTraceServiceResponse()
-    if answer.rejected:
-        reply.partial_success.rejected_spans = answer.rejected
-        reply.partial_success.error_message = answer.message
-    return reply
 
 
 def status(answer: Answer) -> Status:

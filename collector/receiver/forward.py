@@ -16,9 +16,10 @@ from typing import Literal, TypeAlias
 from collector.clock import Clock
 from collector.config.tree import OtlpTarget
 from collector.errors import Permanent, Retryable
-from collector.otlp.client import TRACES, GrpcTransport, HttpTransport, Transport
+from collector.otlp.client import GrpcTransport, HttpTransport, Transport
+from collector.otlp.signal import TRACE_SERVICE
+from collector.receiver.families import ReceiverFamilies
 from collector.runtime.retry import Backoff
-from collector.telemetry import Telemetry
 
 Result: TypeAlias = Literal[
     "forwarded", "partial", "retried", "queue_full", "refused", "gave_up", "stopped"
@@ -45,7 +46,7 @@ TIMEOUT = 10.0
 log = logging.getLogger(__name__)
 
 
-def forwarder(settings: OtlpTarget, *, telemetry: Telemetry, clock: Clock) -> Forwarder:
+def forwarder(settings: OtlpTarget, *, families: ReceiverFamilies, clock: Clock) -> Forwarder:
     """The forwarder to the configured backend.
 
     Raises:
@@ -53,8 +54,10 @@ def forwarder(settings: OtlpTarget, *, telemetry: Telemetry, clock: Clock) -> Fo
     """
     kind = GrpcTransport if settings.protocol == "grpc" else HttpTransport
     headers = {key: value.get_secret_value() for key, value in settings.headers.items()}
-    transport = kind(settings.endpoint, headers, timeout=TIMEOUT, carries=TRACES)
-    return Forwarder(transport, telemetry=telemetry, clock=clock)
+    transport = kind(
+        settings.endpoint, headers, service=TRACE_SERVICE, key="forward.endpoint", timeout=TIMEOUT
+    )
+    return Forwarder(transport, families=families, clock=clock)
 
 
 class Forwarder:
@@ -64,7 +67,7 @@ class Forwarder:
         self,
         transport: Transport,
         *,
-        telemetry: Telemetry,
+        families: ReceiverFamilies,
         clock: Clock,
         limit: int = QUEUE,
         longest_wait: float = 30.0,
@@ -75,8 +78,8 @@ class Forwarder:
         self._limit = limit
         self._longest_wait = longest_wait
         self._grace = grace
-        self._requests = telemetry.forward_requests
-        self._gauge = telemetry.forward_queue_bytes
+        self._requests = families.forward_requests
+        self._gauge = families.forward_queue_bytes
         self._waiting: deque[bytes] = deque()
         self._bytes = 0
         self._arrived = asyncio.Event()

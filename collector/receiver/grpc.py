@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import grpc
 import grpc.aio
 
-from collector.receiver.answers import OK, response, trailers
+from collector.otlp.signal import OtlpSignal
+from collector.receiver.answers import OK, trailers
 from collector.receiver.errors import cannot_listen
 from collector.receiver.health import Health
 from collector.receiver.inflate import sniff
@@ -14,7 +17,6 @@ from collector.receiver.tls import Tls
 from collector.runtime.http_server import BearerTokens
 from collector.runtime.net import address, bind
 
-SERVICE = "opentelemetry.proto.collector.trace.v1.TraceService"
 KEY = "receiver.grpc"
 _CODES = {code.value[0]: code for code in grpc.StatusCode}
 
@@ -49,6 +51,7 @@ class GrpcServer:
         intake: Intake,
         bearer: BearerTokens,
         *,
+        signals: Sequence[OtlpSignal],
         host: str,
         port: int,
         max_request: int,
@@ -56,6 +59,7 @@ class GrpcServer:
         extra_options: tuple[tuple[str, int], ...] = (),
     ) -> None:
         self._intake = intake
+        self._signals = signals
         self._bearer = bearer
         self._host = host
         self._port = port
@@ -76,11 +80,9 @@ class GrpcServer:
             ConfigError: the port cannot be had.
         """
         self._check_port()
-        self._health = Health(SERVICE)
-        traces = grpc.method_handlers_generic_handler(
-            SERVICE, {"Export": grpc.unary_unary_rpc_method_handler(self._export)}
-        )
-        server = grpc.aio.server(handlers=[traces, self._health.handler()], options=self._options)
+        self._health = Health(*(signal.service.name for signal in self._signals))
+        exports = [self._handler(signal) for signal in self._signals]
+        server = grpc.aio.server(handlers=[*exports, self._health.handler()], options=self._options)
         self._port = self._add_port(server)
         await server.start()
         self._server = server
@@ -113,14 +115,29 @@ class GrpcServer:
         except RuntimeError as error:
             raise cannot_listen(KEY, self._host, self._port, "grpc could not bind it") from error
 
-    async def _export(self, body: bytes, context: grpc.aio.ServicerContext[bytes, bytes]) -> bytes:
+    def _handler(self, signal: OtlpSignal) -> grpc.GenericRpcHandler:
+        async def export(body: bytes, context: grpc.aio.ServicerContext[bytes, bytes]) -> bytes:
+            return await self._export(signal, body, context)
+
+        return grpc.method_handlers_generic_handler(
+            signal.service.name, {"Export": grpc.unary_unary_rpc_method_handler(export)}
+        )
+
+    async def _export(
+        self,
+        signal: OtlpSignal,
+        body: bytes,
+        context: grpc.aio.ServicerContext[bytes, bytes],
+    ) -> bytes:
         if self._bearer.required and not self._bearer.allows(_authorization(context)):
-            answer = self._intake.deny("grpc")
+            answer = self._intake.deny(signal, "grpc")
         else:
-            answer = await self._intake.take(body, transport="grpc", decode=sniff)
+            answer = await self._intake.take(body, signal=signal, transport="grpc", decode=sniff)
         if answer.code != OK.code:
             await context.abort(_CODES[answer.code], answer.message, trailers(answer))
-        return b"" if answer is OK else response(answer).SerializeToString()
+        if answer is OK:
+            return b""
+        return signal.response(answer.rejected, answer.message).SerializeToString()
 
 
 def _authorization(context: grpc.aio.ServicerContext[bytes, bytes]) -> str | None:

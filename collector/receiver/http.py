@@ -1,8 +1,8 @@
-"""OTLP over HTTP/1.1: one path, two encodings, every answer in the encoding of the request."""
+"""OTLP over HTTP/1.1: a path per signal, two encodings, every answer in the encoding of the request."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping
 
 from google.protobuf.json_format import MessageToJson
 from google.protobuf.message import Message
@@ -11,13 +11,16 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from collector.otlp.json import to_protobuf
-from collector.receiver.answers import Answer, Code, response, status
+from collector.otlp.signal import OtlpSignal
+from collector.receiver.answers import OK, Answer, Code, status
 from collector.receiver.inflate import BY_NAME, Inflate
 from collector.receiver.intake import Decode, Intake
 from collector.runtime.http_server import BearerTokens
 
 PROTOBUF = "application/x-protobuf"
 JSON = "application/json"
+_NO_PATH = Answer(code=Code.NOT_FOUND, message="no such path", http=404)
+_NO_POST = Answer(code=Code.UNIMPLEMENTED, message="only POST is served here", http=405)
 _UNSUPPORTED = Answer(
     code=Code.INVALID_ARGUMENT,
     message=f"send {PROTOBUF} or {JSON}, plain or with Content-Encoding gzip, deflate or zstd",
@@ -28,13 +31,15 @@ _UNSUPPORTED = Answer(
 class HttpApp:
     """The ASGI application."""
 
-    def __init__(self, intake: Intake, bearer: BearerTokens, *, paths: Sequence[str]) -> None:
+    def __init__(
+        self, intake: Intake, bearer: BearerTokens, *, paths: Mapping[str, OtlpSignal]
+    ) -> None:
         self._intake = intake
         self._bearer = bearer
-        self._paths = frozenset(paths)
+        self._paths = paths
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one request; a sender that hangs up gets nothing and is owed nothing."""
+        """Serve one request; a sender that hangs up gets no answer."""
         if scope["type"] != "http":
             return
         request = Request(scope, receive)
@@ -46,25 +51,25 @@ class HttpApp:
 
     async def _serve(self, request: Request) -> Response:
         media = _media(request)
-        refusal = self._refusal(request)
-        if refusal is not None:
-            return _reply(refusal, media)
+        signal = self._paths.get(request.url.path)
+        if signal is None:
+            return _error(_NO_PATH, media)
+        if request.method != "POST":
+            return _error(_NO_POST, media)
         if self._bearer.required and not self._bearer.allows(request.headers.get("authorization")):
-            return _reply(self._intake.deny("http"), media)
+            return _error(self._intake.deny(signal, "http"), media)
         inflate = BY_NAME.get(request.headers.get("content-encoding", "").strip().lower())
         if media is None or inflate is None:
-            return _reply(_UNSUPPORTED, media)
+            return _error(_UNSUPPORTED, media)
         answer = await self._intake.take(
-            _chunks(request), transport="http", decode=_decoder(inflate, media)
+            _chunks(request),
+            signal=signal,
+            transport="http",
+            decode=_decoder(inflate, media, signal),
         )
-        return _reply(answer, media)
-
-    def _refusal(self, request: Request) -> Answer | None:
-        if request.url.path not in self._paths:
-            return Answer(code=Code.NOT_FOUND, message="no such path", http=404)
-        if request.method != "POST":
-            return Answer(code=Code.UNIMPLEMENTED, message="only POST is served here", http=405)
-        return None
+        if answer.code is not OK.code:
+            return _error(answer, media)
+        return _reply(signal.response(answer.rejected, answer.message), answer, media)
 
 
 async def _chunks(request: Request) -> AsyncIterator[bytes]:
@@ -72,20 +77,23 @@ async def _chunks(request: Request) -> AsyncIterator[bytes]:
         yield chunk
 
 
-def _decoder(inflate: Inflate, media: str) -> Decode:
+def _decoder(inflate: Inflate, media: str, signal: OtlpSignal) -> Decode:
     if media == PROTOBUF:
         return inflate
-    return lambda body, limit: to_protobuf(inflate(body, limit))
+    return lambda body, limit: to_protobuf(inflate(body, limit), signal.request)
 
 
 def _media(request: Request) -> str | None:
-    """The encoding of the request; None: neither that we speak."""
+    """The encoding of the request; None: neither of the two."""
     media = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     return media if media in (PROTOBUF, JSON) else None
 
 
-def _reply(answer: Answer, media: str | None) -> Response:
-    message = response(answer) if answer.code is Code.OK else status(answer)
+def _error(answer: Answer, media: str | None) -> Response:
+    return _reply(status(answer), answer, media)
+
+
+def _reply(message: Message, answer: Answer, media: str | None) -> Response:
     return Response(
         _encoded(message, media),
         status_code=answer.http_status,

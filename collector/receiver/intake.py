@@ -1,6 +1,6 @@
-"""The one path of both transports: admit, inflate, cut, write to the log, answer.
+"""The one path of both transports: admit, inflate, split, write to the log, answer.
 
-OK is said only after the log has the spans.
+OK is answered only after the log has the pieces.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ from typing import Literal, TypeAlias
 
 from collector.clock import Clock
 from collector.errors import RecordTooLarge, Retryable, Undecodable
-from collector.log.port import SPANS, Log, New
-from collector.otlp.split import Cut, cut
+from collector.log.port import Log, New
+from collector.otlp.signal import OtlpSignal
+from collector.otlp.split import SplitRequest
 from collector.receiver.admission import Admission, Ticket
 from collector.receiver.answers import (
     Answer,
@@ -25,7 +26,7 @@ from collector.receiver.answers import (
     undecodable,
 )
 from collector.receiver.errors import SlowSender, TooLarge
-from collector.telemetry import Telemetry
+from collector.receiver.families import ReceiverFamilies
 
 Transport: TypeAlias = Literal["grpc", "http"]
 Result: TypeAlias = Literal["accepted", "refused", "invalid", "too_large", "unauthenticated"]
@@ -36,40 +37,50 @@ Forward: TypeAlias = Callable[[bytes], None]
 IN_FLIGHT = 4
 """Times `max_request`: how many bytes may be in memory at once."""
 BODY_TIMEOUT = 60.0
-_COMPLAIN_EVERY = 60.0
+_LOG_EVERY = 60.0
 
 _log = logging.getLogger(__name__)
 
 
 class Intake:
-    """Takes requests in. Owned by one event loop."""
+    """Takes requests in. Owned by one event loop.
+
+    Args:
+        log: Where the pieces go.
+        max_request: The largest request in bytes, as sent and after decompression.
+        max_item: The largest single item (span) in bytes; larger ones are rejected and counted.
+        families: Count what arrives.
+        clock: For the rate of log lines about own faults.
+        forward: Gets the bytes of every request that was taken and is of a signal that is forwarded; must not block.
+        body_timeout: Seconds within which an HTTP body must arrive.
+        strict: Whether requests are checked whole before they are taken.
+    """
 
     def __init__(
         self,
         *,
         log: Log,
         max_request: int,
-        max_span: int,
-        telemetry: Telemetry,
+        max_item: int,
+        families: ReceiverFamilies,
         clock: Clock,
         forward: Forward | None = None,
         body_timeout: float = BODY_TIMEOUT,
         strict: bool = True,
     ) -> None:
-        self._log = log
+        self._log_port = log
         self._max_request = max_request
-        self._max_span = max_span
-        self._telemetry = telemetry
+        self._max_item = max_item
         self._clock = clock
         self._forward = forward
         self._body_timeout = body_timeout
         self._strict = strict
-        # `labels` validates and locks; these few children are looked up for every request.
-        self._requests = cache(telemetry.requests.labels)
-        self._spans = cache(telemetry.spans_received.labels)
-        self._admission = Admission(limit=IN_FLIGHT * max_request, gauge=telemetry.in_flight_bytes)
+        # `labels` validates and locks, and these few children are needed for every request.
+        self._requests = cache(families.requests.labels)
+        self._received = cache(families.received_child)
+        self._admission = Admission(limit=IN_FLIGHT * max_request, gauge=families.in_flight_bytes)
         self._stopping = False
-        self._complained = float("-inf")
+        self._logged_at = float("-inf")
 
     @property
     def stopping(self) -> bool:
@@ -80,37 +91,49 @@ class Intake:
         """Refuse every request from now on; those that were admitted finish."""
         self._stopping = True
 
-    def deny(self, transport: Transport) -> Answer:
-        """Say that the token is missing or wrong; how many spans that cost nobody knows."""
-        self._count(transport, "unauthenticated", 1)
+    def deny(self, signal: OtlpSignal, transport: Transport) -> Answer:
+        """The answer to a missing or wrong token. The body is not read, so the request counts as one item."""
+        self._count(signal, transport, "unauthenticated", 1)
         answer = unauthenticated()
-        self._telemetry.requests.labels(transport, answer.code.name).inc()
+        self._requests(transport, answer.code.name).inc()
         return answer
 
     async def take(
-        self, body: bytes | AsyncIterator[bytes], *, transport: Transport, decode: Decode
+        self,
+        body: bytes | AsyncIterator[bytes],
+        *,
+        signal: OtlpSignal,
+        transport: Transport,
+        decode: Decode,
     ) -> Answer:
         """Take one request in. Raises nothing: own faults are answered as UNAVAILABLE."""
-        answer = await self._take(body, transport, decode)
+        answer = await self._take(body, signal, transport, decode)
         self._requests(transport, answer.code.name).inc()
         return answer
 
     async def _take(
-        self, body: bytes | AsyncIterator[bytes], transport: Transport, decode: Decode
+        self,
+        body: bytes | AsyncIterator[bytes],
+        signal: OtlpSignal,
+        transport: Transport,
+        decode: Decode,
     ) -> Answer:
-        found: Cut | None = None
+        split: SplitRequest | None = None
         try:
             with self._admission.ticket() as ticket:
                 request = await self._decoded(body, decode, ticket)
-                found = cut(request, max_span=self._max_span, strict=self._strict)
-                await self._keep(found)
+                split = signal.split(request, max_item=self._max_item, strict=self._strict)
+                await self._write(split, signal.topic)
         except Exception as error:  # noqa: BLE001 - whatever is not handled would reach the sender as UNKNOWN: data lost
             answer, result = self._fault(error)
-            self._count(transport, result, _spans(found))
+            self._count(signal, transport, result, _items(split))
             return answer
-        self._settle(found, transport)
-        self._pass_on(request)
-        return taken(found)
+        self._count(signal, transport, "accepted", split.accepted)
+        self._count(signal, transport, "invalid", split.invalid)
+        self._count(signal, transport, "too_large", split.too_large)
+        if signal.is_forwarded:
+            self._pass_on(request)
+        return taken(split, signal.items)
 
     async def _decoded(
         self, body: bytes | AsyncIterator[bytes], decode: Decode, ticket: Ticket
@@ -138,10 +161,10 @@ class Intake:
             raise SlowSender("the body did not arrive in time") from error
         return bytes(whole)
 
-    async def _keep(self, found: Cut) -> None:
-        if found.pieces:
-            await self._log.write(
-                [New(topic=SPANS, key=piece.trace_id, value=piece.value) for piece in found.pieces]
+    async def _write(self, split: SplitRequest, topic: str) -> None:
+        if split.pieces:
+            await self._log_port.write(
+                [New(topic=topic, key=piece.key, value=piece.value) for piece in split.pieces]
             )
 
     def _fault(self, error: Exception) -> tuple[Answer, Result]:
@@ -153,35 +176,30 @@ class Intake:
             case Retryable():
                 return refused(str(error)), "refused"
             case _:
-                self._complain(error)
+                self._log_fault(error)
                 return refused("the receiver failed for a moment"), "refused"
 
-    def _settle(self, found: Cut, transport: Transport) -> None:
-        self._count(transport, "accepted", found.accepted)
-        self._count(transport, "invalid", found.invalid)
-        self._count(transport, "too_large", found.too_large)
-
-    def _count(self, transport: Transport, result: Result, spans: int) -> None:
-        if spans:
-            self._spans(transport, result).inc(spans)
+    def _count(self, signal: OtlpSignal, transport: Transport, result: Result, items: int) -> None:
+        if items:
+            self._received(signal.items, transport, result).inc(items)
 
     def _pass_on(self, request: bytes) -> None:
         if self._forward is None or not request:
             return
         try:
             self._forward(request)
-        except Exception as error:  # noqa: BLE001 - the spans are taken: nothing behind them may change the answer
-            self._complain(error)
+        except Exception as error:  # noqa: BLE001 - the request is taken: nothing behind it may change the answer
+            self._log_fault(error)
 
-    def _complain(self, error: Exception) -> None:
+    def _log_fault(self, error: Exception) -> None:
         """Log an own fault, at most once a minute."""
         now = self._clock()
-        if 0 <= now - self._complained < _COMPLAIN_EVERY:
+        if 0 <= now - self._logged_at < _LOG_EVERY:
             return
-        self._complained = now
-        _log.error("the receiver failed on a request", exc_info=error)
+        self._logged_at = now
+        _log.error("The receiver failed on a request.", exc_info=error)
 
 
-def _spans(found: Cut | None) -> int:
-    """How many spans a request that failed held; 1 when nobody knows."""
-    return 1 if found is None else found.accepted + found.rejected
+def _items(split: SplitRequest | None) -> int:
+    """How many items a request that failed held; one where it was not split."""
+    return 1 if split is None else split.accepted + split.rejected

@@ -1,18 +1,22 @@
-"""The receiver's two servers over one intake. Wired in collector/app.py."""
+"""The receiver's two servers over one intake."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Sequence
 
 from collector.clock import Clock
 from collector.config.tree import ReceiverConfig
 from collector.log.port import Log
+from collector.otlp.signal import OtlpSignal
+from collector.receiver.families import ReceiverFamilies
 from collector.receiver.grpc import GrpcServer
 from collector.receiver.http import HttpApp
 from collector.receiver.http_server import BoundedProtocol, HttpServer
 from collector.receiver.intake import Forward, Intake
 from collector.receiver.tls import load
+from collector.records.otlp_signals import OTLP_SIGNALS, TRACES
 from collector.runtime.http_server import BearerTokens
 from collector.telemetry import Telemetry
 
@@ -25,10 +29,11 @@ class Receiver:
     Args:
         log: where spans go; OK is answered only after its `write` returned.
         config: addresses, limits, TLS, tokens.
-        max_span: the largest single span in bytes (`windows.trace.max_bytes`); larger ones are rejected and counted.
+        max_item: the largest single span in bytes (`windows.trace.max_bytes`); larger ones are rejected and counted.
         telemetry: the process families.
-        clock: for the rate of complaints in the log.
-        forward: gets the bytes of every request that was taken, as ExportTraceServiceRequest; must not block.
+        clock: for the rate of log lines about own faults.
+        forward: gets the bytes of every request of traces that was taken; must not block.
+        signals: the OTLP signals that are served.
     """
 
     def __init__(
@@ -36,17 +41,19 @@ class Receiver:
         *,
         log: Log,
         config: ReceiverConfig,
-        max_span: int,
+        max_item: int,
         telemetry: Telemetry,
         clock: Clock,
         forward: Forward | None = None,
+        signals: Sequence[OtlpSignal] = OTLP_SIGNALS,
     ) -> None:
         self._config = config
+        self._signals = signals
         self._intake = Intake(
             log=log,
             max_request=config.max_request,
-            max_span=max_span,
-            telemetry=telemetry,
+            max_item=max_item,
+            families=ReceiverFamilies(telemetry, signals),
             clock=clock,
             forward=forward,
         )
@@ -73,7 +80,7 @@ class Receiver:
         bearer = BearerTokens(self._config.bearer_tokens)
         grpc, http = self._config.grpc, self._config.http
         self._http = HttpServer(
-            HttpApp(self._intake, bearer, paths=http.paths),
+            HttpApp(self._intake, bearer, paths=self._paths()),
             host=http.host,
             port=http.port,
             tls=tls,
@@ -82,6 +89,7 @@ class Receiver:
         self._grpc = GrpcServer(
             self._intake,
             bearer,
+            signals=self._signals,
             host=grpc.host,
             port=grpc.port,
             max_request=self._config.max_request,
@@ -93,6 +101,11 @@ class Receiver:
         except BaseException:
             await self._grpc.stop(0)
             raise
+
+    def _paths(self) -> dict[str, OtlpSignal]:
+        """Each signal at its own path, traces at those of the configuration."""
+        own = {each.service.path: each for each in self._signals if each is not TRACES}
+        return own | dict.fromkeys(self._config.http.paths, TRACES)
 
     def stop_accepting(self) -> None:
         """From now on every request is refused as UNAVAILABLE or 503; those in flight go on."""
@@ -108,4 +121,4 @@ class Receiver:
                 group.create_task(self._grpc.stop(grace))
             if self._http is not None:
                 group.create_task(self._http.stop(grace))
-        _log.info("receiver stopped")
+        _log.info("The receiver stopped.")

@@ -8,11 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from collector.receiver.families import ReceiverFamilies
 from collector.runtime.families import RuntimeFamilies
 from collector.scoring.families import ScoringFamilies
 from collector.telemetry import Telemetry
 
-FAMILIES: tuple[Callable[[Telemetry], object], ...] = (RuntimeFamilies, ScoringFamilies)
+FAMILIES: tuple[Callable[[Telemetry], object], ...] = (
+    ReceiverFamilies,
+    RuntimeFamilies,
+    ScoringFamilies,
+)
 
 
 def declare_families(telemetry: Telemetry) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
-from collector.otlp.split import cut
+from collector.otlp.split import split_by_trace
 from evaluators.dialects.read import read_trace
 from evaluators.model import JSON
 from tests.bench.load import requests
@@ -81,8 +81,8 @@ def agents(traces: int) -> dict[str, list[bytes]]:
     """Trace id -> its pieces: the load of the service's own bench."""
     found: dict[str, list[bytes]] = {}
     for each in requests(traces, 64):
-        for piece in cut(each.body, max_span=1 << 22, strict=False).pieces:
-            found.setdefault(piece.trace_id.hex(), []).append(piece.value)
+        for piece in split_by_trace(each.body, max_item=1 << 22, strict=False).pieces:
+            found.setdefault(piece.key.hex(), []).append(piece.value)
     return found
 
 

@@ -11,6 +11,7 @@ import grpc
 import pytest
 
 from collector.config.tree import OtlpTarget
+from collector.receiver.families import ReceiverFamilies
 from collector.receiver.forward import Forwarder, forwarder
 from collector.telemetry import Telemetry
 from tests.support.eventually import eventually
@@ -31,7 +32,7 @@ async def forwarding(endpoint: str, protocol: str) -> AsyncGenerator[tuple[Serve
         {"endpoint": endpoint, "protocol": protocol, "headers": {"X-Key": "secret"}}
     )
     telemetry, stopping = Telemetry(), asyncio.Event()
-    forward: Forwarder = forwarder(target, telemetry=telemetry, clock=lambda: 0.0)
+    forward: Forwarder = forwarder(target, families=ReceiverFamilies(telemetry), clock=lambda: 0.0)
     run = asyncio.create_task(forward.run(stopping))
     try:
         async with serving(forward=forward) as served:

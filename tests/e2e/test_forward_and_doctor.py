@@ -12,7 +12,6 @@ from collector.config.tree import Admin, Config
 from collector.doctor.from_service import Service as Api
 from collector.doctor.from_service import seen_by
 from collector.offline import recordings
-from collector.otlp.json import to_protobuf
 from tests.support.eventually import eventually
 from tests.support.otlp_backend import grpc_backend
 from tests.support.service import Service
@@ -28,7 +27,7 @@ def send(service: Service, body: bytes) -> None:
 
 
 async def test_a_recording_sent_is_forwarded_and_diagnosed(tmp_path: Path) -> None:
-    requests = list(recordings.requests(CAPTURE, to_protobuf))
+    requests = list(recordings.requests(CAPTURE))
     async with grpc_backend() as backend:
         service = Service(
             tmp_path / "data",

@@ -19,11 +19,13 @@ from starlette.types import Message
 
 from collector.errors import LogFull, LogUnavailable
 from collector.otlp.json import to_protobuf
-from collector.otlp.split import cut
+from collector.otlp.split import split_by_trace
 from collector.receiver.answers import Code
+from collector.receiver.families import ReceiverFamilies
 from collector.receiver.http import HttpApp
 from collector.receiver.inflate import sniff
 from collector.receiver.intake import Intake
+from collector.records.otlp_signals import TRACES
 from collector.runtime.http_server import BearerTokens
 from collector.telemetry import Telemetry
 from tests.support.fake_log import FakeLog, spans_of
@@ -111,7 +113,7 @@ def can_be_accepted(span: Span) -> bool:
 @steady
 @given(grouped(valid=False))
 def test_accepted_and_rejected_together_are_what_was_sent(sent: ExportTraceServiceRequest) -> None:
-    result = cut(sent.SerializeToString(), max_span=MAX_SPAN)
+    result = split_by_trace(sent.SerializeToString(), max_item=MAX_SPAN)
 
     kept: Counter[tuple[bytes, bytes, bytes]] = Counter()
     for trace_id, value in result.pieces:
@@ -135,7 +137,7 @@ def test_any_regrouping_of_the_same_spans_gives_the_same_traces(
         found: dict[bytes, Counter[bytes]] = {}
         for request in requests:
             sent = build([[request]]).SerializeToString()
-            for trace_id, value in cut(sent, max_span=1 << 20).pieces:
+            for trace_id, value in split_by_trace(sent, max_item=1 << 20).pieces:
                 piece = spans_of(ExportTraceServiceRequest.FromString(value))
                 found.setdefault(trace_id, Counter()).update(
                     span.SerializeToString(deterministic=True) for span in piece
@@ -166,7 +168,11 @@ ALLOWED = {Code.OK, Code.INVALID_ARGUMENT, Code.RESOURCE_EXHAUSTED, Code.UNAVAIL
 
 def intake(log: FakeLog) -> Intake:
     return Intake(
-        log=log, max_request=20_000, max_span=MAX_SPAN, telemetry=Telemetry(), clock=lambda: 0.0
+        log=log,
+        max_request=20_000,
+        max_item=MAX_SPAN,
+        families=ReceiverFamilies(Telemetry()),
+        clock=lambda: 0.0,
     )
 
 
@@ -179,7 +185,7 @@ def test_any_bytes_over_grpc_get_an_allowed_code(sent: bytes, fault: Exception |
     log = FakeLog()
     log.fails = fault
 
-    answer = asyncio.run(intake(log).take(sent, transport="grpc", decode=sniff))
+    answer = asyncio.run(intake(log).take(sent, signal=TRACES, transport="grpc", decode=sniff))
 
     assert answer.code in ALLOWED
     assert (answer.code is Code.UNAVAILABLE) == (answer.delay is not None)
@@ -225,7 +231,7 @@ documents = st.recursive(
 def test_any_bytes_over_http_get_an_allowed_status(
     sent: bytes, media: bytes, encoding: bytes
 ) -> None:
-    app = HttpApp(intake(FakeLog()), BearerTokens(()), paths=["/v1/traces"])
+    app = HttpApp(intake(FakeLog()), BearerTokens(()), paths={"/v1/traces": TRACES})
     headers = [(b"content-type", media), (b"content-encoding", encoding)]
 
     status = asyncio.run(ask(app, sent, headers))
@@ -255,7 +261,9 @@ def _hex(document: Any) -> None:
 @steady
 @given(grouped(valid=True))
 def test_otlp_json_and_protobuf_say_the_same(sent: ExportTraceServiceRequest) -> None:
-    got = ExportTraceServiceRequest.FromString(to_protobuf(to_otlp_json(sent)))
+    got = ExportTraceServiceRequest.FromString(
+        to_protobuf(to_otlp_json(sent), ExportTraceServiceRequest)
+    )
 
     assert got == sent
 
@@ -276,13 +284,17 @@ def test_every_span_is_counted_once_under_random_faults(
     """The contract checker's scenarios: accepted, refused and rejected are what was sent; the log has the accepted."""
     log, telemetry = FakeLog(), Telemetry()
     room = Intake(
-        log=log, max_request=1 << 20, max_span=MAX_SPAN, telemetry=telemetry, clock=lambda: 0.0
+        log=log,
+        max_request=1 << 20,
+        max_item=MAX_SPAN,
+        families=ReceiverFamilies(telemetry),
+        clock=lambda: 0.0,
     )
     accepted = sent = 0
     for members, fault in batches:
         log.fails = fault
         body = build([[members]]).SerializeToString()
-        answer = asyncio.run(room.take(body, transport="grpc", decode=sniff))
+        answer = asyncio.run(room.take(body, signal=TRACES, transport="grpc", decode=sniff))
         sent += len(members)
         accepted += len(members) - answer.rejected if answer.code is Code.OK else 0
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,7 +19,9 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor, SpanExporter, Sp
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from collector.config.tree import Grpc, Http, ReceiverConfig
+from collector.otlp.signal import OtlpSignal
 from collector.receiver.receiver import Receiver
+from collector.records.otlp_signals import OTLP_SIGNALS
 from collector.telemetry import Telemetry
 from tests.support.fake_log import FakeLog
 
@@ -52,9 +54,10 @@ class Served:
 @asynccontextmanager
 async def serving(
     *,
-    max_span: int = 1 << 20,
+    max_item: int = 1 << 20,
     forward: Callable[[bytes], None] | None = None,
     paths: tuple[str, ...] = ("/v1/traces",),
+    signals: Sequence[OtlpSignal] = OTLP_SIGNALS,
     **settings: Any,
 ) -> AsyncGenerator[Served]:
     """A receiver with these settings, stopped at the end."""
@@ -62,10 +65,11 @@ async def serving(
     receiver = Receiver(
         log=log,
         config=ReceiverConfig(grpc=Grpc(port=0), http=Http(port=0, paths=paths), **settings),
-        max_span=max_span,
+        max_item=max_item,
         telemetry=telemetry,
         clock=lambda: 0.0,
         forward=forward,
+        signals=signals,
     )
     await receiver.start()
     try:

@@ -12,6 +12,7 @@ from collector.config.tree import Config, OtlpTarget
 from collector.errors import Permanent, Undecodable
 from collector.log.port import Position, Record
 from collector.otlp.client import GrpcTransport, HttpTransport, Transport
+from collector.otlp.signal import LOGS_SERVICE
 from collector.records.signal import Signal
 from collector.records.signal_codec import decode_signal
 from collector.signals.sinks.otlp_event import event, request
@@ -40,7 +41,13 @@ class OtlpSink:
         """
         kind = GrpcTransport if settings.protocol == "grpc" else HttpTransport
         headers = {key: value.get_secret_value() for key, value in settings.headers.items()}
-        self._transport: Transport = kind(settings.endpoint, headers, timeout=timeout)
+        self._transport: Transport = kind(
+            settings.endpoint,
+            headers,
+            service=LOGS_SERVICE,
+            key="sinks.otlp.endpoint",
+            timeout=timeout,
+        )
         self._version = version
 
     @classmethod

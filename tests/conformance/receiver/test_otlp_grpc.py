@@ -106,7 +106,7 @@ async def test_g3_the_request_limit_at_its_default_size() -> None:
     """G3: 60 MiB is accepted, 70 MiB is RESOURCE_EXHAUSTED, final and counted."""
     spans = [span(1, number, text="a" * MIB) for number in range(1, 61)]
     more = spans + [span(1, number, text="a" * MIB) for number in range(61, 71)]
-    async with serving(max_span=16 * MIB) as served:
+    async with serving(max_item=16 * MIB) as served:
         fits = await export(served.target, body(*spans))
         too_large = await export(served.target, body(*more))
 
@@ -137,7 +137,7 @@ async def test_g3_bytes_in_flight_are_bounded_over_all_requests(
 ) -> None:
     """G3: legal requests add up; what does not fit is refused, retryably, and fits again later."""
     sent = body(span(text="a" * (MIB * 9 // 10)))
-    async with serving(max_request=MIB, max_span=MIB) as served:
+    async with serving(max_request=MIB, max_item=MIB) as served:
         served.log.gate = asyncio.Event()
         async with asyncio.TaskGroup() as group:
             held = [
@@ -238,7 +238,7 @@ async def test_g8_good_spans_of_a_request_are_kept_and_bad_ones_counted_exactly(
 
 async def test_g8_a_single_span_above_its_limit_is_rejected_and_counted() -> None:
     """G8: windows.trace.max_bytes holds for a single span too."""
-    async with serving(max_span=1000) as served:
+    async with serving(max_item=1000) as served:
         said = await export(served.target, body(span(1, 1), span(1, 2, text="a" * 1000)))
 
         assert said.rejected == 1

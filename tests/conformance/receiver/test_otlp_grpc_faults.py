@@ -18,8 +18,10 @@ from opentelemetry.sdk.trace.export import SpanExportResult
 
 from collector.config.tree import ReceiverConfig
 from collector.errors import LogFull, LogUnavailable, RecordTooLarge, Retryable
+from collector.receiver.families import ReceiverFamilies
 from collector.receiver.grpc import GrpcServer, options
 from collector.receiver.intake import Intake
+from collector.records.otlp_signals import OTLP_SIGNALS
 from collector.runtime.http_server import BearerTokens
 from collector.telemetry import Telemetry
 from tests.support.fake_log import FakeLog
@@ -125,7 +127,7 @@ async def test_g14_a_failing_forward_changes_no_answer(caplog: pytest.LogCapture
             said = [await export(served.target, body(span())) for _ in range(3)]
 
         assert {one.code for one in said} == {OK}
-        assert [r.message for r in caplog.records] == ["the receiver failed on a request"]
+        assert [r.message for r in caplog.records] == ["The receiver failed on a request."]
 
 
 async def test_g15_every_span_refused_for_a_while_arrives_after_relief() -> None:
@@ -213,11 +215,16 @@ async def test_g22_a_connection_that_ages_out_loses_no_batch() -> None:
     assert dict(options(MIB))["grpc.max_connection_age_grace_ms"] == 60_000
     log = FakeLog()
     intake = Intake(
-        log=log, max_request=MIB, max_span=MIB, telemetry=Telemetry(), clock=lambda: 0.0
+        log=log,
+        max_request=MIB,
+        max_item=MIB,
+        families=ReceiverFamilies(Telemetry()),
+        clock=lambda: 0.0,
     )
     server = GrpcServer(
         intake,
         BearerTokens(()),
+        signals=OTLP_SIGNALS,
         host="127.0.0.1",
         port=0,
         max_request=MIB,

@@ -8,9 +8,11 @@ from contextlib import asynccontextmanager
 
 import httpx
 
+from collector.receiver.families import ReceiverFamilies
 from collector.receiver.http import HttpApp
 from collector.receiver.http_server import BoundedProtocol, HttpServer
 from collector.receiver.intake import Intake
+from collector.records.otlp_signals import TRACES
 from collector.runtime.http_server import BearerTokens
 from collector.telemetry import Telemetry
 from tests.support.fake_log import FakeLog
@@ -72,12 +74,12 @@ async def _server(
     intake = Intake(
         log=FakeLog(),
         max_request=MIB,
-        max_span=MIB,
-        telemetry=telemetry,
+        max_item=MIB,
+        families=ReceiverFamilies(telemetry),
         clock=lambda: 0.0,
         body_timeout=body_timeout,
     )
-    app = HttpApp(intake, BearerTokens(()), paths=["/v1/traces"])
+    app = HttpApp(intake, BearerTokens(()), paths={"/v1/traces": TRACES})
     server = HttpServer(app, host="127.0.0.1", port=0, tls=None, protocol=protocol)
     await server.start()
     yield server, telemetry

@@ -34,7 +34,7 @@ def receiver(**settings: object) -> Receiver:
         config=ReceiverConfig.model_validate(
             {"grpc": {"port": 0}, "http": {"port": 0}, **settings}
         ),
-        max_span=1000,
+        max_item=1000,
         telemetry=Telemetry(),
         clock=lambda: 0.0,
     )

@@ -13,7 +13,9 @@ from collector.otlp.json import to_protobuf
 
 
 def read(document: Any) -> ExportTraceServiceRequest:
-    return ExportTraceServiceRequest.FromString(to_protobuf(json.dumps(document).encode()))
+    return ExportTraceServiceRequest.FromString(
+        to_protobuf(json.dumps(document).encode(), ExportTraceServiceRequest)
+    )
 
 
 def test_a_parent_that_is_not_hex_does_not_make_a_root() -> None:

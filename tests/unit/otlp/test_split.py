@@ -6,7 +6,7 @@ import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from collector.errors import Undecodable
-from collector.otlp.split import cut
+from collector.otlp.split import split_by_trace
 from tests.support.fake_log import spans_of
 from tests.support.otlp import body, request, span, trace_id, under
 
@@ -16,11 +16,11 @@ LARGE = 1 << 20
 def test_a_request_of_one_trace_is_not_touched() -> None:
     sent = body(span(1, 1), span(1, 2))
 
-    result = cut(sent, max_span=LARGE)
+    result = split_by_trace(sent, max_item=LARGE)
 
     assert len(result.pieces) == 1
     assert result.pieces[0].value is sent
-    assert result.pieces[0].trace_id == trace_id(1)
+    assert result.pieces[0].key == trace_id(1)
     assert result.accepted == 2
 
 
@@ -31,7 +31,7 @@ def test_each_trace_gets_its_spans_in_order_under_their_own_resource_and_scope()
     sent.resource_spans[1].schema_url = "https://example.org/resource"
     sent.resource_spans[1].scope_spans[0].schema_url = "https://example.org/scope"
 
-    pieces = dict(cut(sent.SerializeToString(), max_span=LARGE).pieces)
+    pieces = dict(split_by_trace(sent.SerializeToString(), max_item=LARGE).pieces)
 
     first = ExportTraceServiceRequest()
     under(first.resource_spans.add(), span(1, 1), span(1, 3), service="a")
@@ -49,7 +49,7 @@ def test_a_resource_that_comes_after_its_scopes_is_kept() -> None:
     turned = b"\x12" + _length(scopes) + scopes + b"\x0a" + _length(resource) + resource
     sent = b"\x0a" + _length(turned) + turned
 
-    pieces = cut(sent, max_span=LARGE).pieces
+    pieces = split_by_trace(sent, max_item=LARGE).pieces
 
     services = {
         ExportTraceServiceRequest.FromString(piece.value)
@@ -68,13 +68,13 @@ def test_ids_in_another_order_are_found() -> None:
     scope = b"\x12" + _length(turned) + turned
     resource = b"\x12" + _length(scope) + scope
 
-    result = cut(b"\x0a" + _length(resource) + resource, max_span=LARGE)
+    result = split_by_trace(b"\x0a" + _length(resource) + resource, max_item=LARGE)
 
-    assert [piece.trace_id for piece in result.pieces] == [trace_id(1)]
+    assert [piece.key for piece in result.pieces] == [trace_id(1)]
 
 
 def test_a_rejected_span_is_in_no_piece() -> None:
-    result = cut(body(span(1, 1), span(bytes(16), 2)), max_span=LARGE)
+    result = split_by_trace(body(span(1, 1), span(bytes(16), 2)), max_item=LARGE)
 
     assert [spans_of(ExportTraceServiceRequest.FromString(p.value)) for p in result.pieces] == [
         [span(1, 1)]
@@ -86,19 +86,19 @@ def test_a_rejected_span_is_in_no_piece() -> None:
 def test_a_piece_above_the_limit_becomes_several_of_the_same_trace() -> None:
     spans = [span(1, number, text="a" * 300) for number in range(1, 11)]
 
-    result = cut(body(*spans), max_span=1000)
+    result = split_by_trace(body(*spans), max_item=1000)
 
     again = [
         s for p in result.pieces for s in spans_of(ExportTraceServiceRequest.FromString(p.value))
     ]
-    assert {piece.trace_id for piece in result.pieces} == {trace_id(1)}
+    assert {piece.key for piece in result.pieces} == {trace_id(1)}
     assert all(len(piece.value) < 1200 for piece in result.pieces)
     assert len(result.pieces) > 3
     assert again == spans
 
 
 def test_only_the_first_five_reasons_are_kept() -> None:
-    result = cut(body(*[span(bytes(16), n) for n in range(1, 100)]), max_span=LARGE)
+    result = split_by_trace(body(*[span(bytes(16), n) for n in range(1, 100)]), max_item=LARGE)
 
     assert result.invalid == 99
     assert len(result.reasons) == 5
@@ -119,16 +119,16 @@ def test_only_the_first_five_reasons_are_kept() -> None:
 )
 def test_what_is_not_a_request_is_undecodable(broken: bytes) -> None:
     with pytest.raises(Undecodable):
-        cut(broken, max_span=LARGE)
+        split_by_trace(broken, max_item=LARGE)
 
 
 def test_without_strict_the_inside_of_a_span_is_let_through_but_its_outside_is_not() -> None:
     invalid = body(span(text="needle")).replace(b"needle", b"nee\xffle")
 
-    assert cut(invalid, max_span=LARGE, strict=False).accepted == 1
+    assert split_by_trace(invalid, max_item=LARGE, strict=False).accepted == 1
     for broken in (b"\xff\xff", body(span())[:-3], b"\x0a\x05ab"):
         with pytest.raises(Undecodable):
-            cut(broken, max_span=LARGE, strict=False)
+            split_by_trace(broken, max_item=LARGE, strict=False)
 
 
 def _length(data: bytes) -> bytes:

@@ -6,11 +6,12 @@ import pytest
 
 from collector.receiver.admission import Admission
 from collector.receiver.errors import NoRoom
+from collector.receiver.families import ReceiverFamilies
 from collector.telemetry import Telemetry
 
 
 def test_what_does_not_fit_is_refused_and_takes_nothing() -> None:
-    admission = Admission(limit=100, gauge=Telemetry().in_flight_bytes)
+    admission = Admission(limit=100, gauge=ReceiverFamilies(Telemetry()).in_flight_bytes)
 
     with admission.ticket() as first, admission.ticket() as second:
         first.grow(60)
@@ -24,7 +25,7 @@ def test_what_does_not_fit_is_refused_and_takes_nothing() -> None:
 
 def test_a_ticket_gives_everything_back_when_its_request_fails() -> None:
     telemetry = Telemetry()
-    admission = Admission(limit=100, gauge=telemetry.in_flight_bytes)
+    admission = Admission(limit=100, gauge=ReceiverFamilies(telemetry).in_flight_bytes)
 
     def fail() -> None:
         with admission.ticket() as ticket:

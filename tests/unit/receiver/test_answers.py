@@ -5,20 +5,21 @@ from __future__ import annotations
 import pytest
 from google.rpc.error_details_pb2 import BadRequest, RetryInfo
 from google.rpc.status_pb2 import Status
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
 
-from collector.otlp.split import Cut
+from collector.otlp.split import SplitRequest
 from collector.receiver.answers import (
     OK,
     Answer,
     Code,
     refused,
-    response,
     status,
     taken,
     too_large,
     trailers,
     undecodable,
 )
+from collector.records.otlp_signals import TRACES
 
 
 @pytest.mark.parametrize("jitter", [0.0, 0.5, 0.999999])
@@ -55,14 +56,16 @@ def test_undecodable_carries_a_bad_request() -> None:
 
 
 def test_full_success_is_an_empty_response() -> None:
-    assert taken(Cut(accepted=3)) is OK
-    assert response(OK).SerializeToString() == b""
+    assert taken(SplitRequest(accepted=3), "spans") is OK
+    assert TRACES.response(0, "").SerializeToString() == b""
 
 
 def test_partial_success_is_exact_and_short() -> None:
     reasons = ["trace_id is all zeros" * 40] * 5
 
-    told = response(taken(Cut(accepted=1, invalid=7, too_large=2, reasons=reasons))).partial_success
+    answer = taken(SplitRequest(accepted=1, invalid=7, too_large=2, reasons=reasons), "spans")
+    sent = TRACES.response(answer.rejected, answer.message).SerializeToString()
+    told = ExportTraceServiceResponse.FromString(sent).partial_success
 
     assert told.rejected_spans == 9
     assert told.error_message.startswith("9 spans rejected: trace_id is all zeros")

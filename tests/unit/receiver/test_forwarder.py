@@ -12,6 +12,7 @@ import pytest
 from collector.config.crosscheck import crosscheck
 from collector.config.tree import Config, OtlpTarget
 from collector.errors import ConfigError, Permanent, Retryable
+from collector.receiver.families import ReceiverFamilies
 from collector.receiver.forward import PATIENCE, RESULTS, Forwarder, forwarder
 from collector.telemetry import Telemetry
 from tests.support.eventually import eventually
@@ -68,7 +69,7 @@ async def running(
     telemetry, stopping, now = Telemetry(), asyncio.Event(), [0.0]
     forward = Forwarder(
         transport,
-        telemetry=telemetry,
+        families=ReceiverFamilies(telemetry),
         clock=lambda: now[0],
         limit=limit,
         longest_wait=0.001,
@@ -189,7 +190,7 @@ def test_an_endpoint_that_is_none_names_its_setting(protocol: str) -> None:
     target = OtlpTarget.model_validate({"endpoint": "ftp://x", "protocol": protocol})
 
     with pytest.raises(ConfigError, match=r"^forward\.endpoint: "):
-        forwarder(target, telemetry=Telemetry(), clock=lambda: 0.0)
+        forwarder(target, families=ReceiverFamilies(Telemetry()), clock=lambda: 0.0)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,69 @@
+"""What the receiver must know of an OTLP signal to take it in.
+
+The signals that are taken stand in collector/records/otlp_signals.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from google.protobuf.message import Message
+
+from collector.otlp.split import SplitRequest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OtlpService:
+    """Where a signal's export requests go, on each transport."""
+
+    name: str
+    """The gRPC service; its method is `Export`."""
+    path: str
+    """The HTTP path."""
+
+    @property
+    def method(self) -> str:
+        """The full name of the gRPC method."""
+        return f"/{self.name}/Export"
+
+
+TRACE_SERVICE = OtlpService(
+    name="opentelemetry.proto.collector.trace.v1.TraceService", path="/v1/traces"
+)
+LOGS_SERVICE = OtlpService(
+    name="opentelemetry.proto.collector.logs.v1.LogsService", path="/v1/logs"
+)
+
+
+class Split(Protocol):
+    """Splits one export request into the records that the log takes."""
+
+    def __call__(self, request: bytes, *, max_item: int, strict: bool = True) -> SplitRequest:
+        """Items above `max_item` bytes are rejected; `strict` checks the whole request.
+
+        Raises:
+            Undecodable: the request is not valid OTLP.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OtlpSignal:
+    """One OTLP signal: how its requests arrive, how they are split, where the pieces go."""
+
+    items: str
+    """What a request holds, in the plural: counted in `spanwise_<items>_received_total`."""
+    service: OtlpService
+    request: type[Message]
+    """The export request: its field names are those of OTLP/JSON."""
+    response: Callable[[int, str], Message]
+    """The answer to a request that was taken: number of rejected items, and why."""
+    split: Split
+    topic: str
+    """The topic of the log that holds the pieces."""
+    recordings: tuple[str, ...]
+    """Suffixes of files that hold its requests (collector/offline/recordings.py)."""
+    is_forwarded: bool = False
+    """Whether its requests are passed on to the backend under `forward`, which is one for traces."""

@@ -1,0 +1,45 @@
+"""The metric families of the receiver."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from prometheus_client import Counter
+
+from collector.otlp.signal import OtlpSignal
+from collector.records.otlp_signals import OTLP_SIGNALS
+from collector.telemetry import Telemetry
+
+
+class ReceiverFamilies:
+    """What arrives, how it is answered, and what is forwarded."""
+
+    def __init__(self, telemetry: Telemetry, signals: Sequence[OtlpSignal] = OTLP_SIGNALS) -> None:
+        self.received = {
+            signal.items: telemetry.counter(
+                f"{signal.items}_received",
+                f"{signal.items.capitalize()} that arrived, by what became of them.",
+                "transport",
+                "result",
+            )
+            for signal in signals
+        }
+        """By `OtlpSignal.items`; of traces `spanwise_spans_received_total`."""
+        self.requests = telemetry.counter(
+            "requests", "Export requests, by how they were answered.", "transport", "code"
+        )
+        self.in_flight_bytes = telemetry.gauge(
+            "in_flight_bytes", "Bytes of requests being taken in."
+        )
+        self.forward_requests = telemetry.counter(
+            "forward_requests",
+            "Requests passed on to the backend under `forward`, by what became of them.",
+            "result",
+        )
+        self.forward_queue_bytes = telemetry.gauge(
+            "forward_queue_bytes", "Bytes of requests that wait to be forwarded."
+        )
+
+    def received_child(self, items: str, transport: str, result: str) -> Counter:
+        """The counter of the items of one signal that arrived this way and had this result."""
+        return self.received[items].labels(transport, result)

@@ -1,0 +1,138 @@
+"""A new OTLP signal is one file with its `OtlpSignal`, and one line in `OTLP_SIGNALS`."""
+
+from __future__ import annotations
+
+import pkgutil
+from importlib import import_module
+
+import grpc
+import pytest
+from google.protobuf.json_format import MessageToJson
+from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import (
+    ExportLogsServiceRequest,
+    ExportLogsServiceResponse,
+)
+
+import collector.records
+from collector.log.port import SPANS
+from collector.otlp.signal import LOGS_SERVICE, OtlpSignal
+from collector.otlp.split import Piece, SplitRequest
+from collector.records.otlp_signals import OTLP_SIGNALS
+from tests.support.otlp import body, span
+from tests.support.otlp_http import JSON, post
+from tests.support.receiving import export, serving
+
+# --- the file that is added: collector/records/otlp_logs.py ----------------------------------------------------------
+
+
+def split_logs(request: bytes, *, max_item: int, strict: bool = True) -> SplitRequest:
+    """One piece for each resource; log records without an event name are rejected."""
+    del strict
+    split = SplitRequest()
+    for resource in ExportLogsServiceRequest.FromString(request).resource_logs:
+        records = [each for scope in resource.scope_logs for each in scope.log_records]
+        if resource.ByteSize() > max_item:
+            split.too_large += len(records)
+            continue
+        named = [each for each in records if each.event_name]
+        split.accepted += len(named)
+        split.invalid += len(records) - len(named)
+        if len(named) < len(records):
+            split.reasons.append("no event name")
+        split.pieces += [Piece(each.trace_id, each.SerializeToString()) for each in named]
+    return split
+
+
+def response(rejected: int, message: str) -> ExportLogsServiceResponse:
+    made = ExportLogsServiceResponse()
+    if rejected:
+        made.partial_success.rejected_log_records = rejected
+        made.partial_success.error_message = message
+    return made
+
+
+LOGS = OtlpSignal(
+    items="log_records",
+    service=LOGS_SERVICE,
+    request=ExportLogsServiceRequest,
+    response=response,
+    split=split_logs,
+    topic=SPANS,
+    recordings=(".logs.otlp", ".logs.otlp.gz"),
+)
+
+# --- with its line ---------------------------------------------------------------------------------------------------
+
+WITH_ITS_LINE = (*OTLP_SIGNALS, LOGS)
+
+
+def logs(*names: str) -> ExportLogsServiceRequest:
+    made = ExportLogsServiceRequest()
+    scope = made.resource_logs.add().scope_logs.add()
+    for name in names:
+        scope.log_records.add(event_name=name, trace_id=bytes(15) + b"\x01")
+    return made
+
+
+async def test_it_is_served_over_grpc_beside_traces() -> None:
+    async with serving(signals=WITH_ITS_LINE) as served:
+        taken = await export(
+            served.target, logs("a", "").SerializeToString(), method=LOGS_SERVICE.method
+        )
+        traces = await export(served.target, body(span()))
+
+    answer = ExportLogsServiceResponse.FromString(taken.body).partial_success
+    assert taken.code is traces.code is grpc.StatusCode.OK
+    assert answer.rejected_log_records == 1
+    assert answer.error_message == "1 log_records rejected: no event name"
+    assert [each.key for each in served.log.written] == [bytes(15) + b"\x01"] * 2
+    labels = {"transport": "grpc", "result": "accepted"}
+    counted = served.telemetry.registry.get_sample_value
+    assert counted("spanwise_log_records_received_total", labels) == 1
+    assert served.count("grpc", "accepted") == 1
+
+
+async def test_it_is_served_over_http_in_both_encodings() -> None:
+    async with serving(signals=WITH_ITS_LINE) as served:
+        url = served.url.replace("/v1/traces", LOGS_SERVICE.path)
+        binary = await post(url, logs("a").SerializeToString())
+        text = await post(url, MessageToJson(logs("b")).encode(), JSON)
+
+    assert (binary.status_code, text.status_code) == (200, 200)
+    assert len(served.log.written) == 2
+
+
+async def test_without_its_line_it_is_refused_on_both_transports() -> None:
+    async with serving() as served:
+        said = await export(
+            served.target, logs("a").SerializeToString(), method=LOGS_SERVICE.method
+        )
+        reply = await post(
+            served.url.replace("/v1/traces", LOGS_SERVICE.path), logs("a").SerializeToString()
+        )
+
+    assert said.code is grpc.StatusCode.UNIMPLEMENTED
+    assert reply.status_code == 404
+
+
+def signals_without_a_line(listed: tuple[OtlpSignal, ...]) -> list[str]:
+    """Every `OtlpSignal` that a file of collector/records declares and the table does not hold."""
+    modules = [
+        import_module(each.name)
+        for each in pkgutil.iter_modules(collector.records.__path__, "collector.records.")
+    ]
+    return sorted(
+        value.items
+        for module in modules
+        for value in vars(module).values()
+        if isinstance(value, OtlpSignal) and value not in listed
+    )
+
+
+def test_a_forgotten_line_fails_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert signals_without_a_line(OTLP_SIGNALS) == []
+
+    monkeypatch.setattr("collector.records.topics.LOGS", LOGS, raising=False)
+
+    assert signals_without_a_line(OTLP_SIGNALS) == ["log_records"]
+    assert signals_without_a_line(WITH_ITS_LINE) == []
