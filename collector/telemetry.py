@@ -90,25 +90,6 @@ class Telemetry:
         self.judge_restarts = self.counter(
             "judge_restarts", "Judge processes replaced, by why.", "reason"
         )
-        self.log_bytes = self.gauge("log_bytes", "Bytes held by the log, by topic.", "topic")
-        self.log_limit_bytes = self.gauge(
-            "log_limit_bytes", "The share of the log that a topic may use.", "topic"
-        )
-        self.log_dropped_records = self.counter(
-            "log_dropped_records",
-            "Records that the log dropped to stay within its share.",
-            "topic",
-            "reason",
-        )
-        self.log_gap_records = self.counter(
-            "log_gap_records", "Records that expired before a group had read them.", "topic"
-        )
-        self.log_lag_records = self.gauge(
-            "log_lag_records",
-            "Kafka: records above the group's commit, in the partitions that this process owns.",
-            "group",
-            "topic",
-        )
         self.signals = self.counter(
             "signals", "Signals handed to a sink, by what became of them.", "sink", "result"
         )

@@ -13,9 +13,8 @@ from collector.config.tree import Config
 from collector.doctor.judge_models import models_refuse
 from collector.errors import ConfigError
 from collector.kafka.client import ClientSettings, client_settings
-from collector.log.kafka.bootstrap import REFUSED, greet, refusal
+from collector.log.kafka.bootstrap import REFUSED, greet, refusal, topic_settings
 from collector.log.kafka.cluster import LARGEST
-from collector.log.kafka.topics import topic_settings
 from collector.log.port import TOPICS, WINDOWS
 
 PATIENCE = 10.0

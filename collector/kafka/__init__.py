@@ -1,1 +1,1 @@
-"""The one place that handles aiokafka's clients, for the log and for the sink alike."""
+"""aiokafka for the Kafka log and the Kafka sink: clients, producers, and a limit on what aiokafka logs."""

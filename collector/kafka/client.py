@@ -1,20 +1,25 @@
-"""aiokafka in bounded time: a client's settings, how to stop one, and how to give it up."""
+"""aiokafka in bounded time: a client's settings, how to stop one, how to give one up; all uses of its private parts.
+
+aiokafka is pinned below 0.15 (pyproject.toml) because of the private parts.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any, TypedDict, TypeVar
 
-from aiokafka import AIOKafkaProducer
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+from aiokafka.client import AIOKafkaClient
 from aiokafka.errors import ProducerClosed
+from aiokafka.structs import OffsetAndMetadata, TopicPartition
 
 from collector.config.tree import KafkaSecurity
 from collector.errors import ConfigError
 
 LOOK = 1.0
-"""Seconds after which a wait looks again how long it may last."""
+"""Seconds after which a wait asks again how long it may last."""
 _T = TypeVar("_T")
 
 
@@ -74,12 +79,12 @@ async def stop_within(producer: AIOKafkaProducer, seconds: float) -> None:
 
 
 async def abandon(producer: AIOKafkaProducer, *, seconds: float = 2.0) -> None:
-    """Stop without flushing: what is unsent fails, and will be sent by another producer."""
+    """Stop without flushing: unsent records fail, so that another producer can send them."""
     await _give_up(producer, asyncio.create_task(producer.stop()), seconds)
 
 
 async def _give_up(producer: AIOKafkaProducer, stop: asyncio.Task[None], seconds: float) -> None:
-    """End a stop that waits for a broker. aiokafka has no public way to say that its flush is off."""
+    """End a stop that waits for a broker. aiokafka has no public way to cancel its flush."""
     await asyncio.sleep(0)  # let `stop` begin: it refuses new records first
     producer._message_accumulator.fail_all(ProducerClosed())  # noqa: SLF001
     sender = producer._sender.sender_task  # noqa: SLF001
@@ -92,10 +97,23 @@ async def _give_up(producer: AIOKafkaProducer, stop: asyncio.Task[None], seconds
         await ended(stop, 1.0)
 
 
+def network_client(consumer: AIOKafkaConsumer) -> AIOKafkaClient:
+    """The connections below a consumer: for requests of our own, which a consumer has no methods for."""
+    return consumer._client  # noqa: SLF001
+
+
+async def committed_offsets(
+    consumer: AIOKafkaConsumer, topic_partitions: Sequence[TopicPartition]
+) -> Mapping[TopicPartition, OffsetAndMetadata]:
+    """The group's commits with their metadata, which the public `committed` leaves out."""
+    coordinator = consumer._coordinator  # noqa: SLF001
+    return await coordinator.fetch_committed_offsets(topic_partitions)
+
+
 async def within(limit: Callable[[], float], work: Coroutine[Any, Any, _T]) -> _T:
     """The result of something aiokafka does, in `limit()` seconds, which may become fewer meanwhile.
 
-    A cancellation alone would not do: aiokafka swallows some.
+    A cancellation alone is not enough: aiokafka swallows some.
 
     Raises:
         TimeoutError: it was given up; it may still happen.
@@ -120,7 +138,7 @@ async def within(limit: Callable[[], float], work: Coroutine[Any, Any, _T]) -> _
 async def ended(task: asyncio.Task[None], seconds: float) -> bool:
     """Whether the task ended in time.
 
-    In a task of its own an aiokafka stop does no harm when it ends in a `CancelledError` that nobody asked for.
+    aiokafka's stop may end in a `CancelledError` without a cancellation: in a task of its own that does no harm.
     """
     await asyncio.wait([task], timeout=seconds)
     if task.done() and not task.cancelled():

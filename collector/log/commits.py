@@ -1,4 +1,4 @@
-"""What every group has committed, and what follows for the records: which are done with, and by whom not."""
+"""The commits of all groups: which records every group is done with, and which groups are behind."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from collector.log.port import SPANS, Commit
 
 
 class Committed(NamedTuple):
-    """A group's place in one partition; None: none yet."""
+    """A group's commit on one partition; None: none yet. Stored as an array: fields are added at the end."""
 
     offset: int | None = None
     metadata: int | None = None
 
 
 class CommitKey(NamedTuple):
-    """Whose commit, on what."""
+    """Which group's commit, on which partition."""
 
     group: str
     topic: str
@@ -34,8 +34,8 @@ def later_metadata(old: Committed, commit: Commit) -> int | None:
 class Commits:
     """The commits of all groups. `groups` names, by topic, those that hold records.
 
-    A topic that `groups` does not name is held by groups unknown: nothing of it counts as passed. A group that is not
-    named may read and commit, but holds nothing.
+    Of a topic that `groups` does not name, no record counts as passed. A group that is not named may read and commit;
+    no record is kept for it.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class Commits:
         self._table = dict(table or {})
 
     def copy(self) -> Commits:
-        """One that can be advanced and thrown away."""
+        """A copy that can be advanced and thrown away."""
         return Commits(self._groups, self._table)
 
     def join(self, group: str, topic: str) -> None:
@@ -55,11 +55,11 @@ class Commits:
         self._groups[topic] = self._groups.get(topic, frozenset()) | {group}
 
     def of(self, group: str, topic: str, partition: int) -> Committed:
-        """Where the group goes on."""
+        """The group's commit."""
         return self._table.get(CommitKey(group, topic, partition), Committed())
 
     def advance(self, commit: Commit) -> tuple[CommitKey, Committed] | None:
-        """Take a commit in; None when it would go backwards or says nothing new."""
+        """Apply a commit; returns what changed, None when it would go backwards or repeats the old one."""
         key = CommitKey(commit.group, commit.topic, commit.partition)
         old = self._table.get(key, Committed())
         if old.offset is not None and commit.offset < old.offset:
@@ -79,7 +79,7 @@ class Commits:
         return min(offsets, default=sys.maxsize)
 
     def marked(self, partition: int) -> int:
-        """Below this offset of `closings` no mark matters any more (docs/decisions/003)."""
+        """Below this offset of `closings` no group needs a mark any more (docs/decisions/003)."""
         groups = self._groups.get(SPANS)
         if groups is None:
             return 0

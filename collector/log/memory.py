@@ -1,4 +1,4 @@
-"""The log in memory: nothing survives the process. For tests, and for a sidecar that may lose what it holds."""
+"""The log in memory: it ends with the process. For tests, and for a sidecar that may lose its open traces."""
 
 from __future__ import annotations
 
@@ -8,23 +8,34 @@ from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from collector.clock import Clock
 from collector.errors import LogUnavailable
 from collector.log.commits import Commits, Committed
-from collector.log.embedded.log_time import LogTime
-from collector.log.embedded.polling import FOREVER, SLICE_BYTES, PollingReader, Slice, replay
-from collector.log.embedded.retention import Drops, Retention
-from collector.log.embedded.shares import Shares
-from collector.log.embedded.staging import Place, Staged, check_commits, stage
+from collector.log.embedded.polling import (
+    FOREVER,
+    SLICE_BYTES,
+    LogTime,
+    PollingReader,
+    Slice,
+    replay,
+)
+from collector.log.embedded.prepared_record import (
+    PreparedRecord,
+    TopicPartition,
+    check_commits,
+    prepare,
+)
+from collector.log.embedded.retention import Drops, Quotas, Retention
+from collector.log.families import LogFamilies
 from collector.log.port import COMPACTED, TOPICS, WINDOWS, Commit, New, Position, Record
 from collector.telemetry import Telemetry
 
 _OVERHEAD = 200
-"""Bytes that a record takes in memory beside its own, roughly."""
+"""Bytes that a record takes in memory above its own, roughly."""
 
 
 class MemoryLog:
-    """See `port.Log`. Shares and retention are the disk log's.
+    """See `port.Log`. Quotas and retention are the disk log's.
 
     `groups` names, by topic, the groups whose commits hold records; without it, they are those that have read or
-    committed so far. `waits_for` is the disk log's.
+    committed so far. `waits_for`: see `DiskLog.open`.
     """
 
     def __init__(
@@ -38,17 +49,17 @@ class MemoryLog:
         waits_for: Mapping[str, frozenset[str]] | None = None,
     ) -> None:
         self._partitions = partitions
-        self._telemetry = Telemetry() if telemetry is None else telemetry
-        self._shares = Shares(max_size)
-        self._retention = Retention(self._shares, self.partitions, waits_for or {})
+        self._families = LogFamilies(telemetry or Telemetry())
+        self._quotas = Quotas(max_size)
+        self._retention = Retention(self._quotas, self.partitions, waits_for or {})
         self._time = LogTime(clock)
         self._joining = groups is None
         self._commits = Commits(groups or {})
-        self._shelf = _Shelf()
+        self._store = _MemoryRecords()
         self._readers: set[PollingReader] = set()
         self._open = True
-        for topic, limit in self._shares.limits().items():
-            self._telemetry.log_limit_bytes.labels(topic).set(limit)
+        for topic, limit in self._quotas.limits().items():
+            self._families.limit_bytes.labels(topic).set(limit)
 
     async def write(
         self, records: Sequence[New], commits: Sequence[Commit] = ()
@@ -57,15 +68,17 @@ class MemoryLog:
         if not self._open:
             raise LogUnavailable("the log is closed")
         check_commits(commits, self.partitions)
-        staged = stage(records, self._shelf.nexts, partitions=self.partitions, shares=self._shares)
-        self._make_room(staged, commits)
+        prepared = prepare(
+            records, self._store.end_offsets, partitions=self.partitions, quotas=self._quotas
+        )
+        self._make_space(prepared, commits)
         time = self._time.begin()
-        for record in staged:
-            self._shelf.append(record, time)
-        self._time.settle()
+        for record in prepared:
+            self._store.append(record, time)
+        self._time.finish()
         self._commit(commits)
-        self._settle({record.position.topic for record in staged})
-        return [record.position for record in staged]
+        self._wake_readers({record.position.topic for record in prepared})
+        return [record.position for record in prepared]
 
     def read(self, group: str, topic: str, *, linger: float = 0.0) -> PollingReader:
         """See `port.Log.read`.
@@ -83,18 +96,18 @@ class MemoryLog:
 
     def replay(self, topic: str, partition: int, since: int | None = None) -> AsyncIterator[Record]:
         """See `port.Log.replay`."""
-        end = self._shelf.nexts.get((topic, partition), 0)
+        end = self._store.end_offsets.get((topic, partition), 0)
         return replay(self, topic, partition, since or 0, end)
 
     async def get(self, position: Position) -> Record | None:
         """See `port.Log.get`."""
-        return self._shelf.records[position[:2]].get(position.offset)
+        return self._store.records[position[:2]].get(position.offset)
 
     def release(self, positions: Iterable[Position]) -> None:
         """See `port.Log.release`."""
         for position in positions:
             if position.topic not in COMPACTED:
-                self._shelf.delete(position)
+                self._store.delete(position)
 
     def partitions(self, topic: str) -> int:
         """How many partitions the topic has."""
@@ -123,21 +136,21 @@ class MemoryLog:
         self, topic: str, partition: int, since: int, *, end: int = FOREVER, most: int = 256
     ) -> Slice:
         """See `polling.Source`."""
-        return self._shelf.slice((topic, partition), since, end=end, most=most)
+        return self._store.slice((topic, partition), since, end=end, most=most)
 
     def passed(self, topic: str, partition: int) -> None:
-        """See `polling.Source`: nothing is held for readers alone."""
+        """See `polling.Source`: memory keeps no copies for readers."""
 
-    def _make_room(self, staged: Sequence[Staged], commits: Sequence[Commit]) -> None:
+    def _make_space(self, prepared: Sequence[PreparedRecord], commits: Sequence[Commit]) -> None:
         need: dict[str, int] = defaultdict(int)
-        for record in staged:
-            if not self._shelf.replaces(record):
+        for record in prepared:
+            if not self._store.replaces(record):
                 need[record.position.topic] += record.size + _OVERHEAD
         topics = {commit.topic for commit in commits}
-        self._retention.admit(self._shelf, self._commits, need, committing=topics)
+        self._retention.admit(self._store, self._commits, need, committing=topics)
         drops = Drops()
-        self._retention.make_room(self._shelf, self._commits, need, drops)
-        drops.report(self._telemetry)
+        self._retention.make_space(self._store, self._commits, need, drops)
+        drops.report(self._families)
 
     def _commit(self, commits: Sequence[Commit]) -> None:
         for commit in commits:
@@ -145,77 +158,77 @@ class MemoryLog:
                 self._commits.join(commit.group, commit.topic)
             self._commits.advance(commit)
         drops = Drops()
-        self._retention.trim(self._shelf, self._commits, drops, FOREVER)
-        drops.report(self._telemetry)
+        self._retention.trim(self._store, self._commits, drops, FOREVER)
+        drops.report(self._families)
 
-    def _settle(self, topics: set[str]) -> None:
+    def _wake_readers(self, topics: set[str]) -> None:
         for topic in TOPICS:
-            self._telemetry.log_bytes.labels(topic).set(self._shelf.used(topic))
+            self._families.bytes.labels(topic).set(self._store.used(topic))
         for reader in self._readers:
             if reader.topic in topics:
                 reader.wake()
 
 
-class _Shelf:
+class _MemoryRecords:
     """The records by place; see `retention.Shelf`."""
 
     def __init__(self) -> None:
-        self.records: dict[Place, OrderedDict[int, Record]] = defaultdict(OrderedDict)
-        self.nexts: dict[Place, int] = {}
-        self._keys: dict[Place, dict[bytes, int]] = defaultdict(dict)
+        self.records: dict[TopicPartition, OrderedDict[int, Record]] = defaultdict(OrderedDict)
+        self.end_offsets: dict[TopicPartition, int] = {}
+        self._keys: dict[TopicPartition, dict[bytes, int]] = defaultdict(dict)
         self._used: dict[str, int] = defaultdict(int)
 
-    def append(self, staged: Staged, time: float) -> None:
+    def append(self, prepared: PreparedRecord, time: float) -> None:
         """Add a record; on a compacted topic it takes the place of the one with its key."""
-        place, offset = staged.position[:2], staged.position.offset
-        self.nexts[place] = offset + 1
-        if staged.position.topic in COMPACTED:
-            old = self._keys[place].pop(staged.key, None)
+        topic_partition, offset = prepared.position[:2], prepared.position.offset
+        self.end_offsets[topic_partition] = offset + 1
+        if prepared.position.topic in COMPACTED:
+            old = self._keys[topic_partition].pop(prepared.key, None)
             if old is not None:
-                self.delete(Position(*place, old))
-            if staged.value is not None:
-                self._keys[place][staged.key] = offset
-        if staged.value is None:
+                self.delete(Position(*topic_partition, old))
+            if prepared.value is not None:
+                self._keys[topic_partition][prepared.key] = offset
+        if prepared.value is None:
             return
-        self._used[staged.position.topic] += staged.size + _OVERHEAD
-        self.records[place][offset] = Record(
-            position=staged.position,
-            key=staged.key,
-            value=staged.value,
+        self._used[prepared.position.topic] += prepared.size + _OVERHEAD
+        self.records[topic_partition][offset] = Record(
+            position=prepared.position,
+            key=prepared.key,
+            value=prepared.value,
             time=time,
-            headers=staged.headers,
+            headers=prepared.headers,
         )
 
-    def replaces(self, staged: Staged) -> bool:
-        """Does it take another one's place (or none)?"""
-        return staged.value is None or staged.key in self._keys[staged.position[:2]]
+    def replaces(self, prepared: PreparedRecord) -> bool:
+        """Whether the topic does not grow by it: a tombstone, or a key that it holds."""
+        return prepared.value is None or prepared.key in self._keys[prepared.position[:2]]
 
     def used(self, topic: str) -> int:
-        """Bytes held."""
+        """See `retention.RecordStore.used`."""
         return self._used[topic]
 
     def oldest(self, topic: str, partition: int) -> tuple[int, float] | None:
-        """Offset and time of the oldest record."""
+        """See `retention.RecordStore.oldest`."""
         record = next(iter(self.records[topic, partition].values()), None)
         return None if record is None else (record.position.offset, record.time)
 
     def delete(self, position: Position) -> None:
-        """Remove a record; one that is gone is fine."""
+        """See `retention.RecordStore.delete`."""
         record = self.records[position[:2]].pop(position.offset, None)
         if record is not None:
-            gone = Staged(record.position, record.key, record.value, record.headers)
-            self._used[position.topic] -= gone.size + _OVERHEAD
+            deleted = PreparedRecord(record.position, record.key, record.value, record.headers)
+            self._used[position.topic] -= deleted.size + _OVERHEAD
 
-    def slice(self, place: Place, since: int, *, end: int, most: int) -> Slice:
+    def slice(self, topic_partition: TopicPartition, since: int, *, end: int, most: int) -> Slice:
         """See `polling.Source`."""
-        held = self.records[place]
-        found: list[Record] = []
+        stored = self.records[topic_partition]
+        records: list[Record] = []
         size = 0
-        last = min(end, self.nexts.get(place, 0))
-        for offset in range(max(since, next(iter(held), last)), last):
-            if len(found) >= most or size >= SLICE_BYTES:
-                return Slice(found, end=False)
-            if (record := held.get(offset)) is not None:
-                found.append(record)
+        last = min(end, self.end_offsets.get(topic_partition, 0))
+        for offset in range(max(since, next(iter(stored), last)), last):
+            if len(records) >= most or size >= SLICE_BYTES:
+                return Slice(records, end=False)
+            if (record := stored.get(offset)) is not None:
+                records.append(record)
                 size += len(record.value)
-        return Slice(found, end=True)
+        return Slice(records, end=True)

@@ -1,6 +1,6 @@
-"""The Log: ordered, partitioned, keyed, committed per group. Kafka is one, LMDB the embedded one, a list the test's.
+"""The Log port: records in order, by partition and key, read by groups that commit. Adapters: disk, memory, Kafka.
 
-Contract (held for every adapter by `tests/conformance/log_contract.py`):
+Contract (`tests/support/log_contract.py` holds every adapter to it):
 
 - `write` appends the records in order, then stores the commits; atomic where the adapter can (disk: one
   transaction), else in exactly this order. It returns when everything is durable.
@@ -12,6 +12,7 @@ Contract (held for every adapter by `tests/conformance/log_contract.py`):
 
 from __future__ import annotations
 
+import struct
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol, TypeAlias, runtime_checkable
@@ -31,6 +32,10 @@ COMPACTED = frozenset({SESSIONS, WINDOWS})
 BACKGROUND_LINGER = 0.1
 """The `linger` of background readers, in seconds: fewer and larger batches, commits and syncs of the disk."""
 
+_SEED = 0x9747B28C
+_MIX = 0x5BD1E995
+_WORD = 0xFFFFFFFF
+
 Headers: TypeAlias = tuple[tuple[str, bytes], ...]
 
 
@@ -43,7 +48,7 @@ class Position(NamedTuple):
 
 
 class New(msgspec.Struct, frozen=True, kw_only=True):
-    """A record to be written. `partition` None: chosen by the hash of the key."""
+    """A record to be written. `partition` None: `partition_of` its key."""
 
     topic: str
     key: bytes
@@ -66,7 +71,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Commit:
-    """Everything below `offset` of the partition is done with, as far as `group` is concerned."""
+    """`group` is done with every record of the partition below `offset`."""
 
     group: str
     topic: str
@@ -80,7 +85,7 @@ class Commit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assigned:
-    """A partition that this reader now owns and the commit it goes on from (None: none yet, from the oldest record)."""
+    """A partition that this reader now owns, with its group's commit. No commit: it begins at the oldest record."""
 
     partition: int
     offset: int | None
@@ -113,7 +118,7 @@ class Reader(Protocol):
         ...
 
     async def close(self) -> None:
-        """Give the partitions back. Commits nothing."""
+        """Give the partitions back, without a commit."""
         ...
 
 
@@ -127,7 +132,7 @@ class Log(Protocol):
 
         Raises:
             LogFull: the topic's share is used up; nothing was written; try again later.
-            LogUnavailable: the log cannot be written to now; nothing is promised about the records.
+            LogUnavailable: the log cannot be written to now; the records may be written or not.
             RecordTooLarge: a record can never be written.
         """
         ...
@@ -166,8 +171,32 @@ class Log(Protocol):
 
 @runtime_checkable
 class Backlog(Protocol):
-    """What a log may offer besides: how far a group is behind. Only gauges depend on it."""
+    """A log that can count a group's unread records. Optional: only gauges depend on it."""
 
     async def backlog(self, group: str, topic: str) -> int:
         """How many records stand above the group's commit, all partitions together."""
         ...
+
+
+def partition_of(key: bytes, partitions: int) -> int:
+    """The partition, 0 to `partitions` - 1, of a record with this key, the same in every log.
+
+    Kafka's default partitioner (org.apache.kafka.clients.producer): `(murmur2(key) & 0x7fffffff) % partitions`.
+    """
+    if partitions == 1:
+        return 0
+    return (murmur2(key) & 0x7FFFFFFF) % partitions
+
+
+def murmur2(key: bytes) -> int:
+    """The 32-bit MurmurHash2 of `key`, unsigned."""
+    whole = len(key) & ~3
+    digest = _SEED ^ len(key)
+    for (word,) in struct.iter_unpack("<I", key[:whole]):
+        word = word * _MIX & _WORD  # noqa: PLW2901 - the word is mixed in place, as the paper has it
+        word = (word ^ word >> 24) * _MIX & _WORD  # noqa: PLW2901
+        digest = digest * _MIX & _WORD ^ word
+    if whole != len(key):
+        digest = (digest ^ int.from_bytes(key[whole:], "little")) * _MIX & _WORD
+    digest = (digest ^ digest >> 13) * _MIX & _WORD
+    return digest ^ digest >> 15

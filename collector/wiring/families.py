@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from collector.log.families import LogFamilies
 from collector.receiver.families import ReceiverFamilies
 from collector.runtime.families import RuntimeFamilies
 from collector.scoring.families import ScoringFamilies
 from collector.telemetry import Telemetry
 
 FAMILIES: tuple[Callable[[Telemetry], object], ...] = (
+    LogFamilies,
     ReceiverFamilies,
     RuntimeFamilies,
     ScoringFamilies,

@@ -13,7 +13,6 @@ from collections.abc import Sequence
 import pytest
 
 from collector.errors import LogFull, LogUnavailable, RecordTooLarge
-from collector.log.partitioner import partition_of
 from collector.log.port import (
     CLOSINGS,
     SESSIONS,
@@ -29,6 +28,7 @@ from collector.log.port import (
     Position,
     Reader,
     Record,
+    partition_of,
 )
 
 GROUPS = {

@@ -13,21 +13,20 @@ from collector.clock import Clock
 from collector.errors import ConfigError, LogUnavailable
 from collector.log.commits import Committed
 from collector.log.disk.frames import offset_of, piece_key, read_record
-from collector.log.disk.lock_file import LockFile
-from collector.log.disk.store import DiskStore
+from collector.log.disk.store import DiskStore, LockFile
 from collector.log.disk.tail import Tail
-from collector.log.disk.writer import Answer, Call, DiskWriter, Grown
-from collector.log.embedded.log_time import LogTime
+from collector.log.disk.writer import Answer, Appended, Call, DiskWriter
 from collector.log.embedded.polling import (
     FOREVER,
     LINGER,
     SLICE_BYTES,
+    LogTime,
     PollingReader,
     Slice,
     replay,
 )
-from collector.log.embedded.retention import Retention
-from collector.log.embedded.shares import Shares
+from collector.log.embedded.retention import Quotas, Retention
+from collector.log.families import LogFamilies
 from collector.log.port import TOPICS, WINDOWS, Commit, New, Position, Record
 from collector.telemetry import Telemetry
 
@@ -40,13 +39,14 @@ class DiskLog:
         lock: LockFile,
         store: DiskStore,
         *,
-        shares: Shares,
+        quotas: Quotas,
         clock: Clock,
         telemetry: Telemetry,
         groups: Mapping[str, frozenset[str]],
         waits_for: Mapping[str, frozenset[str]],
         partitions: int,
     ) -> None:
+        families = LogFamilies(telemetry)
         self._lock = lock
         self._store = store
         self._partitions = partitions
@@ -57,14 +57,14 @@ class DiskLog:
         self._open = True
         self._writer = DiskWriter(
             store,
-            load=lambda: store.load_heads(groups),
-            retention=Retention(shares, self.partitions, waits_for),
+            load=lambda: store.load_state(groups),
+            retention=Retention(quotas, self.partitions, waits_for),
             log_time=self._time,
-            telemetry=telemetry,
+            families=families,
             deliver=self._deliver,
         )
-        for topic, limit in shares.limits().items():
-            telemetry.log_limit_bytes.labels(topic).set(limit)
+        for topic, limit in quotas.limits().items():
+            families.limit_bytes.labels(topic).set(limit)
 
     @classmethod
     async def open(
@@ -82,12 +82,12 @@ class DiskLog:
 
         Args:
             folder: Its own; made when it is not there.
-            max_size: Bytes, shared out between the topics.
+            max_size: Bytes, divided between the topics.
             clock: The machine's; log time is made of it.
             telemetry: Where sizes and drops are counted.
-            groups: By topic, the groups whose commits hold its records. A topic that is not named here is held until
-                its share is used up; one with no groups is let go at once.
-            waits_for: By topic, the groups whose unread records are never dropped: a write that would need their room
+            groups: By topic, the groups whose commits hold its records. Records of a topic that is not named here stay
+                until its share is used up; those of a topic without groups are deleted at once.
+            waits_for: By topic, the groups whose unread records are never dropped: a write that would need their space
                 raises LogFull, unless it commits on that topic itself.
             partitions: Of every topic but `windows`, which has one.
 
@@ -101,7 +101,7 @@ class DiskLog:
         return cls(
             lock,
             store,
-            shares=Shares(max_size),
+            quotas=Quotas(max_size),
             clock=clock,
             telemetry=telemetry,
             groups=groups,
@@ -138,20 +138,20 @@ class DiskLog:
 
     def replay(self, topic: str, partition: int, since: int | None = None) -> AsyncIterator[Record]:
         """See `port.Log.replay`."""
-        end = self._writer.heads.nexts.get((topic, partition), 0)
+        end = self._writer.state.end_offsets.get((topic, partition), 0)
         return replay(self, topic, partition, since or 0, end)
 
     async def get(self, position: Position) -> Record | None:
         """See `port.Log.get`."""
         topic, partition, offset = position
-        found = self.slice(topic, partition, offset, end=offset + 1, most=1).records
-        return found[0] if found else None
+        records = self.slice(topic, partition, offset, end=offset + 1, most=1).records
+        return records[0] if records else None
 
     def release(self, positions: Iterable[Position]) -> None:
         """See `port.Log.release`; a crash may forget it."""
-        gone = tuple(positions)
-        self._tail.forget(gone)
-        self._writer.release(gone)
+        released = tuple(positions)
+        self._tail.forget(released)
+        self._writer.release(released)
 
     def partitions(self, topic: str) -> int:
         """How many partitions the topic has."""
@@ -163,7 +163,7 @@ class DiskLog:
         """See `port.Log.begin_shutdown`: the disk never waits for a server."""
 
     async def close(self) -> None:
-        """Write what waits, end the readers, let the folder go."""
+        """Write the calls that wait, end the readers, release the folder."""
         if not self._open:
             return
         self._open = False
@@ -174,8 +174,8 @@ class DiskLog:
         self._lock.close()
 
     def committed(self, group: str, topic: str, partition: int) -> Committed:
-        """Where the group goes on."""
-        return self._writer.heads.commits.of(group, topic, partition)
+        """See `polling.Source`."""
+        return self._writer.state.commits.of(group, topic, partition)
 
     def end_time(self) -> float:
         """See `polling.Source`."""
@@ -185,10 +185,10 @@ class DiskLog:
         self, topic: str, partition: int, since: int, *, end: int = FOREVER, most: int = 256
     ) -> Slice:
         """See `polling.Source`; from memory where it can be, else in one short read transaction."""
-        place = (topic, partition)
-        head = self._writer.heads.nexts.get(place, 0)
-        known = self._tail.slice(place, since, end=end, most=most, head=head)
-        return known or self._read(topic, partition, since, end=end, most=most)
+        topic_partition = (topic, partition)
+        end_offset = self._writer.state.end_offsets.get(topic_partition, 0)
+        cached = self._tail.slice(topic_partition, since, end=end, most=most, end_offset=end_offset)
+        return cached or self._read(topic, partition, since, end=end, most=most)
 
     def passed(self, topic: str, partition: int) -> None:
         """See `polling.Source`."""
@@ -198,17 +198,17 @@ class DiskLog:
             self._tail.passed((topic, partition), offset)
 
     def _read(self, topic: str, partition: int, since: int, *, end: int, most: int) -> Slice:
-        found: list[Record] = []
+        records: list[Record] = []
         size = 0
         with self._cursor(topic, partition) as cursor:
             alive = cursor.set_range(piece_key(since))
             while alive and offset_of(cursor.key()) < end:
-                if len(found) >= most or size >= SLICE_BYTES:
-                    return Slice(found, end=False)
+                if len(records) >= most or size >= SLICE_BYTES:
+                    return Slice(records, end=False)
                 record, alive = read_record(cursor, topic, partition)
-                found.append(record)
+                records.append(record)
                 size += len(record.value)
-        return Slice(found, end=True)
+        return Slice(records, end=True)
 
     @contextmanager
     def _cursor(self, topic: str, partition: int) -> Generator[lmdb.Cursor[memoryview]]:
@@ -219,16 +219,16 @@ class DiskLog:
             raise LogUnavailable(f"the log cannot be read: {error}") from error
 
     def _deliver(
-        self, calls: Sequence[Call], answers: Sequence[Answer], grown: Sequence[Grown]
+        self, calls: Sequence[Call], answers: Sequence[Answer], appended: Sequence[Appended]
     ) -> None:
         try:
-            self._loop.call_soon_threadsafe(self._settle, calls, answers, grown)
+            self._loop.call_soon_threadsafe(self._answer, calls, answers, appended)
         except RuntimeError:
-            # The loop is gone, and with it everybody who waited.
+            # The loop has ended, and every caller with it.
             return
 
-    def _settle(
-        self, calls: Sequence[Call], answers: Sequence[Answer], grown: Sequence[Grown]
+    def _answer(
+        self, calls: Sequence[Call], answers: Sequence[Answer], appended: Sequence[Appended]
     ) -> None:
         for call, answer in zip(calls, answers, strict=True):
             if call.done.done():
@@ -237,14 +237,16 @@ class DiskLog:
                 call.done.set_exception(answer)
             else:
                 call.done.set_result(answer)
-        for each in grown:
-            self._take_in(each)
+        for each in appended:
+            self._take_appended(each)
 
-    def _take_in(self, grown: Grown) -> None:
+    def _take_appended(self, appended: Appended) -> None:
         read = {reader.topic for reader in self._readers}
-        self._tail.forget_topics(grown.dropped)
-        self._tail.add((each for each in grown.written if each.position.topic in read), grown.time)
-        topics = {each.position.topic for each in grown.written}
+        self._tail.forget_topics(appended.dropped)
+        self._tail.add(
+            (each for each in appended.written if each.position.topic in read), appended.time
+        )
+        topics = {each.position.topic for each in appended.written}
         for reader in self._readers:
             if reader.topic in topics:
                 reader.wake()

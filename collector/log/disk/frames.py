@@ -1,9 +1,8 @@
-"""How a record stands on disk: a head, then headers, key and value, cut into pieces of one LMDB page each.
+"""A record on disk: a head, then headers, key and value, cut into pieces of one LMDB page each.
 
-LMDB stores a value above half a page on pages of its own, which must lie side by side; finding such a row fails on a
-fragmented map long before it is full, and searches for long before it fails. Pieces of exactly one page need no row:
-any free page will do, so what was trimmed can always be used again, whatever the sizes. It costs little more than
-whole values (docs/decisions/010).
+LMDB stores a value above half a page on adjacent pages of its own. On a fragmented map the search for adjacent pages
+is slow, and fails long before the map is full. A piece of exactly one page fits any free page, so every page that was
+trimmed can be used again, whatever the sizes. It costs little more than whole values (docs/decisions/010).
 
     key    offset (8 bytes, big-endian), number of the piece (2 bytes)
     value  time (float64), lengths of value, key, headers (3 x uint32), headers (msgpack), key, value
@@ -56,13 +55,13 @@ def pieces(
     packed = _encode_headers(headers) if headers else b""
     head = b"".join((_HEAD.pack(time, len(value), len(key), len(packed)), packed, key))
     size = page - _PAGE_HEADER
-    room = max(size - len(head), 0)
-    first = b"".join((head, memoryview(value)[:room]))
+    space = max(size - len(head), 0)
+    first = b"".join((head, memoryview(value)[:space]))
     if len(first) > size:  # headers and key alone need more than a page
-        first, value, room = first[:size], first[size:] + value, 0
+        first, value, space = first[:size], first[size:] + value, 0
     yield _KEY.pack(offset, 0), first
     rest = memoryview(value)
-    for number, start in enumerate(range(room, len(value), size), 1):
+    for number, start in enumerate(range(space, len(value), size), 1):
         yield _KEY.pack(offset, number), rest[start : start + size]
 
 

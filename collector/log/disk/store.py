@@ -1,4 +1,4 @@
-"""The LMDB file behind the disk log: its databases, and what must outlive the records (offsets, time, commits).
+"""The disk log's folder: the lock of its process, and the LMDB file with records, offsets, time and commits.
 
 meta              "time", "partitions", "next <topic> <partition>"
 commits           msgpack [group, topic, partition] -> [offset, metadata]
@@ -10,6 +10,7 @@ Readers take snapshots on the event loop; one thread writes.
 
 from __future__ import annotations
 
+import fcntl
 import os
 import struct
 import threading
@@ -22,11 +23,13 @@ import lmdb
 import msgspec
 from lmdb import _Database as Database
 
-from collector.errors import ConfigError
+from collector.errors import ConfigError, DataFolderInUse
 from collector.log.commits import CommitKey, Commits, Committed
-from collector.log.embedded.staging import Place
+from collector.log.embedded.prepared_record import TopicPartition
 from collector.log.port import COMPACTED, TOPICS, WINDOWS
+from collector.runtime.fsync import sync_folder
 
+_LOCK_NAME = "spanwise.lock"
 _SLACK = 64 << 20
 _STEP = 4 << 20
 _TIME = b"time"
@@ -39,19 +42,47 @@ _committed = msgspec.msgpack.Decoder(Committed).decode
 
 
 @dataclass(frozen=True, slots=True)
-class Heads:
-    """Where the log stands: the next offset of every place, and the commits."""
+class LogState:
+    """The end offset of every partition, and the commits."""
 
-    nexts: dict[Place, int]
+    end_offsets: dict[TopicPartition, int]
     commits: Commits
 
-    def copy(self) -> Heads:
-        """One that can be changed and thrown away."""
-        return Heads(dict(self.nexts), self.commits.copy())
+    def copy(self) -> LogState:
+        """A copy that can be changed and thrown away."""
+        return LogState(dict(self.end_offsets), self.commits.copy())
+
+
+class LockFile:
+    """One process per data folder: an advisory lock, held from construction to `close` or until its holder dies.
+
+    Raises:
+        DataFolderInUse: another process (or another log in this one) holds the folder.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._descriptor = os.open(
+            folder / _LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644
+        )
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            holder = os.pread(self._descriptor, 32, 0).decode(errors="replace").strip()
+            os.close(self._descriptor)
+            raise DataFolderInUse(
+                f"{folder} is in use by process {holder or 'unknown'}; "
+                "stop it, or give this one another data_dir"
+            ) from error
+        os.ftruncate(self._descriptor, 0)
+        os.pwrite(self._descriptor, f"{os.getpid()}\n".encode(), 0)
+
+    def close(self) -> None:
+        """Release the lock. The file stays: removing it would let two processes hold two files of one name."""
+        os.close(self._descriptor)
 
 
 class DiskStore:
-    """Open for one process. The map has room beyond `max_size` for pages that wait to be used again.
+    """The LMDB file, open for one process. Its map is larger than `max_size`: freed pages wait to be used again.
 
     Raises:
         ConfigError: the folder holds another number of partitions.
@@ -63,26 +94,26 @@ class DiskStore:
         self._partitions = partitions
         self._lock = threading.Lock()
         self._open()
-        _sync_folder(folder)
+        sync_folder(folder)
 
     @property
-    def places(self) -> tuple[Place, ...]:
+    def topic_partitions(self) -> tuple[TopicPartition, ...]:
         """Every topic with each of its partitions."""
         return tuple(self.records)
 
     def reopen(self) -> None:
-        """After an error that LMDB does not recover from by itself (a meta page that could not be written)."""
+        """Open the file again after an error that LMDB does not recover from (a meta page that was not written)."""
         with self._lock:
             self._env.close()
             self._open()
 
     def grow(self) -> None:
-        """Give a full map a few pages more, once: without any, nothing can be deleted either."""
+        """Give a full map a few more pages, once: deleting needs pages too."""
         with self._lock:
             self._env.set_mapsize(self._map_size + _STEP)
 
     def close(self) -> None:
-        """Let the file go."""
+        """Close the file."""
         with self._lock:
             self._env.close()
 
@@ -102,29 +133,29 @@ class DiskStore:
             stored = txn.get(_TIME, db=self.meta)
             return 0.0 if stored is None else _DOUBLE.unpack(stored)[0]
 
-    def load_heads(self, groups: Mapping[str, frozenset[str]]) -> Heads:
-        """What the last transaction left."""
+    def load_state(self, groups: Mapping[str, frozenset[str]]) -> LogState:
+        """The state that the last transaction left."""
         with self.reading() as txn:
-            nexts = {
-                place: int.from_bytes(stored, "big")
-                for place in self.places
-                if (stored := txn.get(_next_key(place), db=self.meta)) is not None
+            end_offsets = {
+                topic_partition: int.from_bytes(stored, "big")
+                for topic_partition in self.topic_partitions
+                if (stored := txn.get(_next_key(topic_partition), db=self.meta)) is not None
             }
             table = {_commit_key(k): _committed(v) for k, v in txn.cursor(self.commits)}
-        return Heads(nexts, Commits(groups, table))
+        return LogState(end_offsets, Commits(groups, table))
 
     def save(
         self,
         txn: lmdb.Transaction[bytes],
         *,
         time: float,
-        nexts: Mapping[Place, int],
+        end_offsets: Mapping[TopicPartition, int],
         commits: Mapping[CommitKey, Committed],
     ) -> None:
-        """Put what changed into the transaction."""
-        for place, offset in nexts.items():
-            txn.put(_next_key(place), offset.to_bytes(8, "big"), db=self.meta)
-        if nexts:
+        """Write the changes into the transaction."""
+        for topic_partition, offset in end_offsets.items():
+            txn.put(_next_key(topic_partition), offset.to_bytes(8, "big"), db=self.meta)
+        if end_offsets:
             txn.put(_TIME, _DOUBLE.pack(time), db=self.meta)
         for key, committed in commits.items():
             txn.put(_encode(key), _encode(committed), db=self.commits)
@@ -142,8 +173,8 @@ class DiskStore:
         self.meta = self._env.open_db(b"meta")
         self.commits = self._env.open_db(b"commits")
         self._check_partitions()
-        self.records: dict[Place, Database] = {}
-        self.keys: dict[Place, Database] = {}
+        self.records: dict[TopicPartition, Database] = {}
+        self.keys: dict[TopicPartition, Database] = {}
         for topic in TOPICS:
             for partition in range(1 if topic == WINDOWS else self._partitions):
                 name = f"{topic}/{partition}"
@@ -152,26 +183,18 @@ class DiskStore:
                     self.keys[topic, partition] = self._env.open_db(f"{name}/keys".encode())
 
     def _check_partitions(self) -> None:
-        wanted = str(self._partitions).encode()
+        configured = str(self._partitions).encode()
         with self._env.begin(write=True, db=self.meta) as txn:
-            found = txn.get(_PARTITIONS)
-            if found is None:
-                txn.put(_PARTITIONS, wanted)
-        if found not in (None, wanted):
+            stored = txn.get(_PARTITIONS)
+            if stored is None:
+                txn.put(_PARTITIONS, configured)
+        if stored not in (None, configured):
             self._env.close()
             raise ConfigError(
-                f"{self.folder} holds a log of {found.decode()} partitions, not {wanted.decode()}; "
+                f"{self.folder} holds a log of {stored.decode()} partitions, not {configured.decode()}; "
                 "use that number, or another data_dir"
             )
 
 
-def _next_key(place: Place) -> bytes:
-    return f"next {place[0]} {place[1]}".encode()
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+def _next_key(topic_partition: TopicPartition) -> bytes:
+    return f"next {topic_partition[0]} {topic_partition[1]}".encode()

@@ -1,6 +1,6 @@
-r"""The newest records of a log in this process, as they were written: a reader that keeps up reads no page of the disk.
+r"""A cache of the newest records: a reader that keeps up reads no page of the disk.
 
-write --commit--> tail --> reader, reader, reader      the same objects, nothing copied
+write --commit--> tail --> reader, reader, reader      the same objects, no copies
               \\-> disk --> reader that fell behind, or began late
 """
 
@@ -9,75 +9,77 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from collector.log.embedded.polling import Slice
-from collector.log.embedded.staging import Place, Staged
+from collector.log.embedded.prepared_record import PreparedRecord, TopicPartition
 from collector.log.port import Position, Record
 
 TAIL_BYTES = 8 << 20
-"""Values held at most, for each place."""
+"""Bytes of values that are held at most for each partition."""
 
 
 class Tail:
-    """Holds records of the places that somebody reads. Owned by the event loop; what it says is never more than hints.
+    """A cache, owned by the event loop: any miss falls back to disk.
 
-    It answers only for a stretch of offsets of which it saw every one.
+    It answers only for a segment of offsets of which it was given every one.
     """
 
     def __init__(self, limit: int = TAIL_BYTES) -> None:
         self._limit = limit
-        self._stretches: dict[Place, _Stretch] = {}
+        self._segments: dict[TopicPartition, _Segment] = {}
 
-    def add(self, written: Iterable[Staged], time: float) -> None:
-        """Take in what one transaction appended."""
-        for staged in written:
-            if staged.value is None:
+    def add(self, written: Iterable[PreparedRecord], time: float) -> None:
+        """Add the records that one transaction appended."""
+        for prepared in written:
+            if prepared.value is None:
                 continue
-            stretch = self._stretches.setdefault(staged.position[:2], _Stretch())
+            segment = self._segments.setdefault(prepared.position[:2], _Segment())
             record = Record(
-                position=staged.position,
-                key=staged.key,
-                value=staged.value,
+                position=prepared.position,
+                key=prepared.key,
+                value=prepared.value,
                 time=time,
-                headers=staged.headers,
+                headers=prepared.headers,
             )
-            stretch.add(record, self._limit)
+            segment.add(record, self._limit)
 
-    def slice(self, place: Place, since: int, *, end: int, most: int, head: int) -> Slice | None:
+    def slice(
+        self, topic_partition: TopicPartition, since: int, *, end: int, most: int, end_offset: int
+    ) -> Slice | None:
         """Records of the offsets from `since` on; None: the disk must be asked.
 
-        `head` is the offset that the place's next record will have, as the writer knows it.
+        `end_offset` is the offset that the partition's next record will have, as the writer knows it.
         """
-        stretch = self._stretches.get(place)
-        if stretch is None or since < stretch.first or stretch.next != head:
+        segment = self._segments.get(topic_partition)
+        if segment is None or since < segment.first or segment.next != end_offset:
             return None
-        found: list[Record] = []
-        for offset in range(since, min(end, stretch.next)):
-            if len(found) >= most:
-                return Slice(found, end=False)
-            if (record := stretch.records.get(offset)) is not None:
-                found.append(record)
-        return Slice(found, end=True)
+        records: list[Record] = []
+        for offset in range(since, min(end, segment.next)):
+            if len(records) >= most:
+                return Slice(records, end=False)
+            if (record := segment.records.get(offset)) is not None:
+                records.append(record)
+        return Slice(records, end=True)
 
-    def passed(self, place: Place, offset: int) -> None:
-        """Every reader has had what stands below `offset`."""
-        stretch = self._stretches.get(place)
-        if stretch is not None:
-            stretch.cut(offset)
+    def passed(self, topic_partition: TopicPartition, offset: int) -> None:
+        """Every reader has read the records below `offset`."""
+        segment = self._segments.get(topic_partition)
+        if segment is not None:
+            segment.cut(offset)
 
     def forget(self, positions: Iterable[Position]) -> None:
-        """These records are gone from the log."""
+        """These records were deleted from the log."""
         for position in positions:
-            stretch = self._stretches.get(position[:2])
-            if stretch is not None:
-                stretch.take_out(position.offset)
+            segment = self._segments.get(position[:2])
+            if segment is not None:
+                segment.remove(position.offset)
 
     def forget_topics(self, topics: Sequence[str] | frozenset[str]) -> None:
-        """Records of these topics were dropped for want of room: the disk knows which."""
-        for place in [each for each in self._stretches if each[0] in topics]:
-            del self._stretches[place]
+        """Some records of these topics were dropped to free space: only the disk knows which."""
+        for topic_partition in [each for each in self._segments if each[0] in topics]:
+            del self._segments[topic_partition]
 
 
-class _Stretch:
-    """Every record of one place that still exists, of the offsets from `first` to below `next`."""
+class _Segment:
+    """The existing records of one partition, of the offsets from `first` to below `next`."""
 
     __slots__ = ("first", "next", "records", "size")
 
@@ -100,10 +102,10 @@ class _Stretch:
 
     def cut(self, offset: int) -> None:
         while self.first < min(offset, self.next):
-            self.take_out(self.first)
+            self.remove(self.first)
             self.first += 1
 
-    def take_out(self, offset: int) -> None:
+    def remove(self, offset: int) -> None:
         record = self.records.pop(offset, None)
         if record is not None:
             self.size -= len(record.value)

@@ -23,29 +23,29 @@ from typing import NamedTuple, TypeAlias
 import lmdb
 
 from collector.errors import LogFull, LogUnavailable
-from collector.log.disk.store import DiskStore, Heads
+from collector.log.disk.store import DiskStore, LogState
 from collector.log.disk.transaction import DiskTxn
-from collector.log.embedded.log_time import LogTime
+from collector.log.embedded.polling import LogTime
+from collector.log.embedded.prepared_record import PreparedRecord
 from collector.log.embedded.retention import Retention
-from collector.log.embedded.staging import Staged
+from collector.log.families import LogFamilies
 from collector.log.port import SPANS, TOPICS, Commit, New, Position
-from collector.telemetry import Telemetry
 
 _GROUP_BYTES = 32 << 20
 """A transaction takes no further call above this."""
 _BEHIND_BYTES = 1 << 20
-"""What goes along with fewer spans than that; with more, as much: a transaction lasts as long as it is large."""
+"""Bytes of other calls that go along with spans; with more spans than this, as many bytes as theirs."""
 _GATHER = 0.001
 """Seconds that the first call waits for others: a transaction and its sync cost more than forty small records."""
 _TRIM = 250
-"""Records that one transaction deletes at most because they were released, and because they were passed."""
+"""At most so many released records, and as many passed ones, are deleted in one transaction."""
 _RELEASED = 100_000
-"""Released positions that may wait; of more the oldest are forgotten, and go with the commit."""
+"""Released positions that may wait; above it the oldest are forgotten: those records go with the commit."""
 
 _MEASURE = 1.0
 """Seconds between two measurements of the topics' sizes."""
 
-_logger = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,33 +58,33 @@ class Call:
 
     @property
     def size(self) -> int:
-        """Bytes of the values that are known already."""
+        """Bytes of the values that are not computed later."""
         return sum(len(r.value) for r in self.records if isinstance(r.value, bytes))
 
     @property
     def is_awaited(self) -> bool:
-        """Whether a sender waits for it: it is spans that are written."""
+        """Whether a sender waits for it: it writes spans."""
         return bool(self.records) and self.records[0].topic == SPANS
 
 
 Answer: TypeAlias = Sequence[Position] | Exception
 
 
-class Grown(NamedTuple):
-    """What one transaction did to the log."""
+class Appended(NamedTuple):
+    """The changes that one transaction made to the log."""
 
-    written: Sequence[Staged]
+    written: Sequence[PreparedRecord]
     time: float
     dropped: frozenset[str]
-    """Topics that lost records for want of room."""
+    """Topics of which records were dropped to free space."""
 
 
-Deliver: TypeAlias = Callable[[Sequence[Call], Sequence[Answer], Sequence[Grown]], None]
-"""Takes the calls, their answers and how the log grew. Called in the writer's thread."""
+Deliver: TypeAlias = Callable[[Sequence[Call], Sequence[Answer], Sequence[Appended]], None]
+"""Receives the calls, their answers and the changes to the log. Called in the writer's thread."""
 
 
 class DiskWriter:
-    """Owns every write transaction. Whatever the disk says, the thread goes on.
+    """Owns every write transaction. No error of the disk ends its thread.
 
     The queue is as long as there are callers waiting: each waits for its own answer.
     """
@@ -93,22 +93,22 @@ class DiskWriter:
         self,
         store: DiskStore,
         *,
-        load: Callable[[], Heads],
+        load: Callable[[], LogState],
         retention: Retention,
         log_time: LogTime,
-        telemetry: Telemetry,
+        families: LogFamilies,
         deliver: Deliver,
     ) -> None:
-        self.heads = load()
+        self.state = load()
         self._store = store
-        self._load = load
+        self._load_state = load
         self._retention = retention
         self._log_time = log_time
-        self._telemetry = telemetry
+        self._families = families
         self._deliver = deliver
         self._queue: queue.SimpleQueue[Call | None] = queue.SimpleQueue()
         self._behind: deque[Call] = deque()
-        """Calls that wait for a transaction with room: that of spans takes them along a megabyte at a time."""
+        """Calls without spans: each transaction takes at least a megabyte of them along."""
         self._ending = False
         self._released: deque[Position] = deque(maxlen=_RELEASED)
         self._more = True
@@ -119,15 +119,15 @@ class DiskWriter:
         self._thread.start()
 
     def submit(self, call: Call) -> None:
-        """Have the call answered; from the event loop's thread."""
+        """Queue a call; from the event loop's thread."""
         self._queue.put(call)
 
     def release(self, positions: Iterable[Position]) -> None:
-        """Have the records deleted in the next transaction."""
+        """Delete the records in one of the next transactions."""
         self._released.extend(positions)
 
     def close(self) -> None:
-        """Answer what waits, then end. Blocks."""
+        """Answer the calls that wait, then end. Blocks."""
         self._queue.put(None)
         self._thread.join()
 
@@ -135,16 +135,16 @@ class DiskWriter:
         closed = False
         while not closed:
             calls, closed = self._take()
-            answers, grown = self._answer(calls)
-            if calls or grown:
-                self._deliver(calls, answers, grown)
+            answers, appended = self._answer(calls)
+            if calls or appended:
+                self._deliver(calls, answers, appended)
 
     def _take(self) -> tuple[list[Call], bool]:
-        """The calls that wait now, or none when there is trimming or measuring left to do. True: the log closes."""
+        """The calls that wait now; an empty list when trimming or measuring is left to do. True: the log closes."""
         calls = self._gather()
-        room = max(_BEHIND_BYTES, sum(call.size for call in calls))
+        allowed = max(_BEHIND_BYTES, sum(call.size for call in calls))
         behind = 0
-        while self._behind and behind < room:
+        while self._behind and behind < allowed:
             call = self._behind.popleft()
             calls.append(call)
             behind += call.size
@@ -175,7 +175,7 @@ class DiskWriter:
     def _patience(self) -> float | None:
         return _MEASURE if self._unmeasured else None
 
-    def _answer(self, calls: Sequence[Call]) -> tuple[list[Answer], list[Grown]]:
+    def _answer(self, calls: Sequence[Call]) -> tuple[list[Answer], list[Appended]]:
         alone = len(calls) <= 1
         try:
             return self._transact(calls)
@@ -185,49 +185,49 @@ class DiskWriter:
                 return [_full(error) for _ in calls], []
         except (lmdb.Error, OSError) as error:
             return self._refuse(calls, error), []
-        except Exception as error:  # noqa: BLE001 - a writer that dies would take every room with it
+        except Exception as error:  # noqa: BLE001 - no caller would be answered any more
             if alone:
                 return self._refuse(calls, error), []
         return self._one_by_one(calls)
 
     def _make_space(self) -> None:
-        """Trim in a transaction of its own: the one that found the map full took its trimming down with it."""
+        """Trim in a transaction of its own: the one that found the map full was rolled back with its trimming."""
         try:
             self._store.grow()
             self._transact([])
-        except Exception as error:
-            _logger.warning("The log's map is full and cannot be trimmed.", exc_info=error)
+        except Exception as error:  # noqa: BLE001 - logged; the calls are answered
+            _log.warning("The log's map is full and cannot be trimmed.", exc_info=error)
 
-    def _one_by_one(self, calls: Sequence[Call]) -> tuple[list[Answer], list[Grown]]:
-        """What spoils the transaction of all may be the fault of one."""
+    def _one_by_one(self, calls: Sequence[Call]) -> tuple[list[Answer], list[Appended]]:
+        """One call may have spoilt the transaction of all."""
         answered = [self._answer([call]) for call in calls]
-        grown = [each for _, some in answered for each in some]
-        return [answer for answers, _ in answered for answer in answers], grown
+        appended = [each for _, some in answered for each in some]
+        return [answer for answers, _ in answered for answer in answers], appended
 
-    def _transact(self, calls: Sequence[Call]) -> tuple[list[Answer], list[Grown]]:
+    def _transact(self, calls: Sequence[Call]) -> tuple[list[Answer], list[Appended]]:
         self._more = False
         released = [self._released.popleft() for _ in range(min(_TRIM, len(self._released)))]
         now = self._log_time.begin()
         try:
             with self._store.writing() as txn:
-                work = DiskTxn(self._store, txn, self.heads, retention=self._retention, time=now)
+                work = DiskTxn(self._store, txn, self.state, retention=self._retention, time=now)
                 work.release(released)
                 answers = [_attempt(work, call) for call in calls]
                 more = work.trim(_TRIM)
                 work.save()
                 self._measure(work)
-            self.heads = work.heads
+            self.state = work.state
         except Exception:
             self._released.extendleft(reversed(released))
             raise
         finally:
-            self._log_time.settle()
+            self._log_time.finish()
         self._more = more or bool(self._released)
-        work.drops.report(self._telemetry)
+        work.drops.report(self._families)
         self._recovered()
         dropped = work.drops.topics
-        grown = [Grown(work.written, now, dropped)] if work.written or dropped else []
-        return answers, grown
+        appended = [Appended(work.written, now, dropped)] if work.written or dropped else []
+        return answers, appended
 
     def _measure(self, work: DiskTxn) -> None:
         now = time.monotonic()
@@ -236,11 +236,11 @@ class DiskWriter:
             return
         self._measured = now
         for topic, size in work.sizes(TOPICS).items():
-            self._telemetry.log_bytes.labels(topic).set(size)
+            self._families.bytes.labels(topic).set(size)
 
     def _refuse(self, calls: Sequence[Call], error: Exception) -> list[Answer]:
         if not self._failing:
-            _logger.error("The log cannot be written to.", exc_info=error)
+            _log.error("The log cannot be written to.", exc_info=error)
         self._failing = True
         if getattr(error, "code", 0) <= 0:
             self._reopen()
@@ -250,14 +250,14 @@ class DiskWriter:
         """Errors without the disk's errno may have ended the environment for good."""
         try:
             self._store.reopen()
-            self.heads = self._load()
-        except Exception as error:
-            _logger.debug("The log could not be opened again.", exc_info=error)
+            self.state = self._load_state()
+        except Exception as error:  # noqa: BLE001 - logged; the calls are answered
+            _log.debug("The log could not be opened again.", exc_info=error)
 
     def _recovered(self) -> None:
         if self._failing:
             self._failing = False
-            _logger.info("The log can be written to again.")
+            _log.info("The log can be written to again.")
 
 
 def _attempt(work: DiskTxn, call: Call) -> Answer:
@@ -265,7 +265,7 @@ def _attempt(work: DiskTxn, call: Call) -> Answer:
         admitted = work.admit(call.records, call.commits)
     except lmdb.Error:
         raise
-    except Exception as error:  # noqa: BLE001 - the caller's own functions run here; it gets what they raise
+    except Exception as error:  # noqa: BLE001 - the caller's own functions run here, and their errors are its own
         return error
     return work.append(admitted, call.commits)
 

@@ -1,12 +1,14 @@
-"""The reader of every log that lives in this process: it owns all partitions and waits for commits on the loop."""
+"""Reading an embedded log: its readers own every partition and wait for appends on the event loop; log time."""
 
 from __future__ import annotations
 
 import asyncio
 import sys
+import threading
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import NamedTuple, Protocol
 
+from collector.clock import Clock
 from collector.errors import LogUnavailable
 from collector.log.commits import Committed
 from collector.log.port import Assigned, Batch, Record
@@ -14,14 +16,14 @@ from collector.log.port import Assigned, Batch, Record
 BATCH_BYTES = 8 << 20
 """A poll returns at most this much, or one record."""
 SLICE_BYTES = 1 << 20
-"""Read without giving the event loop a turn."""
+"""Bytes that are read without yielding to the event loop."""
 FOREVER = sys.maxsize
 LINGER = 0.025
-"""Seconds that news may wait for more of it: a wake-up, a batch and a commit cost far more than a record."""
+"""Seconds that an append may wait for others: a wake-up, a batch and a commit cost far more than a record."""
 
 
 class Slice(NamedTuple):
-    """Records in order; `end`: the partition holds no more."""
+    """Records in order. `end`: the partition holds no more."""
 
     records: Sequence[Record]
     end: bool
@@ -39,7 +41,7 @@ class Source(Protocol):
         ...
 
     def end_time(self) -> float:
-        """The time that no record which a later `slice` does not show can be older than."""
+        """Log time: no record that only a later `slice` shows is older."""
         ...
 
     def slice(
@@ -72,8 +74,8 @@ class PollingReader:
         self._linger = linger
         self._next_look = 0.0
         self._positions: dict[int, int] = {}
-        self._turn = 0
-        self._news = asyncio.Event()
+        self._rotated = 0
+        self._appended = asyncio.Event()
         self._open = True
 
     def position(self, partition: int) -> int:
@@ -82,7 +84,7 @@ class PollingReader:
 
     def wake(self) -> None:
         """Something was appended to the topic."""
-        self._news.set()
+        self._appended.set()
 
     async def poll(self, *, max_records: int = 256, timeout: float = 1.0) -> Batch:
         """See `port.Reader.poll`.
@@ -102,9 +104,9 @@ class PollingReader:
         return await self._collect(max_records) if self._open else self._revoke()
 
     async def close(self) -> None:
-        """Give the partitions back. A poll that waits returns them as revoked."""
+        """See `port.Reader.close`. A poll that waits returns its partitions as revoked."""
         self._open = False
-        self._news.set()
+        self._appended.set()
         self._closed(self)
 
     def _assign(self) -> Batch:
@@ -123,58 +125,58 @@ class PollingReader:
         return Batch(revoked=revoked)
 
     async def _pace(self, timeout: float) -> None:
-        """Look at most every `linger` seconds, unless the last look left something behind."""
+        """Wait until `linger` seconds after the last look, unless that one was at its limits."""
         pause = min(self._next_look - asyncio.get_running_loop().time(), timeout)
         if pause > 0:
             await asyncio.sleep(pause)
 
     async def _wait(self, timeout: float) -> bool:
-        """Wait for news; True when it is worth looking again, for records or for later ends."""
+        """Wait for an append or the timeout; True: look again, for records or for later ends."""
         if timeout <= 0:
             return False
         try:
             async with asyncio.timeout(timeout):
-                await self._news.wait()
+                await self._appended.wait()
         except TimeoutError:
             pass
         return True
 
     async def _collect(self, max_records: int) -> Batch:
-        self._news.clear()
-        haul = _Haul(max_records)
+        self._appended.clear()
+        buffer = _PollBuffer(max_records)
         for partition in self._rotation():
-            await self._take(partition, haul)
-            if haul.full:
+            await self._take(partition, buffer)
+            if buffer.full:
                 break
         # Positions move only when the batch is handed over: a cancelled poll loses nothing.
-        self._positions.update(haul.positions)
+        self._positions.update(buffer.positions)
         now = asyncio.get_running_loop().time()
-        self._next_look = now if haul.full else now + self._linger
-        for partition in haul.positions:
+        self._next_look = now if buffer.full else now + self._linger
+        for partition in buffer.positions:
             self._source.passed(self.topic, partition)
-        return Batch(records=haul.records, ends=haul.ends)
+        return Batch(records=buffer.records, ends=buffer.ends)
 
-    async def _take(self, partition: int, haul: _Haul) -> None:
+    async def _take(self, partition: int, buffer: _PollBuffer) -> None:
         since = self._positions[partition]
-        while not haul.full:
+        while not buffer.full:
             time = self._source.end_time()
-            records, end = self._source.slice(self.topic, partition, since, most=haul.room)
+            records, end = self._source.slice(self.topic, partition, since, most=buffer.space)
             if records:
-                since = haul.add(partition, records)
+                since = buffer.add(partition, records)
             if end:
-                haul.ends[partition] = max(time, records[-1].time) if records else time
+                buffer.ends[partition] = max(time, records[-1].time) if records else time
                 return
             await asyncio.sleep(0)
 
     def _rotation(self) -> list[int]:
-        """The partitions, another one first each time, so that a busy one starves none."""
-        self._turn = (self._turn + 1) % len(self._positions)
+        """The partitions, beginning with another one each time, so that a busy one starves no other."""
+        self._rotated = (self._rotated + 1) % len(self._positions)
         order = list(self._positions)
-        return order[self._turn :] + order[: self._turn]
+        return order[self._rotated :] + order[: self._rotated]
 
 
-class _Haul:
-    """What one poll has gathered."""
+class _PollBuffer:
+    """Collects the records of one poll, up to its limits."""
 
     def __init__(self, max_records: int) -> None:
         self.records: list[Record] = []
@@ -184,17 +186,17 @@ class _Haul:
         self._size = 0
 
     @property
-    def room(self) -> int:
-        """Records that may still come."""
+    def space(self) -> int:
+        """Records that still fit."""
         return self._max_records - len(self.records)
 
     @property
     def full(self) -> bool:
-        """Nothing more in this poll."""
-        return self.room <= 0 or self._size >= BATCH_BYTES
+        """Whether the poll is at one of its limits."""
+        return self.space <= 0 or self._size >= BATCH_BYTES
 
     def add(self, partition: int, records: Sequence[Record]) -> int:
-        """Take records in; the offset to go on from."""
+        """Add records; returns the offset to go on from."""
         self.records.extend(records)
         self._size += sum(len(record.value) for record in records)
         self.positions[partition] = records[-1].position.offset + 1
@@ -204,7 +206,7 @@ class _Haul:
 async def replay(
     source: Source, topic: str, partition: int, since: int, end: int
 ) -> AsyncIterator[Record]:
-    """The records of the offsets from `since` to below `end`; nothing is held open between two of them."""
+    """The records of the offsets from `since` to below `end`. Holds no snapshot open between two of them."""
     at_end = False
     while not at_end:
         records, at_end = source.slice(topic, partition, since, end=end)
@@ -213,3 +215,36 @@ async def replay(
         if records:
             since = records[-1].position.offset + 1
         await asyncio.sleep(0)
+
+
+class LogTime:
+    """The machine's clock, made to never go back. The writing thread and the reading loop share it, hence the lock.
+
+    No record that becomes visible after a call of `end` is older than the time it returned.
+    """
+
+    def __init__(self, clock: Clock, last: float = 0.0) -> None:
+        self._clock = clock
+        self._last = last
+        self._in_flight: float | None = None
+        self._lock = threading.Lock()
+
+    def begin(self) -> float:
+        """The time of every record of the transaction that begins now; `finish` must follow."""
+        with self._lock:
+            self._in_flight = self._now()
+            return self._in_flight
+
+    def finish(self) -> None:
+        """The transaction is visible, or was given up."""
+        with self._lock:
+            self._in_flight = None
+
+    def end(self) -> float:
+        """No record older than this can become visible any more. To be read before the records are."""
+        with self._lock:
+            return self._now() if self._in_flight is None else self._in_flight
+
+    def _now(self) -> float:
+        self._last = max(self._last, self._clock())
+        return self._last

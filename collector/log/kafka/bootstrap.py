@@ -1,11 +1,14 @@
-"""The first contact with the cluster: at once if it answers, else in the background until it does."""
+"""The first contact with the cluster, at once or in the background: connect, then create or check our topics."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import ssl
+from collections.abc import Mapping, Sequence
 
+from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from aiokafka.conn import create_conn
 from aiokafka.errors import (
     AuthenticationFailedError,
@@ -16,12 +19,19 @@ from aiokafka.errors import (
     UnsupportedSaslMechanismError,
 )
 
+from collector.config.tree import KafkaLogConfig
 from collector.errors import ConfigError, LogUnavailable
 from collector.kafka.client import ClientSettings, ended
-from collector.log.kafka.cluster import Link
-from collector.log.kafka.topics import ensure
+from collector.log.kafka.cluster import LARGEST, Cluster, Topics
+from collector.log.port import COMPACTED, TOPICS, WINDOWS
+from collector.runtime.retry import Backoff
 
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.2, 5.0
+_LONGEST_PAUSE = 5.0
+"""Seconds between two attempts, at most."""
+_EXISTS = 36
+_RETRYABLE = {7, 41}
+"""Error codes: timed out, not the controller."""
+_WEEK = 7 * 86_400_000
 REFUSED = (
     AuthenticationFailedError,
     SaslAuthenticationFailed,
@@ -33,23 +43,23 @@ REFUSED = (
 _log = logging.getLogger(__name__)
 
 
-class Connecting:
-    """Sets `link.topics` once the cluster has been reached."""
+class Bootstrap:
+    """Sets `Cluster.topics` once the cluster has been reached."""
 
-    def __init__(self, link: Link) -> None:
-        self._link = link
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
         self._task: asyncio.Task[None] | None = None
 
     async def begin(self) -> None:
-        """Try once; go on in the background when nobody answers.
+        """Try once; go on in the background when no server answers.
 
         Raises:
-            ConfigError: something answers, and only a human can mend it.
+            ConfigError: a server answers, and the configuration or the user's rights must be corrected.
         """
         try:
             await self._try()
         except LogUnavailable as error:
-            _log.warning("Kafka is not there yet; waiting for it: %s", error)
+            _log.warning("Kafka does not answer yet; trying again in the background: %s", error)
             self._task = asyncio.create_task(self._until_reached())
 
     async def end(self) -> None:
@@ -59,39 +69,38 @@ class Connecting:
             await ended(self._task, 2.0)
 
     async def _until_reached(self) -> None:
-        pause = _FIRST_PAUSE
+        backoff = Backoff(longest=_LONGEST_PAUSE)
         while True:
-            await asyncio.sleep(pause)
-            pause = min(2 * pause, _LONGEST_PAUSE)
+            await backoff.sleep()
             try:
                 await self._try()
             except LogUnavailable:
                 continue
             except ConfigError as error:
-                _log.error("%s", error)
-                pause = _LONGEST_PAUSE
+                _log.error("Kafka cannot be used: %s", error)
+                backoff = Backoff(first=_LONGEST_PAUSE, longest=_LONGEST_PAUSE)
                 continue
-            _log.info("Kafka at %s answers", self._link.settings.bootstrap_servers)
+            _log.info("Kafka answers at %s.", self._cluster.settings.bootstrap_servers)
             return
 
     async def _reach(self) -> None:
-        await greet(self._link.client)
-        self._link.topics = await ensure(self._link.client, self._link.settings)
+        await greet(self._cluster.client)
+        self._cluster.topics = await ensure_topics(self._cluster.client, self._cluster.settings)
 
     async def _try(self) -> None:
-        link = self._link
+        cluster = self._cluster
         try:
-            await link.within(self._reach())
+            await cluster.within(self._reach())
         except REFUSED as error:
-            raise ConfigError(refusal(link.settings.bootstrap_servers, error)) from error
+            raise ConfigError(refusal(cluster.settings.bootstrap_servers, error)) from error
         except TimeoutError as error:
-            raise LogUnavailable(f"no answer within {link.deadline:g} s") from error
+            raise LogUnavailable(f"no answer within {cluster.deadline:g} s") from error
         except (KafkaError, OSError) as error:
             raise LogUnavailable(str(error) or repr(error)) from error
 
 
 def refusal(servers: str | None, error: Exception) -> str:
-    """One line for the human who can mend it."""
+    """One line for the operator: which setting to correct."""
     return (
         f"log.kafka.bootstrap_servers: {servers} refuses us ({error or type(error).__name__}); "
         "check log.kafka.security"
@@ -99,11 +108,10 @@ def refusal(servers: str | None, error: Exception) -> str:
 
 
 async def greet(client: ClientSettings) -> None:
-    """Connect to one server: aiokafka's own clients hide why they cannot.
+    """Connect to one server: aiokafka's own clients do not report why they cannot connect.
 
     Raises:
-        KafkaError: What the first server that answers said, else the last one's error.
-        OSError: Likewise.
+        KafkaError, OSError: the refusal of a server that answers, else the last server's error.
     """
     failed: Exception = OSError("no server is named")
     for server in client["bootstrap_servers"].split(","):
@@ -127,3 +135,124 @@ async def greet(client: ClientSettings) -> None:
         connection.close()
         return
     raise failed
+
+
+def settings_of(topic: str, replication: int) -> dict[str, str]:
+    """The settings with which a topic of ours is created."""
+    settings = {
+        "max.message.bytes": str(LARGEST),
+        "message.timestamp.type": "LogAppendTime",
+        "retention.ms": str(_WEEK),
+        "cleanup.policy": "delete",
+    }
+    if replication > 2:
+        settings["min.insync.replicas"] = "2"
+    if topic in COMPACTED:
+        # Small, short segments: the active one is never compacted, and an owner reads all of it at a rebalance.
+        settings |= {
+            "cleanup.policy": "compact",
+            "retention.ms": "-1",
+            "segment.bytes": str(64 << 20),
+            "segment.ms": "3600000",
+            "min.cleanable.dirty.ratio": "0.2",
+            "min.compaction.lag.ms": "600000",
+        }
+    return settings
+
+
+async def ensure_topics(client: ClientSettings, kafka: KafkaLogConfig) -> Topics:
+    """Create the topics that are missing, wait until every one has its leaders, describe them. The caller bounds it.
+
+    Raises:
+        ConfigError: a topic may not be created, or exists with settings that do not fit.
+        LogUnavailable: the cluster is not ready to answer.
+    """
+    admin = AIOKafkaAdminClient(**client)
+    try:
+        await admin.start()
+        present = set(await admin.list_topics())
+        missing = [topic for topic in TOPICS if f"{kafka.topic_prefix}{topic}" not in present]
+        if missing:
+            await _create(admin, kafka, missing)
+        while (topics := await _described(admin, kafka)) is None:  # noqa: ASYNC110 - leaders come
+            await asyncio.sleep(0.1)
+        return topics
+    finally:
+        await admin.close()
+
+
+async def _create(
+    admin: AIOKafkaAdminClient, kafka: KafkaLogConfig, missing: Sequence[str]
+) -> None:
+    new_topics = [
+        NewTopic(
+            f"{kafka.topic_prefix}{topic}",
+            1 if topic == WINDOWS else kafka.partitions,
+            kafka.replication,
+            topic_configs=settings_of(topic, kafka.replication),
+        )
+        for topic in missing
+    ]
+    answer = await admin.create_topics(new_topics)  # raises nothing: errors stand in the answer
+    for name, code, why in answer.topic_errors:
+        if code in _RETRYABLE:
+            raise LogUnavailable(f"topic {name} could not be created yet: {why}")
+        if code not in {0, _EXISTS}:
+            raise ConfigError(
+                f"log.kafka: topic {name} is missing and cannot be created (error {code}: {why}); "
+                "create it or mend log.kafka.partitions, replication or the user's rights"
+            )
+    _log.info("Created the topics %s.", ", ".join(new.name for new in new_topics))
+
+
+async def _described(admin: AIOKafkaAdminClient, kafka: KafkaLogConfig) -> Topics | None:
+    names = {f"{kafka.topic_prefix}{topic}": topic for topic in TOPICS}
+    described = await admin.describe_topics(list(names))
+    counts = {
+        names[each["topic"]]: len(each["partitions"])
+        for each in described
+        if each["topic"] in names and _is_led(each["partitions"])
+    }
+    if len(counts) < len(TOPICS):
+        return None
+    configs = await topic_settings(admin, list(names))
+    limits = {
+        topic: int(configs.get(name, {}).get("max.message.bytes", LARGEST))
+        for name, topic in names.items()
+    }
+    _check(counts, kafka.topic_prefix)
+    for name in configs:
+        if configs[name].get("message.timestamp.type", "LogAppendTime") != "LogAppendTime":
+            _log.warning(
+                "Topic %s keeps its senders' times; set message.timestamp.type=LogAppendTime, "
+                "else traces close by the senders' clocks",
+                name,
+            )
+    return Topics(partitions=counts, limits=limits)
+
+
+def _is_led(partitions: Sequence[Mapping[str, int]]) -> bool:
+    return bool(partitions) and all(each["leader"] >= 0 for each in partitions)
+
+
+def _check(counts: Mapping[str, int], prefix: str) -> None:
+    keyed = {topic: count for topic, count in counts.items() if topic != WINDOWS}
+    if len(set(keyed.values())) > 1:
+        each = ", ".join(f"{prefix}{topic} has {count}" for topic, count in sorted(keyed.items()))
+        raise ConfigError(
+            f"log.kafka.partitions: our topics need equal partition counts, but {each}"
+        )
+    if counts[WINDOWS] != 1:
+        raise ConfigError(f"log.kafka: topic {prefix}{WINDOWS} must have one partition")
+
+
+async def topic_settings(
+    admin: AIOKafkaAdminClient, names: Sequence[str]
+) -> dict[str, dict[str, str]]:
+    """By topic, its settings, as far as this user may read them."""
+    resources = [ConfigResource(ConfigResourceType.TOPIC, name) for name in names]
+    settings: dict[str, dict[str, str]] = {}
+    for answer in await admin.describe_configs(resources) if resources else ():
+        for _error, _why, _kind, name, entries in answer.resources:
+            settings[name] = {entry[0]: entry[1] for entry in entries if entry[1] is not None}
+    return settings

@@ -1,4 +1,4 @@
-"""What every part of the Kafka log shares: the way to the cluster, the names in it, what its topics are like."""
+"""The cluster, as every part of the Kafka log uses it: settings, names, topics, and how long a request may take."""
 
 from __future__ import annotations
 
@@ -10,39 +10,40 @@ from collector.clock import Clock
 from collector.config.tree import KafkaLogConfig
 from collector.errors import LogUnavailable
 from collector.kafka.client import ClientSettings, within
+from collector.log.families import LogFamilies
 from collector.log.port import TOPICS, WINDOWS
-from collector.telemetry import Telemetry
 
 LARGEST = 20 << 20
-"""Bytes that our topics take in one record, Kafka's own included."""
+"""Bytes of the largest record of our topics, Kafka's own bytes included."""
 CLOCKS_DIFFER = 2.0
 """Seconds by which a broker's clock may be behind ours (docs/decisions/002)."""
 STOPPING = 3.0
-"""Seconds that a request may take once the process has been told to stop; every one that fails halves them."""
-LEAST = 0.5
+"""Seconds that a request may take once the process stops; each one that runs out of time halves them."""
+SHORTEST = 0.5
+"""The seconds are halved down to this."""
 _T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Topics:
-    """What the cluster says of our topics: partitions, and bytes of the largest record batch."""
+    """Our topics, as the cluster describes them: how many partitions, and the bytes of the largest record batch."""
 
     partitions: Mapping[str, int]
     limits: Mapping[str, int]
 
 
 @dataclass(slots=True, kw_only=True)
-class Link:
-    """One process's way to its cluster. `topics` None: it has not been reached yet."""
+class Cluster:
+    """One process's view of its cluster. `topics` None: it has not been reached yet."""
 
     settings: KafkaLogConfig
     client: ClientSettings
     clock: Clock
-    telemetry: Telemetry
+    families: LogFamilies
     deadline: float
     """Seconds that any request may take."""
     owner: bytes
-    """This process, to tell its state records from those of an owner before it."""
+    """Names this process: tells its state records from those of a former owner."""
     topics: Topics | None = None
     stopping: bool = False
 
@@ -61,7 +62,7 @@ class Link:
             return await within(lambda: self.deadline, work)
         except TimeoutError:
             if self.stopping:
-                self.deadline = max(LEAST, self.deadline / 2)
+                self.deadline = max(SHORTEST, self.deadline / 2)
             raise
 
     def name(self, topic: str) -> str:
@@ -75,7 +76,7 @@ class Link:
         return f"{self.settings.group}.{group}"
 
     def partitions(self, topic: str) -> int:
-        """How many the topic has; what is configured while nobody knows."""
+        """How many partitions the topic has; the configured number until the cluster has been reached."""
         if topic not in TOPICS:
             raise ValueError(f"there is no topic `{topic}`")
         if self.topics is not None:

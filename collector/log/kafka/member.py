@@ -1,7 +1,7 @@
-"""One membership in a consumer group: what it owns, what it must tell its room, what it may commit.
+"""One membership in a consumer group: its partitions, the changes that its reader must report, its commits.
 
-A rebalance takes every partition away and gives some back. It waits, within bounds, until the room asks for its next
-batch: by then what the room had in hand is written and committed, and the next owner repeats nothing.
+A rebalance revokes every partition and assigns some again. It waits, within bounds, until the reader is polled again:
+by then the records of the batch before are written and committed, and the next owner repeats none of them.
 """
 
 from __future__ import annotations
@@ -20,41 +20,41 @@ from aiokafka.protocol.fetch import FetchRequest
 from aiokafka.structs import OffsetAndMetadata, TopicPartition
 
 from collector.errors import LogUnavailable
-from collector.kafka.client import ended
+from collector.kafka.client import committed_offsets, ended, network_client
 from collector.log.commits import Committed, later_metadata
-from collector.log.kafka.cluster import Link
+from collector.log.kafka.cluster import Cluster
 from collector.log.port import Commit
 
 REBALANCE = 30.0
-"""Seconds that a rebalance waits for members that live."""
+"""Seconds that a rebalance waits for its live members."""
 _log = logging.getLogger(__name__)
 
 
 class Member(ConsumerRebalanceListener):
     """A consumer in its group. Owned by one reader."""
 
-    def __init__(self, link: Link, group: str, topic: str) -> None:
-        self._link = link
+    def __init__(self, cluster: Cluster, group: str, topic: str) -> None:
+        self._cluster = cluster
         self._group = group
-        self._name = link.name(topic)
-        self.news = asyncio.Event()
-        """Something to tell the room."""
-        self.untold: set[int] = set()
-        """Taken away, and the room does not know yet."""
-        self.coming: set[int] | None = None
-        """Given, and the room does not know yet."""
+        self._name = cluster.name(topic)
+        self.changed = asyncio.Event()
+        """Set when partitions were revoked or assigned."""
+        self.revoked_pending: set[int] = set()
+        """Revoked, and not reported by a poll yet."""
+        self.assigned_pending: set[int] | None = None
+        """Assigned, and not reported by a poll yet; None: no change."""
         self.owned: set[int] = set()
-        """What the room works on: only this may be committed."""
+        """Reported as assigned and not revoked: only these may be committed."""
         self.committed: dict[int, Committed] = {}
-        self.seen: dict[int, tuple[int, float]] = {}
-        """By partition: the offset after the newest record, and our clock before the broker was asked for it."""
-        self._told = asyncio.Event()
-        self._patience = link.settings.session_timeout / 2
-        session = int(link.settings.session_timeout * 1000)
+        self.fetched_ends: dict[int, tuple[int, float]] = {}
+        """By partition: its end offset, and the clock when the fetch that returned it was sent."""
+        self._revoked_taken = asyncio.Event()
+        self._patience = cluster.settings.session_timeout / 2
+        session = int(cluster.settings.session_timeout * 1000)
         self.consumer = AIOKafkaConsumer(
-            **link.client,
-            group_id=link.group(group),
-            group_instance_id=link.settings.instance,
+            **cluster.client,
+            group_id=cluster.group(group),
+            group_instance_id=cluster.settings.instance,
             enable_auto_commit=False,
             auto_offset_reset="earliest",
             partition_assignment_strategy=(RangePartitionAssignor,),
@@ -71,11 +71,10 @@ class Member(ConsumerRebalanceListener):
 
     async def stop(self, seconds: float) -> None:
         """Leave the group, within that time."""
-        self._told.set()
-        # In a task of its own: it may end in a `CancelledError` that nobody asked for.
+        self._revoked_taken.set()
         await ended(asyncio.create_task(self.consumer.stop()), seconds)
 
-    def place(self, partition: int) -> TopicPartition:
+    def topic_partition(self, partition: int) -> TopicPartition:
         """Kafka's name of the partition."""
         return TopicPartition(self._name, partition)
 
@@ -83,54 +82,55 @@ class Member(ConsumerRebalanceListener):
 
     async def on_partitions_revoked(self, revoked: Iterable[TopicPartition]) -> None:
         """Called by aiokafka; commits still count until this returns."""
-        self.coming = None
+        self.assigned_pending = None
         if not self.owned:
             return
-        self.untold = set(self.owned)
-        self._told.clear()
-        self.news.set()
+        self.revoked_pending = set(self.owned)
+        self._revoked_taken.clear()
+        self.changed.set()
         try:
             async with asyncio.timeout(self._patience):
-                await self._told.wait()
+                await self._revoked_taken.wait()
         except TimeoutError:
             _log.warning(
-                "`%s` was busy when its partitions went; they may be repeated", self._group
+                "`%s` was busy when its partitions were revoked; some records may be repeated.",
+                self._group,
             )
         self.owned.clear()
 
     async def on_partitions_assigned(self, assigned: Iterable[TopicPartition]) -> None:
         """Called by aiokafka."""
-        self.coming = {each.partition for each in assigned}
-        self.seen.clear()
-        self.news.set()
+        self.assigned_pending = {each.partition for each in assigned}
+        self.fetched_ends.clear()
+        self.changed.set()
 
-    def tell(self) -> tuple[int, ...]:
-        """What the room must drop now."""
-        gone, self.untold = tuple(sorted(self.untold)), set()
+    def take_revoked(self) -> tuple[int, ...]:
+        """The partitions that the reader must report as revoked now."""
+        revoked, self.revoked_pending = tuple(sorted(self.revoked_pending)), set()
         self.owned.clear()
-        self._told.set()
-        return gone
+        self._revoked_taken.set()
+        return revoked
 
-    def hand_over(self, starts: Mapping[int, int]) -> None:
-        """The room takes these partitions, from these offsets."""
+    def start_at(self, starts: Mapping[int, int]) -> None:
+        """Own these partitions and fetch from these offsets."""
         for partition, offset in starts.items():
-            self.consumer.seek(self.place(partition), offset)
+            self.consumer.seek(self.topic_partition(partition), offset)
         self.owned = set(starts)
-        self.coming = None
+        self.assigned_pending = None
 
     # --- commits -------------------------------------------------------------------------------------------------
 
     async def read_commits(self, partitions: Iterable[int]) -> dict[int, Committed]:
         """The group's commits; no entry: none yet."""
-        places = [self.place(each) for each in partitions]
-        found = await self.consumer._coordinator.fetch_committed_offsets(places)  # noqa: SLF001
+        topic_partitions = [self.topic_partition(each) for each in partitions]
+        stored = await committed_offsets(self.consumer, topic_partitions)
         return {
-            place.partition: Committed(each.offset, decode_metadata(each.metadata))
-            for place, each in found.items()
+            topic_partition.partition: Committed(each.offset, decode_metadata(each.metadata))
+            for topic_partition, each in stored.items()
         }
 
     async def commit(self, commits: Sequence[Commit]) -> None:
-        """Store those of owned partitions; others are another owner's.
+        """Store the commits of owned partitions; those of other partitions are their owners'.
 
         Raises:
             LogUnavailable: no answer in time; they may be stored.
@@ -144,7 +144,7 @@ class Member(ConsumerRebalanceListener):
             new = advanced(old, commit)
             if new != old and new.offset is not None:
                 stored[commit.partition] = new
-                offsets[self.place(commit.partition)] = OffsetAndMetadata(
+                offsets[self.topic_partition(commit.partition)] = OffsetAndMetadata(
                     new.offset, encode_metadata(new.metadata)
                 )
         if offsets and await self._store(offsets):
@@ -152,31 +152,31 @@ class Member(ConsumerRebalanceListener):
 
     async def _store(self, offsets: dict[TopicPartition, OffsetAndMetadata]) -> bool:
         try:
-            await self._link.within(self.consumer.commit(offsets))
+            await self._cluster.within(self.consumer.commit(offsets))
         except TimeoutError as error:
             raise LogUnavailable(f"Kafka did not store a commit of `{self._group}`") from error
         except (CommitFailedError, IllegalStateError):
-            _log.info("A commit of `%s` came after a rebalance and does not count", self._group)
+            _log.info("A commit of `%s` came after a rebalance and was not stored.", self._group)
             return False
         except KafkaError as error:
             raise LogUnavailable(f"Kafka: {error!r}") from error
         return True
 
-    # --- how far the log goes ------------------------------------------------------------------------------------
+    # --- the ends of partitions ----------------------------------------------------------------------------------
 
     def _watch(self) -> None:
-        """Note when each fetch was *asked*: its answer may have waited in a socket while this process was stopped."""
-        client = self.consumer._client  # noqa: SLF001
+        """Note when each fetch was sent: its answer may have waited in a socket while this process was paused."""
+        client = network_client(self.consumer)
         send = client.send
 
         async def timed(node_id: int, request: Any, **options: Any) -> Any:
-            asked = self._link.clock()
+            sent_at = self._cluster.clock()
             answer = await send(node_id, request, **options)
             if isinstance(request, FetchRequest):
                 for _, partitions in answer.topics:
                     for partition, code, end, *_ in partitions:
                         if not code:
-                            self.seen[partition] = (end, asked)
+                            self.fetched_ends[partition] = (end, sent_at)
             return answer
 
         client.send = timed

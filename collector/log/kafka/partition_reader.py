@@ -1,4 +1,4 @@
-"""Reading beside the groups: one record, a stretch of a partition, the ends of one. No group, no position kept."""
+"""Reads without a group: one record, a range of a partition, its first and last offset."""
 
 from __future__ import annotations
 
@@ -20,57 +20,57 @@ from aiokafka.record.memory_records import MemoryRecords
 from aiokafka.structs import ConsumerRecord, TopicPartition
 
 from collector.errors import LogUnavailable
-from collector.kafka.client import ended
-from collector.log.kafka.cluster import Link
+from collector.kafka.client import ended, network_client
+from collector.log.kafka.cluster import Cluster
 from collector.log.port import TOPICS
 
-STRETCH = 1 << 20
-"""Bytes of one fetch; a batch that is larger comes whole."""
+FETCH_BYTES = 1 << 20
+"""Bytes of one fetch; a larger batch comes whole."""
 _T = TypeVar("_T")
 
 
-class Lookup:
-    """A client of its own, made when first needed."""
+class PartitionReader:
+    """Has a client of its own, made at the first call."""
 
-    def __init__(self, link: Link) -> None:
-        self._link = link
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
         self._lock = asyncio.Lock()
         self._consumer: AIOKafkaConsumer | None = None
 
     async def ends(self, topic: str, partitions: Iterable[int]) -> dict[int, int]:
         """The offset after the newest record, by partition."""
-        asked = [TopicPartition(self._link.name(topic), each) for each in partitions]
-        found = await self._ask(lambda consumer: consumer.end_offsets(asked))
-        return {each.partition: offset for each, offset in found.items()}
+        topic_partitions = [TopicPartition(self._cluster.name(topic), each) for each in partitions]
+        offsets = await self._ask(lambda consumer: consumer.end_offsets(topic_partitions))
+        return {each.partition: offset for each, offset in offsets.items()}
 
     async def beginnings(self, topic: str, partitions: Iterable[int]) -> dict[int, int]:
         """The offset of the oldest record, by partition."""
-        asked = [TopicPartition(self._link.name(topic), each) for each in partitions]
-        found = await self._ask(lambda consumer: consumer.beginning_offsets(asked))
-        return {each.partition: offset for each, offset in found.items()}
+        topic_partitions = [TopicPartition(self._cluster.name(topic), each) for each in partitions]
+        offsets = await self._ask(lambda consumer: consumer.beginning_offsets(topic_partitions))
+        return {each.partition: offset for each, offset in offsets.items()}
 
-    async def stretch(
-        self, topic: str, partition: int, offset: int, *, size: int = STRETCH
+    async def fetch_range(
+        self, topic: str, partition: int, offset: int, *, size: int = FETCH_BYTES
     ) -> tuple[list[ConsumerRecord], int]:
-        """Records from `offset` on, and where to go on; none when there are none, or the offset has expired.
+        """Records from `offset` on, and the offset to go on from; no records: the partition ends there.
 
         Raises:
             LogUnavailable: no answer in time.
-            OffsetOutOfRangeError: there is nothing at the offset, nor will there be.
+            OffsetOutOfRangeError: the offset has expired, or is above the end.
         """
-        place = TopicPartition(self._link.name(topic), partition)
+        place = TopicPartition(self._cluster.name(topic), partition)
         return await self._ask(lambda consumer: _fetch(consumer, place, offset, size))
 
     async def close(self, seconds: float) -> None:
-        """Let go within that time."""
+        """Close the client within that time."""
         consumer, self._consumer = self._consumer, None
         if consumer is not None:
             await ended(asyncio.create_task(consumer.stop()), seconds)
 
     async def _ask(self, question: Callable[[AIOKafkaConsumer], Awaitable[_T]]) -> _T:
-        self._link.reached()
+        self._cluster.reached()
         try:
-            return await self._link.within(self._answer(question))
+            return await self._cluster.within(self._answer(question))
         except OffsetOutOfRangeError:
             raise
         except TimeoutError as error:
@@ -79,7 +79,7 @@ class Lookup:
             raise LogUnavailable(f"Kafka: {error!r}") from error
 
     async def _answer(self, question: Callable[[AIOKafkaConsumer], Awaitable[_T]]) -> _T:
-        """Ask until something else than "not now" comes back; the caller bounds it."""
+        """Ask until the answer is not "try again"; the caller bounds the time."""
         while True:
             try:
                 return await question(await self._started())
@@ -89,10 +89,12 @@ class Lookup:
     async def _started(self) -> AIOKafkaConsumer:
         async with self._lock:
             if self._consumer is None:
-                consumer = AIOKafkaConsumer(**self._link.client, enable_auto_commit=False)
+                consumer = AIOKafkaConsumer(**self._cluster.client, enable_auto_commit=False)
                 try:
                     await consumer.start()
-                    await consumer._client.set_topics([self._link.name(each) for each in TOPICS])  # noqa: SLF001
+                    await network_client(consumer).set_topics(
+                        [self._cluster.name(each) for each in TOPICS]
+                    )
                 except BaseException:
                     await ended(asyncio.create_task(consumer.stop()), 1.0)
                     raise
@@ -101,22 +103,21 @@ class Lookup:
 
 
 async def _fetch(
-    consumer: AIOKafkaConsumer, place: TopicPartition, offset: int, size: int
+    consumer: AIOKafkaConsumer, source: TopicPartition, offset: int, size: int
 ) -> tuple[list[ConsumerRecord], int]:
     # A request of our own: a consumer's position would read far ahead for a single record.
-    client = consumer._client  # noqa: SLF001
-    leader = client.cluster.leader_for_partition(place)
+    client = network_client(consumer)
+    leader = client.cluster.leader_for_partition(source)
     if leader is None or leader < 0:
         await client.force_metadata_update()
-        raise LogUnavailable(f"{place.topic} partition {place.partition} has no leader now")
-    request = FetchRequest(0, 0, size, 0, [(place.topic, [(place.partition, offset, size)])])
+        raise LogUnavailable(f"{source.topic} partition {source.partition} has no leader now")
+    request = FetchRequest(0, 0, size, 0, [(source.topic, [(source.partition, offset, size)])])
     answer = await client.send(leader, request)
     ((_, ((_, code, _highwater, *rest),)),) = answer.topics
     if code:
         client.force_metadata_update()
         raise for_code(code)()
     records = PartitionRecords(
-        place, MemoryRecords(rest[-1] or b""), None, offset, None, None, True, 0
+        source, MemoryRecords(rest[-1] or b""), None, offset, None, None, True, 0
     )
-    found = list(records)
-    return found, records.next_fetch_offset
+    return list(records), records.next_fetch_offset

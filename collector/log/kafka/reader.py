@@ -1,4 +1,4 @@
-"""One group's view of a topic: what the membership brings, as batches."""
+"""One group's view of a topic: the changes and the records of a membership, as batches."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from aiokafka.structs import ConsumerRecord, TopicPartition
 
 from collector.errors import LogUnavailable
 from collector.log.commits import Committed
-from collector.log.kafka.cluster import CLOCKS_DIFFER, Link
+from collector.log.kafka.cluster import CLOCKS_DIFFER, Cluster
 from collector.log.kafka.member import Member
-from collector.log.kafka.partition_reader import Lookup
+from collector.log.kafka.partition_reader import PartitionReader
 from collector.log.kafka.records import is_fence, record_of
 from collector.log.port import Assigned, Batch, Commit, Record
 
 Fence = Callable[[str, str, Sequence[int]], Awaitable[None]]
-_Haul = Mapping[TopicPartition, Sequence[ConsumerRecord]]
+_Records = Mapping[TopicPartition, Sequence[ConsumerRecord]]
 STOP = 5.0
 """Seconds that leaving the group may take."""
 _log = logging.getLogger(__name__)
@@ -30,8 +30,8 @@ class KafkaReader:
 
     def __init__(
         self,
-        link: Link,
-        lookup: Lookup,
+        cluster: Cluster,
+        partition_reader: PartitionReader,
         group: str,
         topic: str,
         *,
@@ -40,23 +40,23 @@ class KafkaReader:
     ) -> None:
         self.group = group
         self.topic = topic
-        self._link = link
-        self._lookup = lookup
+        self._cluster = cluster
+        self._partition_reader = partition_reader
         self._fence = fence
         self._closed = closed
         self._member: Member | None = None
         self._next: dict[int, int] = {}
         self._last: dict[int, float] = {}
-        self._fetching: asyncio.Task[_Haul] | None = None
-        self._owed: dict[int, Commit] = {}
-        self._gone: set[int] = set()
-        """Lost with a membership that failed; the room does not know yet."""
+        self._fetching: asyncio.Task[_Records] | None = None
+        self._pending_commits: dict[int, Commit] = {}
+        self._lost_partitions: set[int] = set()
+        """Lost with a membership that failed, and not reported by a poll yet."""
         self._open = True
         self._ending = asyncio.Event()
 
     @property
     def owned(self) -> frozenset[int]:
-        """The partitions that the room works on now."""
+        """The partitions that were assigned and not revoked."""
         return frozenset() if self._member is None else frozenset(self._member.owned)
 
     @property
@@ -67,7 +67,7 @@ class KafkaReader:
             return 0
         return sum(
             max(0, end - (member.committed.get(partition, Committed()).offset or 0))
-            for partition, (end, _) in member.seen.items()
+            for partition, (end, _) in member.fetched_ends.items()
             if partition in member.owned
         )
 
@@ -87,18 +87,18 @@ class KafkaReader:
         except KafkaError as error:
             await self._leave()
             raise LogUnavailable(f"Kafka: {error!r}") from error
-        self._link.telemetry.log_lag_records.labels(self.group, self.topic).set(self.behind)
+        self._cluster.families.lag_records.labels(self.group, self.topic).set(self.behind)
         return batch
 
     async def commit(self, commits: Sequence[Commit], *, must: bool) -> None:
-        """Store these; what cannot be stored now is stored with the next, or at the next poll.
+        """Store these commits; one that fails is stored with the next ones, or at the next poll.
 
         Raises:
             LogUnavailable: not stored, and it `must` be.
         """
-        self._owed |= {each.partition: each for each in commits}
+        self._pending_commits |= {each.partition: each for each in commits}
         try:
-            await self._settle()
+            await self._commit_pending()
         except LogUnavailable:
             if must:
                 raise
@@ -111,96 +111,96 @@ class KafkaReader:
         self._ending.set()
         self._closed(self)
         with suppress(LogUnavailable):
-            await self._settle()
+            await self._commit_pending()
         member = self._member
         if member is not None:
-            member.untold |= member.owned
+            member.revoked_pending |= member.owned
             member.owned.clear()
             await self._drop_fetch()
-            await member.stop(min(STOP, 2 * self._link.deadline))
+            await member.stop(min(STOP, 2 * self._cluster.deadline))
 
     # --- membership ----------------------------------------------------------------------------------------------
 
     async def _joined(self) -> Member:
         if self._member is None:
-            self._link.reached()
-            member = Member(self._link, self.group, self.topic)
+            self._cluster.reached()
+            member = Member(self._cluster, self.group, self.topic)
             try:
-                await self._link.within(member.start())
+                await self._cluster.within(member.start())
             except TimeoutError as error:
                 await member.stop(1.0)
                 raise LogUnavailable("Kafka did not let us join in time") from error
             except BaseException:
                 await member.stop(1.0)
                 raise
-            member.untold |= self._gone
-            self._gone.clear()
+            member.revoked_pending |= self._lost_partitions
+            self._lost_partitions.clear()
             self._member = member
         return self._member
 
     async def _leave(self) -> None:
-        """Begin anew: the next poll says what is gone and joins again."""
+        """Leave the group: the next poll reports the owned partitions as revoked and joins again."""
         member = self._member
         if member is None:
             return
         await self._drop_fetch()
-        gone = member.untold | member.owned
+        lost = member.revoked_pending | member.owned
         member.owned.clear()
-        await member.stop(min(STOP, 2 * self._link.deadline))
+        await member.stop(min(STOP, 2 * self._cluster.deadline))
         self._member = None
         self._next.clear()
-        self._owed.clear()
-        self._gone |= gone
+        self._pending_commits.clear()
+        self._lost_partitions |= lost
 
     def _end(self) -> Batch:
         member = self._member
-        gone = () if member is None else member.tell()
+        revoked = () if member is None else member.take_revoked()
         self._next.clear()
-        if not gone:
+        if not revoked:
             raise LogUnavailable("the reader is closed")
-        return Batch(revoked=gone)
+        return Batch(revoked=revoked)
 
     async def _changes(self, member: Member) -> Batch | None:
-        """What a rebalance brought; None: nothing."""
-        member.news.clear()
-        gone: tuple[int, ...] = ()
-        if member.untold:
+        """The partitions that a rebalance revoked and assigned; None: no change."""
+        member.changed.clear()
+        revoked: tuple[int, ...] = ()
+        if member.revoked_pending:
             with suppress(LogUnavailable):
-                await self._settle()
-            gone = member.tell()
-            self._owed.clear()
+                await self._commit_pending()
+            revoked = member.take_revoked()
+            self._pending_commits.clear()
             self._next.clear()
             await self._drop_fetch()
-        coming = member.coming
-        if coming is None:
-            return Batch(revoked=gone) if gone else None
+        assigned_pending = member.assigned_pending
+        if assigned_pending is None:
+            return Batch(revoked=revoked) if revoked else None
         try:
-            assigned, starts, lost = await self._assignment(member, coming)
+            assigned, starts, lost = await self._assignment(member, assigned_pending)
         except LogUnavailable:
-            if gone:
-                return Batch(revoked=gone)
+            if revoked:
+                return Batch(revoked=revoked)
             raise
-        if member.coming is not coming:  # it changed again meanwhile
-            return Batch(revoked=gone)
+        if member.assigned_pending is not assigned_pending:  # it changed again meanwhile
+            return Batch(revoked=revoked)
         await self._drop_fetch()
-        member.hand_over(starts)
+        member.start_at(starts)
         self._next = dict(starts)
         self._last.clear()
-        return Batch(revoked=gone, assigned=tuple(assigned), lost=lost)
+        return Batch(revoked=revoked, assigned=tuple(assigned), lost=lost)
 
     async def _assignment(
         self, member: Member, partitions: set[int]
     ) -> tuple[list[Assigned], dict[int, int], dict[int, int]]:
-        """Where the group goes on in each of the partitions, and what expired before it came there."""
+        """The group's commit on each partition, the offset to start from, and how many records expired before it."""
         order = sorted(partitions)
         if not order:
             return [], {}, {}
         await self._fence(self.group, self.topic, order)
         try:
-            member.committed = await self._link.within(member.read_commits(order))
+            member.committed = await self._cluster.within(member.read_commits(order))
         except TimeoutError as error:
             raise LogUnavailable("Kafka did not say where the group stands in time") from error
-        oldest = await self._lookup.beginnings(self.topic, order)
+        oldest = await self._partition_reader.beginnings(self.topic, order)
         assigned: list[Assigned] = []
         starts: dict[int, int] = {}
         lost: dict[int, int] = {}
@@ -212,25 +212,25 @@ class KafkaReader:
                 lost[partition] = self._count_gap(partition, offset, oldest[partition])
         return assigned, starts, lost
 
-    def _count_gap(self, partition: int, wanted: int, oldest: int) -> int:
-        self._link.telemetry.log_gap_records.labels(self.topic).inc(oldest - wanted)
+    def _count_gap(self, partition: int, expected: int, oldest: int) -> int:
+        self._cluster.families.gap_records.labels(self.topic).inc(oldest - expected)
         _log.error(
-            "`%s` partition %d: %d records expired before `%s` had read them",
+            "`%s` partition %d: %d records expired before `%s` had read them.",
             self.topic,
             partition,
-            oldest - wanted,
+            oldest - expected,
             self.group,
         )
-        return oldest - wanted
+        return oldest - expected
 
     # --- records -------------------------------------------------------------------------------------------------
 
     async def _records(self, member: Member, max_records: int, timeout: float) -> Batch:
         with suppress(LogUnavailable):
-            await self._settle()
+            await self._commit_pending()
         if not member.owned:
             await self._wait(member, timeout)
-            return self._quiet(member)
+            return self._without_records(member)
         fetching = self._fetching
         if fetching is None:
             wait = max(1, int(timeout * 1000))
@@ -239,17 +239,22 @@ class KafkaReader:
             )
             self._fetching = fetching  # kept across polls: a cancelled poll loses nothing
         await self._wait(member, timeout + 1.0, fetching)
-        if not self._open or member.untold or fetching is not self._fetching or not fetching.done():
-            return self._quiet(member)
+        if (
+            not self._open
+            or member.revoked_pending
+            or fetching is not self._fetching
+            or not fetching.done()
+        ):
+            return self._without_records(member)
         self._fetching = None
-        records, lost = await self._taken(member, fetching.result())
+        records, lost = await self._accept(member, fetching.result())
         return Batch(records=records, ends=self._ends(member), lost=lost)
 
     async def _wait(
-        self, member: Member, timeout: float, fetching: asyncio.Task[_Haul] | None = None
+        self, member: Member, timeout: float, fetching: asyncio.Task[_Records] | None = None
     ) -> None:
-        """Until records, a rebalance, the end or the time has come."""
-        changed = asyncio.ensure_future(member.news.wait())
+        """Wait for records, a rebalance, the reader's end or the timeout."""
+        changed = asyncio.ensure_future(member.changed.wait())
         ending = asyncio.ensure_future(self._ending.wait())
         waiting: set[asyncio.Future[object]] = {changed, ending}  # pyright: ignore[reportAssignmentType]
         try:
@@ -262,25 +267,29 @@ class KafkaReader:
             for each in waiting:
                 each.cancel()
 
-    def _quiet(self, member: Member) -> Batch:
+    def _without_records(self, member: Member) -> Batch:
         if not self._open:
             return self._end()
-        if member.untold:
+        if member.revoked_pending:
             return Batch()
         return Batch(ends=self._ends(member))
 
-    async def _taken(self, member: Member, haul: _Haul) -> tuple[list[Record], dict[int, int]]:
+    async def _accept(
+        self, member: Member, fetched: _Records
+    ) -> tuple[list[Record], dict[int, int]]:
         records: list[Record] = []
         lost: dict[int, int] = {}
-        for place, raws in haul.items():
+        for place, raws in fetched.items():
             partition = place.partition
-            wanted = self._next.get(partition)
-            if wanted is None or partition not in member.owned or not raws:
+            expected = self._next.get(partition)
+            if expected is None or partition not in member.owned or not raws:
                 continue
-            if raws[0].offset > wanted:
-                oldest = (await self._lookup.beginnings(self.topic, [partition]))[partition]
-                if oldest > wanted:
-                    lost[partition] = self._count_gap(partition, wanted, oldest)
+            if raws[0].offset > expected:
+                oldest = (await self._partition_reader.beginnings(self.topic, [partition]))[
+                    partition
+                ]
+                if oldest > expected:
+                    lost[partition] = self._count_gap(partition, expected, oldest)
             records += [
                 self._in_time(record_of(self.topic, raw))
                 for raw in raws
@@ -290,7 +299,7 @@ class KafkaReader:
         return records, lost
 
     def _in_time(self, record: Record) -> Record:
-        """Log time never goes back, though a broker's clock may."""
+        """The record with its log time, which never goes back, though a broker's clock may."""
         partition = record.position.partition
         last = self._last.get(partition, 0.0)
         if record.time >= last:
@@ -307,9 +316,9 @@ class KafkaReader:
     def _ends(self, member: Member) -> dict[int, float]:
         ends: dict[int, float] = {}
         for partition in member.owned:
-            end, asked = member.seen.get(partition, (None, 0.0))
+            end, sent_at = member.fetched_ends.get(partition, (None, 0.0))
             if end is not None and self._next.get(partition, -1) >= end:
-                ends[partition] = max(asked - CLOCKS_DIFFER, self._last.get(partition, 0.0))
+                ends[partition] = max(sent_at - CLOCKS_DIFFER, self._last.get(partition, 0.0))
         return ends
 
     async def _drop_fetch(self) -> None:
@@ -320,14 +329,16 @@ class KafkaReader:
             if fetching.done() and not fetching.cancelled():
                 fetching.exception()
 
-    async def _settle(self) -> None:
-        """Store what is owed."""
-        if self._member is None or not self._owed:
+    async def _commit_pending(self) -> None:
+        """Store the commits that have not been stored yet."""
+        if self._member is None or not self._pending_commits:
             return
-        owed = dict(self._owed)
-        await self._member.commit(list(owed.values()))
-        self._owed = {p: each for p, each in self._owed.items() if owed.get(p) is not each}
+        pending = dict(self._pending_commits)
+        await self._member.commit(list(pending.values()))
+        self._pending_commits = {
+            p: each for p, each in self._pending_commits.items() if pending.get(p) is not each
+        }
 
 
-async def _fetched(fetch: Awaitable[_Haul]) -> _Haul:
+async def _fetched(fetch: Awaitable[_Records]) -> _Records:
     return await fetch

@@ -1,8 +1,9 @@
-"""Between Kafka's records and ours, and the fences that keep a late owner's state from counting.
+"""Kafka's records as the port's, and the fences that exclude the state records of a former owner.
 
-State topics are written by the owner of the same partition of another topic. A process that was stopped and wakes
-up owns nothing any more but may have records on their way. So each new owner appends a fence, every state record
-names its owner, and whoever reads state back passes over what an owner wrote after another one's fence.
+State topics are written by the owner of the same partition of another topic. A process that was paused and resumes
+owns no partition any more but may still have records in flight. So each new owner appends a fence, every state record
+names its owner, and readers of state skip the records that an owner wrote after another owner's fence
+(docs/decisions/013).
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ FENCE_KEY = b"\0spanwise.fence"
 
 
 def state_behind(group: str, topic: str) -> str | None:
-    """The topic that an owner of `topic` keeps its state in."""
+    """The topic that holds the state of the owner of `topic`; None: it has none."""
     for state, guard in GUARDED.items():
         if guard == (group, topic):
             return state
@@ -36,7 +37,7 @@ def fence(topic: str, partition: int, owner: bytes) -> New:
 
 
 def is_fence(topic: str, raw: ConsumerRecord) -> bool:
-    """Not a record of anybody's."""
+    """Whether it is a fence and no record."""
     return topic in GUARDED and raw.key == FENCE_KEY
 
 
@@ -46,7 +47,7 @@ def signed(new: New, owner: bytes) -> Headers:
 
 
 def record_of(topic: str, raw: ConsumerRecord) -> Record:
-    """Ours; a tombstone has an empty value."""
+    """The port's record; a tombstone has an empty value."""
     headers = tuple((name, value or b"") for name, value in raw.headers if name != OWNER)
     return Record(
         position=Position(topic, raw.partition, raw.offset),
@@ -58,14 +59,14 @@ def record_of(topic: str, raw: ConsumerRecord) -> Record:
 
 
 class Fenced:
-    """Passes the records of a state topic that count, in their order. Other topics pass whole."""
+    """Filters the records of a state topic by its fences. Records of other topics all pass."""
 
     def __init__(self, topic: str) -> None:
         self._topic = topic
         self._owner: bytes | None = None
 
     def through(self, raws: Iterable[ConsumerRecord]) -> Iterator[Record]:
-        """Leave out fences and what stands behind one that its writer did not set."""
+        """The records without the fences, and without those behind a fence that another owner set."""
         for raw in raws:
             if self._topic not in GUARDED:
                 yield record_of(self._topic, raw)

@@ -13,6 +13,7 @@ import msgspec
 from collector.config.tree import Config
 from collector.errors import Retryable
 from collector.log.port import Position, Record
+from collector.runtime.fsync import sync_folder
 from collector.signals.sinks.port import Refused
 
 _TAIL = 1 << 20
@@ -97,7 +98,7 @@ class JsonlSink:
             mend(self._path)
             self._file = self._path.open("ab")
             self._size = self._file.tell()
-            _sync_folder(self._path.parent)
+            sync_folder(self._path.parent)
         return self._file
 
     def _rotate_unless_empty(self) -> None:
@@ -174,12 +175,3 @@ def _is_object(value: bytes) -> bool:
     except (msgspec.DecodeError, msgspec.ValidationError):
         return False
     return True
-
-
-def _sync_folder(folder: Path) -> None:
-    """A rename is only durable once its folder is."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -166,7 +166,7 @@ async def test_waiting_calls_share_a_transaction(
 
     def counted(
         self: writer.DiskWriter, calls: list[writer.Call]
-    ) -> tuple[list[writer.Answer], list[writer.Grown]]:
+    ) -> tuple[list[writer.Answer], list[writer.Appended]]:
         transactions.append(len(calls))
         return transact(self, calls)
 
@@ -190,7 +190,7 @@ async def test_spans_go_before_what_evaluation_writes_and_transactions_stay_smal
 
     def noted(
         self: writer.DiskWriter, calls: list[writer.Call]
-    ) -> tuple[list[writer.Answer], list[writer.Grown]]:
+    ) -> tuple[list[writer.Answer], list[writer.Appended]]:
         if calls:
             transactions.append([call.records[0].topic for call in calls])
             begun.set()

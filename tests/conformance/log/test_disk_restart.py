@@ -76,7 +76,7 @@ async def test_commits_come_back_after_a_restart(open_log: Open) -> None:
 async def test_a_second_log_on_the_folder_is_refused(open_log: Open, tmp_path: Path) -> None:
     await open_log()
     script = (
-        "import sys; from pathlib import Path; from collector.log.disk.lock_file import LockFile\n"
+        "import sys; from pathlib import Path; from collector.log.disk.store import LockFile\n"
         "LockFile(Path(sys.argv[1]))"
     )
 

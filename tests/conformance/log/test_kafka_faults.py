@@ -91,7 +91,7 @@ async def test_a_commit_after_the_partition_has_gone_changes_nothing(
     await assigned(reader)
     member = reader._member
     assert member is not None
-    member.tell()  # a rebalance took it
+    member.take_revoked()  # a rebalance took it
 
     await first.write(
         [], [Commit(group="assembly", topic=SPANS, partition=0, offset=positions[2].offset)]
@@ -111,7 +111,7 @@ async def test_an_end_is_as_old_as_the_question_about_it(opening: Opening, kafka
     assert member is not None
 
     batch = await at_end(reader)
-    asked = member.seen[0][1]
+    asked = member.fetched_ends[0][1]
 
     assert batch.ends[0] <= asked - 2.0
 
@@ -125,7 +125,7 @@ async def test_a_commit_below_the_oldest_record_counts_the_gap(
     await log.write(
         [], [Commit(group="assembly", topic=SPANS, partition=0, offset=positions[1].offset)]
     )
-    await delete_below(kafka, log._link.name(SPANS), positions[4].offset)
+    await delete_below(kafka, log._cluster.name(SPANS), positions[4].offset)
 
     reader = log.read("assembly", SPANS)
     async with asyncio.timeout(20):
@@ -143,7 +143,7 @@ async def test_records_of_other_programs_are_read(opening: Opening, kafka: str) 
     log = await opening(kafka)
     producer = AIOKafkaProducer(bootstrap_servers=kafka, compression_type="gzip")
     await producer.start()
-    await (await producer.send(log._link.name(SPANS), value=b"no key", key=None, partition=0))
+    await (await producer.send(log._cluster.name(SPANS), value=b"no key", key=None, partition=0))
     await producer.stop()
     reader = log.read("assembly", SPANS)
     await assigned(reader)

@@ -38,7 +38,7 @@ GROUPS = {
 }
 HOLDERS = [(group, topic) for topic, groups in GROUPS.items() for group in sorted(groups)]
 
-Place = tuple[str, int]
+TopicPartition = tuple[str, int]
 
 
 @dataclass(frozen=True)
@@ -103,10 +103,10 @@ steps = st.lists(
 
 @dataclass
 class Model:
-    records: dict[Place, dict[int, tuple[bytes, bytes]]] = field(
-        default_factory=dict[Place, dict[int, tuple[bytes, bytes]]]
+    records: dict[TopicPartition, dict[int, tuple[bytes, bytes]]] = field(
+        default_factory=dict[TopicPartition, dict[int, tuple[bytes, bytes]]]
     )
-    nexts: dict[Place, int] = field(default_factory=dict[Place, int])
+    end_offsets: dict[TopicPartition, int] = field(default_factory=dict[TopicPartition, int])
     commits: dict[tuple[str, str, int], tuple[int, int | None]] = field(
         default_factory=dict[tuple[str, str, int], tuple[int, int | None]]
     )
@@ -123,16 +123,16 @@ class Model:
 
     def _append(self, new: New) -> Position:
         assert new.partition is not None
-        place = (new.topic, new.partition)
-        held = self.records.setdefault(place, {})
-        offset = self.nexts.get(place, 0)
-        self.nexts[place] = offset + 1
+        topic_partition = (new.topic, new.partition)
+        held = self.records.setdefault(topic_partition, {})
+        offset = self.end_offsets.get(topic_partition, 0)
+        self.end_offsets[topic_partition] = offset + 1
         if new.topic in COMPACTED:
             for old in [o for o, (key, _) in held.items() if key == new.key]:
                 del held[old]
         if isinstance(new.value, bytes):
             held[offset] = (new.key, new.value)
-        return Position(*place, offset)
+        return Position(*topic_partition, offset)
 
     def _commit(self, commit: Commit) -> None:
         at = (commit.group, commit.topic, commit.partition)
@@ -152,8 +152,8 @@ class Model:
             metadata = self.commits.get(("assembly", SPANS, partition), (0, None))[1]
             self._cut((CLOSINGS, partition), metadata or 0)
 
-    def _cut(self, place: Place, low: int) -> None:
-        held = self.records.get(place, {})
+    def _cut(self, topic_partition: TopicPartition, low: int) -> None:
+        held = self.records.get(topic_partition, {})
         for offset in [o for o in held if o < low]:
             del held[offset]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collector.log.embedded.log_time import LogTime
+from collector.log.embedded.polling import LogTime
 from tests.support.ticking import SetClock
 
 
@@ -11,10 +11,10 @@ def test_it_follows_the_clock_but_never_back() -> None:
     time = LogTime(clock, last=12.5)
 
     assert time.begin() == 12.5
-    time.settle()
+    time.finish()
     clock.now = 20.0
     assert time.begin() == 20.0
-    time.settle()
+    time.finish()
     clock.now = 1.0
     assert time.begin() == 20.0
 
@@ -26,7 +26,7 @@ def test_the_end_does_not_pass_a_transaction_that_is_not_visible_yet() -> None:
     in_flight = time.begin()
     clock.now = 15.0
     before = time.end()
-    time.settle()
+    time.finish()
 
     assert before <= in_flight
     assert time.end() == 15.0

@@ -1,26 +1,26 @@
-"""The tail answers only for what it saw whole."""
+"""The tail answers only for segments of which it was given every record."""
 
 from __future__ import annotations
 
 from collector.log.disk.tail import Tail
-from collector.log.embedded.staging import Staged
+from collector.log.embedded.prepared_record import PreparedRecord
 from collector.log.port import SPANS, TRACES, Position
 
-PLACE = (TRACES, 0)
+PARTITION = (TRACES, 0)
 
 
-def staged(offset: int, size: int = 10) -> Staged:
-    return Staged(Position(TRACES, 0, offset), b"k", b"%d" % offset + b"." * (size - 1), ())
+def prepared(offset: int, size: int = 10) -> PreparedRecord:
+    return PreparedRecord(Position(TRACES, 0, offset), b"k", b"%d" % offset + b"." * (size - 1), ())
 
 
-def offsets(tail: Tail, since: int, head: int, *, end: int = 1000, most: int = 256) -> object:
-    found = tail.slice(PLACE, since, end=end, most=most, head=head)
-    return found and ([record.position.offset for record in found.records], found.end)
+def offsets(tail: Tail, since: int, end_offset: int, *, end: int = 1000, most: int = 256) -> object:
+    cached = tail.slice(PARTITION, since, end=end, most=most, end_offset=end_offset)
+    return cached and ([each.position.offset for each in cached.records], cached.end)
 
 
 def filled(count: int = 5, limit: int = 1000, first: int = 0) -> Tail:
     tail = Tail(limit)
-    tail.add([staged(offset) for offset in range(first, first + count)], time=7.0)
+    tail.add([prepared(offset) for offset in range(first, first + count)], time=7.0)
     return tail
 
 
@@ -35,18 +35,18 @@ def test_it_gives_what_was_written_from_any_offset_on() -> None:
 
 
 def test_it_is_silent_while_the_writer_is_ahead_of_it() -> None:
-    """Else a reader would stand at the end, at a time that a record is older than (DESIGN section 4, rule 3)."""
-    assert offsets(filled(), 0, head=6) is None
+    """Else a reader would stand at the end, at a time that a record is older than (docs/decisions/002)."""
+    assert offsets(filled(), 0, end_offset=6) is None
 
 
-def test_it_is_silent_about_what_stood_before_it() -> None:
+def test_it_is_silent_about_records_before_its_first() -> None:
     assert offsets(filled(first=3), 2, 8) is None
     assert offsets(filled(first=3), 3, 8) == ([3, 4, 5, 6, 7], True)
 
 
-def test_a_gap_begins_it_anew() -> None:
+def test_a_gap_starts_a_new_segment() -> None:
     tail = filled()
-    tail.add([staged(9)], time=8.0)
+    tail.add([prepared(9)], time=8.0)
 
     assert offsets(tail, 4, 10) is None
     assert offsets(tail, 9, 10) == ([9], True)
@@ -59,9 +59,9 @@ def test_it_is_bounded_by_bytes() -> None:
     assert offsets(tail, 41, 50) == (list(range(41, 50)), True)
 
 
-def test_what_everybody_has_had_goes() -> None:
+def test_records_that_every_reader_has_read_go() -> None:
     tail = filled()
-    tail.passed(PLACE, 3)
+    tail.passed(PARTITION, 3)
 
     assert offsets(tail, 2, 5) is None
     assert offsets(tail, 3, 5) == ([3, 4], True)

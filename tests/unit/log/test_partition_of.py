@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.log.partitioner import murmur2, partition_of
+from collector.log.port import murmur2, partition_of
 
 kafkas: Callable[[bytes], int] = import_module("aiokafka.partitioner").murmur2
 

@@ -1,0 +1,34 @@
+"""The metric families of the log."""
+
+from __future__ import annotations
+
+from collector.telemetry import Telemetry
+
+
+class LogFamilies:
+    """Sizes, drops and lags of the log, by topic."""
+
+    def __init__(self, telemetry: Telemetry) -> None:
+        self.bytes = telemetry.gauge("log_bytes", "Bytes held by the log, by topic.", "topic")
+        self.limit_bytes = telemetry.gauge(
+            "log_limit_bytes", "The share of the log that a topic may use.", "topic"
+        )
+        self.dropped_records = telemetry.counter(
+            "log_dropped_records",
+            "Records that the log dropped to stay within its share.",
+            "topic",
+            "reason",
+        )
+        self.gap_records = telemetry.counter(
+            "log_gap_records", "Records that expired before a group had read them.", "topic"
+        )
+        self.lag_records = telemetry.gauge(
+            "log_lag_records",
+            "Kafka: records above the group's commit, in the partitions that this process owns.",
+            "group",
+            "topic",
+        )
+        self.signals = telemetry.counter(
+            "signals", "Signals handed to a sink, by what became of them.", "sink", "result"
+        )
+        """Also the sinks' own: here the log counts the signals that it dropped unread (`lost`)."""
