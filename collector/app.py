@@ -23,10 +23,7 @@ from collector.clock import Clock, wall
 from collector.config.plan import plan
 from collector.config.tree import Config
 from collector.log.port import Log
-from collector.pool.inline import InlineWorkers
-from collector.pool.jobs import Bench
 from collector.pool.port import Workers
-from collector.pool.processes import ProcessWorkers
 from collector.receiver.families import ReceiverFamilies
 from collector.receiver.forward import Forwarder, forwarder
 from collector.receiver.receiver import Receiver
@@ -39,12 +36,12 @@ from collector.telemetry import Telemetry
 from collector.version import version
 from collector.wiring.families import declare_families
 from collector.wiring.logs import open_log
-from collector.wiring.rooms import assembler, judge_room, scorer
+from collector.wiring.rooms import Rooms, start_workers
 from collector.wiring.sinks import sinks
 from evaluators.dialects.show import show
 from evaluators.registry import Registry, listing
 
-log = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 RECEIVER_GRACE = 5.0
 GC_THRESHOLDS = 20_000, 20, 50
@@ -64,7 +61,7 @@ class App:
     """A process with the roles of its configuration.
 
     Raises:
-        ConfigError: anything that only the user can mend, before a single span was taken.
+        ConfigError: anything that only the user can put right, before a single span was taken.
     """
 
     def __init__(self, config: Config, *, clock: Clock = wall) -> None:
@@ -81,63 +78,49 @@ class App:
     async def run(self, stopping: asyncio.Event, ready: Callable[[Endpoints], None]) -> None:
         """Serve until `stopping` is set; `ready` is called once everything is bound."""
         async with AsyncExitStack() as owned:
-            trace_log = await open_log(self._config, self._clock, self._telemetry)
-            owned.push_async_callback(trace_log.close)
-            api = self._api(trace_log)
+            log = await open_log(self._config, self._clock, self._telemetry)
+            owned.push_async_callback(log.close)
+            api = self._api(log)
             if api is not None:
                 owned.callback(api.close)
             admin = self._admin(api)
-            receiver = self._receiver(trace_log)
             workers = self._workers()
             owned.push_async_callback(workers.close)
+            rooms = Rooms(
+                self._config,
+                self._plan,
+                log=log,
+                workers=workers,
+                telemetry=self._telemetry,
+                clock=self._clock,
+            )
+            receiver = self._receiver(log)
             async with Stages() as stages:
-                await self._start(stages, trace_log, workers, api, admin, receiver, ready)
+                stages.start("health", self._health.run)
+                stages.start("admin", admin.run)
+                if api is not None:
+                    stages.start("publish", api.run)
+                    self._start_publishing(stages, log)
+                self._start_rooms(stages, rooms)
+                if receiver is not None:
+                    await receiver.start()
+                _settle_memory()
+                self._health.started = True
+                ready(self._endpoints(admin, receiver))
                 await stages.until(stopping)
-                await self._stop(stages, trace_log, workers, receiver)
+                _log.info("The service is stopping.")
+                self._health.stopping = True
+                log.begin_shutdown()
+                if receiver is not None:
+                    await receiver.stop(RECEIVER_GRACE)
+                await self._stop(stages, rooms)
 
     # --- start and stop ----------------------------------------------------------------------------------------------
 
-    async def _start(
-        self,
-        stages: Stages,
-        trace_log: Log,
-        workers: Workers,
-        api: Api | None,
-        admin: AdminServer,
-        receiver: Receiver | None,
-        ready: Callable[[Endpoints], None],
-    ) -> None:
-        if isinstance(workers, ProcessWorkers):
-            workers.start()
-        stages.start("health", self._health.run)
-        stages.start("admin", admin.run)
-        if api is not None:
-            stages.start("publish", api.run)
-            self._start_publishing(stages, trace_log)
-        if "score" in self._config.roles:
-            stages.start(
-                "score", scorer(self._config, self._plan, trace_log, workers, self._telemetry).run
-            )
-        if "judge" in self._config.roles and self._plan.judged:
-            room = judge_room(self._config, self._plan, trace_log, self._telemetry, self._clock)
-            stages.start("judge", room.run)
-        if "assemble" in self._config.roles:
-            stages.start(
-                "assemble", assembler(self._config, trace_log, workers, self._telemetry).run
-            )
-        if self._forward is not None:
-            stages.start("forward", self._forward.run)
-        if receiver is not None:
-            await receiver.start()
-        gc.set_threshold(*GC_THRESHOLDS)
-        gc.freeze()  # what lives as long as the process need not be looked at again
-        self._health.started = True
-        ready(self._endpoints(admin, receiver))
-
-    def _start_publishing(self, stages: Stages, trace_log: Log) -> None:
+    def _start_publishing(self, stages: Stages, log: Log) -> None:
         config = self._config
         prometheus = PrometheusSink(
-            log=trace_log,
+            log=log,
             telemetry=self._telemetry,
             windows=config.windows.agent,
             objectives=self._objective,
@@ -146,39 +129,40 @@ class App:
         )
         stages.start("publish", prometheus.run)
         for sink in sinks(config):
-            delivery = Delivery(
-                log=trace_log, sink=sink, telemetry=self._telemetry, clock=self._clock
-            )
+            delivery = Delivery(log=log, sink=sink, telemetry=self._telemetry, clock=self._clock)
             stages.start("publish", delivery.run)
 
-    async def _stop(
-        self, stages: Stages, trace_log: Log, workers: Workers, receiver: Receiver | None
-    ) -> None:
+    def _start_rooms(self, stages: Stages, rooms: Rooms) -> None:
+        roles = self._config.roles
+        if "score" in roles:
+            stages.start("score", rooms.scorer().run)
+        if "judge" in roles and self._plan.judged:
+            stages.start("judge", rooms.judging().run)
+        if "assemble" in roles:
+            stages.start("assemble", rooms.assembler().run)
+        if self._forward is not None:
+            stages.start("forward", self._forward.run)
+
+    async def _stop(self, stages: Stages, rooms: Rooms) -> None:
         """From the beginning of the walk; a durable log keeps what is open, a memory log must hand it over."""
-        log.info("stopping")
-        self._health.stopping = True
-        trace_log.begin_shutdown()
-        drains = self._config.drain_on_stop or self._config.log.kind == "memory"
-        if receiver is not None:
-            await receiver.stop(RECEIVER_GRACE)
+        config = self._config
+        drains = config.drain_on_stop or config.log.kind == "memory"
         await stages.stop("assemble", "forward")
-        if drains and "assemble" in self._config.roles:
-            await assembler(self._config, trace_log, workers, self._telemetry).drain("shutdown")
+        if drains and "assemble" in config.roles:
+            await rooms.assembler().drain("shutdown")
         await stages.stop("score", "judge")
-        if drains and "score" in self._config.roles:
-            await scorer(self._config, self._plan, trace_log, workers, self._telemetry).drain(
-                "shutdown"
-            )
+        if drains and "score" in config.roles:
+            await rooms.scorer().drain("shutdown")
         await stages.stop("publish")
         await stages.stop("admin", "health")
 
-    # --- the rooms ---------------------------------------------------------------------------------------------------
+    # --- what runs ---------------------------------------------------------------------------------------------------
 
-    def _receiver(self, trace_log: Log) -> Receiver | None:
+    def _receiver(self, log: Log) -> Receiver | None:
         if "receive" not in self._config.roles:
             return None
         return Receiver(
-            log=trace_log,
+            log=log,
             config=self._config.receiver,
             max_item=self._config.windows.trace.max_bytes,
             telemetry=self._telemetry,
@@ -193,20 +177,16 @@ class App:
         return forwarder(target, families=ReceiverFamilies(self._telemetry), clock=self._clock)
 
     def _workers(self) -> Workers:
-        config = self._config
-        if not {"assemble", "score"} & set(config.roles):
-            return InlineWorkers(Bench.of(config, self._plan))  # never asked
-        if config.worker_count == 0:
-            return InlineWorkers(Bench.of(config, self._plan))
-        return ProcessWorkers(
-            config, self._plan, count=config.worker_count, telemetry=self._telemetry
-        )
+        """Processes only where a role gives them jobs."""
+        has_jobs = bool({"assemble", "score"} & set(self._config.roles))
+        count = self._config.worker_count if has_jobs else 0
+        return start_workers(self._config, self._plan, self._telemetry, count=count)
 
-    def _api(self, trace_log: Log) -> Api | None:
+    def _api(self, log: Log) -> Api | None:
         if "publish" not in self._config.roles:
             return None
         return Api(
-            log=trace_log,
+            log=log,
             folder=self._config.data_dir / "index",
             config=self._config,
             telemetry=self._telemetry,
@@ -253,3 +233,9 @@ class App:
             http=receiver and f"{config.receiver.http.host}:{receiver.http_port}",
             admin=f"{config.admin.host}:{admin.port}",
         )
+
+
+def _settle_memory() -> None:
+    """Collect garbage more rarely, and never look again at the objects that live as long as the process."""
+    gc.set_threshold(*GC_THRESHOLDS)
+    gc.freeze()

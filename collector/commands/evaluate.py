@@ -16,11 +16,11 @@ import typer
 from collector.commands.options import Files, Overrides, Paths, loaded
 from collector.commands.output import note, opened, progress_over
 from collector.commands.tables import signal_table, summary_table
-from collector.config import plan as planning
+from collector.config.plan import plan
 from collector.config.tree import Config
 from collector.errors import ConfigError
-from collector.offline import evaluate as offline
 from collector.offline import recordings
+from collector.offline.evaluate import evaluate_recordings
 from collector.records.traces import RunRecord
 from evaluators.formulas import distribution
 from evaluators.formulas.task_runs import Run, task_passing
@@ -100,8 +100,8 @@ def evaluate(
     Raises:
         ConfigError: a path, an evaluator or an option that is not there.
     """
-    plan = planning.plan(config, only=only)
-    every = (*plan.trace, *plan.session, *plan.judged)
+    due = plan(config, only=only)
+    every = (*due.trace, *due.session, *due.judged)
     unknown = fail_under.keys() - {each.spec.name for each in every}
     if unknown:
         raise ConfigError(f"--fail-under: no evaluator `{min(unknown)}` runs here")
@@ -109,7 +109,7 @@ def evaluate(
     for left_out in found.left_out:
         note(f"{left_out}: left out, it holds the logs signal")
     with progress_over(found.files) as progress:
-        scored = asyncio.run(offline.evaluate(config, plan, found.files, progress, only=only))
+        scored = asyncio.run(evaluate_recordings(config, due, found.files, progress, only=only))
     if scored.rejected:
         note(f"{scored.rejected} spans rejected: {'; '.join(scored.reasons)}")
     signals = [msgspec.json.decode(each) for each in scored.signals]

@@ -15,7 +15,7 @@ from collector.commands.output import note, opened, progress_over
 from collector.commands.tables import trace_table
 from collector.config.tree import Config
 from collector.offline import recordings
-from collector.offline.evaluate import assemble
+from collector.offline.evaluate import read_recordings
 from evaluators.dialects.show import show
 
 HELP = "What Spanwise understood of recorded traces, before any score."
@@ -48,7 +48,7 @@ def inspect(config: Config, paths: Sequence[Path], *, as_jsonl: bool) -> None:
     for left_out in found.left_out:
         note(f"{left_out}: left out, it holds the logs signal")
     with progress_over(found.files) as progress:
-        read = asyncio.run(assemble(config, found.files, progress))
+        read = asyncio.run(read_recordings(config, found.files, progress))
     if read.rejected:
         note(f"{read.rejected} spans rejected: {'; '.join(read.reasons)}")
     with opened(None) as stream:

@@ -13,7 +13,7 @@ from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsSer
 from collector.config.tree import Config
 from collector.doctor.seen import SESSION_KEYS, Seen, see
 from collector.offline import recordings
-from collector.offline.evaluate import assemble
+from collector.offline.evaluate import read_recordings
 from collector.offline.recordings import Recordings
 from collector.otlp import display
 from evaluators.dialects.show import show
@@ -25,7 +25,7 @@ def seen_in(config: Config, found: Recordings) -> list[Seen]:
     Raises:
         ConfigError: a file cannot be read.
     """
-    read = asyncio.run(assemble(config, found.files, lambda _: None))
+    read = asyncio.run(read_recordings(config, found.files, lambda _: None))
     by_trace: dict[str, list[Mapping[str, Any]]] = {}
     for span in _spans(found.files):
         by_trace.setdefault(span["traceId"], []).append(_slim(span))

@@ -1,7 +1,8 @@
-"""What a stopped service's log holds, scored again: traces copied to a log in memory, the desks run over them.
+"""The traces that a stopped service's log holds, scored again.
 
-Every trace is made again from its raw spans, in the session where it closed. What the judge is paid for it stands
-in the log afterwards as a verdict about nobody, so that the budget of the day holds.
+Every trace is read again from its raw spans, stays in the session where it closed, and is scored in a log in memory.
+The disk log keeps its records. One is added if the judge was asked: a verdict without a subject that holds the calls
+and their cost, so that the budget of the day counts them.
 """
 
 from __future__ import annotations
@@ -16,9 +17,8 @@ from collector.clock import wall
 from collector.config.tree import Config
 from collector.judging.budget import DAY
 from collector.log.disk.disk_log import DiskLog
-from collector.log.memory import MemoryLog
-from collector.log.port import SIGNALS, TRACES, Log, New
-from collector.offline.evaluate import UNLIMITED, Offline, score
+from collector.log.port import TRACES, Log, New
+from collector.offline.evaluate import EvaluationResult
 from collector.pool.inline import InlineWorkers
 from collector.pool.jobs import Bench
 from collector.pool.port import ReadJob
@@ -27,22 +27,25 @@ from collector.records.session_key import session_key
 from collector.records.traces import TraceRecord, VerdictRecord, decode_traces
 from collector.telemetry import Telemetry
 from collector.wiring.groups import groups
+from collector.wiring.offline_service import OfflineService
 from evaluators.run import Plan
 
-NOBODY = "replay"
+NO_SUBJECT = "replay"
+"""Service, session and subject of the verdict that holds what a replay cost."""
 
 
 @dataclass(slots=True)
-class _Found:
+class _History:
     traces: dict[str, New] = field(default_factory=dict[str, New])
-    calls: int = 0
+    """By trace id, the record of its newest revision."""
     cost_usd: float = 0.0
+    """What the judge was paid today."""
 
 
-async def rescored(
+async def rescore(
     config: Config, plan: Plan, *, since: float, only: Sequence[str] | None
-) -> Offline:
-    """The signals of all traces whose record is not older than `since` (unix seconds).
+) -> EvaluationResult:
+    """Score all traces whose record is not older than `since` (unix seconds) again.
 
     Raises:
         DataFolderInUse: the service runs.
@@ -57,34 +60,37 @@ async def rescored(
         groups=groups(config),
     )
     try:
-        found = await _found(log, bench, since)
-        trace_log = await _copied(found)
-        await score(config, plan, trace_log, InlineWorkers(bench), telemetry, only=only)
-        return await _settled(log, trace_log, found)
+        history = await _history(log, bench, since)
+        service = OfflineService(config, plan, InlineWorkers(bench), telemetry, only=only)
+        await service.put(_spent(0, history.cost_usd))
+        for record in history.traces.values():
+            await service.put(record)
+            await asyncio.sleep(0)
+        await service.score()
+        await _write_cost(log, service, history)
+        return EvaluationResult(traces=await service.traces(), signals=await service.signals())
     finally:
         await log.close()
 
 
-async def _found(log: Log, bench: Bench, since: float) -> _Found:
-    """The newest revision of each trace, and what was spent today."""
-    found = _Found()
+async def _history(log: Log, bench: Bench, since: float) -> _History:
+    history = _History()
     today = wall() // DAY * DAY
     for partition in range(log.partitions(TRACES)):
         async for record in log.replay(TRACES, partition):
             decoded = decode_traces(record.value)
             if isinstance(decoded, VerdictRecord) and record.time >= today:
-                found.calls += decoded.calls
-                found.cost_usd += decoded.cost_usd
+                history.cost_usd += decoded.cost_usd
             elif isinstance(decoded, TraceRecord) and record.time >= since:
-                again = _again(decoded, bench)
-                found.traces.pop(decoded.trace.trace_id, None)
-                found.traces[decoded.trace.trace_id] = New(
+                again = _read_again(decoded, bench)
+                history.traces.pop(decoded.trace.trace_id, None)
+                history.traces[decoded.trace.trace_id] = New(
                     topic=TRACES, key=record.key, value=encode(again)
                 )
-    return found
+    return history
 
 
-def _again(record: TraceRecord, bench: Bench) -> TraceRecord:
+def _read_again(record: TraceRecord, bench: Bench) -> TraceRecord:
     job = ReadJob(
         trace_id=bytes.fromhex(record.trace.trace_id),
         pieces=record.spans,
@@ -93,42 +99,23 @@ def _again(record: TraceRecord, bench: Bench) -> TraceRecord:
     return msgspec.structs.replace(record, trace=bench.read(job), spans=())
 
 
-async def _copied(found: _Found) -> MemoryLog:
-    now = wall()
-    kept: dict[str, frozenset[str]] = dict.fromkeys((TRACES, SIGNALS), frozenset({"offline"}))
-    trace_log = MemoryLog(clock=lambda: now, max_size=UNLIMITED, groups=kept)
-    await trace_log.write([_spend(0, found.cost_usd)])
-    for each in found.traces.values():
-        await trace_log.write([each])
-        await asyncio.sleep(0)
-    return trace_log
+async def _write_cost(log: Log, service: OfflineService, history: _History) -> None:
+    """Add what this replay was charged to the disk log."""
+    verdicts = await service.verdicts()
+    if calls := sum(each.calls for each in verdicts):
+        cost = sum(each.cost_usd for each in verdicts) - history.cost_usd
+        await log.write([_spent(calls, max(0.0, cost))])
 
 
-async def _settled(log: Log, trace_log: MemoryLog, found: _Found) -> Offline:
-    scored = Offline()
-    calls, cost = 0, -found.cost_usd
-    async for record in trace_log.replay(TRACES, 0):
-        decoded = decode_traces(record.value)
-        if isinstance(decoded, VerdictRecord):
-            calls += decoded.calls
-            cost += decoded.cost_usd
-        elif isinstance(decoded, TraceRecord):
-            scored.traces.append(decoded.trace)
-    scored.signals = [record.value async for record in trace_log.replay(SIGNALS, 0)]
-    if calls:
-        await log.write([_spend(calls, max(0.0, cost))])
-    return scored
-
-
-def _spend(calls: int, cost: float) -> New:
+def _spent(calls: int, cost_usd: float) -> New:
     record = VerdictRecord(
         scope="trace",
-        service=NOBODY,
-        session_id=NOBODY,
-        subject=NOBODY,
+        service=NO_SUBJECT,
+        session_id=NO_SUBJECT,
+        subject=NO_SUBJECT,
         digest="",
         outcomes=(),
         calls=calls,
-        cost_usd=cost,
+        cost_usd=cost_usd,
     )
-    return New(topic=TRACES, key=session_key(NOBODY, NOBODY), value=encode(record))
+    return New(topic=TRACES, key=session_key(NO_SUBJECT, NO_SUBJECT), value=encode(record))

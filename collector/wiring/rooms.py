@@ -1,4 +1,4 @@
-"""Assembly and scoring as configured: made the same way by the service and offline."""
+"""The service without sockets: the rooms between the receiver and the signals, as configured, over one log."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from collector.judging.judging_room import JudgingRoom
 from collector.judging.process import JudgeProcess
 from collector.judging.sample import is_sampled
 from collector.log.port import Log
+from collector.pool.inline import InlineWorkers
+from collector.pool.jobs import Bench
 from collector.pool.port import Workers
+from collector.pool.processes import ProcessWorkers
 from collector.scoring.rules import JudgedRules, Rules
 from collector.scoring.scorer import Scorer
 from collector.telemetry import Telemetry
@@ -20,38 +23,99 @@ ASSEMBLY, SCORING, JUDGING = "assembly", "scoring", "judging"
 """The group of each room."""
 
 
-def assembler(config: Config, log: Log, workers: Workers, telemetry: Telemetry) -> Assembler:
-    """The room that makes traces of spans."""
-    return Assembler(
-        log=log,
-        workers=workers,
-        windows=config.windows,
-        telemetry=telemetry,
-        group=ASSEMBLY,
-    )
+class Rooms:
+    """Makes the rooms of the running service and of an offline run, the same way for both.
 
+    Every call makes a new room: one that has stopped is not run again, another drains what it left.
 
-def scorer(config: Config, plan: Plan, log: Log, workers: Workers, telemetry: Telemetry) -> Scorer:
-    """The room that makes signals of traces."""
-    return Scorer(
-        log=log,
-        workers=workers,
-        rules=Rules.of(
-            plan,
-            lambda: SessionScorer(plan),
-            needs_history(plan),
-            judged_rules(config, plan),
-            task_evaluator=config.tasks.evaluator,
-        ),
-        windows=config.windows,
-        telemetry=telemetry,
-        redact=config.redaction.content == "drop",
-        group=SCORING,
-    )
+    Args:
+        config: The configuration.
+        plan: The evaluators that are due.
+        log: What the rooms read and write. They meet nowhere else.
+        workers: Read and score traces.
+        telemetry: Counts.
+        clock: The time that budgets are kept by.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        plan: Plan,
+        *,
+        log: Log,
+        workers: Workers,
+        telemetry: Telemetry,
+        clock: Clock,
+    ) -> None:
+        self._config = config
+        self._plan = plan
+        self._log_port = log
+        self._workers = workers
+        self._telemetry = telemetry
+        self._clock = clock
+
+    def assembler(self) -> Assembler:
+        """The room that makes traces of spans."""
+        return Assembler(
+            log=self._log_port,
+            workers=self._workers,
+            windows=self._config.windows,
+            telemetry=self._telemetry,
+            group=ASSEMBLY,
+        )
+
+    def scorer(self) -> Scorer:
+        """The room that makes signals of traces."""
+        plan = self._plan
+        return Scorer(
+            log=self._log_port,
+            workers=self._workers,
+            rules=Rules.of(
+                plan,
+                lambda: SessionScorer(plan),
+                needs_history(plan),
+                judged_rules(self._config, plan),
+                task_evaluator=self._config.tasks.evaluator,
+            ),
+            windows=self._config.windows,
+            telemetry=self._telemetry,
+            redact=self._config.redaction.content == "drop",
+            group=SCORING,
+        )
+
+    def judging(
+        self, *, log_clock: Clock | None = None, only: tuple[str, ...] | None = None
+    ) -> JudgingRoom:
+        """The room that makes verdicts of traces; its process is started for the first of them.
+
+        Args:
+            log_clock: The clock of the log where that is another one: the age of a subject is a matter of log time.
+            only: Ask for these evaluators alone.
+        """
+        limits = self._config.judge.budget
+        budget = Budget(usd_per_day=limits.usd_per_day, calls_per_minute=limits.calls_per_minute)
+        process = JudgeProcess(
+            self._config,
+            budget=budget,
+            telemetry=self._telemetry,
+            clock=self._clock,
+            only=only,
+        )
+        return JudgingRoom(
+            log=self._log_port,
+            judges=process,
+            judged=self._plan.judged,
+            config=self._config.judge,
+            budget=budget,
+            telemetry=self._telemetry,
+            clock=log_clock or self._clock,
+            group=JUDGING,
+            session_age=self._config.windows.session.max_age,
+        )
 
 
 def judged_rules(config: Config, plan: Plan) -> JudgedRules:
-    """The judged evaluators as scoring waits for their verdicts."""
+    """Which judged outcomes a session waits for, and how long."""
     judge = config.judge
     return JudgedRules(
         trace=tuple(each for each in plan.judged if each.spec.scope == "trace"),
@@ -62,31 +126,10 @@ def judged_rules(config: Config, plan: Plan) -> JudgedRules:
     )
 
 
-def judge_room(
-    config: Config,
-    plan: Plan,
-    log: Log,
-    telemetry: Telemetry,
-    clock: Clock,
-    *,
-    log_clock: Clock | None = None,
-    only: tuple[str, ...] | None = None,
-) -> JudgingRoom:
-    """The room that makes verdicts of traces; its process is started for the first of them.
-
-    `log_clock` is the log's, where it is another: a subject's age is a matter of log time.
-    """
-    limits = config.judge.budget
-    budget = Budget(usd_per_day=limits.usd_per_day, calls_per_minute=limits.calls_per_minute)
-    process = JudgeProcess(config, budget=budget, telemetry=telemetry, clock=clock, only=only)
-    return JudgingRoom(
-        log=log,
-        judges=process,
-        judged=plan.judged,
-        config=config.judge,
-        budget=budget,
-        telemetry=telemetry,
-        clock=log_clock or clock,
-        group=JUDGING,
-        session_age=config.windows.session.max_age,
-    )
+def start_workers(config: Config, plan: Plan, telemetry: Telemetry, *, count: int) -> Workers:
+    """Evaluator workers: `count` processes, or with 0 none, then jobs run inline. The caller closes them."""
+    if count == 0:
+        return InlineWorkers(Bench.of(config, plan))
+    workers = ProcessWorkers(config, plan, count=count, telemetry=telemetry)
+    workers.start()
+    return workers

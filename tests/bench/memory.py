@@ -17,7 +17,7 @@ _IMPORTED = """
 import json, sys
 from collector.app import App
 from collector.commands.run import run
-from collector.config import Config
+from collector.config.tree import Config
 App(Config())
 print(json.dumps(sorted({name.partition(".")[0] for name in sys.modules})))
 """
