@@ -6,7 +6,7 @@ import json
 import math
 from typing import Any
 
-from evaluators.formulas.bounds import clamp, rounded
+from evaluators.formulas.unit_interval import clamp, rounded
 from evaluators.model import JSON, Failure, Outcome, Reason, Score
 from evaluators.plan import Configured
 

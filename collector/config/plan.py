@@ -16,12 +16,12 @@ from evaluators.declare import Spec
 from evaluators.dialects.content.sessions import Keys
 from evaluators.errors import ExpectationError, SettingsError
 from evaluators.expectations import Expectations
-from evaluators.judging.own_judge import own_judge, with_own_judges
+from evaluators.judging.rubric_judge import rubric_judge, with_rubric_judges
 from evaluators.model import Failure, Outcome
+from evaluators.plan import Plan, Settings, make_plan
 from evaluators.providers.wordllama import MODEL, WordLlamaEmbedder
 from evaluators.registry import Registry
 from evaluators.resources import Embedder
-from evaluators.run import Plan, Settings, make_plan
 
 
 def read_keys(config: Config) -> Keys:
@@ -41,7 +41,7 @@ def plan(
     """
     expectations(config)  # a mistake in it is told at the start, not by every worker
     try:
-        every = with_own_judges(registry or Registry.discover(), _own_judges(config))
+        every = with_rubric_judges(registry or Registry.discover(), _own_judges(config))
         _check_tasks(config, every)
         return make_plan(
             every,
@@ -81,7 +81,7 @@ def embedder(config: Config) -> Embedder | None:
 def _own_judges(config: Config) -> list[Spec]:
     """Off without a judge, like every judged evaluator; a mistake in them is told all the same."""
     return [
-        own_judge(name, each.rubric, each.scope, each.threshold, each.version)
+        rubric_judge(name, each.rubric, each.scope, each.threshold, each.version)
         for name, each in config.judges.items()
     ]
 

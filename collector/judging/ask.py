@@ -18,9 +18,9 @@ from collector.config.tree import JudgeConfig
 from collector.judging.cache import AnswerCache, Entry
 from collector.judging.frames import FromJudge, Result, Settled, Want
 from collector.judging.vectors import entries_of, known_vector, text_digest
-from evaluators.embedding import Embedded
 from evaluators.judging.answers import AnswerError, read_object
 from evaluators.judging.client import Answer, JudgeError, Prompt
+from evaluators.judging.embedding import Embedded
 
 _T = TypeVar("_T", Answer, Embedded)
 PASSING = frozenset({"rate_limited", "timeout"})

@@ -12,8 +12,8 @@ from collector.config import plan as planning
 from collector.config.tree import Config
 from collector.judging.ask import Asker, OwnAsk
 from collector.judging.frames import Done, Job, SessionJob, TraceJob
-from evaluators.embedding import embed_trace
 from evaluators.expectations import Expectation, Expectations
+from evaluators.judging.embedding import embed_trace
 from evaluators.judging.judge import Verdict, judge_session, judge_trace
 from evaluators.model import Failure, Outcome, Session, Trace
 from evaluators.outcome import failed

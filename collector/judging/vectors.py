@@ -8,7 +8,7 @@ from array import array
 from collections.abc import Iterator, Sequence
 
 from collector.judging.cache import Entry
-from evaluators.embedding import Embedded
+from evaluators.judging.embedding import Embedded
 
 
 def text_digest(text: str) -> str:

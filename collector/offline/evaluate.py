@@ -16,7 +16,7 @@ from collector.telemetry import Telemetry
 from collector.wiring.offline_service import OfflineService
 from collector.wiring.rooms import start_workers
 from evaluators.model import Trace
-from evaluators.run import Plan
+from evaluators.plan import Plan
 
 SMALL = 8 << 20
 """Bytes of recordings below which starting worker processes takes longer than scoring inline."""

@@ -28,7 +28,7 @@ from collector.records.traces import TraceRecord, VerdictRecord, decode_traces
 from collector.telemetry import Telemetry
 from collector.wiring.groups import groups
 from collector.wiring.offline_service import OfflineService
-from evaluators.run import Plan
+from evaluators.plan import Plan
 
 NO_SUBJECT = "replay"
 """Service, session and subject of the verdict that holds what a replay cost."""

@@ -13,8 +13,9 @@ from evaluators.dialects.content.sessions import Keys
 from evaluators.dialects.read import read_trace
 from evaluators.expectations import Expectation, Expectations
 from evaluators.model import Closed, Outcome, Trace
+from evaluators.plan import Plan
 from evaluators.resources import Embedder
-from evaluators.run import Plan, score_trace
+from evaluators.run import score_trace
 
 log = logging.getLogger(__name__)
 

@@ -24,7 +24,7 @@ from collector.pool.port import PackedTrace, ReadJob, ScoreJob, TraceHead
 from collector.runtime.child import LENGTH, Child, restart_pause
 from collector.telemetry import Telemetry
 from evaluators.model import Outcome, Trace
-from evaluators.run import Plan
+from evaluators.plan import Plan
 
 log = logging.getLogger(__name__)
 

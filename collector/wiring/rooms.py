@@ -17,7 +17,8 @@ from collector.pool.processes import ProcessWorkers
 from collector.scoring.rules import JudgedRules, Rules
 from collector.scoring.scorer import Scorer
 from collector.telemetry import Telemetry
-from evaluators.run import Plan, SessionScorer, needs_history
+from evaluators.plan import Plan, needs_history
+from evaluators.run import SessionScorer
 
 ASSEMBLY, SCORING, JUDGING = "assembly", "scoring", "judging"
 """The group of each room."""

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Literal
 
-from evaluators.formulas.bounds import clamp
 from evaluators.formulas.pass_k import pass_at_k, pass_pow_k, posterior
+from evaluators.formulas.unit_interval import clamp
 from evaluators.matching.tool_match import ToolMatch
 from evaluators.model import JSON
 

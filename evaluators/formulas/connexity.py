@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from evaluators.formulas.criteria import BY_NAME, CRITERIA, LABELS, Criterion
-from evaluators.matching.shapes import list_of, object_of
+from evaluators.matching.json_values import list_of, object_of
 from evaluators.model import JSON
 
 PASS_THRESHOLD = 75.0
@@ -37,7 +37,7 @@ class CriterionScore:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class ConversationVerdict:
     """The document's outcome of a conversation."""
 
     overall_score: float
@@ -85,7 +85,7 @@ def verdict(
     criteria: Sequence[tuple[Criterion, float]],
     *,
     pass_threshold: float = PASS_THRESHOLD,
-) -> Verdict:
+) -> ConversationVerdict:
     """What a judge's answer, one block per criterion id, amounts to.
 
     Raises:
@@ -102,7 +102,9 @@ def verdict(
     for each in scores:
         share += each.score / 5 * each.weight
     overall = round(share * 100, 2)
-    return Verdict(overall_score=overall, passed=overall >= pass_threshold, metric_scores=scores)
+    return ConversationVerdict(
+        overall_score=overall, passed=overall >= pass_threshold, metric_scores=scores
+    )
 
 
 def outcomes(answer: JSON, statements: Sequence[str] | None) -> list[JSON] | None:

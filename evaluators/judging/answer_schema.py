@@ -8,7 +8,7 @@ from typing import cast
 
 import msgspec
 
-from evaluators.matching.shapes import list_of, object_of
+from evaluators.matching.json_values import list_of, object_of
 from evaluators.model import JSON
 
 _KEPT = ("type", "enum", "const", "minimum", "maximum", "minItems", "maxItems")

@@ -10,9 +10,8 @@ from typing import TypeVar
 
 import msgspec
 
-from evaluators.formulas.bounds import clamp
-from evaluators.matching import json_text
-from evaluators.matching.shapes import list_of, object_of
+from evaluators.formulas.unit_interval import clamp
+from evaluators.matching.json_values import list_of, object_of, parse_json
 from evaluators.matching.text import text_of
 from evaluators.model import JSON
 from evaluators.resources import Block
@@ -118,7 +117,7 @@ _NOT_JSON = object()
 
 def _json(text: str) -> JSON:
     try:
-        return json_text.parse(text)
+        return parse_json(text)
     except (ValueError, RecursionError):
         return _NOT_JSON
 

@@ -1,4 +1,4 @@
-"""Calls about one subject: counted, bounded, their cost shared out among the evaluators that they were for."""
+"""Judge calls about one subject: counted, bounded, their cost shared among the evaluators that they served."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from evaluators.judging.answers import AnswerError, read_object
-from evaluators.judging.client import SKIPPED, Answer, Ask, JudgeError, Prompt, digest_of
-from evaluators.judging.instructions import instructions, make_prompt
+from evaluators.judging.client import SKIPPED, Answer, JudgeClient, JudgeError, Prompt, digest_of
+from evaluators.judging.prompt import instructions, make_prompt
 from evaluators.judging.transcript import CHARACTERS_PER_TOKEN, Recording
 from evaluators.model import JSON, Failure, JudgeUse
 from evaluators.outcome import failure_of
@@ -25,7 +25,7 @@ LEAST = 500
 
 @dataclass(frozen=True, slots=True)
 class Skip:
-    """Nobody was asked on purpose."""
+    """The judge was not asked, on purpose."""
 
     reason: str
 
@@ -35,8 +35,8 @@ Missing = Failure | Skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Material:
-    """What a judge is shown of one subject."""
+class PromptInput:
+    """The parts of a prompt that come from one subject."""
 
     render: Callable[[int], Recording]
     """The recording within so many tokens."""
@@ -51,19 +51,20 @@ class _Paid:
     owners: tuple[str, ...]
 
 
-class Asking:
-    """The calls about one subject. A model that fails is not asked again; a spent budget ends all asking."""
+class JudgeCalls:
+    """The calls about one subject. A model that fails is not called again; a spent budget ends all calls."""
 
-    def __init__(self, ask: Ask, material: Material) -> None:
-        self._ask = ask
-        self._material = material
-        self._dead: dict[str | None, Missing] = {}
-        self._over: Missing | None = None
+    def __init__(self, client: JudgeClient, prompt_input: PromptInput) -> None:
+        self._client = client
+        self._input = prompt_input
+        self._failed_models: dict[str | None, Missing] = {}
+        self._stopped: Missing | None = None
         self._faults = 0
         self._paid: list[_Paid] = []
-        self.calls = 0
+        self.count = 0
+        """Calls made so far."""
         self.truncated: dict[str, str] = {}
-        """By evaluator: what the recording it was judged from lacked."""
+        """By evaluator: what was left out of the recording that it was judged from."""
 
     async def ask(
         self,
@@ -75,39 +76,41 @@ class Asking:
         preface: str = "",
     ) -> Mapping[str, JSON] | Missing:
         """The decoded answers by key, as many as there are, or why there are none."""
-        stopped = self._over or self._dead.get(model)
+        stopped = self._stopped or self._failed_models.get(model)
         if stopped is not None:
             return stopped
         names = tuple(owners)
-        rest = self._material.max_prompt - len(instructions(questions)) // CHARACTERS_PER_TOKEN
-        rest -= (len(preface) + len(self._material.context or "")) // CHARACTERS_PER_TOKEN + 60
-        recording = self._material.render(max(rest, LEAST))
+        rest = self._input.max_prompt - len(instructions(questions)) // CHARACTERS_PER_TOKEN
+        rest -= (len(preface) + len(self._input.context or "")) // CHARACTERS_PER_TOKEN + 60
+        recording = self._input.render(max(rest, LEAST))
         if recording.truncated is not None:
             self.truncated |= dict.fromkeys(names, recording.truncated)
         prompt = make_prompt(
             stage,
             questions,
             preface + recording.text,
-            marker=self._material.marker(),
-            context=self._material.context,
+            marker=self._input.marker(),
+            context=self._input.context,
         )
-        self.calls += 1
+        self.count += 1
         try:
-            answer = await self._ask(prompt, model=model)
+            answer = await self._client(prompt, model=model)
         except JudgeError as error:
-            return self._failed(error, model)
+            return self._refuse(error, model)
         except Exception as error:  # noqa: BLE001 - whatever breaks, every due evaluator has its outcome
-            return self._fault(failure_of(error), model=model)
+            return self._fail(failure_of(error), model=model)
         self._paid.append(_Paid(answer, names))
         return self._read(answer, questions)
 
-    async def say(self, owner: str, model: str | None, instructions: str, question: str) -> str:
+    async def ask_freely(
+        self, owner: str, model: str | None, instructions: str, question: str
+    ) -> str:
         """A third party's own question, answered in free text.
 
         Raises:
             JudgeError: There is no answer, or the evaluator has asked too often.
         """
-        stopped = self._over or self._dead.get(model)
+        stopped = self._stopped or self._failed_models.get(model)
         if isinstance(stopped, Skip):
             raise JudgeError(type=stopped.reason, message="not asked any more")
         if stopped is not None:
@@ -117,33 +120,33 @@ class Asking:
         name = "custom"
         digest = digest_of(name, instructions, question, None)
         prompt = Prompt(name=name, system=instructions, user=question, schema=None, digest=digest)
-        self.calls += 1
+        self.count += 1
         try:
-            answer = await self._ask(prompt, model=model)
+            answer = await self._client(prompt, model=model)
         except JudgeError as error:
-            self._failed(error, model)
+            self._refuse(error, model)
             raise
         self._paid.append(_Paid(answer, (owner,)))
         return answer.text
 
-    def _failed(self, error: JudgeError, model: str | None) -> Missing:
+    def _refuse(self, error: JudgeError, model: str | None) -> Missing:
         if error.type in SKIPPED:
-            self._over = Skip(error.type)
-            return self._over
-        return self._fault(Failure(type=error.type, message=error.message[:500]), model=model)
+            self._stopped = Skip(error.type)
+            return self._stopped
+        return self._fail(Failure(type=error.type, message=error.message[:500]), model=model)
 
-    def _fault(self, failure: Failure, *, model: str | None) -> Failure:
-        self._dead[model] = failure
+    def _fail(self, failure: Failure, *, model: str | None) -> Failure:
+        self._failed_models[model] = failure
         return self._count(failure)
 
-    def found_useless(self, failure: Failure) -> None:
-        """Count an answer that could be read, and of which nothing could be used."""
+    def count_useless(self, failure: Failure) -> None:
+        """Count an answer that was read and holds nothing usable."""
         self._count(failure)
 
     def _count(self, failure: Failure) -> Failure:
         self._faults += 1
         if self._faults >= MAX_FAULTS:
-            self._over = failure
+            self._stopped = failure
         return failure
 
     def _read(
@@ -207,7 +210,7 @@ def _entries(text: str, questions: Mapping[str, Question]) -> Mapping[str, JSON]
 
 
 def parse_failure(error: Exception) -> Failure:
-    """What an answer that cannot be read is called in an outcome."""
+    """The failure of an outcome whose answer cannot be read."""
     return Failure(type="parse_error", message=str(error)[:500])
 
 
@@ -216,11 +219,11 @@ def _share(paid: _Paid, owner: str, tokens: int) -> int:
     return each + (paid.owners.index(owner) < rest)
 
 
-class Line:
-    """A third party's `Judge`: calls of its own about one subject."""
+class JudgeHandle:
+    """The `Judge` of one third party's evaluator: free-text calls about one subject."""
 
-    def __init__(self, asking: Asking, owner: str, model: str | None) -> None:
-        self._asking = asking
+    def __init__(self, calls: JudgeCalls, owner: str, model: str | None) -> None:
+        self._calls = calls
         self._owner = owner
         self._model = model
 
@@ -235,4 +238,4 @@ class Line:
         Raises:
             JudgeError: There is none.
         """
-        return await self._asking.say(self._owner, self._model, instructions, question)
+        return await self._calls.ask_freely(self._owner, self._model, instructions, question)

@@ -1,4 +1,4 @@
-"""The port to a judge: what is asked, what comes back, how asking fails. No network here; the service implements it."""
+"""The port to a judge: prompt, answer, error. No network here; the service implements it."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from evaluators.digest import canonical
 from evaluators.model import JSON
 
 SKIPPED = frozenset({"budget"})
-"""Types of `JudgeError` that mean nobody was asked on purpose: the outcome is `skipped` with the type as its reason."""
+"""Types of `JudgeError` for calls withheld on purpose: the outcome is `skipped` with the type as its reason."""
 
 
 class JudgeError(Exception):
-    """A question got no answer; every retry that was worth it is behind us.
+    """A prompt got no answer, and trying it again now would not help.
 
     Args:
         type: timeout, rate_limited, provider_error, overload, ... become `failed` with this type; budget becomes
             `skipped` with this reason.
-        message: What a person should read; never the prompt.
-        retry_after: Seconds that the provider wants to be left alone; None = it said nothing.
+        message: For a person; never the prompt.
+        retry_after: Seconds that the provider asks to wait; None = it named none.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ def digest_of(name: str, system: str, user: str, schema: JSON) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What a judge said, and what it cost."""
+    """A judge's answer and its cost."""
 
     text: str
     model: str
@@ -78,8 +78,8 @@ class Answer:
     """Read from a cache: it cost nothing now."""
 
 
-class Ask(Protocol):
-    """Asks a judge one question. Retries, limits, budgets and caches are its business."""
+class JudgeClient(Protocol):
+    """Asks a judge one question. Retries, limits, budgets and caches are the implementation's."""
 
     async def __call__(self, prompt: Prompt, *, model: str | None) -> Answer:
         """The answer's text as the model gave it.

@@ -1,7 +1,7 @@
 """Judged evaluators: one shared extraction, one judging call for all of a scope, each answer checked by itself.
 
-Nothing here waits for anything but `Ask`. Bounds: at most 2 calls a trace for PandaProbe's set and at most `MAX_FAULTS`
-that give nothing usable; with an `Ask` of three attempts that is at most 12 requests when everything fails.
+Only calls of `JudgeClient` wait. Bounds: at most 2 calls a trace for PandaProbe's set, and at most `MAX_FAULTS` calls
+that give nothing usable; with a client of three attempts that is at most 12 requests when everything fails.
 """
 
 from __future__ import annotations
@@ -12,29 +12,14 @@ from secrets import token_hex
 from typing import Literal
 
 from evaluators.expectations import Expectation
-from evaluators.judging.calls import MAX_FAULTS, Asking, Material, added
-from evaluators.judging.client import SKIPPED, Answer, Ask, JudgeError, Prompt
-from evaluators.judging.judged_run import Panel, reads_expected
+from evaluators.judging.calls import JudgeCalls, PromptInput, added
+from evaluators.judging.client import JudgeClient
+from evaluators.judging.judged_run import JudgedRun, reads_expected
 from evaluators.judging.transcript import conversation_recording, trace_recording
 from evaluators.model import Failure, Outcome, Session, Trace
 from evaluators.outcome import failed, not_applicable
 from evaluators.plan import Configured
 from evaluators.resources import Conversation
-
-__all__ = [
-    "MAX_FAULTS",
-    "SKIPPED",
-    "Answer",
-    "Ask",
-    "Calls",
-    "JudgeError",
-    "Marker",
-    "Prompt",
-    "Verdict",
-    "judge_session",
-    "judge_trace",
-    "new_marker",
-]
 
 Calls = Literal["shared", "separate"]
 Marker = Callable[[], str]
@@ -48,7 +33,7 @@ def new_marker() -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """What became of every judged evaluator of one subject, and what it cost altogether.
+    """The outcomes of the judged evaluators of one subject, and their cost altogether.
 
     Each outcome's `judge` names its own share of tokens and cost: over the outcomes they sum to the totals here.
     """
@@ -68,7 +53,7 @@ class Verdict:
 async def judge_trace(
     judged: Sequence[Configured],
     trace: Trace,
-    ask: Ask,
+    client: JudgeClient,
     *,
     calls: Calls,
     max_prompt: int,
@@ -80,7 +65,7 @@ async def judge_trace(
     Args:
         judged: The judged trace evaluators that are due; those of another scope are ignored.
         trace: The subject.
-        ask: The way to the judge.
+        client: The way to the judge.
         calls: "shared" = one judging call for all; "separate" = one each, sharing the extraction.
         max_prompt: Tokens a prompt may have, at four characters a token.
         expectation: What is expected of the trace; None when nothing is.
@@ -94,24 +79,24 @@ async def judge_trace(
         why = "neither a model nor a tool was called"
         return Verdict(outcomes=tuple(not_applicable(each, "not_a_turn", why) for each in due))
     shown = expectation if any(reads_expected(each.spec) for each in due) else None
-    asking = Asking(
-        ask,
-        Material(
+    judge_calls = JudgeCalls(
+        client,
+        PromptInput(
             render=lambda tokens: trace_recording(trace, max_tokens=tokens, expectation=shown),
             max_prompt=max_prompt,
             marker=marker,
         ),
     )
-    panel = Panel(due, trace, asking, separate=calls == "separate")
-    outcomes = await panel.outcomes({Expectation: expectation})
-    return _verdict(outcomes, asking)
+    run = JudgedRun(due, trace, judge_calls, separate=calls == "separate")
+    outcomes = await run.outcomes({Expectation: expectation})
+    return _verdict(outcomes, judge_calls)
 
 
 async def judge_session(
     judged: Sequence[Configured],
     session: Session,
     traces: Sequence[Trace],
-    ask: Ask,
+    client: JudgeClient,
     *,
     calls: Calls,
     max_prompt: int,
@@ -124,7 +109,7 @@ async def judge_session(
         judged: The judged session evaluators that are due; those of another scope are ignored.
         session: The subject.
         traces: Its traces that can still be read, in the session's order.
-        ask: The way to the judge.
+        client: The way to the judge.
         calls: As above.
         max_prompt: As above.
         expectations: By trace id; None = there is no expectations file.
@@ -137,9 +122,9 @@ async def judge_session(
         why = "no turn of the session can be read"
         return Verdict(outcomes=tuple(not_applicable(each, "not_a_turn", why) for each in due))
     shown = any(reads_expected(each.spec) for each in due)
-    asking = Asking(
-        ask,
-        Material(
+    judge_calls = JudgeCalls(
+        client,
+        PromptInput(
             render=lambda tokens: conversation_recording(
                 conversation, max_tokens=tokens, with_expected=shown
             ),
@@ -148,16 +133,16 @@ async def judge_session(
             context=conversation.emphasis if shown else None,
         ),
     )
-    panel = Panel(due, conversation, asking, separate=calls == "separate")
-    return _verdict(await panel.outcomes({}), asking)
+    run = JudgedRun(due, conversation, judge_calls, separate=calls == "separate")
+    return _verdict(await run.outcomes({}), judge_calls)
 
 
-def _verdict(outcomes: tuple[Outcome, ...], asking: Asking) -> Verdict:
-    answers = asking.answers
+def _verdict(outcomes: tuple[Outcome, ...], judge_calls: JudgeCalls) -> Verdict:
+    answers = judge_calls.answers
     return Verdict(
         outcomes=outcomes,
         models=tuple(dict.fromkeys(answer.model for answer in answers)),
-        calls=asking.calls,
+        calls=judge_calls.count,
         input_tokens=sum(answer.input_tokens for answer in answers),
         output_tokens=sum(answer.output_tokens for answer in answers),
         cost_usd=added((answer.cost_usd, 1) for answer in answers),

@@ -1,4 +1,4 @@
-"""The judged evaluators of one subject: what each must be told, who is asked in which call, what becomes of each."""
+"""One run of the judged evaluators of a subject: their inputs, the calls that serve them, their outcomes."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from msgspec.structs import replace
 
 from evaluators.declare import Spec
 from evaluators.expectations import Expectation
-from evaluators.formulas.calls import span_ids
-from evaluators.formulas.contradiction import against, contradicts
 from evaluators.judging.answers import AnswerError, to_block
-from evaluators.judging.calls import Asking, Line, Missing, Skip, parse_failure
+from evaluators.judging.calls import JudgeCalls, JudgeHandle, Missing, Skip, parse_failure
 from evaluators.judging.client import SKIPPED, JudgeError
+from evaluators.judging.contradiction import against, contradicts
+from evaluators.matching.tool_calls import span_ids
 from evaluators.model import JSON, Failure, Outcome, Trace
 from evaluators.outcome import failed, failure_of, not_applicable, settle, skipped
 from evaluators.plan import Configured
@@ -25,13 +25,13 @@ EXTRACTION = "extraction"
 
 
 @dataclass(slots=True, kw_only=True)
-class _Seat:
-    """One evaluator and what it knows so far."""
+class _EvaluatorState:
+    """One evaluator, the arguments it has so far and the questions still open."""
 
     configured: Configured
     questions: dict[str, tuple[str, type[Block]]]
-    """By key in the answer: parameter name and block; what is known without asking is not in it."""
-    given: dict[str, object] = field(default_factory=dict[str, object])
+    """By key in the answer: parameter name and block; blocks that are known without asking are not in it."""
+    arguments: dict[str, object] = field(default_factory=dict[str, object])
     missing: Missing | None = None
 
     @property
@@ -39,20 +39,20 @@ class _Seat:
         return self.configured.spec.name
 
 
-class Panel:
-    """Asks as little as possible, once more for what was missing, and gives every evaluator one outcome."""
+class JudgedRun:
+    """Asks as few questions as possible, once more for missing answers, and gives every evaluator one outcome."""
 
     def __init__(
         self,
         due: Sequence[Configured],
         subject: Trace | Conversation,
-        asking: Asking,
+        calls: JudgeCalls,
         *,
         separate: bool,
     ) -> None:
         self._due = due
         self._subject = subject
-        self._asking = asking
+        self._calls = calls
         self._separate = separate
         self._extraction: Extraction | None = None
         self._preface = ""
@@ -63,21 +63,21 @@ class Panel:
         Args:
             resources: Further resources by type; None = there is none of it.
         """
-        settled: dict[int, Outcome] = {}
-        seats: dict[int, _Seat] = {}
+        outcomes: dict[int, Outcome] = {}
+        states: dict[int, _EvaluatorState] = {}
         for at, configured in enumerate(self._due):
             why = self._unexpected(configured.spec, resources)
             if why is None:
-                seats[at] = _Seat(configured=configured, questions={})
+                states[at] = _EvaluatorState(configured=configured, questions={})
             else:
-                settled[at] = not_applicable(configured, "no_expectation", why)
-        await self._extract(seats.values())
-        for seat in seats.values():
-            self._take_seat(seat, resources)
-        await self._judge(list(seats.values()))
-        for at, seat in seats.items():
-            settled[at] = await self._outcome(seat, resources)
-        return tuple(settled[at] for at in range(len(self._due)))
+                outcomes[at] = not_applicable(configured, "no_expectation", why)
+        await self._extract(states.values())
+        for state in states.values():
+            self._prepare(state, resources)
+        await self._judge(list(states.values()))
+        for at, state in states.items():
+            outcomes[at] = await self._outcome(state, resources)
+        return tuple(outcomes[at] for at in range(len(self._due)))
 
     def _unexpected(self, spec: Spec, resources: Mapping[Any, object]) -> str | None:
         kinds = set(spec.resources.values())
@@ -87,15 +87,17 @@ class Panel:
             return None if self._subject.answered else "no output is expected of any turn"
         return None
 
-    async def _extract(self, seats: Iterable[_Seat]) -> None:
-        wanting = [seat for seat in seats if Extraction in seat.configured.spec.resources.values()]
+    async def _extract(self, states: Iterable[_EvaluatorState]) -> None:
+        wanting = [
+            state for state in states if Extraction in state.configured.spec.resources.values()
+        ]
         if not wanting:
             return
         question = {EXTRACTION: Extraction.question(self._subject, {})}
-        owners = [seat.name for seat in wanting]
+        owners = [state.name for state in wanting]
         why: Missing = Failure(type="parse_error", message="no extraction")
         for stage in (EXTRACTION, f"{EXTRACTION}_again"):
-            answer = await self._asking.ask(stage, question, model=None, owners=owners)
+            answer = await self._calls.ask(stage, question, model=None, owners=owners)
             if isinstance(answer, Failure | Skip):
                 why = answer
                 if not _is_unreadable(answer):
@@ -105,121 +107,123 @@ class Panel:
                 self._extraction = to_block(answer[EXTRACTION], Extraction)
             except AnswerError as error:
                 why = parse_failure(error)
-                self._asking.found_useless(why)
+                self._calls.count_useless(why)
                 continue
-            self._preface = _told(self._extraction)
+            self._preface = _preface(self._extraction)
             return
-        for seat in wanting:
-            seat.missing = why
+        for state in wanting:
+            state.missing = why
 
-    def _take_seat(self, seat: _Seat, resources: Mapping[Any, object]) -> None:
-        """Give the seat what is known, and note what must be asked for."""
-        spec = seat.configured.spec
+    def _prepare(self, state: _EvaluatorState, resources: Mapping[Any, object]) -> None:
+        """Set the arguments that are known, and note what must be asked for."""
+        spec = state.configured.spec
         blocks = {name: kind for name, kind in spec.resources.items() if _is_block(kind)}
         for name, kind in spec.resources.items():
             if kind is Extraction:
-                seat.given[name] = self._extraction
+                state.arguments[name] = self._extraction
             elif kind is Judge:
-                seat.given[name] = Line(self._asking, seat.name, seat.configured.model)
+                state.arguments[name] = JudgeHandle(self._calls, state.name, state.configured.model)
             elif kind is Conversation:
-                seat.given[name] = self._subject
+                state.arguments[name] = self._subject
             elif kind is Expected and isinstance(self._subject, Conversation):
-                seat.given[name] = Expected(traces=self._subject.expected)
+                state.arguments[name] = Expected(traces=self._subject.expected)
             elif kind in resources:
-                seat.given[name] = resources[kind]
+                state.arguments[name] = resources[kind]
         for name, kind in blocks.items():
             try:
                 known = kind.known(self._subject, self._extraction)
-            except Exception as error:  # noqa: BLE001 - a third party's block must not end the panel
-                seat.missing = failure_of(error)
+            except Exception as error:  # noqa: BLE001 - a third party's block must not end the run
+                state.missing = failure_of(error)
                 return
             if known is not None:
-                seat.given[name] = known
+                state.arguments[name] = known
             else:
                 key = _key(spec.name) if len(blocks) == 1 else f"{_key(spec.name)}__{name}"
-                seat.questions[key] = (name, kind)
+                state.questions[key] = (name, kind)
 
     # --- asking -------------------------------------------------------------------------------------------------------
 
-    async def _judge(self, seats: Sequence[_Seat]) -> None:
-        open_seats = [seat for seat in seats if seat.questions and seat.missing is None]
-        for stage, model, group in self._groups(open_seats):
+    async def _judge(self, states: Sequence[_EvaluatorState]) -> None:
+        open_states = [state for state in states if state.questions and state.missing is None]
+        for stage, model, group in self._groups(open_states):
             await self._ask(stage, model, group)
-        again: dict[str | None, list[_Seat]] = {}
-        for seat in open_seats:
-            if seat.questions and _is_unreadable(seat.missing):
-                again.setdefault(seat.configured.model, []).append(seat)
+        again: dict[str | None, list[_EvaluatorState]] = {}
+        for state in open_states:
+            if state.questions and _is_unreadable(state.missing):
+                again.setdefault(state.configured.model, []).append(state)
         for model, group in again.items():
             await self._ask("judging_again", model, group)
 
-    def _groups(self, seats: Sequence[_Seat]) -> Iterator[tuple[str, str | None, Sequence[_Seat]]]:
-        own = [seat for seat in seats if self._separate or seat.configured.model is not None]
-        shared = [seat for seat in seats if seat not in own]
+    def _groups(
+        self, states: Sequence[_EvaluatorState]
+    ) -> Iterator[tuple[str, str | None, Sequence[_EvaluatorState]]]:
+        own = [state for state in states if self._separate or state.configured.model is not None]
+        shared = [state for state in states if state not in own]
         if shared:
             yield "judging", None, shared
-        for seat in own:
-            yield f"judging_{_key(seat.name)}"[:64], seat.configured.model, [seat]
+        for state in own:
+            yield f"judging_{_key(state.name)}"[:64], state.configured.model, [state]
 
-    async def _ask(self, stage: str, model: str | None, seats: Sequence[_Seat]) -> None:
+    async def _ask(self, stage: str, model: str | None, states: Sequence[_EvaluatorState]) -> None:
         questions: dict[str, Question] = {}
-        for seat in seats:
+        for state in states:
             try:
-                questions |= self._questions(seat)
-            except Exception as error:  # noqa: BLE001 - a third party's block must not end the panel
-                seat.missing = failure_of(error)
-                seat.questions = {}
-        asked = [seat for seat in seats if seat.questions]
+                questions |= self._questions(state)
+            except Exception as error:  # noqa: BLE001 - a third party's block must not end the run
+                state.missing = failure_of(error)
+                state.questions = {}
+        asked = [state for state in states if state.questions]
         if not questions:
             return
-        owners = [seat.name for seat in asked]
-        answer = await self._asking.ask(
+        owners = [state.name for state in asked]
+        answer = await self._calls.ask(
             stage, questions, model=model, owners=owners, preface=self._preface
         )
         if isinstance(answer, Failure | Skip):
-            for seat in asked:
+            for state in asked:
                 # An answer that could not be read says more than that asking again failed.
-                seat.missing = seat.missing or answer
+                state.missing = state.missing or answer
             return
-        if not sum(self._take(seat, answer) for seat in asked):
+        if not sum(self._take(state, answer) for state in asked):
             nothing = "no entry of the answer could be used"
-            self._asking.found_useless(Failure(type="parse_error", message=nothing))
+            self._calls.count_useless(Failure(type="parse_error", message=nothing))
 
-    def _questions(self, seat: _Seat) -> dict[str, Question]:
-        options = seat.configured.options
+    def _questions(self, state: _EvaluatorState) -> dict[str, Question]:
+        options = state.configured.options
         return {
-            key: kind.question(self._subject, options) for key, (_, kind) in seat.questions.items()
+            key: kind.question(self._subject, options) for key, (_, kind) in state.questions.items()
         }
 
-    def _take(self, seat: _Seat, answer: Mapping[str, JSON]) -> int:
-        """Give the seat its blocks; how many there were that could be used."""
-        seat.missing = None
-        before = len(seat.questions)
-        for key, (name, kind) in list(seat.questions.items()):
+    def _take(self, state: _EvaluatorState, answer: Mapping[str, JSON]) -> int:
+        """Set the blocks that the answer holds; returns how many could be used."""
+        state.missing = None
+        before = len(state.questions)
+        for key, (name, kind) in list(state.questions.items()):
             try:
                 block = to_block(answer.get(key), kind)
-                block.check(self._subject, seat.configured.options)
+                block.check(self._subject, state.configured.options)
             except Exception as error:  # noqa: BLE001 - also what a third party's check raises
-                seat.missing = parse_failure(error)
+                state.missing = parse_failure(error)
             else:
-                seat.given[name] = block
-                del seat.questions[key]
-        return before - len(seat.questions)
+                state.arguments[name] = block
+                del state.questions[key]
+        return before - len(state.questions)
 
     # --- outcomes -----------------------------------------------------------------------------------------------------
 
-    async def _outcome(self, seat: _Seat, resources: Mapping[Any, object]) -> Outcome:
-        return self._annotated(seat, await self._settled(seat), resources)
+    async def _outcome(self, state: _EvaluatorState, resources: Mapping[Any, object]) -> Outcome:
+        return self._annotated(state, await self._scored(state), resources)
 
-    async def _settled(self, seat: _Seat) -> Outcome:
-        configured = seat.configured
-        if isinstance(seat.missing, Skip):
-            return skipped(configured, seat.missing.reason)
-        if seat.missing is not None:
-            return failed(configured, seat.missing)
+    async def _scored(self, state: _EvaluatorState) -> Outcome:
+        configured = state.configured
+        if isinstance(state.missing, Skip):
+            return skipped(configured, state.missing.reason)
+        if state.missing is not None:
+            return failed(configured, state.missing)
         subject = self._subject
         first = subject.session if isinstance(subject, Conversation) else subject
         try:
-            score = configured.spec.function(first, **seat.given, **configured.options)
+            score = configured.spec.function(first, **state.arguments, **configured.options)
             if inspect.isawaitable(score):
                 score = await score
         except JudgeError as error:
@@ -230,17 +234,19 @@ class Panel:
             return failed(configured, failure_of(error))
         return settle(configured, score)
 
-    def _annotated(self, seat: _Seat, outcome: Outcome, resources: Mapping[Any, object]) -> Outcome:
-        more: dict[str, Any] = {"judge": self._asking.use_of(seat.name)}
-        cuts = [outcome.truncated, self._asking.truncated.get(seat.name)]
+    def _annotated(
+        self, state: _EvaluatorState, outcome: Outcome, resources: Mapping[Any, object]
+    ) -> Outcome:
+        more: dict[str, Any] = {"judge": self._calls.use_of(state.name)}
+        cuts = [outcome.truncated, self._calls.truncated.get(state.name)]
         more["truncated"] = "; ".join(filter(None, cuts)) or None
         expectation = resources.get(Expectation)
-        if isinstance(expectation, Expectation) and _uses(expectation, seat.configured.spec):
+        if isinstance(expectation, Expectation) and _uses(expectation, state.configured.spec):
             more["expectation"] = expectation.digest
         if isinstance(self._subject, Trace) and outcome.state == "scored":
-            facts = span_ids(against(seat.name, self._subject))
+            facts = span_ids(against(state.name, self._subject))
             more["evidence"] = tuple(dict.fromkeys([*outcome.evidence, *facts]))
-            more["contradiction"] = contradicts(seat.name, outcome.score or 0.0, self._subject)
+            more["contradiction"] = contradicts(state.name, outcome.score or 0.0, self._subject)
         return replace(outcome, **more)
 
 
@@ -261,18 +267,18 @@ def _is_block(kind: Any) -> TypeGuard[type[Block]]:
 
 
 def _is_unreadable(missing: object) -> bool:
-    """Whether asking again may help: something came back."""
+    """Whether asking again may help: there was an answer."""
     return isinstance(missing, Failure) and missing.type == "parse_error"
 
 
 def _key(name: str) -> str:
     # A name of ours has no double underscore, so a third party's `package/name` cannot meet one.
-    told = name.replace("/", "__")
-    return "".join(char if char.isalnum() or char == "_" else "_" for char in told)
+    key = name.replace("/", "__")
+    return "".join(char if char.isalnum() or char == "_" else "_" for char in key)
 
 
-def _told(extraction: Extraction) -> str:
-    """A judge wrote it from untrusted text: it stays untrusted, inside the fence."""
+def _preface(extraction: Extraction) -> str:
+    """The extraction for a prompt. A judge wrote it from untrusted text, so it stands inside the fence."""
     plan = "".join(f"\n{at}. {step}" for at, step in enumerate(extraction.plan, 1)) or " none"
     return (
         "What an earlier reading of this recording found:\n"

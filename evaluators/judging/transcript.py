@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from evaluators.expectations import Expectation
-from evaluators.judging.fence import visible
-from evaluators.matching.shapes import encoded
+from evaluators.judging.prompt import visible
+from evaluators.matching.json_values import encoded
 from evaluators.model import JSON, ModelCall, ToolCall, ToolDefinition, Trace
 from evaluators.resources import Conversation
 

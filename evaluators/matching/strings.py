@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from evaluators.digest import canonical
-from evaluators.matching import json_text
 from evaluators.matching.ecmascript import found, trim
+from evaluators.matching.json_values import parse_json
 from evaluators.model import JSON
 
 SHOWN = 200
@@ -48,7 +48,7 @@ def json_schema(output: str, schema: JSON) -> tuple[str, str] | None:
         Unjudgeable: The schema is no valid schema.
     """
     try:
-        value = json_text.parse(output)
+        value = parse_json(output)
     except (ValueError, RecursionError) as error:
         return "parse", f"not JSON: {error}"
     # jsonschema takes 100 ms to import: only who uses it pays for it.

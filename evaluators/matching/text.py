@@ -1,12 +1,15 @@
-"""Texts as evaluators compare them: PandaProbe's text of a value, its word sets, deterministic cuts."""
+"""Texts as evaluators compare them: the text of a value, its beginning, its words, the distance of its embedding."""
 
 from __future__ import annotations
 
 import json
+import math
 import re
 from functools import lru_cache
+from operator import mul
 
 from evaluators.model import JSON
+from evaluators.resources import Vector
 
 LIMIT = 8192
 """Bytes of a text that are compared; a session keeps no more of an output than this."""
@@ -22,18 +25,23 @@ _STOP_WORDS = frozenset(
 
 
 def text_of(value: JSON) -> str:
-    """None is empty, a string itself, anything else JSON with ASCII escapes in its own key order."""
+    """PandaProbe's text of a value: "" of None, a string itself, else JSON with ASCII escapes in its own key order."""
     if value is None:
         return ""
     return value if isinstance(value, str) else json.dumps(value)
 
 
 def clip(text: str, limit: int = LIMIT) -> str:
-    """The longest beginning of `text` that takes at most `limit` bytes as UTF-8."""
+    """The longest beginning of `text` that takes at most `limit` bytes as UTF-8; half a surrogate pair takes three."""
     if len(text) * 4 <= limit:
         return text
     raw = text[:limit].encode("utf-8", "surrogatepass")
-    return text[:limit] if len(raw) <= limit else raw[:limit].decode("utf-8", "ignore")
+    if len(raw) <= limit:
+        return text[:limit]
+    end = limit
+    while raw[end] & 0xC0 == 0x80:  # inside a character
+        end -= 1
+    return raw[:end].decode("utf-8", "surrogatepass")
 
 
 @lru_cache(maxsize=256)
@@ -47,3 +55,17 @@ def jaccard(left: frozenset[str], right: frozenset[str]) -> float:
     """Shared words over all words; 0 when there are none."""
     union = len(left | right)
     return len(left & right) / union if union else 0.0
+
+
+def cosine_distance(left: Vector, right: Vector) -> float:
+    """1 - cosine, clamped to [0, 1]: a negative similarity counts as 0; 1 when a vector has no length."""
+    norms = math.sqrt(_dot(left, left)) * math.sqrt(_dot(right, right))
+    if norms == 0:
+        return 1.0
+    return min(1.0, max(0.0, 1.0 - _dot(left, right) / norms))
+
+
+def _dot(left: Vector, right: Vector) -> float:
+    # An array knows a dot product a hundred times faster than a loop in Python.
+    product = getattr(left, "dot", None)
+    return float(product(right)) if product else math.fsum(map(mul, left, right))

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
-from evaluators.matching.shapes import list_of, object_of
+from evaluators.matching.json_values import list_of, object_of
 from evaluators.model import JSON
 
 PARTS = ("selection", "parameters", "sequence", "utilization")
@@ -38,6 +38,14 @@ class ToolMatch:
     result_utilization: float
     overall_correctness: float
     is_correct: bool
+
+    @property
+    def reasoning(self) -> str:
+        """The parts in one line."""
+        return (
+            f"selection {self.tool_selection_correct:.2f}, parameters {self.parameter_accuracy:.2f}, "
+            f"sequence {self.sequence_correct:.2f}, utilization {self.result_utilization:.2f}"
+        )
 
 
 def match_tools(

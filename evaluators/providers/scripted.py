@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 
 from evaluators.judging.client import Answer, Prompt
-from evaluators.matching.shapes import object_of
+from evaluators.matching.json_values import object_of
 from evaluators.model import JSON
 
 

@@ -107,7 +107,9 @@ def agentic(  # noqa: PLR0913 - the document's options
         beta_prior_b=beta_prior_b,
     )
     metadata = conversation([each.correctness for each in interactions.verdicts], tools, how)
-    metadata["tool_correctness_scores"] = [None if each is None else _told(each) for each in tools]
+    metadata["tool_correctness_scores"] = [
+        None if each is None else {**asdict(each), "reasoning": each.reasoning} for each in tools
+    ]
     return Score(
         value=metadata["correct_interactions"] / metadata["total_interactions"],
         success=metadata["is_fully_correct"],
@@ -123,14 +125,6 @@ def _tools(
     if expectation.tools is None or not trace.tool_calls:
         return None
     return match_trace(trace, expectation, weights, threshold)
-
-
-def _told(match: ToolMatch) -> dict[str, JSON]:
-    reasoning = (
-        f"selection {match.tool_selection_correct:.2f}, parameters {match.parameter_accuracy:.2f}, "
-        f"sequence {match.sequence_correct:.2f}, utilization {match.result_utilization:.2f}"
-    )
-    return {**asdict(match), "reasoning": reasoning}
 
 
 def _why(verdicts: tuple[Correctness, ...], threshold: float) -> str:

@@ -11,14 +11,14 @@ import msgspec
 from evaluators.declare import evaluator
 from evaluators.formulas.connexity import (
     PASS_THRESHOLD,
-    Verdict,
+    ConversationVerdict,
     outcomes,
     resolve_weights,
     verdict,
 )
 from evaluators.formulas.criteria import Criterion
 from evaluators.judging.answer_schema import list_schema, object_schema
-from evaluators.matching.shapes import list_of, object_of
+from evaluators.matching.json_values import list_of, object_of
 from evaluators.model import JSON, Score, Session, Trace
 from evaluators.resources import Block, Conversation, Question, Weight
 
@@ -161,6 +161,6 @@ def _with_statements(answer: JSON, statements: Sequence[str]) -> JSON:
     return {"expected_outcomes": told}
 
 
-def _why(found: Verdict) -> str:
+def _why(found: ConversationVerdict) -> str:
     worst = min(found.metric_scores, key=lambda each: each.score)
     return f"overall {found.overall_score}; lowest: {worst.metric} ({worst.label}): {worst.justification}"

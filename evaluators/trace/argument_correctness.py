@@ -7,9 +7,9 @@ from typing import Literal, Self
 
 from evaluators.declare import evaluator
 from evaluators.errors import Unjudgeable
-from evaluators.formulas.calls import bounded, brief, left_out, span_ids
 from evaluators.judging.answer_schema import list_schema, object_schema, strict_schema
-from evaluators.matching.schemas import argument_error
+from evaluators.matching.json_values import bounded, brief, left_out
+from evaluators.matching.tool_calls import argument_error, span_ids
 from evaluators.model import JSON, Score, ToolCall, Trace
 from evaluators.resources import Block, Conversation, Extraction, Question
 

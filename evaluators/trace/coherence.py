@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from evaluators.declare import evaluator
-from evaluators.formulas.bounds import rounded
-from evaluators.formulas.vectors import cosine_distance
-from evaluators.matching.text import clip
+from evaluators.formulas.unit_interval import rounded
+from evaluators.matching.text import clip, cosine_distance
 from evaluators.model import Score, Trace
 from evaluators.resources import Embedder
 

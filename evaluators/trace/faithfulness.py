@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from evaluators.declare import evaluator
-from evaluators.judging.own_judge import Judgement
+from evaluators.judging.rubric_judge import Judgement
 from evaluators.model import Score, Trace
 
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from evaluators.declare import evaluator
-from evaluators.formulas.bounds import clamp, rounded
-from evaluators.formulas.vectors import cosine_distance
-from evaluators.matching.text import clip, jaccard, words
+from evaluators.formulas.unit_interval import clamp, rounded
+from evaluators.matching.text import clip, cosine_distance, jaccard, words
 from evaluators.model import JSON, Score, Trace
 from evaluators.resources import Embedder, History
 

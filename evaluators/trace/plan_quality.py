@@ -9,12 +9,8 @@ from evaluators.model import JSON, Score, Trace
 from evaluators.resources import Block, Conversation, Extraction, UnitInterval
 
 
-class Quality(Block, frozen=True, kw_only=True):
-    """How good is the plan itself, whether or not it was followed?
-
-    Judge completeness, coherence, optimality, level of detail and alignment with the task. 1 = excellent; 0.75 = minor
-    flaws; 0.5 = adequate with notable gaps; 0.25 = significant issues; 0 = does not address the task.
-    """
+class PlanVerdict(Block, frozen=True, kw_only=True):
+    """A judge's score of the plan or of what became of it."""
 
     score: UnitInterval
     reason: str | None = None
@@ -23,6 +19,14 @@ class Quality(Block, frozen=True, kw_only=True):
     def known(cls, subject: Trace | Conversation, extraction: Extraction | None) -> Self | None:
         """Without a plan nothing is judged; the score here is not read."""
         return cls(score=0.0) if extraction is not None and not extraction.plan else None
+
+
+class Quality(PlanVerdict, frozen=True, kw_only=True):
+    """How good is the plan itself, whether or not it was followed?
+
+    Judge completeness, coherence, optimality, level of detail and alignment with the task. 1 = excellent; 0.75 = minor
+    flaws; 0.5 = adequate with notable gaps; 0.25 = significant issues; 0 = does not address the task.
+    """
 
 
 @evaluator(

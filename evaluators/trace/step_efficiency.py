@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from evaluators.declare import evaluator
-from evaluators.formulas.calls import brief, repeats, span_ids
+from evaluators.matching.json_values import brief
+from evaluators.matching.tool_calls import repeats, span_ids
 from evaluators.model import Score, Trace
 from evaluators.resources import Block, Extraction, UnitInterval
 

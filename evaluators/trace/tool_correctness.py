@@ -3,16 +3,8 @@
 from __future__ import annotations
 
 from evaluators.declare import evaluator
-from evaluators.formulas.calls import (
-    bounded,
-    brief,
-    left_out,
-    misfits,
-    named,
-    repeats,
-    span_ids,
-    unknown,
-)
+from evaluators.matching.json_values import bounded, brief, left_out
+from evaluators.matching.tool_calls import misfits, named, repeats, span_ids, unknown
 from evaluators.model import JSON, Score, Trace
 from evaluators.resources import Block, UnitInterval
 

@@ -9,7 +9,7 @@ from dataclasses import asdict
 
 from evaluators.declare import evaluator
 from evaluators.expectations import Expectation
-from evaluators.matching.shapes import object_of
+from evaluators.matching.json_values import object_of
 from evaluators.matching.text import text_of
 from evaluators.matching.tool_match import DEFAULT_WEIGHTS, ToolMatch, Use, match_tools
 from evaluators.model import Score, Trace
@@ -30,15 +30,11 @@ def tool_expectations(
     if expectation.tools is None:
         return Score.not_applicable("no tools are expected of this trace")
     match = match_trace(trace, expectation, tool_weights, tool_threshold)
-    reasoning = (
-        f"selection {match.tool_selection_correct:.2f}, parameters {match.parameter_accuracy:.2f}, "
-        f"sequence {match.sequence_correct:.2f}, utilization {match.result_utilization:.2f}"
-    )
     return Score(
         value=min(1.0, match.overall_correctness),
         success=match.is_correct,
-        explanation=reasoning,
-        metadata={**asdict(match), "reasoning": reasoning},
+        explanation=match.reasoning,
+        metadata={**asdict(match), "reasoning": match.reasoning},
     )
 
 

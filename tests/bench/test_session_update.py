@@ -7,7 +7,8 @@ import time
 import pytest
 
 from evaluators.model import Session
-from evaluators.run import SessionScorer, make_plan
+from evaluators.plan import make_plan
+from evaluators.run import SessionScorer
 from tests.support.evaluating import OURS, a_turn
 
 PLAN = make_plan(OURS, {}, embedder=None)

@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evaluators.formulas.tail_risk import TailRisk, top_count
+from evaluators.formulas.session_risk import TailRisk, top_count
 from evaluators.model import Outcome, Session, Turn
-from evaluators.run import Plan, SessionScorer, Settings, make_plan
+from evaluators.plan import Plan, Settings, make_plan
+from evaluators.run import SessionScorer
 from tests.support.evaluating import OURS, a_turn
 
 SIGNALS: tuple[str, ...] = ("confidence", "loop_detection", "tool_correctness", "coherence")

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from collector.records.windows import WindowEntry
-from evaluators.formulas.confidence_interval import Bounds, bounds
+from evaluators.formulas.confidence_interval import ConfidenceInterval, bounds
 
 MIN_COVERAGE = 0.5
 """Below this share of the scores that were due, a session's score says too little."""
@@ -15,7 +15,7 @@ MIN_COVERAGE = 0.5
 class Stats(NamedTuple):
     """What the gauges of one label set say."""
 
-    bounds: Bounds
+    bounds: ConfidenceInterval
     samples: int
 
 

@@ -7,13 +7,14 @@ from typing import Any
 
 from evaluators.declare import declared, evaluator
 from evaluators.formulas import distribution
-from evaluators.formulas.bounds import clamp, rounded
+from evaluators.formulas.unit_interval import clamp, rounded
 from evaluators.judging.client import JudgeError
 from evaluators.matching import strings
 from evaluators.matching.text import text_of
 from evaluators.model import Score, Session, Tokens, Trace, Turn
+from evaluators.plan import make_plan
 from evaluators.registry import Registry
-from evaluators.run import SessionScorer, make_plan, score_trace
+from evaluators.run import SessionScorer, score_trace
 from tests.golden.checks.compare import close
 from tests.support.evaluating import OURS, a_trace
 from tests.support.judging import always, judge, judged

@@ -69,7 +69,7 @@ def verdict(given: Any, expected: Any, quirk: str | None) -> None:
     assert seen == expected["expected_outcomes"]
 
 
-def _verdict(given: Any) -> connexity.Verdict:
+def _verdict(given: Any) -> connexity.ConversationVerdict:
     resolved = connexity.resolve_weights(_selection(given["metrics"]))
     if given["judge_raises"]:
         raise connexity.VerdictError("the call failed")

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from evaluators.formulas import agentic, pass_k
-from evaluators.formulas.bounds import clamp
 from evaluators.formulas.pass_k import Interval
-from evaluators.matching.shapes import object_of
+from evaluators.formulas.unit_interval import clamp
+from evaluators.matching.json_values import object_of
 from evaluators.matching.tool_match import DEFAULT_WEIGHTS, ToolMatch, Use, match_tools
 from tests.golden.checks.compare import close
 

@@ -6,8 +6,9 @@ from typing import Any
 
 from evaluators.matching.text import text_of
 from evaluators.model import Outcome, Previous, Session
+from evaluators.plan import Settings, make_plan
 from evaluators.providers.scripted import ScriptedEmbedder
-from evaluators.run import SessionScorer, Settings, make_plan, score_trace
+from evaluators.run import SessionScorer, score_trace
 from tests.golden.checks.compare import close
 from tests.support.evaluating import OURS, a_trace, a_turn
 

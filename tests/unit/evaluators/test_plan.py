@@ -6,7 +6,7 @@ import pytest
 
 from evaluators.errors import SettingsError
 from evaluators.model import JSON
-from evaluators.run import Configured, Plan, Settings, make_plan, needs_history
+from evaluators.plan import Configured, Plan, Settings, make_plan, needs_history
 from tests.support.evaluating import OURS
 
 MODEL = "wordllama/l2_supercat_256"

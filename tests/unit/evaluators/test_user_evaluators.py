@@ -5,8 +5,9 @@ from __future__ import annotations
 from importlib.metadata import EntryPoint
 
 from evaluators.model import Session
+from evaluators.plan import make_plan
 from evaluators.registry import GROUP, Registry
-from evaluators.run import SessionScorer, make_plan, score_trace
+from evaluators.run import SessionScorer, score_trace
 from tests.support.evaluating import a_call, a_trace, a_turn
 
 POINT = EntryPoint("acme", "tests.typing.user_evaluators", GROUP)

@@ -10,8 +10,8 @@ from collector.config.tree import JudgeConfig
 from collector.judging.ask import Asker, Gate
 from collector.judging.cache import AnswerCache
 from collector.judging.frames import FromJudge, Settled, Want
-from evaluators.embedding import Embedded
 from evaluators.judging.client import Answer, JudgeError, Prompt
+from evaluators.judging.embedding import Embedded
 
 PROMPT = Prompt(name="p", system="s", user="u", schema=None, digest="d")
 

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from evaluators.formulas.vectors import cosine_distance
+from evaluators.matching.text import cosine_distance
 from evaluators.providers.wordllama import TEXT_LIMIT, WordLlamaEmbedder
 
 QUIET = """

@@ -8,7 +8,7 @@ import pytest
 
 from evaluators.errors import SettingsError
 from evaluators.expectations import Expectation
-from evaluators.judging.own_judge import own_judge, with_own_judges
+from evaluators.judging.rubric_judge import rubric_judge, with_rubric_judges
 from evaluators.model import Scope
 from evaluators.plan import Configured, Settings, make_plan
 from tests.support.evaluating import OURS, a_trace
@@ -18,8 +18,8 @@ RUBRIC = "Evaluate whether the response keeps a professional tone."
 
 
 def planned(*, scope: Scope = "trace", **settings: Settings) -> tuple[Configured, ...]:
-    spec = own_judge("professional_tone", RUBRIC, scope, 0.7)
-    registry = with_own_judges(OURS, [spec])
+    spec = rubric_judge("professional_tone", RUBRIC, scope, 0.7)
+    registry = with_rubric_judges(OURS, [spec])
     return make_plan(registry, settings, embedder=None, judge=True, only=[spec.name]).judged
 
 
@@ -68,7 +68,7 @@ async def test_asked_with_others_an_answer_without_its_key_is_no_score(said: str
 
 
 async def test_it_is_asked_with_the_others_in_one_call() -> None:
-    registry = with_own_judges(OURS, [own_judge("professional_tone", RUBRIC, "trace", 0.7)])
+    registry = with_rubric_judges(OURS, [rubric_judge("professional_tone", RUBRIC, "trace", 0.7)])
     due = make_plan(registry, {}, embedder=None, judge=True).judged
     asked = answering()
 
@@ -89,12 +89,12 @@ async def test_of_a_session() -> None:
 
 
 def test_the_version_follows_the_rubric_unless_it_is_given() -> None:
-    first = own_judge("tone", RUBRIC, "trace", 0.5)
-    second = own_judge("tone", RUBRIC + " Strictly.", "trace", 0.5)
+    first = rubric_judge("tone", RUBRIC, "trace", 0.5)
+    second = rubric_judge("tone", RUBRIC + " Strictly.", "trace", 0.5)
 
-    assert first.version == own_judge("tone", f" {RUBRIC}\n", "trace", 0.5).version
+    assert first.version == rubric_judge("tone", f" {RUBRIC}\n", "trace", 0.5).version
     assert first.version != second.version
-    assert own_judge("tone", RUBRIC, "trace", 0.5, "7").version == "7"
+    assert rubric_judge("tone", RUBRIC, "trace", 0.5, "7").version == "7"
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_the_version_follows_the_rubric_unless_it_is_given() -> None:
 )
 def test_what_does_not_fit_is_named(name: str, rubric: str, threshold: float) -> None:
     with pytest.raises(SettingsError, match=f"judges.{name}"):
-        own_judge(name, rubric, "trace", threshold)
+        rubric_judge(name, rubric, "trace", threshold)
 
 
 @pytest.mark.parametrize("name", ["confidence", "coherence", "latency"])
@@ -111,6 +111,6 @@ def test_a_name_that_is_taken_is_an_error(name: str) -> None:
     before = len(OURS)
 
     with pytest.raises(SettingsError, match=f"judges.{name}"):
-        with_own_judges(OURS, [own_judge(name, RUBRIC, "trace", 0.5)])
+        with_rubric_judges(OURS, [rubric_judge(name, RUBRIC, "trace", 0.5)])
 
     assert len(OURS) == before

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from evaluators.matching.schemas import Unjudgeable, argument_error
-from evaluators.matching.shapes import encoded
+from evaluators.errors import Unjudgeable
+from evaluators.matching.json_values import encoded
+from evaluators.matching.tool_calls import argument_error
 
 
 def test_a_reference_to_another_document_is_never_fetched() -> None:

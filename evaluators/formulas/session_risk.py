@@ -1,7 +1,8 @@
-"""Tail risk of a session, kept up to date (PandaProbe agent_reliability)."""
+"""Risk of a session, kept up to date turn by turn: its tail and its root mean square (PandaProbe)."""
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left, insort
 from collections.abc import Mapping
 
@@ -18,7 +19,7 @@ def top_count(n: int) -> int:
 
 
 class TailRisk(SignalState):
-    """The mean of the worst 15 % of turns, and the worst one.
+    """Of agent_reliability: the mean of the worst 15 % of turns, and the worst one.
 
     A turn's risk is the greatest weighted risk of its signals. The tail's sum is kept as an integer, so a session
     rebuilt in any order gives the same bits.
@@ -77,3 +78,53 @@ class TailRisk(SignalState):
     def raw_risk(self) -> float:
         """The session's risk: nine tenths of the tail, one tenth of the worst turn."""
         return (1 - MAX_WEIGHT) * self.mean_top_k + MAX_WEIGHT * self.max_risk
+
+
+def penalty(risk: Mapping[str, float], weights: Mapping[str, float]) -> float:
+    """How much the other signals amplify the risk of confidence."""
+    return sum(weights[name] * risk[name] for name in risk if name != "confidence")
+
+
+def weighted_uncertainty(risk: Mapping[str, float], weights: Mapping[str, float]) -> float:
+    """Weighted risk of confidence, amplified; may exceed 1. `risk` must hold confidence."""
+    return (1.0 + penalty(risk, weights)) * (weights["confidence"] * risk["confidence"])
+
+
+class RootMeanSquare(SignalState):
+    """Of agent_consistency: root mean square of the turns' weighted uncertainty.
+
+    The sum of squares is an integer, so it does not depend on the order of turns.
+    """
+
+    def __init__(self, options: Mapping[str, JSON]) -> None:
+        super().__init__(options)
+        self._squares = 0
+        self._count_evaluated = 0
+
+    def value(self, risk: Mapping[str, float]) -> float | None:
+        """The square of the turn's weighted uncertainty; None without confidence."""
+        if "confidence" not in risk:
+            return None
+        return weighted_uncertainty(risk, self.weights) ** 2
+
+    def add(self, value: int) -> None:
+        """Count a turn's square in."""
+        self._squares += value
+        self._count_evaluated += 1
+
+    def remove(self, value: int) -> None:
+        """Take a turn's square out."""
+        self._squares -= value
+        self._count_evaluated -= 1
+
+    @property
+    def evaluated(self) -> int:
+        """How many turns had confidence."""
+        return self._count_evaluated
+
+    @property
+    def rms(self) -> float:
+        """The session's instability."""
+        if not self._count_evaluated:
+            return 0.0
+        return math.sqrt(self._squares / (self._count_evaluated * UNIT))

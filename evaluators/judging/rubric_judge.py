@@ -1,4 +1,4 @@
-"""Cogitator's way of judging: a rubric, a score from 0 to 1 and the reasoning; also the form of own judges."""
+"""Judges made of a rubric, as Cogitator's are: a score from 0 to 1 with the reasoning. Users configure their own."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from evaluators.declare import Function, Spec
 from evaluators.errors import SettingsError
-from evaluators.formulas.bounds import clamp
+from evaluators.formulas.unit_interval import clamp
 from evaluators.judging.answer_schema import object_schema
 from evaluators.judging.answers import read_rating
 from evaluators.model import JSON, Scope, Score, Session, Trace
@@ -50,10 +50,10 @@ class Judgement(Block, frozen=True, kw_only=True):
         return Score(value=clamp(self.score), explanation=self.reasoning)
 
 
-def own_judge(
+def rubric_judge(
     name: str, rubric: str, scope: Scope, threshold: float | None, version: str | None = None
 ) -> Spec:
-    """A judge from configuration (CONTRACT section 7, `judges:`).
+    """A judge from the configuration's `judges:`.
 
     Args:
         name: lower_snake_case.
@@ -93,8 +93,8 @@ def own_judge(
     )
 
 
-def with_own_judges(registry: Registry, judges: Iterable[Spec]) -> Registry:
-    """A registry that also has these; the given one stays as it is.
+def with_rubric_judges(registry: Registry, judges: Iterable[Spec]) -> Registry:
+    """A registry with these added; the one passed in is unchanged.
 
     Raises:
         SettingsError: A name is taken.

@@ -1,15 +1,17 @@
-"""Facts about a trace's tool calls: which repeat, which failed and were made good, what they were checked against."""
+"""Facts about tool calls: which repeat, which failed and were recovered, which contradict their tool's schema."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from functools import lru_cache
 
-from evaluators.matching.schemas import Unjudgeable, argument_error
-from evaluators.matching.shapes import encoded
+from evaluators.errors import Unjudgeable
+from evaluators.matching.json_values import encoded
 from evaluators.model import JSON, ToolCall, Trace
 
-TEXT_LIMIT = 2000
-LIST_LIMIT = 16_000
+SCHEMA_LIMIT = 65_536
+"""Bytes of a schema or of arguments, as JSON; what is longer is not judged."""
 
 
 def repeats(calls: Sequence[ToolCall]) -> tuple[ToolCall, ...]:
@@ -77,26 +79,27 @@ def named(calls: Sequence[ToolCall]) -> str:
     return ", ".join(f"`{name}`" for name in names[:5]) + (", ..." if len(names) > 5 else "")
 
 
-def brief(value: JSON) -> JSON:
-    """The value, or the beginning of its JSON when it is long."""
-    if isinstance(value, str):
-        return value if len(value) <= TEXT_LIMIT else value[:TEXT_LIMIT] + "..."
-    text = encoded(value)
-    return value if len(text) <= TEXT_LIMIT else text[:TEXT_LIMIT].decode(errors="ignore") + "..."
+def argument_error(schema: JSON, arguments: JSON) -> str | None:
+    """Why the arguments do not satisfy the tool's schema, both as a trace has them; None when they do.
+
+    Raises:
+        Unjudgeable: The schema is no valid schema or refers to other documents, or either is too long.
+    """
+    schema_text, text = encoded(schema), encoded(arguments)
+    if max(len(schema_text), len(text)) > SCHEMA_LIMIT:
+        raise Unjudgeable("longer than 64 KiB")
+    error, is_judged = _judged(schema_text, text)
+    if not is_judged:
+        raise Unjudgeable(error)
+    return error
 
 
-def bounded(entries: Sequence[JSON]) -> list[JSON]:
-    """As many of the first entries as fit into 16 kB of JSON."""
-    kept: list[JSON] = []
-    room = LIST_LIMIT
-    for entry in entries:
-        room -= len(encoded(entry))
-        if room < 0:
-            break
-        kept.append(entry)
-    return kept
+@lru_cache(maxsize=256)
+def _judged(schema: bytes, arguments: bytes) -> tuple[str | None, bool]:
+    # Two evaluators ask the same of every call. jsonschema takes 100 ms to import: only workers pay for it.
+    from evaluators.providers.schemas import first_error  # noqa: PLC0415
 
-
-def left_out(name: str, kept: Sequence[JSON], every: Sequence[object]) -> str | None:
-    """What a bounded list lacks, for `truncated`."""
-    return None if len(kept) == len(every) else f"{name}: {len(kept)} of {len(every)}"
+    try:
+        return first_error(schema.decode(), json.loads(arguments)), True
+    except Unjudgeable as why:
+        return str(why), False

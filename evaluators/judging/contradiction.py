@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evaluators.formulas.calls import failures, misfits, repeats
+from evaluators.matching.tool_calls import failures, misfits, repeats
 from evaluators.model import ToolCall, Trace
 
 NEAR_PERFECT = 0.9

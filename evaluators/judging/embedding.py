@@ -1,7 +1,7 @@
-"""Embedding evaluators over hosted vectors: pure functions run on texts that were embedded before, no thread waits.
+"""Embedding evaluators over hosted vectors: an evaluator runs on the vectors that are there, so no thread waits.
 
-An evaluator is run; what it wanted embedded and was not is asked for, and it is run again. Nothing here waits for
-anything but `Embed`.
+It is run once to learn which texts it embeds; those without a vector are requested, and it is run again. Only calls of
+`EmbeddingClient` wait.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from evaluators.resources import Vector
 from evaluators.run import score_trace
 
 MAX_ROUNDS = 4
-"""Requests about one trace: an evaluator whose wishes depend on vectors may ask again, not for ever."""
+"""Requests about one trace: an evaluator whose texts depend on earlier vectors may need more than one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Embedded:
-    """Vectors, and what they cost."""
+    """Vectors and their cost."""
 
     vectors: tuple[Sequence[float], ...]
     """One per text, in order."""
@@ -39,8 +39,8 @@ class Embedded:
     """All of them were read from a cache: they cost nothing now."""
 
 
-class Embed(Protocol):
-    """Embeds texts. Retries, limits, budgets and caches are its business."""
+class EmbeddingClient(Protocol):
+    """Embeds texts. Retries, limits, budgets and caches are the implementation's."""
 
     async def __call__(self, texts: Sequence[str]) -> Embedded:
         """One vector per text.
@@ -54,7 +54,7 @@ class Embed(Protocol):
 async def embed_trace(
     due: Sequence[Configured],
     trace: Trace,
-    embed: Embed,
+    client: EmbeddingClient,
     *,
     model: str,
     history: Sequence[Previous] = (),
@@ -65,39 +65,41 @@ async def embed_trace(
     Args:
         due: Trace evaluators that embed and ask no judge.
         trace: The subject.
-        embed: The way to the hosted model.
+        client: The way to the hosted model.
         model: Its name.
         history: The traces before it in its session, oldest first; the newest three are looked at.
         expectation: What is expected of the trace; None when nothing is.
     """
-    seats = [_Seat(configured=each, lacks=_Known(model)) for each in due]
+    states = [_EvaluatorState(configured=each, embedder=_KnownVectors(model)) for each in due]
     vectors: dict[str, Sequence[float]] = {}
     answers: list[tuple[Embedded, tuple[str, ...]]] = []
     calls = 0
     while True:
-        for seat in seats:
-            if seat.outcome is None:
-                seat.run(trace, vectors, history, expectation)
-        open_seats = [seat for seat in seats if seat.outcome is None]
-        if not open_seats:
+        for state in states:
+            if state.outcome is None:
+                state.run(trace, vectors, history, expectation)
+        open_states = [state for state in states if state.outcome is None]
+        if not open_states:
             break
         if calls >= MAX_ROUNDS:
-            _end(open_seats, Failure(type="overload", message=f"more than {MAX_ROUNDS} requests"))
+            _end(open_states, Failure(type="overload", message=f"more than {MAX_ROUNDS} requests"))
             break
-        texts = tuple(dict.fromkeys(text for seat in open_seats for text in seat.lacks.missing))
+        texts = tuple(
+            dict.fromkeys(text for state in open_states for text in state.embedder.missing)
+        )
         calls += 1
         try:
-            answer = await embed(texts)
+            answer = await client(texts)
         except JudgeError as error:
-            _end(open_seats, error)
+            _end(open_states, error)
             break
         except Exception as error:  # noqa: BLE001 - whatever breaks, every due evaluator has its outcome
-            _end(open_seats, failure_of(error))
+            _end(open_states, failure_of(error))
             break
         vectors.update(zip(texts, answer.vectors, strict=True))
-        answers.append((answer, tuple(seat.name for seat in open_seats)))
+        answers.append((answer, tuple(state.name for state in open_states)))
     return Verdict(
-        outcomes=tuple(seat.settled(model, answers) for seat in seats),
+        outcomes=tuple(state.with_use(model, answers) for state in states),
         models=(model,) if answers else (),
         calls=calls,
         input_tokens=sum(answer.input_tokens for answer, _ in answers),
@@ -105,8 +107,8 @@ async def embed_trace(
     )
 
 
-class _Known:
-    """An embedder of texts that were embedded before; it notes the others."""
+class _KnownVectors:
+    """An embedder of texts that have a vector; it notes the others."""
 
     def __init__(self, model: str) -> None:
         self.model = model
@@ -126,14 +128,14 @@ class _Known:
 
 
 @dataclass(slots=True, kw_only=True)
-class _Seat:
-    """One evaluator and what it still lacks."""
+class _EvaluatorState:
+    """One evaluator, and the texts that it still needs vectors of."""
 
     configured: Configured
-    lacks: _Known
+    embedder: _KnownVectors
     outcome: Outcome | None = None
     compared: tuple[str, ...] = field(default=())
-    expected: str | None = None
+    expectation: str | None = None
 
     @property
     def name(self) -> str:
@@ -146,20 +148,20 @@ class _Seat:
         history: Sequence[Previous],
         expectation: Expectation | None,
     ) -> None:
-        self.lacks.missing, self.lacks.vectors = {}, vectors
+        self.embedder.missing, self.embedder.vectors = {}, vectors
         (outcome,) = score_trace(
             Plan(trace=(self.configured,)),
             trace,
             history=history,
-            embedder=self.lacks,
+            embedder=self.embedder,
             expectation=expectation,
         )
-        self.compared, self.expected = outcome.compared, outcome.expectation
-        # What it returned without its vectors, if it caught our error, is worth nothing.
-        if not self.lacks.missing:
+        self.compared, self.expectation = outcome.compared, outcome.expectation
+        # An outcome without all vectors does not count, even if the evaluator caught the LookupError.
+        if not self.embedder.missing:
             self.outcome = outcome
 
-    def settled(self, model: str, answers: Sequence[tuple[Embedded, tuple[str, ...]]]) -> Outcome:
+    def with_use(self, model: str, answers: Sequence[tuple[Embedded, tuple[str, ...]]]) -> Outcome:
         assert self.outcome is not None  # noqa: S101 - every way out of the loop gives one
         mine = [(answer, owners) for answer, owners in answers if self.name in owners]
         if not mine:
@@ -180,12 +182,12 @@ def _share(answer: Embedded, owners: tuple[str, ...], name: str) -> int:
     return each + (owners.index(name) < rest)
 
 
-def _end(seats: Sequence[_Seat], why: Failure | JudgeError) -> None:
-    for seat in seats:
-        more = {"compared": seat.compared, "expectation": seat.expected}
+def _end(states: Sequence[_EvaluatorState], why: Failure | JudgeError) -> None:
+    for state in states:
+        more = {"compared": state.compared, "expectation": state.expectation}
         if isinstance(why, JudgeError) and why.type in SKIPPED:
-            seat.outcome = skipped(seat.configured, why.type, **more)
+            state.outcome = skipped(state.configured, why.type, **more)
             continue
         if isinstance(why, JudgeError):
             why = Failure(type=why.type, message=why.message[:500])
-        seat.outcome = failed(seat.configured, why, **more)
+        state.outcome = failed(state.configured, why, **more)
