@@ -19,7 +19,7 @@ from collector.records.traces import RunRecord, TraceRecord, VerdictRecord, deco
 from collector.telemetry import Telemetry
 from collector.wiring.rooms import ASSEMBLY, Rooms
 from evaluators.model import Trace
-from evaluators.run import Plan
+from evaluators.plan import Plan
 
 _UNLIMITED = 1 << 60
 _READER = "offline"
