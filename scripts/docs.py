@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import yaml
 
 from evaluators.declare import Spec
-from evaluators.dialects.advice import ADVICE
-from evaluators.dialects.key_table import READS
+from evaluators.dialects import registry
+from evaluators.dialects.advise import all_advice
 from evaluators.registry import Registry
 
 ROOT = Path(__file__).parents[1]
@@ -71,24 +71,27 @@ def _of_method(spec: Spec) -> list[str]:
 
 def dialects_page() -> str:
     """What is read from where, and what to set where it is missing."""
+    tables = {dialect.name: rows for dialect in registry.DIALECTS if (rows := dialect.rows())}
+    bare = [f"`{d.name}`" for d in registry.DIALECTS if d.name not in tables]
     lines = [
         "# Dialects",
         "",
         NOTE,
-        "A dialect is chosen per span. Keys are tried in the order given; `N` is an index. Every dialect is completed",
-        "from the rows of `genai`. `anthropic_sdk`, `agent_framework`, `autogen`, `logfire` and `semantic_kernel` are",
-        "names for spans of these scopes that are read as `genai`.",
+        "A dialect is chosen per span: the first on this page that fits. Keys are tried in the order given; `N` is",
+        "an index. Most instrumentations write attributes of the GenAI conventions too: what a dialect leaves open",
+        f"is then read from the rows of `genai`. {', '.join(bare)} are names for",
+        "spans of these scopes that are read as `genai`.",
         "",
     ]
-    for dialect, rows in READS.items():
+    for name, rows in tables.items():
         cells = [(r.field, r.on, " ".join(f"`{key}`" for key in r.keys)) for r in rows]
-        lines += [f"## {dialect}", "", *_table(("field", "on", "read from"), cells), ""]
+        lines += [f"## {name}", "", *_table(("field", "on", "read from"), cells), ""]
     lines += ["## What to set where something is missing", "", "As `spanwise doctor` says it.", ""]
     advice = [
         (", ".join(a.speakers) or "any", ", ".join(a.lacks), f"`{a.setting}`", a.note, a.source)
-        for a in ADVICE
+        for a in all_advice()
     ]
-    heads = ("scopes and dialects", "mends", "setting", "note", "source")
+    heads = ("scopes and dialects", "supplies", "setting", "note", "source")
     return "\n".join([*lines, *_table(heads, advice), ""])
 
 

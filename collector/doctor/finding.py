@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from collector.doctor.needs import Stop, weakened_by
 from collector.doctor.seen import Seen
 from evaluators.declare import Spec
-from evaluators.dialects.advice import LACKS, Advice, Lack, advise
+from evaluators.dialects.advice import LACKS, Advice, Lack
+from evaluators.dialects.advise import advise
 from evaluators.plan import Plan
 
 

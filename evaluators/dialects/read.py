@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from evaluators.dialects.content.sessions import Keys
 from evaluators.dialects.decoding.decode import decode
 from evaluators.dialects.joining.assemble import assemble
-from evaluators.dialects.readers.detect import read_facts
+from evaluators.dialects.registry import read_facts
 from evaluators.model import Closed, Trace
 
 

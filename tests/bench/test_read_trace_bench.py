@@ -14,7 +14,7 @@ from collector.otlp.split import split_by_trace
 from evaluators.dialects.read import read_trace
 from evaluators.model import JSON
 from tests.bench.load import requests
-from tests.support.dialect_spans import TRACE_ID, Made, request
+from tests.support.dialect_spans import TRACE_ID, SpanSpec, request
 
 pytestmark = pytest.mark.bench
 WORDS = "the order was shipped on friday and will arrive in two days " * 40
@@ -24,7 +24,7 @@ def recorded(calls: int, result: str) -> bytes:
     """An agent's trace: a growing history in every model call, a tool call between two of them."""
     history: list[JSON] = [{"role": "user", "parts": [{"type": "text", "content": WORDS}]}]
     spans = [
-        Made(
+        SpanSpec(
             id=1, attributes={"gen_ai.operation.name": "invoke_agent", "session.id": "s"}, end=9_999
         )
     ]
@@ -51,8 +51,10 @@ def recorded(calls: int, result: str) -> bytes:
             "gen_ai.tool.call.arguments": json.dumps({"q": str(number)}),
             "gen_ai.tool.call.result": result,
         }
-        spans.append(Made(id=10 + 2 * number, parent=1, attributes=chat, start=20 * number))
-        spans.append(Made(id=11 + 2 * number, parent=1, attributes=tool, start=20 * number + 10))
+        spans.append(SpanSpec(id=10 + 2 * number, parent=1, attributes=chat, start=20 * number))
+        spans.append(
+            SpanSpec(id=11 + 2 * number, parent=1, attributes=tool, start=20 * number + 10)
+        )
         history = [*history[-4:], answer]
     return request(*spans)
 

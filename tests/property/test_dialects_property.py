@@ -17,7 +17,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from evaluators.dialects.read import read_trace
 from evaluators.dialects.show import show
 from evaluators.model import Trace
-from tests.support.dialect_spans import TRACE_ID, Made, any_value, request
+from tests.support.dialect_spans import TRACE_ID, SpanSpec, any_value, request
 from tests.support.recordings import pieces
 
 DATA = Path(__file__).parents[1] / "data" / "captures"
@@ -111,10 +111,10 @@ event_names = st.sampled_from(
 
 
 @st.composite
-def made_spans(draw: st.DrawFn) -> list[Made]:
+def made_spans(draw: st.DrawFn) -> list[SpanSpec]:
     size = draw(st.integers(1, 6))
     return [
-        Made(
+        SpanSpec(
             id=index + 1,
             parent=draw(st.integers(0, 7)),
             name=draw(st.text(max_size=12)),
@@ -138,7 +138,7 @@ def read(parts: list[bytes], trace_id: str = TRACE_ID) -> Trace:
 
 @QUICK
 @given(made_spans())
-def test_any_attributes_under_any_keys_are_read(spans: list[Made]) -> None:
+def test_any_attributes_under_any_keys_are_read(spans: list[SpanSpec]) -> None:
     trace = read([request(*spans)])
 
     assert trace.spans == len(spans)
@@ -146,7 +146,7 @@ def test_any_attributes_under_any_keys_are_read(spans: list[Made]) -> None:
 
 @QUICK
 @given(made_spans(), st.randoms(use_true_random=False))
-def test_the_order_of_arrival_changes_nothing(spans: list[Made], random: Any) -> None:
+def test_the_order_of_arrival_changes_nothing(spans: list[SpanSpec], random: Any) -> None:
     shuffled = list(spans)
     random.shuffle(shuffled)
 
@@ -164,7 +164,7 @@ def test_bytes_that_are_no_request_never_raise_anything_but_value_error(parts: l
 @given(st.data())
 def test_damaged_bytes_give_a_trace_or_value_error(data: st.DataObject) -> None:
     raw = bytearray(
-        request(Made(id=1, attributes={"gen_ai.operation.name": "chat", "input.value": "{}"}))
+        request(SpanSpec(id=1, attributes={"gen_ai.operation.name": "chat", "input.value": "{}"}))
     )
     for _ in range(data.draw(st.integers(1, 6))):
         raw[data.draw(st.integers(0, len(raw) - 1))] = data.draw(st.integers(0, 255))
@@ -290,7 +290,7 @@ def in_request(span: bytes) -> bytes:
     ids=["nesting bomb", "value no UTF-8", "key no UTF-8"],
 )
 def test_a_span_that_does_not_parse_costs_only_itself(span: bytes) -> None:
-    good = request(Made(id=1, attributes={"session.id": "s"}))
+    good = request(SpanSpec(id=1, attributes={"session.id": "s"}))
 
     trace = read([good + in_request(span)])
 
@@ -309,7 +309,7 @@ def test_deep_json_in_a_value_is_no_more_than_a_text(depth: int) -> None:
     trace = read(
         [
             request(
-                Made(
+                SpanSpec(
                     id=1,
                     attributes={"gen_ai.operation.name": "chat", "gen_ai.input.messages": deep},
                 )

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.support.dialect_spans import Made
+from tests.support.dialect_spans import SpanSpec
 from tests.support.weather import ANSWER, ARGUMENTS, dump
 
 
-def chat(span: int, start: int, end: int, **more: Any) -> Made:
+def chat(span: int, start: int, end: int, **more: Any) -> SpanSpec:
     """A model call; `attributes` are added, the rest are the span's own."""
     attributes = {"gen_ai.operation.name": "chat", **more.pop("attributes", {})}
-    return Made(id=span, parent=1, name="chat", start=start, end=end, attributes=attributes, **more)
+    return SpanSpec(
+        id=span, parent=1, name="chat", start=start, end=end, attributes=attributes, **more
+    )
 
 
 def asks(*ids: str, name: str = "get_weather", arguments: Any = ARGUMENTS) -> str:
@@ -23,4 +25,4 @@ def says(text: str = ANSWER) -> str:
     return dump([{"role": "assistant", "parts": [{"type": "text", "content": text}]}])
 
 
-ROOT = Made(id=1, name="work", end=99)
+ROOT = SpanSpec(id=1, name="work", end=99)

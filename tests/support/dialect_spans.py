@@ -18,7 +18,7 @@ TRACE_ID = "0af7651916cd43dd8448eb211c80319c"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Made:
+class SpanSpec:
     """One span. Ids are small numbers, parent 0 means none, times are milliseconds."""
 
     id: int
@@ -60,7 +60,7 @@ def _pairs(attributes: Mapping[str, Any]) -> list[KeyValue]:
 
 
 def request(
-    *spans: Made,
+    *spans: SpanSpec,
     resource: Mapping[str, Any] | None = None,
     trace_id: str = TRACE_ID,
 ) -> bytes:
@@ -89,7 +89,7 @@ def request(
     return made.SerializeToString()
 
 
-def trace_of(*spans: Made, keys: Keys | None = None) -> Trace:
+def trace_of(*spans: SpanSpec, keys: Keys | None = None) -> Trace:
     """The trace of hand-made spans."""
     return read_trace([request(*spans)], trace_id=TRACE_ID, closed="root_ended", keys=keys)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from evaluators.model import Trace
-from tests.support.dialect_spans import Made
+from tests.support.dialect_spans import SpanSpec
 from tests.support.weather import dump
 
 SCOPE = "openinference.instrumentation."
@@ -30,11 +30,11 @@ def asked(*cities: str, ids: tuple[str, ...] = ()) -> dict[str, Any]:
     return message
 
 
-def llm(number: int, library: str, *parts: dict[str, Any], **more: Any) -> Made:
+def llm(number: int, library: str, *parts: dict[str, Any], **more: Any) -> SpanSpec:
     attributes: dict[str, Any] = {"openinference.span.kind": "LLM", **more}
     for part in parts:
         attributes |= part
-    return Made(
+    return SpanSpec(
         id=number + 1,
         parent=1,
         name="call",
@@ -45,10 +45,10 @@ def llm(number: int, library: str, *parts: dict[str, Any], **more: Any) -> Made:
     )
 
 
-def chain(library: str, name: str = "run", **attributes: Any) -> Made:
+def chain(library: str, name: str = "run", **attributes: Any) -> SpanSpec:
     kind = {"openinference.span.kind": "CHAIN"}
     given = {key.replace("__", "."): value for key, value in attributes.items()}
-    return Made(id=1, name=name, scope=SCOPE + library, attributes=kind | given, end=99)
+    return SpanSpec(id=1, name=name, scope=SCOPE + library, attributes=kind | given, end=99)
 
 
 def calls(trace: Trace) -> list[tuple[str, Any, Any, bool]]:

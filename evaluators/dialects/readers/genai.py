@@ -10,11 +10,14 @@ from collections.abc import Mapping
 from evaluators.dialects.content import usage
 from evaluators.dialects.content.content import Content
 from evaluators.dialects.content.facts import NO_TOKENS, Facts, Kind
+from evaluators.dialects.content.sessions import ONLY_OF, SESSION, USER
 from evaluators.dialects.content.tool_values import arguments_of, outcome_of
 from evaluators.dialects.decoding.decode import ask, names_of
 from evaluators.dialects.decoding.flattened import unflatten
 from evaluators.dialects.decoding.key_sets import Among, Either, Prefix
 from evaluators.dialects.decoding.values import as_dict, as_list, string, unwrap
+from evaluators.dialects.dialect import has
+from evaluators.dialects.fields import row, token_rows
 from evaluators.dialects.readers import genai_events
 from evaluators.model import JSON, Span
 
@@ -128,8 +131,12 @@ _MARKS = Among(
 )
 
 
+SPEAKS = has(*_MARKS)
+"""The span carries attributes of the conventions at all."""
+
+
 def speaks(span: Span) -> bool:
-    """Whether the span carries attributes of the conventions at all."""
+    """Whether `SPEAKS` holds for the span, remembered for its keys."""
     return bool(ask(span.attributes, _MARKS))
 
 
@@ -209,7 +216,7 @@ def _agent_name(span: Span) -> tuple[str | None, bool]:
 
 def _read_tool(span: Span, facts: Facts) -> None:
     attributes = span.attributes
-    facts.tool_name = string(attributes.get("gen_ai.tool.name")) or tool_in_name(span.name)
+    facts.tool_name = string(attributes.get("gen_ai.tool.name")) or tool_in_span_name(span)
     facts.tool_id = string(attributes.get("gen_ai.tool.call.id")) or string(
         attributes.get("tool_call.id")
     )
@@ -260,9 +267,9 @@ def _read_definition(attributes: Mapping[str, JSON], facts: Facts) -> None:
         facts.definitions = Content([definition], "input")
 
 
-def tool_in_name(name: str) -> str | None:
+def tool_in_span_name(span: Span) -> str | None:
     """The tool named in a span name like `execute_tool get_weather`."""
-    head, _, tail = name.partition(" ")
+    head, _, tail = span.name.partition(" ")
     return (
         tail.strip("[]") or None
         if head in ("execute_tool", "tool_call", "tool.execute", "tool", "running")
@@ -344,3 +351,22 @@ def _flat(span: Span, prefix: str) -> JSON:
 def _first(attributes: Mapping[str, JSON], keys: Among) -> JSON:
     there = ask(attributes, keys)
     return attributes.get(there[0]) if there else None
+
+
+ROWS = (
+    row("input", "model call", *_INPUT, "gen_ai.prompt.N.content"),
+    row("output", "model call", *_OUTPUT, "gen_ai.completion.N.content", "gen_ai.response.text"),
+    row("system", "model call", "gen_ai.system_instructions"),
+    row("tools offered", "model call", *_DEFINITIONS),
+    row("tool name", "tool", "gen_ai.tool.name"),
+    row("tool call id", "tool", "gen_ai.tool.call.id", "tool_call.id"),
+    row("arguments", "tool", *_ARGUMENTS, "code.function.parameters.N.value"),
+    row("result", "tool", *_RESULT, "code.function.return.value"),
+    *token_rows(usage.GENAI),
+    row("cost", "model call", *usage.COSTS),
+    row("model", "model call", "gen_ai.response.model", "gen_ai.request.model"),
+    row("agent", "agent", "gen_ai.agent.name"),
+    row("session", "any", *(key for key in SESSION if key not in ONLY_OF)),
+    row("user", "any", *USER),
+)
+"""Every dialect may be completed from these keys."""

@@ -7,17 +7,13 @@ from evaluators.dialects.content.content import Content
 from evaluators.dialects.content.facts import Facts
 from evaluators.dialects.content.tool_values import arguments_of
 from evaluators.dialects.decoding.values import as_dict, as_list, string, unwrap
+from evaluators.dialects.fields import row
 from evaluators.model import JSON, Event, Span
 
 _PROMPTS = frozenset({"gen_ai.content.prompt", "gen_ai.prompt"})
 _COMPLETIONS = frozenset({"gen_ai.content.completion", "gen_ai.completion"})
 _DETAILS = "gen_ai.client.inference.operation.details"
 _CHOICE = "gen_ai.choice"
-
-
-def speaks(span: Span) -> bool:
-    """Whether the span carries content in its events."""
-    return any(event.name.startswith("gen_ai.") for event in span.events)
 
 
 def read_conversation(span: Span, facts: Facts) -> None:
@@ -104,3 +100,25 @@ def read_tool(span: Span, facts: Facts) -> None:
             message = unwrap(attributes.get("message"))
             results = read_content(message).results
             facts.result = results[0].content if results else read_content(message).text or message
+
+
+ROWS = (
+    row(
+        "input",
+        "model call",
+        "event gen_ai.user.message: content",
+        "event gen_ai.user.message: gen_ai.event.content",
+        "event gen_ai.content.prompt: gen_ai.prompt",
+        "event gen_ai.client.inference.operation.details: gen_ai.input.messages",
+    ),
+    row(
+        "output",
+        "model call",
+        "event gen_ai.choice: message",
+        "event gen_ai.choice: gen_ai.event.content",
+        "event gen_ai.content.completion: gen_ai.completion",
+        "event gen_ai.client.inference.operation.details: gen_ai.output.messages",
+    ),
+    row("arguments", "tool", "event gen_ai.tool.message: content"),
+    row("result", "tool", "event gen_ai.choice: message"),
+)

@@ -1,53 +1,33 @@
-"""Genkit (JS, Go, Python): `genkit:*` attributes; a span's kind stands in `genkit:metadata:subtype`."""
+"""Genkit (JS, Go, Python): `genkit:*` attributes; a span's kind stands in `genkit:metadata:subtype`.
+
+The `generate` spans between them repeat what the models' spans hold.
+"""
 
 from __future__ import annotations
 
+from evaluators.dialects import fields
+from evaluators.dialects.advice import Advice
 from evaluators.dialects.content import usage
 from evaluators.dialects.content.content import Content
-from evaluators.dialects.content.facts import Facts, Kind
-from evaluators.dialects.content.tool_values import arguments_of, outcome_of
+from evaluators.dialects.content.facts import Facts
 from evaluators.dialects.decoding.values import as_dict, as_list, string, unwrap
-from evaluators.model import JSON, Span, Tokens
+from evaluators.dialects.dialect import By, Dialect, has
+from evaluators.model import JSON, Tokens
 
-_PREFIX = "genkit:"
-MARK = f"{_PREFIX}type"
-_KINDS: dict[str, Kind] = {
-    "model": "llm",
-    "background-model": "llm",
-    "tool": "tool",
-    "tool.v2": "tool",
-    "flow": "agent",
-    "agent": "agent",
-}
+_TYPE = "genkit:type"
+_NAME = "genkit:name"
+_INPUT = "genkit:input"
+_OUTPUT = "genkit:output"
 
 
-def speaks(span: Span) -> bool:
-    """Whether Genkit made the span."""
-    return MARK in span.attributes
-
-
-def read(span: Span) -> Facts:
-    """The facts of a Genkit action. The `generate` spans between them repeat what the models say."""
-    get = span.attributes.get
-    said = string(get(f"{_PREFIX}metadata:subtype")) or string(get(MARK)) or ""
-    facts = Facts(span=span, dialect="genkit", kind=_KINDS.get(said, "other"))
-    name = string(get(f"{_PREFIX}name")) or span.name or None
-    given, came = get(f"{_PREFIX}input"), get(f"{_PREFIX}output")
-    if facts.kind == "tool":
-        facts.tool_name, facts.arguments = name, arguments_of(given)
-        facts.result = outcome_of(came).result
-    elif facts.kind == "agent":
-        facts.agent, facts.names_agent = name, name is not None
-        facts.input = Content(given, "input") if given is not None else None
-        facts.output = Content(came, "output") if came is not None else None
-    elif facts.kind == "llm":
-        _read_call(facts, name or "", unwrap(given), unwrap(came))
-    return facts
-
-
-def _read_call(facts: Facts, name: str, given: JSON, came: JSON) -> None:
-    request, answer = as_dict(given), as_dict(came)
+def _finish(facts: Facts) -> None:
+    """A model call's request and answer hold all that is known of it."""
+    if facts.kind != "llm":
+        return
+    get = facts.span.attributes.get
+    request, answer = as_dict(unwrap(get(_INPUT))), as_dict(unwrap(get(_OUTPUT)))
     raw = as_dict(answer.get("raw") or answer.get("custom"))
+    name = string(get(_NAME)) or facts.span.name
     facts.tokens = _tokens(answer.get("usage"))
     facts.model = string(raw.get("model")) or name.rpartition("/")[2] or None
     facts.response_id = string(raw.get("id"))
@@ -79,7 +59,7 @@ def _message(value: JSON) -> JSON:
 
 def _part(value: JSON) -> JSON:
     part = as_dict(value)
-    call, result = as_dict(part.get("toolRequest")), as_dict(part.get("toolResponse"))
+    call, answer = as_dict(part.get("toolRequest")), as_dict(part.get("toolResponse"))
     if call:
         return {
             "type": "tool_call",
@@ -87,11 +67,57 @@ def _part(value: JSON) -> JSON:
             "name": call.get("name"),
             "arguments": call.get("input"),
         }
-    if result:
+    if answer:
         return {
             "type": "tool_call_response",
-            "id": result.get("ref"),
-            "name": result.get("name"),
-            "response": result.get("output"),
+            "id": answer.get("ref"),
+            "name": answer.get("name"),
+            "response": answer.get("output"),
         }
     return {"type": "text", "content": part["text"]} if "text" in part else part
+
+
+GENKIT = Dialect(
+    name="genkit",
+    speaks=has(_TYPE),
+    kind=By(
+        "genkit:metadata:subtype",
+        _TYPE,
+        kinds={
+            "model": "llm",
+            "background-model": "llm",
+            "tool": "tool",
+            "tool.v2": "tool",
+            "flow": "agent",
+            "agent": "agent",
+        },
+    ),
+    fields={
+        "tool": (
+            fields.tool_name(_NAME, default=fields.span_name),
+            fields.arguments(_INPUT),
+            fields.result(_OUTPUT),
+        ),
+        "agent": (
+            fields.agent(_NAME, default=fields.span_name, always=True),
+            fields.input_from(_INPUT),
+            fields.output_from(_OUTPUT),
+        ),
+    },
+    finish=_finish,
+    reads=(
+        fields.row("input", "model call", _INPUT),
+        fields.row("output", "model call", _OUTPUT),
+        fields.row("tools offered", "model call", _INPUT),
+        fields.row("input tokens", "model call", _OUTPUT),
+        fields.row("model", "model call", _NAME),
+    ),
+    advice=(
+        Advice(
+            lacks=("no_session",),
+            setting='setCustomMetadataAttributes({sessionId: "..."})',
+            note="from genkit/tracing, first thing in each flow",
+            source="source of the package @genkit-ai/core, tracing",
+        ),
+    ),
+)

@@ -2,60 +2,44 @@
 
 from __future__ import annotations
 
+from evaluators.dialects import fields
+from evaluators.dialects.advice import CAPTURE, CONTENT, OPT_IN, Advice
 from evaluators.dialects.content import usage
-from evaluators.dialects.content.content import Content
-from evaluators.dialects.content.facts import NO_TOKENS, Facts
-from evaluators.dialects.content.tool_values import arguments_of, outcome_of
+from evaluators.dialects.content.facts import NO_TOKENS, Facts, Kind
+from evaluators.dialects.content.tool_values import arguments_of
 from evaluators.dialects.decoding.values import as_dict, string, unwrap
+from evaluators.dialects.dialect import Dialect, has, scope_is
 from evaluators.dialects.readers import genai
-from evaluators.model import JSON, Span
+from evaluators.model import JSON
 
 _PREFIX = "gcp.vertex.agent."
+_REQUEST = f"{_PREFIX}llm_request"
+_RESPONSE = f"{_PREFIX}llm_response"
+_ARGUMENTS = f"{_PREFIX}tool_call_args"
+_RESULT = f"{_PREFIX}tool_response"
 _EMPTY = ("{}", "N/A", "<not specified>", "null")
+"""How ADK writes a value whose content it does not capture."""
 
 
-def speaks(span: Span) -> bool:
-    """Whether ADK made the span."""
-    return span.scope == "gcp.vertex.agent" or f"{_PREFIX}invocation_id" in span.attributes
-
-
-def read(span: Span) -> Facts:
-    """The facts of an ADK span."""
-    get = span.attributes.get
-    facts = genai.read(span, "google_adk")
-    if facts.kind in ("other", "llm"):
-        _kind_by_name(span, facts)
-    if facts.kind == "tool":
-        _read_tool(span, facts)
-    elif facts.kind == "llm":
-        request, response = (
-            _given(get(f"{_PREFIX}llm_request")),
-            _given(get(f"{_PREFIX}llm_response")),
-        )
-        facts.request_tools = request is not None and facts.definitions is None
-        facts.input = facts.input or (Content(request, "input") if request else None)
-        facts.output = facts.output or (
-            Content(lambda: _answer(response), "output") if response else None
-        )
-        facts.model = facts.model or string(get("gen_ai.request.model"))
-        if facts.tokens is NO_TOKENS and response:
-            facts.tokens = _tokens(response)
-    return facts
-
-
-def _kind_by_name(span: Span, facts: Facts) -> None:
-    head, _, tail = span.name.partition(" ")
-    name = tail.strip("[]")
+def _kind(facts: Facts) -> Kind:
+    """As the conventions say, else by the span's name, which also names the agent or the tool."""
+    if facts.kind not in ("other", "llm"):
+        return facts.kind
+    head, _, tail = facts.span.name.partition(" ")
+    name = tail.strip("[]") or None
     if head == "call_llm":
-        facts.kind = "llm"
-    elif head in ("agent_run", "invoke_agent"):
-        facts.kind, facts.agent, facts.names_agent = "agent", facts.agent or name or None, True
-    elif head in ("execute_tool", "tool_call"):
-        facts.kind, facts.tool_name = "tool", facts.tool_name or name or None
+        return "llm"
+    if head in ("agent_run", "invoke_agent"):
+        facts.agent, facts.names_agent = facts.agent or name, True
+        return "agent"
+    if head in ("execute_tool", "tool_call"):
+        facts.tool_name = facts.tool_name or name
+        return "tool"
+    return facts.kind
 
 
-def _given(value: JSON) -> JSON:
-    return None if value in _EMPTY else value
+def _recorded(value: JSON) -> JSON:
+    return value if value and value not in _EMPTY else None
 
 
 def _answer(response: JSON) -> JSON:
@@ -64,21 +48,27 @@ def _answer(response: JSON) -> JSON:
     return [item["content"]] if isinstance(item.get("content"), dict) else item
 
 
-def _tokens(response: JSON) -> usage.Tokens:
-    item = as_dict(unwrap(response))
-    return usage.read_usage_object(item.get("usage_metadata") or item.get("usageMetadata"))
+def _finish(facts: Facts) -> None:
+    get = facts.span.attributes.get
+    if facts.kind == "tool":
+        _finish_tool(facts)
+    elif facts.kind == "llm":
+        facts.request_tools = _recorded(get(_REQUEST)) is not None and facts.definitions is None
+        response = _recorded(get(_RESPONSE))
+        if facts.tokens is NO_TOKENS and response:
+            item = as_dict(unwrap(response))
+            stated = item.get("usage_metadata") or item.get("usageMetadata")
+            facts.tokens = usage.read_usage_object(stated)
 
 
-def _read_tool(span: Span, facts: Facts) -> None:
-    get = span.attributes.get
+def _finish_tool(facts: Facts) -> None:
+    get = facts.span.attributes.get
     facts.tool_id = None if facts.tool_id in _EMPTY else facts.tool_id
-    given = get(f"{_PREFIX}tool_call_args")
+    recorded = get(_ARGUMENTS)
     # Without content, arguments and response are both emptied; a tool may well have no arguments.
-    hidden = given in _EMPTY and (given != "{}" or get(f"{_PREFIX}tool_response") in _EMPTY)
+    hidden = recorded in _EMPTY and (recorded != "{}" or get(_RESULT) in _EMPTY)
     if facts.arguments is None and not hidden:
-        facts.arguments = arguments_of(given)
-    if facts.result is None:
-        facts.result = outcome_of(_given(get(f"{_PREFIX}tool_response"))).result
+        facts.arguments = arguments_of(recorded)
     response = unwrap(facts.result) if isinstance(facts.result, str) else facts.result
     item = as_dict(response)
     if item.keys() == {"result"}:  # how ADK wraps what is no object
@@ -87,3 +77,39 @@ def _read_tool(span: Span, facts: Facts) -> None:
         facts.tool_error = item["error"]
     elif item.get("status") == "error":  # how ADK's documentation tells tools to report failure
         facts.tool_error = string(item.get("error_message")) or "error"
+
+
+GOOGLE_ADK = Dialect(
+    name="google_adk",
+    speaks=scope_is("gcp.vertex.agent") | has(f"{_PREFIX}invocation_id"),
+    base=genai.read,
+    kind=_kind,
+    fields={
+        "llm": (
+            fields.input_from(_REQUEST, read=_recorded),
+            fields.output_from(_RESPONSE, read=_recorded, later=_answer),
+            fields.model("gen_ai.request.model"),
+        ),
+        "tool": (fields.result(_RESULT, read=_recorded),),
+    },
+    finish=_finish,
+    reads=(
+        fields.row("arguments", "tool", _ARGUMENTS),
+        fields.row("input tokens", "model call", _RESPONSE),
+    ),
+    scopes=("gcp.vertex.agent",),
+    advice=(
+        Advice(
+            lacks=CONTENT,
+            setting=f"{OPT_IN} {CAPTURE}=SPAN_AND_EVENT",
+            note="google-adk 2.x exports no content without both",
+            source="README of the package opentelemetry-util-genai",
+        ),
+        Advice(
+            lacks=CONTENT,
+            setting="ADK_CAPTURE_MESSAGE_CONTENT_IN_SPANS=true",
+            note="google-adk 1.x; true is its default, so something sets it to false",
+            source="google/adk-python, src/google/adk/telemetry/tracing.py",
+        ),
+    ),
+)

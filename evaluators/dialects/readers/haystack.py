@@ -5,6 +5,7 @@ Content is there when HAYSTACK_CONTENT_TRACING_ENABLED is set. What a component 
 
 from __future__ import annotations
 
+from evaluators.dialects.advice import CONTENT, Advice
 from evaluators.dialects.content import usage
 from evaluators.dialects.content.blocks import read_content
 from evaluators.dialects.content.content import Content
@@ -12,9 +13,10 @@ from evaluators.dialects.content.facts import NO_TOKENS, Facts
 from evaluators.dialects.content.messages import Side
 from evaluators.dialects.content.plain_text import plain_text
 from evaluators.dialects.content.tool_values import arguments_of, outcome_of
-from evaluators.dialects.decoding.decode import ask
 from evaluators.dialects.decoding.key_sets import Among
 from evaluators.dialects.decoding.values import as_dict, as_list, string, unwrap
+from evaluators.dialects.dialect import Dialect, has
+from evaluators.dialects.fields import row
 from evaluators.model import JSON, Span
 
 _COMPONENT = "haystack.component.type"
@@ -34,12 +36,7 @@ _MARKS = Among(
 )
 
 
-def speaks(span: Span) -> bool:
-    """Whether Haystack's tracer made the span."""
-    return bool(ask(span.attributes, _MARKS))
-
-
-def read(span: Span) -> Facts:
+def _read(span: Span) -> Facts:
     """The facts of a run of a pipeline, a component or an agent."""
     get = span.attributes.get
     facts = Facts(span=span, dialect="haystack")
@@ -172,3 +169,29 @@ def _of_pipeline(value: JSON, side: Side) -> JSON:
         return conversations[0]
     texts = {text for part in parts if (text := plain_text(part, side))}
     return texts.pop() if len(texts) == 1 else None
+
+
+HAYSTACK = Dialect(
+    name="haystack",
+    speaks=has(*_MARKS),
+    read=_read,
+    reads=(
+        row("input", "model call", "haystack.component.input"),
+        row("output", "model call", "haystack.component.output"),
+        row("tools offered", "model call", "haystack.component.input"),
+        row("input", "agent", "haystack.component.input"),
+        row("output", "agent", "haystack.component.output"),
+        row("agent", "agent", "haystack.component.name"),
+        row("tool name", "tool", "haystack.tool.name"),
+        row("arguments", "tool", "haystack.agent.step.tool.input"),
+        row("result", "tool", "haystack.agent.step.tool.output"),
+    ),
+    advice=(
+        Advice(
+            lacks=CONTENT,
+            setting="HAYSTACK_CONTENT_TRACING_ENABLED=true",
+            note="set before haystack is imported",
+            source="haystack/tracing/tracer.py of the package haystack-ai",
+        ),
+    ),
+)

@@ -2,77 +2,48 @@
 
 from __future__ import annotations
 
+from evaluators.dialects import fields
+from evaluators.dialects.advice import CONTENT, Advice
 from evaluators.dialects.content import usage
 from evaluators.dialects.content.content import Content
-from evaluators.dialects.content.facts import Facts, Kind
-from evaluators.dialects.content.tool_values import arguments_of, outcome_of
+from evaluators.dialects.content.facts import Facts
+from evaluators.dialects.content.messages import Side
 from evaluators.dialects.decoding.values import as_dict, integer, number, string, unwrap
-from evaluators.model import JSON, Span, Tokens
+from evaluators.dialects.dialect import By, Dialect, has, scope
+from evaluators.model import JSON, Tokens
 
-_KINDS: dict[str, Kind] = {"generation": "llm", "tool": "tool", "agent": "agent"}
-_PREFIX = "langfuse.observation."
-
-
-def speaks(span: Span) -> bool:
-    """Whether Langfuse's SDK made the span."""
-    return span.scope.startswith("langfuse") or f"{_PREFIX}type" in span.attributes
+_TYPE = "langfuse.observation.type"
+_INPUT = "langfuse.observation.input"
+_OUTPUT = "langfuse.observation.output"
 
 
-def read(span: Span) -> Facts:
-    """The facts of a Langfuse observation."""
-    get = span.attributes.get
-    kind = _KINDS.get(str(get(f"{_PREFIX}type")).lower(), "other")
-    facts = Facts(span=span, dialect="langfuse", kind=kind)
-    given, came = get(f"{_PREFIX}input"), get(f"{_PREFIX}output")
-    if kind == "tool":
-        _read_tool(span, facts, given, came)
-        return facts
-    if not span.parent_span_id:
-        given = get("langfuse.trace.input") if given is None else given
-        came = get("langfuse.trace.output") if came is None else came
-    if kind == "other":
-        facts.tool_error = _error(span)
-    facts.input = Content(given, "input") if given is not None else None
-    facts.output = Content(came, "output") if came is not None else None
-    if kind == "agent":
-        facts.agent, facts.names_agent = span.name or None, True
-    if kind == "llm":
+def _finish(facts: Facts) -> None:
+    get = facts.span.attributes.get
+    if facts.kind != "tool" and not facts.span.parent_span_id:
+        facts.input = facts.input or _side(get("langfuse.trace.input"), "input")
+        facts.output = facts.output or _side(get("langfuse.trace.output"), "output")
+    if facts.kind == "llm":
         facts.request_tools = True
-        facts.model = string(get(f"{_PREFIX}model.name")) or string(get(f"{_PREFIX}model"))
-        facts.tokens = _tokens(unwrap(get(f"{_PREFIX}usage_details")))
-        facts.cost = number(as_dict(unwrap(get(f"{_PREFIX}cost_details"))).get("total"))
-    return facts
+    elif facts.kind in ("tool", "other"):
+        failed = facts.tool_error is not None or get("langfuse.observation.level") == "ERROR"
+        message = string(get("langfuse.observation.status_message"))
+        facts.tool_error = (message or "error") if failed else None
 
 
-def _read_tool(span: Span, facts: Facts, given: JSON, came: JSON) -> None:
-    get = span.attributes.get
-    facts.tool_name = span.name or None
-    facts.arguments = arguments_of(given)
-    outcome = outcome_of(came)
-    facts.result = outcome.result
-    facts.tool_id = outcome.id or string(unwrap(get(f"{_PREFIX}metadata.tool_call_id")))
-    facts.tool_error = _error(span)
-    if outcome.is_error and facts.tool_error is None:
-        facts.tool_error = string(get(f"{_PREFIX}status_message")) or "error"
-
-
-def _error(span: Span) -> str | None:
-    get = span.attributes.get
-    if get(f"{_PREFIX}level") != "ERROR":
-        return None
-    return string(get(f"{_PREFIX}status_message")) or "error"
+def _side(value: JSON, side: Side) -> Content | None:
+    return Content(value, side) if value is not None else None
 
 
 def _tokens(value: JSON) -> Tokens:
     """Usage details. The LangChain handler takes the details (`input_cache_read`) out of `input`: put them back."""
-    details = as_dict(value)
+    details = as_dict(unwrap(value))
     tokens = usage.read_usage_object(details)
-    given, came, total = (integer(details.get(key)) for key in ("input", "output", "total"))
-    if given is None or came is None or total is None or given + came == total:
+    sent, received, total = (integer(details.get(key)) for key in ("input", "output", "total"))
+    if sent is None or received is None or total is None or sent + received == total:
         return tokens
     return Tokens(
-        input=given + _details(details, "input_"),
-        output=came + _details(details, "output_"),
+        input=sent + _details(details, "input_"),
+        output=received + _details(details, "output_"),
         cached=tokens.cached,
         reasoning=tokens.reasoning,
     )
@@ -80,3 +51,48 @@ def _tokens(value: JSON) -> Tokens:
 
 def _details(details: dict[str, JSON], prefix: str) -> int:
     return sum(integer(value) or 0 for key, value in details.items() if key.startswith(prefix))
+
+
+_SIDES = (fields.input_from(_INPUT), fields.output_from(_OUTPUT))
+
+LANGFUSE = Dialect(
+    name="langfuse",
+    speaks=scope("langfuse") | has(_TYPE),
+    completed=True,
+    wraps="name",
+    kind=By(_TYPE, kinds={"generation": "llm", "tool": "tool", "agent": "agent"}),
+    fields={
+        "llm": (
+            *_SIDES,
+            fields.tokens_in("langfuse.observation.usage_details", read=_tokens),
+            fields.cost(
+                "langfuse.observation.cost_details",
+                read=lambda value: number(as_dict(unwrap(value)).get("total")),
+            ),
+            fields.model("langfuse.observation.model.name", "langfuse.observation.model"),
+        ),
+        "tool": (
+            fields.tool_name(default=fields.span_name),
+            fields.arguments(_INPUT),
+            fields.outcome(_OUTPUT),
+            fields.tool_id("langfuse.observation.metadata.tool_call_id", read=fields.quoted),
+        ),
+        "agent": (*_SIDES, fields.agent(default=fields.span_name, always=True)),
+        "other": _SIDES,
+    },
+    finish=_finish,
+    advice=(
+        Advice(
+            lacks=("no_session",),
+            setting='with propagate_attributes(session_id="..."):',
+            note="from langfuse, around each turn (JS: propagateAttributes({sessionId}, ...))",
+            source="langfuse.com/docs/sessions",
+        ),
+        Advice(
+            lacks=CONTENT,
+            setting="LANGFUSE_OBSERVE_DECORATOR_IO_CAPTURE_ENABLED=true",
+            note="or capture_input=True, capture_output=True of @observe",
+            source="langfuse.com/docs/sdk/python/decorators",
+        ),
+    ),
+)

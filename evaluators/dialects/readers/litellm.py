@@ -13,6 +13,8 @@ from evaluators.dialects.content.facts import Facts
 from evaluators.dialects.decoding.decode import ask
 from evaluators.dialects.decoding.key_sets import Question
 from evaluators.dialects.decoding.values import string, unwrap
+from evaluators.dialects.dialect import Condition, Dialect, scope_is
+from evaluators.dialects.fields import row
 from evaluators.model import Span
 
 
@@ -36,24 +38,19 @@ class _RawPrefix(Question):
 _PREFIX = _RawPrefix()
 
 
-def speaks(span: Span) -> bool:
-    """Whether it is such a span."""
-    return span.scope == "litellm" and bool(ask(span.attributes, _PREFIX))
-
-
-def read(span: Span) -> Facts:
-    """The facts of a raw request."""
+def _read(span: Span) -> Facts:
     get = span.attributes.get
     prefix: str = ask(span.attributes, _PREFIX)
     facts = Facts(span=span, dialect="litellm", kind="llm")
-    given = get(f"{prefix}messages") or get(f"{prefix}contents")
-    facts.input = Content(given, "input")
+    facts.input = Content(get(f"{prefix}messages") or get(f"{prefix}contents"), "input")
     answer = get(f"{prefix}choices") or get(f"{prefix}candidates")
-    said = get(f"{prefix}content")  # Anthropic's message
+    message = get(f"{prefix}content")  # Anthropic's
     if answer is not None:
         facts.output = Content(answer, "output")
-    elif said is not None:
-        facts.output = Content(lambda: [{"role": "assistant", "content": unwrap(said)}], "output")
+    elif message is not None:
+        facts.output = Content(
+            lambda: [{"role": "assistant", "content": unwrap(message)}], "output"
+        )
     facts.system = get(f"{prefix}system")
     if get(f"{prefix}tools") is not None:
         facts.definitions = Content(get(f"{prefix}tools"), "input")
@@ -61,3 +58,17 @@ def read(span: Span) -> Facts:
     facts.response_id = string(get(f"{prefix}id"))
     facts.tokens = usage.read_usage_object(unwrap(get(f"{prefix}usage")))
     return facts
+
+
+LITELLM = Dialect(
+    name="litellm",
+    speaks=scope_is("litellm") & Condition(lambda _scope, keys: bool(_PREFIX.answer(keys))),
+    read=_read,  # the provider's name stands inside each key
+    reads=(
+        row("input", "model call", "llm.openai.messages"),
+        row("output", "model call", "llm.openai.choices"),
+        row("tools offered", "model call", "llm.openai.tools"),
+        row("model", "model call", "llm.openai.model"),
+        row("input tokens", "model call", "llm.openai.usage"),
+    ),
+)

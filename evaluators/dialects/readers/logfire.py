@@ -5,38 +5,39 @@ Since version 5 the conventions' messages stand beside them and win. Spans that 
 
 from __future__ import annotations
 
+from evaluators.dialects.advice import Advice
 from evaluators.dialects.content import usage
 from evaluators.dialects.content.content import Content
 from evaluators.dialects.content.facts import NO_TOKENS, Facts
 from evaluators.dialects.content.tool_values import arguments_of, outcome_of
-from evaluators.dialects.decoding.decode import ask
-from evaluators.dialects.decoding.key_sets import Among
 from evaluators.dialects.decoding.values import as_dict, as_list, string, unwrap
+from evaluators.dialects.dialect import Dialect, has, scope, scope_is
+from evaluators.dialects.fields import row
 from evaluators.dialects.readers import genai
 from evaluators.model import JSON, Span
 
 AGENTS = "logfire.openai_agents"
 """Scope of the spans of the OpenAI Agents SDK, whose kinds are told by their names' beginnings."""
 _PROVIDERS = ("logfire.openai", "logfire.anthropic")
-_MARKS = Among("request_data", "response_data", "events")
+_MARKS = frozenset({"request_data", "response_data", "events"})
 _NO_CHAT = ("Embedding", "Image", "Text → Speech", "Speech → Text")
 
 
-def speaks(span: Span) -> bool:
-    """Whether one of logfire's instrumentations of a model or of the Agents SDK made the span."""
-    if span.scope == AGENTS:
-        return True
-    return span.scope.startswith(_PROVIDERS) and bool(ask(span.attributes, _MARKS))
-
-
-def read(span: Span) -> Facts:
+def _read(span: Span) -> Facts:
     """The facts of such a span."""
     facts = genai.read(span, "logfire")
     if span.scope == AGENTS:
         _read_agents(span, facts)
-    elif not span.name.startswith(_NO_CHAT):
+    elif _is_call(span):
         _read_call(span, facts)
     return facts
+
+
+def _is_call(span: Span) -> bool:
+    """Whether a provider's instrumentation made it, of a conversation."""
+    if not span.scope.startswith(_PROVIDERS) or span.name.startswith(_NO_CHAT):
+        return False
+    return not _MARKS.isdisjoint(span.attributes)
 
 
 def _read_call(span: Span, facts: Facts) -> None:
@@ -159,3 +160,32 @@ def _read_exchange(span: Span, facts: Facts) -> None:
         facts.output = Content(get("output"), "output")
     elif "events" in span.attributes:
         _read_events(span, facts)
+
+
+LOGFIRE = Dialect(
+    name="logfire",
+    speaks=scope_is(AGENTS)
+    | (scope(*_PROVIDERS) & has(*_MARKS))
+    | (scope("logfire") & genai.SPEAKS),
+    wraps="mention",
+    read=_read,
+    reads=(
+        row("input", "model call", "request_data", "raw_input", "input", "events"),
+        row("output", "model call", "response_data", "response", "output", "events"),
+        row("tools offered", "model call", "request_data", "response"),
+        row("tools offered", "agent", "tools"),
+        row("tool name", "tool", "name"),
+        row("arguments", "tool", "input"),
+        row("result", "tool", "output"),
+        row("agent", "agent", "name"),
+        row("session", "agent", "group_id"),
+    ),
+    advice=(
+        Advice(
+            lacks=("scrubbed",),
+            setting="logfire.configure(scrubbing=False)",
+            note="or scrubbing=logfire.ScrubbingOptions(callback=...) that returns match.value for session ids",
+            source="logfire.pydantic.dev/docs/how-to-guides/scrubbing",
+        ),
+    ),
+)

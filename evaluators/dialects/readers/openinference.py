@@ -6,6 +6,7 @@ import re
 
 import msgspec
 
+from evaluators.dialects.advice import CONTENT, Advice
 from evaluators.dialects.content import usage
 from evaluators.dialects.content.content import Content
 from evaluators.dialects.content.definitions import tools_in_request
@@ -15,6 +16,8 @@ from evaluators.dialects.content.tool_values import arguments_of, outcome_of
 from evaluators.dialects.decoding.decode import names_of
 from evaluators.dialects.decoding.flattened import unflatten
 from evaluators.dialects.decoding.values import as_dict, as_list, string, unwrap
+from evaluators.dialects.dialect import Dialect, has, scope
+from evaluators.dialects.fields import row, token_rows
 from evaluators.dialects.readers.openinference_frameworks import (
     GEMINI_HISTORY,
     crew_question,
@@ -48,15 +51,7 @@ _SUFFIXES = (
 )
 
 
-def speaks(span: Span) -> bool:
-    """Whether an OpenInference instrumentation made the span.
-
-    One that pydantic-ai made and OpenInference's processor only annotated is pydantic-ai's: the notes say less.
-    """
-    return MARK in span.attributes and not span.scope.startswith("pydantic-ai")
-
-
-def read(span: Span) -> Facts:
+def _read(span: Span) -> Facts:
     """The facts of an OpenInference span."""
     attributes = span.attributes
     kind = _KINDS.get(str(attributes.get(MARK)).upper(), "other")
@@ -314,3 +309,48 @@ def _is_schema(value: JSON) -> bool:
     return bool(item) and all(
         isinstance(entry, dict) and "type" in entry for entry in item.values()
     )
+
+
+OPENINFERENCE = Dialect(
+    name="openinference",
+    speaks=has(MARK) & ~scope("pydantic-ai"),
+    completed=True,
+    scopes=("@arizeai/openinference",),
+    read=_read,
+    reads=(
+        row("input", "model call", "llm.input_messages.N.message.content", "input.value"),
+        row("output", "model call", "llm.output_messages.N.message.content", "output.value"),
+        row("tools offered", "model call", "llm.tools.N.tool.json_schema"),
+        row("tools offered", "tool", "tool.json_schema", "tool.parameters"),
+        row("tools offered", "agent", "smolagents.tools_names"),
+        row("tool name", "tool", "tool.name", "tool_call.function.name"),
+        row("tool call id", "tool", "tool_call.id", "tool.id"),
+        row("arguments", "tool", "tool_call.function.arguments", "input.value", "tool.parameters"),
+        row("result", "tool", "output.value"),
+        *token_rows(usage.OPENINFERENCE),
+        row("cost", "model call", "llm.cost.total"),
+        row("model", "model call", "llm.model_name"),
+        row("agent", "agent", "agent.name", "graph.node.name", "graph.node.id"),
+    ),
+    advice=(
+        Advice(
+            lacks=CONTENT,
+            setting="unset OPENINFERENCE_HIDE_INPUTS OPENINFERENCE_HIDE_OUTPUTS OPENINFERENCE_HIDE_INPUT_MESSAGES"
+            " OPENINFERENCE_HIDE_OUTPUT_MESSAGES",
+            note="or TraceConfig(hide_inputs=False, hide_outputs=False); nothing is hidden by default",
+            source="arize-ai.github.io/openinference/spec/configuration/trace-config",
+        ),
+        Advice(
+            lacks=("no_tool_definitions",),
+            setting="unset OPENINFERENCE_HIDE_LLM_TOOLS OPENINFERENCE_HIDE_INPUTS",
+            note="tools are hidden with the inputs; some instrumentations never export them",
+            source="arize-ai.github.io/openinference/spec/configuration/trace-config",
+        ),
+        Advice(
+            lacks=("no_session",),
+            setting='with using_attributes(session_id="..."):',
+            note="from openinference.instrumentation, around each turn; the openai-agents group_id is not exported",
+            source="README of the package openinference-instrumentation",
+        ),
+    ),
+)

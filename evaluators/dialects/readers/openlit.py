@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import re
 
+from evaluators.dialects.advice import CONTENT, Advice
 from evaluators.dialects.content.content import Content
 from evaluators.dialects.content.facts import Facts
 from evaluators.dialects.decoding.decode import ask
 from evaluators.dialects.decoding.key_sets import Among
 from evaluators.dialects.decoding.values import as_dict, as_list, string, unwrap
+from evaluators.dialects.dialect import Dialect, scope, scope_is
+from evaluators.dialects.fields import row
 from evaluators.dialects.readers import genai
 from evaluators.model import JSON, Span
 
@@ -21,12 +24,7 @@ _CALLS = Among("gen_ai.response.tool_calls", "gen_ai.tool.name")
 _ROLE = re.compile(r"^(system|developer|user|assistant|tool): ", re.MULTILINE)
 
 
-def speaks(span: Span) -> bool:
-    """Whether openlit made the span."""
-    return span.scope == "openlit" or span.scope.startswith("openlit.")
-
-
-def read(span: Span) -> Facts:
+def _read(span: Span) -> Facts:
     """The facts of a model call, of an instrumented framework's step, or of a traced function."""
     facts = genai.read(span, "openlit")
     if facts.kind == "llm":
@@ -112,3 +110,30 @@ def _by_lines(value: JSON) -> JSON:
         for role, content in ((role, said.removesuffix("\n")) for role, said in found)
         if content not in _NONE
     ]
+
+
+OPENLIT = Dialect(
+    name="openlit",
+    speaks=scope_is("openlit") | scope("openlit."),
+    read=_read,
+    reads=(
+        row("input", "agent", "function.kwargs", "function.args"),
+        row("tool name", "model call", "gen_ai.response.tool_calls", "gen_ai.tool.name"),
+        row("tool call id", "model call", "gen_ai.tool.call.id"),
+        row("arguments", "model call", "gen_ai.tool.args", "gen_ai.tool.call.arguments"),
+    ),
+    advice=(
+        Advice(
+            lacks=CONTENT,
+            setting="openlit.init(capture_message_content=True)",
+            note="true is its default, so something sets it to false",
+            source="openlit 1.45.0, openlit/__init__.py",
+        ),
+        Advice(
+            lacks=("no_session",),
+            setting='with openlit.using_attributes({"session.id": "..."}):',
+            note="around each turn; since openlit 1.40",
+            source="openlit 1.45.0, openlit/__init__.py",
+        ),
+    ),
+)

@@ -1,68 +1,84 @@
-"""Spring AI: the conventions on a chat model's span, `spring.ai.*` on those of its client, advisors and tools."""
+"""Spring AI: the conventions on a chat model's span, `spring.ai.*` on those of its client, advisors and tools.
+
+Micrometer writes every value as a text.
+"""
 
 from __future__ import annotations
 
+from evaluators.dialects import fields
+from evaluators.dialects.advice import CONTENT, Advice
 from evaluators.dialects.content.content import Content
-from evaluators.dialects.content.facts import Facts, Kind
-from evaluators.dialects.content.tool_values import arguments_of, outcome_of
+from evaluators.dialects.content.facts import Facts
 from evaluators.dialects.decoding.values import as_dict, as_list, string, unwrap
+from evaluators.dialects.dialect import By, Dialect, has, scope_is
 from evaluators.dialects.readers import genai
-from evaluators.model import JSON, Span
+from evaluators.model import JSON
 
-MARK = "spring.ai.kind"
+_KIND = "spring.ai.kind"
 _TOOLS = "spring.ai.model.request.tool.names"
-_KINDS: dict[str, Kind] = {"chat_client": "agent", "tool_call": "tool"}
+_TOOL = "spring.ai.tool.definition."
 
 
-def speaks(span: Span) -> bool:
-    """Whether Spring AI made the span; its chat models' say so only where tools were offered, or by Spring's scope."""
-    attributes = span.attributes
-    if MARK in attributes or _TOOLS in attributes:
-        return True
-    return span.scope == "org.springframework.boot" and genai.speaks(span)
+def _messages(value: JSON, role: str) -> JSON:
+    """A list of texts, one per message, of which the last is this side's own; None when there is none."""
+    texts = [text for text in as_list(unwrap(value)) if isinstance(text, str)]
+    return [{"role": role, "content": text} for text in texts] or None
 
 
-def read(span: Span) -> Facts:
-    """The facts of a Spring AI observation. Micrometer writes every value as a text."""
-    get = span.attributes.get
-    said = string(get(MARK))
-    if said is None:
-        facts = genai.read(span, "spring_ai")
-        facts.input = _texts(span, "gen_ai.prompt", "user") or facts.input
-        facts.output = _texts(span, "gen_ai.completion", "assistant") or facts.output
-        if facts.definitions is None and _TOOLS in span.attributes:
-            facts.definitions = Content(get(_TOOLS), "input")
-        return facts
-    facts = Facts(span=span, dialect="spring_ai", kind=_KINDS.get(said, "other"))
-    if facts.kind == "tool":
-        facts.tool_name = string(get("spring.ai.tool.definition.name"))
-        facts.tool_name = facts.tool_name or genai.tool_in_name(span.name)
-        facts.tool_id = string(get("spring.ai.tool.call.id"))
-        facts.arguments = arguments_of(get("spring.ai.tool.call.arguments"))
-        facts.result = outcome_of(get("spring.ai.tool.call.result")).result
-        schema = unwrap(get("spring.ai.tool.definition.schema"))
-        if isinstance(schema, dict):
-            text = get("spring.ai.tool.definition.description")
-            own: JSON = {
-                "name": facts.tool_name,
-                "description": text,
-                "parameters": as_dict(schema),
-            }
-            facts.definitions = Content([own], "input")
-    elif facts.kind == "agent":
-        facts.input = _texts(span, "gen_ai.prompt", "user")
-        if facts.input is None and "spring.ai.chat.client.user.text" in span.attributes:
-            facts.input = Content(get("spring.ai.chat.client.user.text"), "input")
-        facts.output = _texts(span, "gen_ai.completion", "assistant")
-        if "spring.ai.chat.client.tool.names" in span.attributes:
-            facts.definitions = Content(get("spring.ai.chat.client.tool.names"), "input")
-    return facts
+def _questions(value: JSON) -> JSON:
+    return _messages(value, "user")
 
 
-def _texts(span: Span, key: str, role: str) -> Content | None:
-    """A list of texts, one per message, of which the last is this side's own."""
-    texts = [text for text in as_list(unwrap(span.attributes.get(key))) if isinstance(text, str)]
-    if not texts:
-        return None
-    side = "input" if role == "user" else "output"
-    return Content([{"role": role, "content": text} for text in texts], side)
+def _answers(value: JSON) -> JSON:
+    return _messages(value, "assistant")
+
+
+def _finish(facts: Facts) -> None:
+    get = facts.span.attributes.get
+    schema = unwrap(get(f"{_TOOL}schema"))
+    if facts.kind == "tool" and string(get(_KIND)) and isinstance(schema, dict):
+        own: JSON = {
+            "name": facts.tool_name,
+            "description": get(f"{_TOOL}description"),
+            "parameters": as_dict(schema),
+        }
+        facts.definitions = Content([own], "input")
+
+
+SPRING_AI = Dialect(
+    name="spring_ai",
+    # A chat model's span says so only where tools were offered, or by Spring's scope.
+    speaks=has(_KIND, _TOOLS) | (scope_is("org.springframework.boot") & genai.SPEAKS),
+    base=genai.read,
+    based=~has(_KIND),
+    kind=By(_KIND, kinds={"chat_client": "agent", "tool_call": "tool"}),
+    fields={
+        "llm": (
+            fields.over(fields.input_from("gen_ai.prompt", read=_questions)),
+            fields.over(fields.output_from("gen_ai.completion", read=_answers)),
+            fields.definitions(_TOOLS),
+        ),
+        "tool": (
+            fields.tool_name(f"{_TOOL}name", default=genai.tool_in_span_name),
+            fields.tool_id("spring.ai.tool.call.id"),
+            fields.arguments("spring.ai.tool.call.arguments"),
+            fields.result("spring.ai.tool.call.result"),
+        ),
+        "agent": (
+            fields.input_from("gen_ai.prompt", read=_questions),
+            fields.input_from("spring.ai.chat.client.user.text"),
+            fields.output_from("gen_ai.completion", read=_answers),
+            fields.definitions("spring.ai.chat.client.tool.names"),
+        ),
+    },
+    finish=_finish,
+    reads=(fields.row("tools offered", "tool", f"{_TOOL}schema"),),
+    advice=(
+        Advice(
+            lacks=CONTENT,
+            setting="spring.ai.tools.observations.include-content=true",
+            note="arguments and results of tool calls",
+            source="source of Spring AI, ToolCallingAutoConfiguration and its tests",
+        ),
+    ),
+)

@@ -5,11 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from evaluators.dialects.advice import ALL_CONTENT, Advice
 from evaluators.dialects.content.content import Content
 from evaluators.dialects.content.facts import NO_TOKENS, Facts, Kind
 from evaluators.dialects.content.tool_values import Outcome, arguments_of, outcome_of
 from evaluators.dialects.decoding.decode import names_of
 from evaluators.dialects.decoding.values import as_dict, as_list, python_literal, string, unwrap
+from evaluators.dialects.dialect import Dialect, has
+from evaluators.dialects.fields import row
 from evaluators.dialects.readers import genai
 from evaluators.model import JSON, Span
 
@@ -27,13 +30,7 @@ _AGNO = re.compile(
 )
 
 
-def speaks(span: Span) -> bool:
-    """Whether the span is one of OpenLLMetry's own entities."""
-    attributes = span.attributes
-    return "traceloop.span.kind" in attributes or "traceloop.entity.name" in attributes
-
-
-def read(span: Span) -> Facts:
+def _read(span: Span) -> Facts:
     """The facts of an OpenLLMetry entity span, over what the conventions say in it."""
     attributes = span.attributes
     facts = genai.read(span, "traceloop")
@@ -167,3 +164,52 @@ def _call_id(entity: str) -> str | None:
         return None
     kwargs: dict[str, JSON] = as_dict(as_dict(unwrap(entity)).get("kwargs"))
     return string(kwargs.get("tool_call_id"))
+
+
+_SCOPES = (
+    "opentelemetry.instrumentation.langchain",
+    "opentelemetry.instrumentation.openai.",
+    "opentelemetry.instrumentation.openai_agents",
+    "opentelemetry.instrumentation.anthropic",
+    "opentelemetry.instrumentation.bedrock",
+    "opentelemetry.instrumentation.cohere",
+    "opentelemetry.instrumentation.crewai",
+    "opentelemetry.instrumentation.google_generativeai",
+    "opentelemetry.instrumentation.groq",
+    "opentelemetry.instrumentation.haystack",
+    "opentelemetry.instrumentation.llamaindex",
+    "opentelemetry.instrumentation.mcp",
+    "opentelemetry.instrumentation.mistralai",
+    "opentelemetry.instrumentation.ollama",
+    "opentelemetry.instrumentation.agno",
+)
+
+TRACELOOP = Dialect(
+    name="traceloop",
+    speaks=has("traceloop.span.kind", "traceloop.entity.name"),
+    scopes=_SCOPES,
+    read=_read,
+    reads=(
+        row("input", "agent", "traceloop.entity.input", "crewai.crew.tasks"),
+        row("output", "agent", "traceloop.entity.output"),
+        row("tool name", "tool", "tool.name", "traceloop.entity.name"),
+        row("arguments", "tool", "tool.arguments", "traceloop.entity.input"),
+        row("result", "tool", "traceloop.entity.output"),
+        row("agent", "agent", "traceloop.entity.name"),
+        row("tools offered", "model call", "llm.request.functions.N.name"),
+        row("tools offered", "agent", "crewai.agent.tools"),
+    ),
+    advice=(
+        Advice(
+            lacks=ALL_CONTENT,
+            setting="TRACELOOP_TRACE_CONTENT=true",
+            note="true is its default, so something sets it to false",
+            source="traceloop.com/docs/openllmetry/privacy",
+        ),
+        Advice(
+            lacks=("no_session",),
+            setting='Traceloop.set_association_properties({"session_id": "..."})',
+            source="traceloop.com/docs/openllmetry/tracing/association",
+        ),
+    ),
+)

@@ -2,101 +2,39 @@
 
 from __future__ import annotations
 
+from evaluators.dialects import fields
+from evaluators.dialects.advice import CONTENT, Advice
 from evaluators.dialects.content import usage
 from evaluators.dialects.content.content import Content
 from evaluators.dialects.content.facts import Facts, Kind
-from evaluators.dialects.content.tool_values import arguments_of, outcome_of
-from evaluators.dialects.decoding.decode import names_of
+from evaluators.dialects.decoding.decode import ask, names_of
 from evaluators.dialects.decoding.flattened import unflatten
+from evaluators.dialects.decoding.key_sets import Among
 from evaluators.dialects.decoding.values import as_dict, as_list, string, unwrap
+from evaluators.dialects.dialect import Dialect, has
 from evaluators.model import JSON, Span
 
 _OUTER = ("ai.generateText", "ai.streamText", "ai.generateObject", "ai.streamObject")
+_ANSWERS = Among(
+    "ai.response.text",
+    "ai.response.toolCalls",
+    "ai.response.object",
+    "ai.result.text",
+    "ai.result.toolCalls",
+    "ai.result.object",
+)
+_FUNCTIONS = "llm.request.functions."
+"""OpenLLMetry for JS gives attributes of the SDK its own names."""
 
 
-def speaks(span: Span) -> bool:
-    """Whether the SDK made the span."""
-    return "ai.operationId" in span.attributes
-
-
-def read(span: Span) -> Facts:
-    """The facts of a span of the AI SDK."""
-    get = span.attributes.get
-    facts = Facts(span=span, dialect="vercel_ai", kind=_kind(str(get("ai.operationId"))))
-    facts.agent = string(get("ai.telemetry.functionId"))
-    if facts.kind == "tool":
-        _read_tool(span, facts)
-        return facts
-    if facts.kind == "agent":
-        facts.names_agent = facts.agent is not None
-        facts.agent = facts.agent or span.name or None
-        facts.aggregate = usage.read_tokens(span.attributes, usage.VERCEL)
-    if facts.kind == "llm":
-        facts.tokens = usage.read_tokens(span.attributes, usage.VERCEL)
-        facts.cost = usage.read_cost(span.attributes)
-        facts.model = string(get("ai.response.model")) or string(get("ai.model.id"))
-        facts.response_id = string(get("ai.response.id"))
-    _read_content(span, facts)
-    return facts
-
-
-def _kind(operation: str) -> Kind:
+def _kind(facts: Facts) -> Kind:
+    operation = str(facts.span.attributes.get("ai.operationId"))
     if operation == "ai.toolCall":
         return "tool"
     if operation in _OUTER:
         return "agent"
-    return (
-        "llm"
-        if operation.endswith((".doGenerate", ".doStream")) and "embed" not in operation
-        else "other"
-    )
-
-
-def _read_tool(span: Span, facts: Facts) -> None:
-    get = span.attributes.get
-    facts.tool_name = string(get("ai.toolCall.name"))
-    facts.tool_id = string(get("ai.toolCall.id"))
-    facts.arguments = arguments_of(_first(span, ARGUMENTS))
-    facts.result = outcome_of(_first(span, RESULT)).result
-    if "ai.toolCall.error" in span.attributes:
-        facts.tool_error = string(get("ai.toolCall.error")) or "error"
-
-
-ARGUMENTS = ("ai.toolCall.args", "ai.toolCall.input", "traceloop.entity.input")
-RESULT = ("ai.toolCall.result", "ai.toolCall.output", "traceloop.entity.output")
-_FUNCTIONS = "llm.request.functions."
-"""OpenLLMetry for JS gives what the SDK wrote its own names."""
-
-
-def _first(span: Span, keys: tuple[str, ...]) -> JSON:
-    return next((span.attributes.get(key) for key in keys if key in span.attributes), None)
-
-
-def _read_content(span: Span, facts: Facts) -> None:
-    get = span.attributes.get
-    for key in ("ai.prompt.messages", "ai.prompt"):
-        if key in span.attributes:
-            facts.input = Content(_prompt(get(key)), "input")
-            break
-    if not _ANSWERS.isdisjoint(span.attributes):
-        facts.output = Content(lambda: _answer(span), "output")
-    if "ai.prompt.tools" in span.attributes:
-        facts.definitions = Content(get("ai.prompt.tools"), "input")
-    elif f"{_FUNCTIONS}0.name" in span.attributes:
-        names = names_of(span.attributes)
-        facts.definitions = Content(lambda: unflatten(names, get, _FUNCTIONS), "input")
-
-
-_ANSWERS = frozenset(
-    {
-        "ai.response.text",
-        "ai.response.toolCalls",
-        "ai.response.object",
-        "ai.result.text",
-        "ai.result.toolCalls",
-        "ai.result.object",
-    }
-)
+    calls = operation.endswith((".doGenerate", ".doStream")) and "embed" not in operation
+    return "llm" if calls else "other"
 
 
 def _prompt(value: JSON) -> JSON:
@@ -111,16 +49,81 @@ def _prompt(value: JSON) -> JSON:
 
 
 def _answer(span: Span) -> JSON:
+    """The one message whose text and calls stand apart."""
     get = span.attributes.get
     for stem in ("ai.response", "ai.result"):
         text = get(f"{stem}.text") or get(f"{stem}.object")
         calls = as_list(unwrap(get(f"{stem}.toolCalls")))
         if text or calls:
-            return [
-                {
-                    "role": "assistant",
-                    "content": [{"type": "text", "text": text}],
-                    "tool_calls": calls,
-                }
-            ]
+            parts = [{"type": "text", "text": text}]
+            return [{"role": "assistant", "content": parts, "tool_calls": calls}]
     return None
+
+
+def _finish(facts: Facts) -> None:
+    span = facts.span
+    get = span.attributes.get
+    if facts.kind == "tool":
+        if "ai.toolCall.error" in span.attributes:
+            facts.tool_error = string(get("ai.toolCall.error")) or "error"
+        return
+    if ask(span.attributes, _ANSWERS):
+        facts.output = Content(lambda: _answer(span), "output")
+    if facts.definitions is None and f"{_FUNCTIONS}0.name" in span.attributes:
+        names = names_of(span.attributes)
+        facts.definitions = Content(lambda: unflatten(names, get, _FUNCTIONS), "input")
+
+
+_AGENT = fields.agent("ai.telemetry.functionId")
+_CONTENT = (
+    fields.input_from("ai.prompt.messages", "ai.prompt", read=_prompt),
+    fields.definitions("ai.prompt.tools"),
+)
+
+VERCEL_AI = Dialect(
+    name="vercel_ai",
+    speaks=has("ai.operationId"),
+    completed=True,
+    kind=_kind,
+    fields={
+        "llm": (
+            *_CONTENT,
+            fields.tokens(usage.VERCEL),
+            fields.cost(*usage.COSTS),
+            fields.model("ai.response.model", "ai.model.id"),
+            fields.response_id("ai.response.id"),
+            _AGENT,
+        ),
+        "tool": (
+            fields.tool_name("ai.toolCall.name"),
+            fields.tool_id("ai.toolCall.id"),
+            fields.arguments("ai.toolCall.args", "ai.toolCall.input", "traceloop.entity.input"),
+            fields.result("ai.toolCall.result", "ai.toolCall.output", "traceloop.entity.output"),
+            _AGENT,
+        ),
+        "agent": (
+            *_CONTENT,
+            fields.aggregate(usage.VERCEL),
+            fields.agent("ai.telemetry.functionId", default=fields.span_name),
+        ),
+        "other": _CONTENT,
+    },
+    finish=_finish,
+    reads=(
+        fields.row("output", "model call", *(key for key in _ANSWERS if not key.endswith("Calls"))),
+        fields.row("tools offered", "model call", f"{_FUNCTIONS}N.name"),
+    ),
+    advice=(
+        Advice(
+            lacks=CONTENT,
+            setting="experimental_telemetry: {isEnabled: true, recordInputs: true, recordOutputs: true}",
+            note="both are recorded by default, so something turns them off",
+            source="ai-sdk.dev/docs/ai-sdk-core/telemetry",
+        ),
+        Advice(
+            lacks=("no_session",),
+            setting='experimental_telemetry: {isEnabled: true, functionId: "<agent>", metadata: {sessionId: "..."}}',
+            source="ai-sdk.dev/docs/ai-sdk-core/telemetry",
+        ),
+    ),
+)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.dialect_spans import Made, trace_of
+from tests.support.dialect_spans import SpanSpec, trace_of
 from tests.support.weather import ANSWER, ARGUMENTS, QUESTION, RESULT, compact
 
 FAILURE = "Error: timed out\n Please fix your mistakes."
@@ -28,7 +28,7 @@ GRAPHS = "@traceloop/instrumentation-langchain"
     ],
 )
 def test_a_session_id_is_read_as_javascript_spells_it(key: str) -> None:
-    trace = trace_of(Made(id=1, attributes={"gen_ai.operation.name": "chat", key: "s-1"}))
+    trace = trace_of(SpanSpec(id=1, attributes={"gen_ai.operation.name": "chat", key: "s-1"}))
 
     assert (trace.session_id, trace.session_source) == ("s-1", key)
 
@@ -36,7 +36,7 @@ def test_a_session_id_is_read_as_javascript_spells_it(key: str) -> None:
 def test_a_session_id_wins_over_a_thread_id_in_a_better_bag() -> None:
     attributes = {"ai.telemetry.metadata.threadId": "t-1", "mastra.metadata.sessionId": "s-1"}
 
-    assert trace_of(Made(id=1, attributes=attributes)).session_id == "s-1"
+    assert trace_of(SpanSpec(id=1, attributes=attributes)).session_id == "s-1"
 
 
 # --- OpenLLMetry for JS ----------------------------------------------------------------------------------------------
@@ -60,8 +60,8 @@ STATE = [
 ]
 
 
-def graph(messages: list[Any]) -> Made:
-    return Made(
+def graph(messages: list[Any]) -> SpanSpec:
+    return SpanSpec(
         id=2,
         parent=1,
         name="workflow CompiledStateGraph",
@@ -81,7 +81,7 @@ def graph(messages: list[Any]) -> Made:
     )
 
 
-def silent_call(**more: Any) -> Made:
+def silent_call(**more: Any) -> SpanSpec:
     said = [{"role": "assistant", "parts": [{"type": "text", "content": ""}]}]
     attributes = {
         "gen_ai.operation.name": "chat",
@@ -89,11 +89,11 @@ def silent_call(**more: Any) -> Made:
         "gen_ai.usage.input_tokens": 5,
         "gen_ai.usage.output_tokens": 3,
     }
-    return Made(id=3, parent=1, scope=GRAPHS, attributes=attributes, start=10, end=20, **more)
+    return SpanSpec(id=3, parent=1, scope=GRAPHS, attributes=attributes, start=10, end=20, **more)
 
 
-def tool_by_class(**more: Any) -> Made:
-    return Made(
+def tool_by_class(**more: Any) -> SpanSpec:
+    return SpanSpec(
         id=4,
         parent=1,
         name="execute_tool DynamicStructuredTool",
@@ -114,7 +114,7 @@ def tool_by_class(**more: Any) -> Made:
 def test_a_tool_named_by_its_class_learns_its_name_from_its_result() -> None:
     answered = tool_by_class(attributes={"traceloop.entity.output": compact(TOLD)})
 
-    (call,) = trace_of(Made(id=1, end=100), silent_call(), answered).tool_calls
+    (call,) = trace_of(SpanSpec(id=1, end=100), silent_call(), answered).tool_calls
 
     assert (call.name, call.arguments, call.result) == ("get_weather", ARGUMENTS, RESULT)
 
@@ -122,7 +122,7 @@ def test_a_tool_named_by_its_class_learns_its_name_from_its_result() -> None:
 def test_a_failed_tool_named_by_its_class_learns_its_name_from_the_graphs_state() -> None:
     failed = tool_by_class(status=2, message="timed out")
 
-    trace = trace_of(Made(id=1, end=100), graph(STATE[:2]), silent_call(), failed)
+    trace = trace_of(SpanSpec(id=1, end=100), graph(STATE[:2]), silent_call(), failed)
 
     (call,) = trace.tool_calls
     assert (call.name, call.id, call.error) == ("get_weather", "c1", "timed out")
@@ -130,7 +130,7 @@ def test_a_failed_tool_named_by_its_class_learns_its_name_from_the_graphs_state(
 
 def test_a_failed_tool_named_by_its_class_learns_its_name_from_the_models_answer() -> None:
     asked = compact([{"role": "assistant", "tool_calls": [CALL]}])
-    model = Made(
+    model = SpanSpec(
         id=3,
         parent=1,
         attributes={"gen_ai.operation.name": "chat", "gen_ai.output.messages": asked},
@@ -138,13 +138,13 @@ def test_a_failed_tool_named_by_its_class_learns_its_name_from_the_models_answer
         end=20,
     )
 
-    trace = trace_of(Made(id=1, end=100), model, tool_by_class(status=2, message="timed out"))
+    trace = trace_of(SpanSpec(id=1, end=100), model, tool_by_class(status=2, message="timed out"))
 
     assert [(call.name, call.error) for call in trace.tool_calls] == [("get_weather", "timed out")]
 
 
 def test_calls_that_only_a_graphs_state_tells_are_found_once() -> None:
-    trace = trace_of(Made(id=1, end=100), graph(STATE), silent_call())
+    trace = trace_of(SpanSpec(id=1, end=100), graph(STATE), silent_call())
 
     (call,) = trace.tool_calls
     assert (call.name, call.arguments, call.result) == ("get_weather", ARGUMENTS, RESULT)
@@ -153,22 +153,22 @@ def test_calls_that_only_a_graphs_state_tells_are_found_once() -> None:
 def test_a_former_turns_calls_in_a_graphs_state_do_not_count() -> None:
     later = [*STATE, lc("HumanMessage", content="And now?"), lc("AIMessage", content="Still.")]
 
-    assert trace_of(Made(id=1, end=100), graph(later), silent_call()).tool_calls == ()
+    assert trace_of(SpanSpec(id=1, end=100), graph(later), silent_call()).tool_calls == ()
 
 
 def test_a_graphs_state_is_not_asked_where_the_models_answers_say_their_calls() -> None:
     spoken = [{"role": "assistant", "content": ANSWER}]
-    model = Made(
+    model = SpanSpec(
         id=3,
         parent=1,
         attributes={"gen_ai.operation.name": "chat", "gen_ai.output.messages": compact(spoken)},
     )
 
-    assert trace_of(Made(id=1, end=100), graph(STATE), model).tool_calls == ()
+    assert trace_of(SpanSpec(id=1, end=100), graph(STATE), model).tool_calls == ()
 
 
 def test_a_call_that_two_instrumentations_record_beside_each_other_is_one() -> None:
-    inner = Made(
+    inner = SpanSpec(
         id=5,
         parent=1,
         scope="@traceloop/instrumentation-openai",
@@ -176,12 +176,14 @@ def test_a_call_that_two_instrumentations_record_beside_each_other_is_one() -> N
         start=11,
         end=21,
     )
-    other = Made(id=6, parent=1, scope=GRAPHS, attributes=inner.attributes, start=50, end=60)
+    other = SpanSpec(id=6, parent=1, scope=GRAPHS, attributes=inner.attributes, start=50, end=60)
 
-    assert trace_of(Made(id=1, end=100), silent_call(), inner).tokens.input == 5
-    assert len(trace_of(Made(id=1, end=100), silent_call(), inner, other).model_calls) == 1
-    apart = Made(id=7, parent=1, scope="x", attributes=silent_call().attributes, start=50, end=60)
-    assert len(trace_of(Made(id=1, end=100), silent_call(), inner, apart).model_calls) == 2
+    assert trace_of(SpanSpec(id=1, end=100), silent_call(), inner).tokens.input == 5
+    assert len(trace_of(SpanSpec(id=1, end=100), silent_call(), inner, other).model_calls) == 1
+    apart = SpanSpec(
+        id=7, parent=1, scope="x", attributes=silent_call().attributes, start=50, end=60
+    )
+    assert len(trace_of(SpanSpec(id=1, end=100), silent_call(), inner, apart).model_calls) == 2
 
 
 def test_a_users_text_that_is_the_whole_list_of_messages_is_read_as_such() -> None:
@@ -197,7 +199,7 @@ def test_a_users_text_that_is_the_whole_list_of_messages_is_read_as_such() -> No
     ]
     asked = [{"role": "user", "parts": [{"type": "text", "content": compact(items)}]}]
     hollow = silent_call()
-    second = Made(
+    second = SpanSpec(
         id=5,
         parent=1,
         attributes={**hollow.attributes, "gen_ai.input.messages": compact(asked)},
@@ -205,7 +207,7 @@ def test_a_users_text_that_is_the_whole_list_of_messages_is_read_as_such() -> No
         end=60,
     )
 
-    trace = trace_of(Made(id=1, end=100), hollow, second)
+    trace = trace_of(SpanSpec(id=1, end=100), hollow, second)
 
     assert trace.input == QUESTION
     (call,) = trace.tool_calls
@@ -214,7 +216,7 @@ def test_a_users_text_that_is_the_whole_list_of_messages_is_read_as_such() -> No
 
 def test_a_graphs_state_is_the_first_of_two_arguments() -> None:
     state = {"messages": [lc("HumanMessage", content=QUESTION)]}
-    step = Made(
+    step = SpanSpec(
         id=2,
         parent=1,
         attributes={
@@ -222,7 +224,7 @@ def test_a_graphs_state_is_the_first_of_two_arguments() -> None:
             "traceloop.entity.input": compact({"args": [state, {"x": 1}]}),
         },
     )
-    root = Made(
+    root = SpanSpec(
         id=1,
         attributes={
             "traceloop.span.kind": "workflow",
@@ -247,9 +249,9 @@ def test_what_it_renames_in_the_ai_sdks_spans() -> None:
     }
 
     trace = trace_of(
-        Made(id=1, end=9),
-        Made(id=2, parent=1, attributes=chat),
-        Made(id=3, parent=1, attributes=tool),
+        SpanSpec(id=1, end=9),
+        SpanSpec(id=2, parent=1, attributes=chat),
+        SpanSpec(id=3, parent=1, attributes=tool),
     )
 
     assert [offered.name for offered in trace.tools_offered] == ["get_weather"]
@@ -260,9 +262,9 @@ def test_what_it_renames_in_the_ai_sdks_spans() -> None:
 
 
 def test_mastra_before_1_0() -> None:
-    def span(number: int, parent: int, kind: str, **attributes: Any) -> Made:
+    def span(number: int, parent: int, kind: str, **attributes: Any) -> SpanSpec:
         given = {"mastra.span.type": kind, **attributes}
-        return Made(id=number, parent=parent, attributes=given, scope="@mastra/otel", end=99)
+        return SpanSpec(id=number, parent=parent, attributes=given, scope="@mastra/otel", end=99)
 
     body = {"body": {"tools": [{"type": "function", "function": {"name": "get_weather"}}]}}
     trace = trace_of(
@@ -309,20 +311,20 @@ def test_a_models_step_of_mastra_1_0_has_the_request_as_it_was_sent() -> None:
         "mastra.model_step.input": compact(body),
     }
 
-    trace = trace_of(Made(id=1, attributes=step, scope="@mastra/otel-exporter"))
+    trace = trace_of(SpanSpec(id=1, attributes=step, scope="@mastra/otel-exporter"))
 
     assert [tool.name for tool in trace.tools_offered] == ["get_weather"]
 
 
 def test_genkit() -> None:
-    def span(number: int, parent: int, subtype: str, name: str, **more: Any) -> Made:
+    def span(number: int, parent: int, subtype: str, name: str, **more: Any) -> SpanSpec:
         given = {
             "genkit:type": "action",
             "genkit:metadata:subtype": subtype,
             "genkit:name": name,
             **{f"genkit:{key}": compact(value) for key, value in more.items()},
         }
-        return Made(
+        return SpanSpec(
             id=number,
             parent=parent,
             attributes=given,
@@ -367,9 +369,9 @@ def test_sentry_writes_an_answers_texts_and_calls_apart() -> None:
     says = {"gen_ai.operation.name": "chat", "gen_ai.response.text": ANSWER}
 
     trace = trace_of(
-        Made(id=1, end=100),
-        Made(id=2, parent=1, attributes=asks, start=10, end=20),
-        Made(id=3, parent=1, attributes=says, start=50, end=60),
+        SpanSpec(id=1, end=100),
+        SpanSpec(id=2, parent=1, attributes=asks, start=10, end=20),
+        SpanSpec(id=3, parent=1, attributes=says, start=50, end=60),
     )
 
     assert (trace.input, trace.output) == (QUESTION, ANSWER)

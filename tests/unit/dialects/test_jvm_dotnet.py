@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from tests.support.dialect_spans import Made, trace_of
+from tests.support.dialect_spans import SpanSpec, trace_of
 from tests.support.weather import ANSWER, ARGUMENTS, QUESTION, RESULT, compact
 
 # --- Spring AI (ChatClientObservationDocumentation, ToolCallingObservationDocumentation) -----------------------------
@@ -13,7 +13,7 @@ from tests.support.weather import ANSWER, ARGUMENTS, QUESTION, RESULT, compact
 def test_spring_ai() -> None:
     chat = {"gen_ai.operation.name": "chat", "gen_ai.usage.input_tokens": "5"}
     trace = trace_of(
-        Made(
+        SpanSpec(
             id=1,
             name="spring_ai chat_client",
             attributes={
@@ -25,7 +25,7 @@ def test_spring_ai() -> None:
             },
             end=99,
         ),
-        Made(
+        SpanSpec(
             id=2,
             parent=1,
             attributes={**chat, "spring.ai.model.request.tool.names": compact(["get_weather"])},
@@ -36,7 +36,7 @@ def test_spring_ai() -> None:
             start=1,
             end=90,
         ),
-        Made(
+        SpanSpec(
             id=3,
             parent=2,
             name="tool_call get_weather",
@@ -70,7 +70,7 @@ def test_microsoft_extensions_ai() -> None:
         [{"role": "assistant", "parts": [{"type": "text", "content": ANSWER}]}],
     ]
     chats = [
-        Made(
+        SpanSpec(
             id=10 + number,
             parent=1,
             scope="Experimental.Microsoft.Extensions.AI",
@@ -85,7 +85,7 @@ def test_microsoft_extensions_ai() -> None:
         )
         for number, answer in enumerate(answers)
     ]
-    tool = Made(
+    tool = SpanSpec(
         id=3,
         parent=1,
         name="execute_tool get_weather",
@@ -100,7 +100,7 @@ def test_microsoft_extensions_ai() -> None:
         start=20,
         end=30,
     )
-    root = Made(id=1, attributes={"gen_ai.operation.name": "orchestrate_tools"}, end=99)
+    root = SpanSpec(id=1, attributes={"gen_ai.operation.name": "orchestrate_tools"}, end=99)
 
     trace = trace_of(root, *chats, tool)
 

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from evaluators.dialects.key_table import READS, Reads
+from evaluators.dialects.fields import Row
+from evaluators.dialects.registry import DIALECTS
 from evaluators.model import Trace
-from tests.support.dialect_spans import Made, trace_of
+from tests.support.dialect_spans import SpanSpec, trace_of
 
 WORD = "zanzibar"
 MESSAGE = [{"role": "user", "content": WORD}]
@@ -31,15 +32,20 @@ OF: dict[str, dict[str, dict[str, Any]]] = {
     "langfuse": {
         "model call": {"langfuse.observation.type": "generation"},
         "tool": {"langfuse.observation.type": "tool"},
+        "agent": {"langfuse.observation.type": "agent"},
+        "step": {"langfuse.observation.type": "span"},
     },
     "mlflow": {
         "model call": {"mlflow.spanType": '"CHAT_MODEL"'},
         "tool": {"mlflow.spanType": '"TOOL"'},
+        "agent": {"mlflow.spanType": '"AGENT"'},
+        "step": {"mlflow.spanType": '"CHAIN"'},
     },
     "vercel_ai": {
         "model call": {"ai.operationId": "ai.generateText.doGenerate"},
         "tool": {"ai.operationId": "ai.toolCall"},
         "agent": {"ai.operationId": "ai.generateText"},
+        "step": {"ai.operationId": "ai.embed"},
     },
     "langsmith": {
         "model call": {"langsmith.span.kind": "llm"},
@@ -50,6 +56,7 @@ OF: dict[str, dict[str, dict[str, Any]]] = {
         "model call": {"mastra.span.type": "model_generation"},
         "tool": {"mastra.span.type": "tool_call"},
         "agent": {"mastra.span.type": "agent_run"},
+        "step": {"mastra.span.type": "model_step"},
     },
     "voltagent": {
         "model call": {"entity.type": "agent", "span.type": "llm"},
@@ -119,6 +126,7 @@ SCOPES = {
 NAMES = {"model call": "Chat completion with", "tool": "Function: {name}", "agent": "Agent run"}
 OF_PROVIDERS = ("request_data", "response_data")
 USAGE = {"input_tokens": 7, "output_tokens": 7}
+COUNTS = [7, *map(json.dumps, (USAGE, {"usage": USAGE}, {"usage_metadata": USAGE}))]
 GENKIT = {"role": "user", "content": [{"text": WORD}]}
 CHOICE = {"event.name": "gen_ai.choice", "message": ANSWER[0]}
 CANDIDATES: dict[str, list[Any]] = {
@@ -150,6 +158,7 @@ CANDIDATES: dict[str, list[Any]] = {
     "tools offered": [
         json.dumps({"tools": [TOOL]}),
         json.dumps([TOOL]),
+        json.dumps({"body": {"tools": [TOOL]}}),
         json.dumps(TOOL),
         [json.dumps({"type": "function", "name": WORD, "inputSchema": {}})],
         WORD,
@@ -170,10 +179,11 @@ CANDIDATES: dict[str, list[Any]] = {
 
 
 def rows() -> Iterator[Any]:
-    for dialect, table in READS.items():
-        for row in table:
+    for dialect in DIALECTS:
+        for row in dialect.rows():
             for key in row.keys:
-                yield pytest.param(dialect, row, key, id=f"{dialect}-{row.field}-{row.on}-{key}")
+                name = f"{dialect.name}-{row.field}-{row.on}-{key}"
+                yield pytest.param(dialect.name, row, key, id=name)
 
 
 def read(trace: Trace, field: str) -> Any:
@@ -201,7 +211,7 @@ def read(trace: Trace, field: str) -> Any:
     return found[field]
 
 
-def made(dialect: str, row: Reads, key: str, value: Any) -> Made:
+def made(dialect: str, row: Row, key: str, value: Any) -> SpanSpec:
     attributes = dict(OF[dialect][row.on])
     events: list[tuple[str, dict[str, Any]]] = []
     if key.startswith("event "):
@@ -218,12 +228,12 @@ def made(dialect: str, row: Reads, key: str, value: Any) -> Made:
     scope = "logfire.openai" if key in OF_PROVIDERS else SCOPES.get(dialect, "")
     if dialect == "logfire":
         name = NAMES[row.on]
-    return Made(id=1, name=name, attributes=attributes, events=events, scope=scope)
+    return SpanSpec(id=1, name=name, attributes=attributes, events=events, scope=scope)
 
 
 @pytest.mark.parametrize(("dialect", "row", "key"), list(rows()))
-def test_the_key_is_read(dialect: str, row: Reads, key: str) -> None:
-    candidates = CANDIDATES.get(row.field, [7, json.dumps(USAGE), json.dumps({"usage": USAGE})])
+def test_the_key_is_read(dialect: str, row: Row, key: str) -> None:
+    candidates = CANDIDATES.get(row.field, COUNTS)
     wanted = 7 if "tokens" in row.field else 0.25 if row.field == "cost" else WORD
 
     found = [read(trace_of(made(dialect, row, key, value)), row.field) for value in candidates]
@@ -240,5 +250,5 @@ def test_the_table_names_the_dialect_that_a_span_is_told_as() -> None:
         if dialect == "genai_events":
             continue
         for attributes in kinds.values():
-            trace = trace_of(Made(id=1, attributes=attributes, scope=SCOPES.get(dialect, "")))
+            trace = trace_of(SpanSpec(id=1, attributes=attributes, scope=SCOPES.get(dialect, "")))
             assert trace.dialects == (dialect,)

@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from evaluators.model import Trace
-from tests.support.dialect_spans import Made, trace_of
+from tests.support.dialect_spans import SpanSpec, trace_of
 from tests.support.openai_messages import ASKED, TOLD, assert_whole
 from tests.support.weather import ANSWER, ARGUMENTS, QUESTION, RESULT, SAID, USER, compact, one_call
 
 # --- logfire before version 5 -----------------------------------------------------------------------------------------
 
 
-def logfire(id_: int, title: str, *, scope: str = "logfire.openai", **attributes: Any) -> Made:
-    return Made(
+def logfire(id_: int, title: str, *, scope: str = "logfire.openai", **attributes: Any) -> SpanSpec:
+    return SpanSpec(
         id=id_,
         parent=id_ > 1,
         name=title,
@@ -148,7 +148,7 @@ def test_logfires_spans_of_the_agents_sdk() -> None:
 
 
 def test_a_group_of_another_instrumentation_is_no_session() -> None:
-    trace = trace_of(Made(id=1, name="consume", attributes={"group_id": "billing"}))
+    trace = trace_of(SpanSpec(id=1, name="consume", attributes={"group_id": "billing"}))
 
     assert trace.session_source == "trace"
 
@@ -157,7 +157,7 @@ def test_a_group_of_another_instrumentation_is_no_session() -> None:
 
 
 def test_litellms_raw_request_has_the_calls_that_its_own_span_loses() -> None:
-    def pair(id_: int, messages: list[Any], said: dict[str, Any]) -> tuple[Made, Made]:
+    def pair(id_: int, messages: list[Any], said: dict[str, Any]) -> tuple[SpanSpec, SpanSpec]:
         outer = {
             "gen_ai.request.model": "gpt-4o",
             "gen_ai.response.id": f"r{id_}",
@@ -173,12 +173,14 @@ def test_litellms_raw_request_has_the_calls_that_its_own_span_loses() -> None:
             "llm.openai.id": f"r{id_}",
         }
         return (
-            Made(id=id_, parent=1, scope="litellm", start=id_, end=id_ + 1, attributes=outer),
-            Made(id=id_ + 1, parent=id_, scope="litellm", start=id_, end=id_ + 1, attributes=raw),
+            SpanSpec(id=id_, parent=1, scope="litellm", start=id_, end=id_ + 1, attributes=outer),
+            SpanSpec(
+                id=id_ + 1, parent=id_, scope="litellm", start=id_, end=id_ + 1, attributes=raw
+            ),
         )
 
     trace = trace_of(
-        Made(id=1, name="turn", end=9),
+        SpanSpec(id=1, name="turn", end=9),
         *pair(2, [USER], ASKED),
         *pair(4, [USER, ASKED, TOLD], SAID),
     )
@@ -189,7 +191,7 @@ def test_litellms_raw_request_has_the_calls_that_its_own_span_loses() -> None:
 
 def test_a_litellm_session_is_what_the_caller_gave_not_a_generated_id() -> None:
     def of(trace_id: str) -> str:
-        span = Made(id=1, scope="litellm", attributes={"litellm.trace_id": trace_id})
+        span = SpanSpec(id=1, scope="litellm", attributes={"litellm.trace_id": trace_id})
         return trace_of(span).session_source
 
     assert of("chat-7") == "litellm.trace_id"
@@ -212,13 +214,13 @@ HAYSTACK_USER = {"role": "user", **block(text=QUESTION)}
 HAYSTACK_ASKED = {"role": "assistant", **block(tool_call=HAYSTACK_CALL)}
 
 
-def component(id_: int, kind: str, given: Any, came: Any) -> Made:
+def component(id_: int, kind: str, given: Any, came: Any) -> SpanSpec:
     attributes = {
         "haystack.component.type": kind,
         "haystack.component.input": compact(given),
         "haystack.component.output": compact(came),
     }
-    return Made(id=id_, parent=1, start=id_, end=id_ + 1, attributes=attributes)
+    return SpanSpec(id=id_, parent=1, start=id_, end=id_ + 1, attributes=attributes)
 
 
 def haystack(*, failed: bool, underscore: bool = False) -> Trace:
@@ -232,7 +234,7 @@ def haystack(*, failed: bool, underscore: bool = False) -> Trace:
     if underscore:
         answer, asked = ({f"_{k}": v for k, v in m.items()} for m in (answer, asked))
     return trace_of(
-        Made(
+        SpanSpec(
             id=1,
             name="haystack.pipeline.run",
             attributes={"haystack.pipeline.input_data": compact({"agent": {"messages": [asked]}})},

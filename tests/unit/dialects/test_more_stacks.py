@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from evaluators.model import ToolCall, Trace
-from tests.support.dialect_spans import Made, trace_of
+from tests.support.dialect_spans import SpanSpec, trace_of
 
 QUESTION = "Is it raining in Paris?"
 ANSWER = "Yes, it rains."
@@ -49,7 +49,7 @@ def test_mastra_agent_model_and_tool() -> None:
     }
     said = [{"role": "assistant", "parts": [{"type": "text", "content": ANSWER}]}]
     trace = trace_of(
-        Made(
+        SpanSpec(
             id=1,
             name="invoke_agent weather-agent",
             scope="@mastra/otel-exporter",
@@ -65,7 +65,7 @@ def test_mastra_agent_model_and_tool() -> None:
             },
             end=9,
         ),
-        Made(
+        SpanSpec(
             id=2,
             parent=1,
             name="chat gpt-4o",
@@ -81,7 +81,7 @@ def test_mastra_agent_model_and_tool() -> None:
                 "gen_ai.usage.output_tokens": 2,
             },
         ),
-        Made(
+        SpanSpec(
             id=3,
             parent=2,
             name="model_step",
@@ -89,7 +89,7 @@ def test_mastra_agent_model_and_tool() -> None:
             end=2,
             attributes={**mastra("model_step"), "gen_ai.operation.name": "model_step"},
         ),
-        Made(
+        SpanSpec(
             id=4,
             parent=1,
             name="execute_tool get_weather",
@@ -104,7 +104,7 @@ def test_mastra_agent_model_and_tool() -> None:
                 "gen_ai.tool.call.result": RESULT,
             },
         ),
-        Made(
+        SpanSpec(
             id=5,
             parent=1,
             name="chat gpt-4o",
@@ -134,7 +134,7 @@ def test_mastra_agent_model_and_tool() -> None:
 
 def test_a_mastra_run_whose_model_calls_are_not_exported_still_has_question_and_answer() -> None:
     trace = trace_of(
-        Made(
+        SpanSpec(
             id=1,
             attributes={
                 **mastra("agent_run"),
@@ -149,7 +149,7 @@ def test_a_mastra_run_whose_model_calls_are_not_exported_still_has_question_and_
 
 
 def test_a_mastra_error_is_read_from_its_attribute_where_the_status_has_no_words() -> None:
-    tool = Made(
+    tool = SpanSpec(
         id=2,
         parent=1,
         status=2,
@@ -161,7 +161,7 @@ def test_a_mastra_error_is_read_from_its_attribute_where_the_status_has_no_words
         },
     )
 
-    assert one_call(trace_of(Made(id=1), tool)).error == "no such city"
+    assert one_call(trace_of(SpanSpec(id=1), tool)).error == "no such city"
 
 
 # --- litellm (litellm/integrations/opentelemetry.py) -----------------------------------------------------------------
@@ -193,8 +193,10 @@ def litellm(call_type: str) -> dict[str, Any]:
 def test_litellm_calls_of_every_type_are_model_calls_and_counted_once() -> None:
     for call_type in ("completion", "acompletion", "responses", "aresponses", "anthropic_messages"):
         trace = trace_of(
-            Made(id=1, name="Received Proxy Server Request", attributes=litellm(call_type), end=9),
-            Made(
+            SpanSpec(
+                id=1, name="Received Proxy Server Request", attributes=litellm(call_type), end=9
+            ),
+            SpanSpec(
                 id=2,
                 parent=1,
                 name="litellm_request",
@@ -202,7 +204,7 @@ def test_litellm_calls_of_every_type_are_model_calls_and_counted_once() -> None:
                 start=1,
                 end=8,
             ),
-            Made(id=3, parent=2, name="raw_gen_ai_request", attributes={"llm.openai.id": "x"}),
+            SpanSpec(id=3, parent=2, name="raw_gen_ai_request", attributes={"llm.openai.id": "x"}),
         )
 
         assert len(trace.model_calls) == 1, call_type
@@ -222,9 +224,9 @@ def test_a_litellm_tool_answer_in_parts_is_its_text() -> None:
     ]
     said = [{"role": "assistant", "parts": [{"type": "text", "content": ANSWER}]}]
     trace = trace_of(
-        Made(id=1, end=9),
-        Made(id=2, parent=1, attributes=litellm("acompletion"), start=1, end=2),
-        Made(
+        SpanSpec(id=1, end=9),
+        SpanSpec(id=2, parent=1, attributes=litellm("acompletion"), start=1, end=2),
+        SpanSpec(
             id=3,
             parent=1,
             start=3,
@@ -251,8 +253,8 @@ KERNEL_CALL: dict[str, Any] = {
 }
 
 
-def kernel_call(id_: int, prompt: list[Any], said: Any, *, start: int) -> Made:
-    return Made(
+def kernel_call(id_: int, prompt: list[Any], said: Any, *, start: int) -> SpanSpec:
+    return SpanSpec(
         id=id_,
         parent=1,
         name="chat.completions gpt-4o",
@@ -280,9 +282,11 @@ def test_semantic_kernel_functions_lose_their_plugins_name() -> None:
     called = {"role": "assistant", "tool_calls": [KERNEL_CALL]}
     answered = {"role": "tool", "tool_call_id": "c1", "content": RESULT}
     trace = trace_of(
-        Made(id=1, name="AutoFunctionInvocationLoop", scope="semantic_kernel.connectors.ai", end=9),
+        SpanSpec(
+            id=1, name="AutoFunctionInvocationLoop", scope="semantic_kernel.connectors.ai", end=9
+        ),
         kernel_call(2, [asked], [{"message": called, "finish_reason": "tool_calls"}], start=1),
-        Made(
+        SpanSpec(
             id=3,
             parent=1,
             name="execute_tool WeatherPlugin-get_weather",
@@ -309,7 +313,7 @@ def test_semantic_kernel_functions_lose_their_plugins_name() -> None:
 
 
 def test_dotnet_kernel_names_with_an_underscore_lose_a_plugins_name_too() -> None:
-    tool = Made(
+    tool = SpanSpec(
         id=2,
         parent=1,
         scope="Microsoft.SemanticKernel",
@@ -319,11 +323,11 @@ def test_dotnet_kernel_names_with_an_underscore_lose_a_plugins_name_too() -> Non
         },
     )
 
-    assert one_call(trace_of(Made(id=1), tool)).name == "get_weather"
+    assert one_call(trace_of(SpanSpec(id=1), tool)).name == "get_weather"
 
 
 def test_a_dash_in_another_frameworks_tool_is_part_of_its_name() -> None:
-    tool = Made(
+    tool = SpanSpec(
         id=2,
         parent=1,
         attributes={
@@ -332,7 +336,7 @@ def test_a_dash_in_another_frameworks_tool_is_part_of_its_name() -> None:
         },
     )
 
-    assert one_call(trace_of(Made(id=1), tool)).name == "SearchPlugin-look-up"
+    assert one_call(trace_of(SpanSpec(id=1), tool)).name == "SearchPlugin-look-up"
 
 
 # --- Azure AI agents (azure-ai-agents, telemetry/_ai_agents_instrumentor.py) -----------------------------------------
@@ -357,8 +361,8 @@ def test_an_azure_thread_run_is_read_from_its_events() -> None:
         "gen_ai.usage.output_tokens": 6,
     }
     trace = trace_of(
-        Made(id=1, name="my agent", end=9),
-        Made(
+        SpanSpec(id=1, name="my agent", end=9),
+        SpanSpec(
             id=2,
             parent=1,
             name="process_thread_run",
@@ -391,8 +395,8 @@ def test_an_mcp_call_seen_by_client_and_server_is_one_call() -> None:
     }
     content = dump({"content": [{"type": "text", "text": RESULT}], "isError": False})
     trace = trace_of(
-        Made(id=1, name="agent", end=9),
-        Made(
+        SpanSpec(id=1, name="agent", end=9),
+        SpanSpec(
             id=2,
             parent=1,
             name="execute_tool get_weather",
@@ -406,8 +410,8 @@ def test_an_mcp_call_seen_by_client_and_server_is_one_call() -> None:
                 "gen_ai.tool.call.result": RESULT,
             },
         ),
-        Made(id=3, parent=2, name="tools/call get_weather", start=2, end=7, attributes=said),
-        Made(
+        SpanSpec(id=3, parent=2, name="tools/call get_weather", start=2, end=7, attributes=said),
+        SpanSpec(
             id=4,
             parent=3,
             name="tools/call get_weather",
@@ -415,7 +419,7 @@ def test_an_mcp_call_seen_by_client_and_server_is_one_call() -> None:
             end=6,
             attributes={**said, "gen_ai.tool.call.result": content},
         ),
-        Made(id=5, parent=1, name="tools/list", attributes={"mcp.method.name": "tools/list"}),
+        SpanSpec(id=5, parent=1, name="tools/list", attributes={"mcp.method.name": "tools/list"}),
     )
 
     call = one_call(trace)
@@ -430,7 +434,7 @@ def test_an_mcp_call_seen_by_client_and_server_is_one_call() -> None:
 def test_an_mcp_result_loses_its_envelope_and_says_when_it_failed() -> None:
     for failed in (False, True):
         result = dump({"content": [{"type": "text", "text": RESULT}], "isError": failed})
-        tool = Made(
+        tool = SpanSpec(
             id=2,
             parent=1,
             name="tools/call get_weather",
@@ -443,7 +447,7 @@ def test_an_mcp_result_loses_its_envelope_and_says_when_it_failed() -> None:
             },
         )
 
-        call = one_call(trace_of(Made(id=1), tool))
+        call = one_call(trace_of(SpanSpec(id=1), tool))
 
         assert (call.result, call.error) == (RESULT, RESULT if failed else None)
 
@@ -458,9 +462,13 @@ def test_a_traceloop_mcp_call_is_its_arguments_and_its_text() -> None:
             "traceloop.entity.output": dump(output),
         }
         trace = trace_of(
-            Made(id=1, name="agent", end=9),
-            Made(id=2, parent=1, name="get_weather.tool", attributes=attributes, start=1, end=5),
-            Made(id=3, parent=2, name="get_weather.tool", attributes=attributes, start=2, end=4),
+            SpanSpec(id=1, name="agent", end=9),
+            SpanSpec(
+                id=2, parent=1, name="get_weather.tool", attributes=attributes, start=1, end=5
+            ),
+            SpanSpec(
+                id=3, parent=2, name="get_weather.tool", attributes=attributes, start=2, end=4
+            ),
         )
 
         call = one_call(trace)
@@ -473,7 +481,7 @@ def test_a_traceloop_mcp_call_is_its_arguments_and_its_text() -> None:
 
 def test_an_agno_agent_has_the_nodes_name_not_its_random_id() -> None:
     trace = trace_of(
-        Made(
+        SpanSpec(
             id=1,
             name="Weather_Agent.run",
             end=9,
@@ -486,7 +494,7 @@ def test_an_agno_agent_has_the_nodes_name_not_its_random_id() -> None:
                 "output.value": ANSWER,
             },
         ),
-        Made(
+        SpanSpec(
             id=2,
             parent=1,
             name="get_weather",
@@ -508,7 +516,7 @@ def test_an_agno_agent_has_the_nodes_name_not_its_random_id() -> None:
 
 
 def test_a_beeai_tool_has_its_own_arguments() -> None:
-    tool = Made(
+    tool = SpanSpec(
         id=2,
         parent=1,
         name="get_weather",
@@ -522,7 +530,7 @@ def test_a_beeai_tool_has_its_own_arguments() -> None:
         },
     )
 
-    trace = trace_of(Made(id=1), tool)
+    trace = trace_of(SpanSpec(id=1), tool)
 
     call = one_call(trace)
     assert (call.arguments, call.result) == (ARGUMENTS, RESULT)
@@ -535,7 +543,7 @@ def test_a_beeai_tool_has_its_own_arguments() -> None:
 
 def test_a_llama_index_agent_under_openinference() -> None:
     trace = trace_of(
-        Made(
+        SpanSpec(
             id=1,
             name="FunctionAgent.run",
             end=9,
@@ -545,7 +553,7 @@ def test_a_llama_index_agent_under_openinference() -> None:
                 "output.value": ANSWER,
             },
         ),
-        Made(
+        SpanSpec(
             id=2,
             parent=1,
             name="FunctionTool.acall",
@@ -587,9 +595,9 @@ def test_a_llama_index_tool_says_its_name_and_result_in_its_output() -> None:
         "output.value": dump(output),
     }
     for attributes in (traceloop, openinference):
-        tool = Made(id=2, parent=1, name="FunctionTool.tool", attributes=attributes)
+        tool = SpanSpec(id=2, parent=1, name="FunctionTool.tool", attributes=attributes)
 
-        call = one_call(trace_of(Made(id=1), tool))
+        call = one_call(trace_of(SpanSpec(id=1), tool))
 
         assert (call.name, call.arguments, call.result) == ("get_weather", ARGUMENTS, RESULT)
 
@@ -598,7 +606,7 @@ def test_a_haystack_pipeline_under_openinference() -> None:
     said = {"openinference.span.kind": "LLM", "llm.model_name": "gpt-4o"}
     messages = "llm.input_messages"
     trace = trace_of(
-        Made(
+        SpanSpec(
             id=1,
             name="Pipeline.run",
             end=9,
@@ -608,7 +616,7 @@ def test_a_haystack_pipeline_under_openinference() -> None:
                 "output.value": dump({"llm": {"replies": ["ChatMessage(...)"]}}),
             },
         ),
-        Made(
+        SpanSpec(
             id=2,
             parent=1,
             name="OpenAIChatGenerator.run",
@@ -638,7 +646,7 @@ def test_vercel_version_4_names() -> None:
     usage = {"ai.usage.promptTokens": 7, "ai.usage.completionTokens": 2}
     ask = dump([{"role": "user", "content": [{"type": "text", "text": QUESTION}]}])
     trace = trace_of(
-        Made(
+        SpanSpec(
             id=1,
             name="ai.generateText",
             end=9,
@@ -652,7 +660,7 @@ def test_vercel_version_4_names() -> None:
                 "ai.usage.completionTokens": 4,
             },
         ),
-        Made(
+        SpanSpec(
             id=2,
             parent=1,
             start=1,
@@ -668,7 +676,7 @@ def test_vercel_version_4_names() -> None:
                 **usage,
             },
         ),
-        Made(
+        SpanSpec(
             id=3,
             parent=1,
             start=3,
@@ -681,7 +689,7 @@ def test_vercel_version_4_names() -> None:
                 "ai.toolCall.result": dump(RESULT),
             },
         ),
-        Made(
+        SpanSpec(
             id=4,
             parent=1,
             start=5,
@@ -702,7 +710,7 @@ def test_vercel_version_4_names() -> None:
 
 def test_langfuse_3_with_inputs_on_the_trace_and_a_tool_observation() -> None:
     trace = trace_of(
-        Made(
+        SpanSpec(
             id=1,
             name="agent",
             scope="langfuse-sdk",
@@ -716,7 +724,7 @@ def test_langfuse_3_with_inputs_on_the_trace_and_a_tool_observation() -> None:
                 "user.id": "u-1",
             },
         ),
-        Made(
+        SpanSpec(
             id=2,
             parent=1,
             name="get_weather",
@@ -737,7 +745,7 @@ def test_langfuse_3_with_inputs_on_the_trace_and_a_tool_observation() -> None:
 
 def test_langsmith_exports_its_runs() -> None:
     trace = trace_of(
-        Made(
+        SpanSpec(
             id=1,
             name="AgentExecutor",
             scope="langsmith",
@@ -750,7 +758,7 @@ def test_langsmith_exports_its_runs() -> None:
                 "gen_ai.completion": dump({"output": ANSWER}),
             },
         ),
-        Made(
+        SpanSpec(
             id=2,
             parent=1,
             name="get_weather",
@@ -782,9 +790,9 @@ def test_older_google_adk_keeps_everything_under_its_own_keys() -> None:
     said = {"content": {"role": "model", "parts": [{"text": ANSWER}]}}
     call = {f"{ADK}.session_id": "s-1", f"{ADK}.invocation_id": "e-1", "gen_ai.system": ADK}
     trace = trace_of(
-        Made(id=1, name="invocation", scope=ADK, end=9),
-        Made(id=2, parent=1, name="agent_run [weather_agent]", scope=ADK, end=9),
-        Made(
+        SpanSpec(id=1, name="invocation", scope=ADK, end=9),
+        SpanSpec(id=2, parent=1, name="agent_run [weather_agent]", scope=ADK, end=9),
+        SpanSpec(
             id=3,
             parent=2,
             name="call_llm",
@@ -797,7 +805,7 @@ def test_older_google_adk_keeps_everything_under_its_own_keys() -> None:
                 f"{ADK}.llm_response": dump(asked),
             },
         ),
-        Made(
+        SpanSpec(
             id=4,
             parent=2,
             name="execute_tool get_weather",
@@ -814,7 +822,7 @@ def test_older_google_adk_keeps_everything_under_its_own_keys() -> None:
                 f"{ADK}.tool_response": dump({"result": RESULT}),
             },
         ),
-        Made(
+        SpanSpec(
             id=5,
             parent=2,
             name="call_llm",
@@ -835,7 +843,7 @@ def test_older_google_adk_keeps_everything_under_its_own_keys() -> None:
 
 
 def test_two_older_adk_calls_without_an_id_are_two_calls_and_emptied_ones_say_nothing() -> None:
-    def tool(id_: int) -> Made:
+    def tool(id_: int) -> SpanSpec:
         attributes = {
             "gen_ai.operation.name": "execute_tool",
             "gen_ai.tool.name": "get_weather",
@@ -843,9 +851,9 @@ def test_two_older_adk_calls_without_an_id_are_two_calls_and_emptied_ones_say_no
             f"{ADK}.tool_call_args": "{}",
             f"{ADK}.tool_response": "{}",
         }
-        return Made(id=id_, parent=1, scope=ADK, start=id_, attributes=attributes)
+        return SpanSpec(id=id_, parent=1, scope=ADK, start=id_, attributes=attributes)
 
-    trace = trace_of(Made(id=1), tool(2), tool(3))
+    trace = trace_of(SpanSpec(id=1), tool(2), tool(3))
 
     assert [(c.id, c.arguments, c.result) for c in trace.tool_calls] == [(None, None, None)] * 2
 
@@ -855,7 +863,7 @@ def test_two_older_adk_calls_without_an_id_are_two_calls_and_emptied_ones_say_no
 
 def test_agent_core_spans_carry_their_session_as_an_attribute() -> None:
     trace = trace_of(
-        Made(
+        SpanSpec(
             id=1,
             name="invoke_agent Weather",
             scope="strands.telemetry.tracer",
@@ -886,7 +894,7 @@ def anthropic(**usage: int) -> Trace:
         "gen_ai.provider.name": "anthropic",
         **{f"gen_ai.usage.{key.replace('__', '.')}": count for key, count in usage.items()},
     }
-    return trace_of(Made(id=1, attributes=attributes))
+    return trace_of(SpanSpec(id=1, attributes=attributes))
 
 
 def test_anthropics_input_is_what_its_api_says_however_the_instrumentation_counts() -> None:

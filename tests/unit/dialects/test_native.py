@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.support.dialect_spans import Made, trace_of
+from tests.support.dialect_spans import SpanSpec, trace_of
 from tests.support.openai_messages import ASKED, CALL, FUNCTION, TOLD, assert_whole
 from tests.support.weather import ANSWER, ARGUMENTS, QUESTION, RESULT, SAID, USER, compact, one_call
 
 # --- Langfuse before observation types (langfuse 3.0 to 3.2) ----------------------------------------------------------
 
 
-def langfuse(id_: int, kind: str, *, name: str, start: int, **more: Any) -> Made:
+def langfuse(id_: int, kind: str, *, name: str, start: int, **more: Any) -> SpanSpec:
     attributes = {f"langfuse.observation.{key}": value for key, value in more.items()}
-    return Made(
+    return SpanSpec(
         id=id_,
         parent=1,
         name=name,
@@ -24,7 +24,7 @@ def langfuse(id_: int, kind: str, *, name: str, start: int, **more: Any) -> Made
     )
 
 
-def generation(id_: int, given: list[Any], came: Any, *, start: int) -> Made:
+def generation(id_: int, given: list[Any], came: Any, *, start: int) -> SpanSpec:
     return langfuse(
         id_, "generation", name="OpenAI", start=start, input=compact(given), output=compact(came)
     )
@@ -33,7 +33,7 @@ def generation(id_: int, given: list[Any], came: Any, *, start: int) -> Made:
 def test_a_span_named_as_a_requested_tool_is_its_execution() -> None:
     failed = {"level": "ERROR", "status_message": "timed out"}
     trace = trace_of(
-        Made(id=1, name="turn", end=9, scope="langfuse-sdk"),
+        SpanSpec(id=1, name="turn", end=9, scope="langfuse-sdk"),
         generation(2, [USER], ASKED, start=1),
         langfuse(
             3,
@@ -56,7 +56,7 @@ def test_parallel_calls_take_the_spans_of_their_own_arguments() -> None:
     rome = {"input": compact({"args": [], "kwargs": {"city": "Rome"}}), "output": "sunny"}
     paris = {"input": compact({"args": [], "kwargs": ARGUMENTS}), "output": RESULT}
     trace = trace_of(
-        Made(id=1, name="turn", end=9, scope="langfuse-sdk"),
+        SpanSpec(id=1, name="turn", end=9, scope="langfuse-sdk"),
         generation(2, [USER], both, start=1),
         langfuse(3, "span", name="get_weather", start=3, **rome),
         langfuse(4, "span", name="get_weather", start=4, **paris),
@@ -69,7 +69,7 @@ def test_parallel_calls_take_the_spans_of_their_own_arguments() -> None:
 def test_a_streamed_call_without_its_id_is_found_once_and_has_its_result() -> None:
     nameless = {"role": "assistant", "tool_calls": [{"function": FUNCTION}]}
     trace = trace_of(
-        Made(id=1, name="turn", end=9, scope="langfuse-sdk"),
+        SpanSpec(id=1, name="turn", end=9, scope="langfuse-sdk"),
         generation(2, [USER], nameless, start=1),
         langfuse(
             3,
@@ -85,14 +85,14 @@ def test_a_streamed_call_without_its_id_is_found_once_and_has_its_result() -> No
     assert one_call(trace).id == "c1"
 
 
-def silent(id_: int, given: list[Any], *, start: int) -> Made:
+def silent(id_: int, given: list[Any], *, start: int) -> SpanSpec:
     return langfuse(id_, "generation", name="OpenAI", start=start, input=compact(given))
 
 
 def test_a_nameless_call_is_found_once_though_another_answer_is_missing() -> None:
     nameless = {"role": "assistant", "tool_calls": [{"function": FUNCTION}]}
     trace = trace_of(
-        Made(id=1, name="turn", end=9, scope="langfuse-sdk"),
+        SpanSpec(id=1, name="turn", end=9, scope="langfuse-sdk"),
         generation(2, [USER], nameless, start=1),
         silent(3, [USER, ASKED, TOLD], start=5),
     )
@@ -104,7 +104,7 @@ def test_a_plain_text_is_an_answer_so_no_history_is_searched_for_its_calls() -> 
     first = langfuse(2, "generation", name="OpenAI", start=1, input=compact([USER]), output="Wait.")
     history = [USER, ASKED, TOLD]
     trace = trace_of(
-        Made(id=1, name="turn", end=9, scope="langfuse-sdk"),
+        SpanSpec(id=1, name="turn", end=9, scope="langfuse-sdk"),
         first,
         langfuse(3, "generation", name="OpenAI", start=5, input=compact(history), output=ANSWER),
     )
@@ -122,9 +122,9 @@ def test_langfuse_3_keeps_the_session_of_its_langchain_handler_in_metadata() -> 
 # --- MLflow 2 ---------------------------------------------------------------------------------------------------------
 
 
-def mlflow(id_: int, kind: str, *, parent: int = 1, events: Any = (), **more: Any) -> Made:
+def mlflow(id_: int, kind: str, *, parent: int = 1, events: Any = (), **more: Any) -> SpanSpec:
     values = {f"mlflow.{key}": value for key, value in more.items()}
-    return Made(
+    return SpanSpec(
         id=id_,
         parent=parent,
         name="get_weather" if kind == "UNKNOWN" else "Completions",
@@ -167,7 +167,7 @@ def test_an_untyped_mlflow_span_named_as_a_requested_tool_is_its_execution() -> 
 def test_a_dspy_tool_under_mlflow_says_its_name_and_parameters_apart() -> None:
     said = {"name": compact("get_weather"), "description": compact("Weather."), "args": "{}"}
     own = {"mlflow.spanType": compact("TOOL"), "mlflow.spanInputs": compact(ARGUMENTS)}
-    trace = trace_of(Made(id=1, name="Tool.get_weather", attributes={**own, **said}))
+    trace = trace_of(SpanSpec(id=1, name="Tool.get_weather", attributes={**own, **said}))
 
     assert one_call(trace).name == "get_weather"
     assert [tool.name for tool in trace.tools_offered] == ["get_weather"]
@@ -198,10 +198,10 @@ def test_pydantic_ai_under_mlflow_has_spans_named_for_its_methods() -> None:
     answered = {"kind": "response", "parts": [part("text", content=ANSWER)]}
     counts = compact({"input_tokens": 7, "output_tokens": 2})
 
-    def span(id_: int, title: str, given: Any, came: Any, **more: Any) -> Made:
+    def span(id_: int, title: str, given: Any, came: Any, **more: Any) -> SpanSpec:
         values = {"mlflow.spanType": compact("UNKNOWN"), "mlflow.spanInputs": compact(given)}
         values["mlflow.spanOutputs"] = compact(came)
-        return Made(
+        return SpanSpec(
             id=id_,
             parent=id_ > 1,
             name=title,
@@ -228,9 +228,9 @@ def test_pydantic_ai_under_mlflow_has_spans_named_for_its_methods() -> None:
 
 
 def test_claude_codes_execution_inside_a_tool_tells_that_it_failed() -> None:
-    def span(id_: int, parent: int, kind: str, **attributes: Any) -> Made:
+    def span(id_: int, parent: int, kind: str, **attributes: Any) -> SpanSpec:
         scope = "com.anthropic.claude_code.tracing"
-        return Made(
+        return SpanSpec(
             id=id_,
             parent=parent,
             scope=scope,
@@ -253,13 +253,13 @@ def test_claude_codes_execution_inside_a_tool_tells_that_it_failed() -> None:
 def test_tool_spans_that_state_an_error_without_a_status() -> None:
     for attributes in ({"tool.status": "error"}, {"error.type": "ExecutionError"}):
         named = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "get_weather"}
-        trace = trace_of(Made(id=1, attributes={**named, **attributes}))
+        trace = trace_of(SpanSpec(id=1, attributes={**named, **attributes}))
         assert one_call(trace).error
 
 
 def test_semantic_kernel_names_the_functions_it_offers() -> None:
     trace = trace_of(
-        Made(
+        SpanSpec(
             id=1,
             name="AutoFunctionInvocationLoop",
             scope="semantic_kernel.connectors.ai.chat_completion_client_base",
@@ -273,7 +273,7 @@ def test_semantic_kernel_names_the_functions_it_offers() -> None:
 def test_adk_tools_that_report_failure_as_its_documentation_says() -> None:
     response = compact({"status": "error", "error_message": "timed out"})
     trace = trace_of(
-        Made(
+        SpanSpec(
             id=1,
             name="execute_tool get_weather",
             scope="gcp.vertex.agent",
@@ -290,9 +290,9 @@ def test_adk_tools_that_report_failure_as_its_documentation_says() -> None:
 
 
 def test_pydantic_ai_before_0_1_tells_a_failed_tool_by_its_retry_prompt() -> None:
-    def chat(id_: int, *events: Any) -> Made:
+    def chat(id_: int, *events: Any) -> SpanSpec:
         attributes = {"gen_ai.operation.name": "chat", "events": compact(list(events))}
-        return Made(id=id_, scope="pydantic-ai", start=id_, end=id_, attributes=attributes)
+        return SpanSpec(id=id_, scope="pydantic-ai", start=id_, end=id_, attributes=attributes)
 
     words = "timed out\n\nFix the errors and try again."
     asked = {"event.name": "gen_ai.user.message", **USER}

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from evaluators.model import Trace
-from tests.support.dialect_spans import Made, span_id, trace_of
+from tests.support.dialect_spans import SpanSpec, span_id, trace_of
 
 QUESTION = "Is it raining in Paris?"
 ANSWER = "Yes, it rains."
@@ -63,7 +63,7 @@ def three(
 ) -> Trace:
     """Root, model call, tool, model call."""
     return trace_of(
-        Made(
+        SpanSpec(
             id=1,
             name=names.get("root_name", "helper"),
             attributes=root,
@@ -71,7 +71,7 @@ def three(
             end=90,
             scope=scope,
         ),
-        Made(
+        SpanSpec(
             id=2,
             parent=1,
             name=names.get("llm_name", "chat"),
@@ -80,7 +80,7 @@ def three(
             end=20,
             scope=scope,
         ),
-        Made(
+        SpanSpec(
             id=3,
             parent=1,
             name=names.get("tool_name", "get_weather"),
@@ -89,7 +89,7 @@ def three(
             end=40,
             scope=scope,
         ),
-        Made(
+        SpanSpec(
             id=4,
             parent=1,
             name=names.get("llm_name", "chat"),
@@ -528,12 +528,12 @@ def azure_events() -> Trace:
         event("gen_ai.tool.message", {"role": "tool", "id": "c1", "content": RESULT}),
     ]
     return trace_of(
-        Made(
+        SpanSpec(
             id=1,
             attributes={"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "helper"},
             end=90,
         ),
-        Made(
+        SpanSpec(
             id=2,
             parent=1,
             attributes={**kind, **one},
@@ -541,7 +541,7 @@ def azure_events() -> Trace:
             start=1,
             end=2,
         ),
-        Made(
+        SpanSpec(
             id=3,
             parent=1,
             attributes={
@@ -552,7 +552,7 @@ def azure_events() -> Trace:
             start=3,
             end=4,
         ),
-        Made(
+        SpanSpec(
             id=4,
             parent=1,
             attributes={**kind, **two},
@@ -586,11 +586,11 @@ def strands() -> Trace:
         "gen_ai.usage.input_tokens": 250,
     }
     return trace_of(
-        Made(id=1, attributes=root, end=90, scope=scope, events=[user, ("gen_ai.choice", {"message": ANSWER})]),
-        Made(id=2, parent=1, attributes={**chat, **one}, scope=scope, start=1, end=2,
+        SpanSpec(id=1, attributes=root, end=90, scope=scope, events=[user, ("gen_ai.choice", {"message": ANSWER})]),
+        SpanSpec(id=2, parent=1, attributes={**chat, **one}, scope=scope, start=1, end=2,
              events=[system, user, ("gen_ai.choice", {"message": dump([use])})]),
-        Made(id=3, parent=1, attributes=tool, scope=scope, start=3, end=4, events=tool_events),
-        Made(id=4, parent=1, attributes={**chat, **two}, scope=scope, start=5, end=6,
+        SpanSpec(id=3, parent=1, attributes=tool, scope=scope, start=3, end=4, events=tool_events),
+        SpanSpec(id=4, parent=1, attributes={**chat, **two}, scope=scope, start=5, end=6,
              events=[system, user, ("gen_ai.tool.message", {"content": dump([back])}),
                      ("gen_ai.choice", {"message": dump([{"text": ANSWER}])})]),
     )  # fmt: skip

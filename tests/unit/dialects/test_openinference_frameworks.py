@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from evaluators.model import Trace
-from tests.support.dialect_spans import Made, trace_of
+from tests.support.dialect_spans import SpanSpec, trace_of
 from tests.support.openinference import SCOPE, asked, calls, chain, flat, llm
 from tests.support.weather import ANSWER, ARGUMENTS, QUESTION, RESULT, SAID, USER, dump
 
@@ -55,7 +55,7 @@ def test_a_haystack_agent_tells_its_whole_run_in_one_span() -> None:
 
 
 def test_a_haystack_agent_around_model_calls_is_only_their_sum() -> None:
-    def call(number: int, end: int, counts: tuple[int, int], said: dict[str, Any]) -> Made:
+    def call(number: int, end: int, counts: tuple[int, int], said: dict[str, Any]) -> SpanSpec:
         return llm(
             number,
             "haystack",
@@ -71,7 +71,9 @@ def test_a_haystack_agent_around_model_calls_is_only_their_sum() -> None:
 
     around = chain("haystack", "Agent.run", output__value=dump({"messages": TRANSCRIPT}))
     spans = [call(1, 3, (5, 1), asked("Paris")), call(2, 5, (6, 2), SAID)]
-    own = Made(id=9, parent=1, attributes={"haystack.agent.max_steps": 5}, end=99, scope="haystack")
+    own = SpanSpec(
+        id=9, parent=1, attributes={"haystack.agent.max_steps": 5}, end=99, scope="haystack"
+    )
 
     for trace in (
         trace_of(around, *spans),
@@ -84,7 +86,7 @@ def test_a_haystack_agent_around_model_calls_is_only_their_sum() -> None:
 # --- other frameworks ---------------------------------------------------------------------------------------------
 
 
-def crew(**more: Any) -> Made:
+def crew(**more: Any) -> SpanSpec:
     agents = [{"role": "Guide", "tools_names": ["get_weather"]}]
     return chain("crewai", "Crew.kickoff", crew_agents=dump(agents), output__value=ANSWER, **more)
 
@@ -103,7 +105,7 @@ def test_an_older_crew_names_its_tools_and_the_call_that_it_parsed() -> None:
         "tool": "CrewStructuredTool(name='get_weather', description='x: {'a': 1}')",
         "calling": "tool_name='get_weather' arguments={'city': 'Paris'}",
     }
-    tool = Made(
+    tool = SpanSpec(
         id=2,
         parent=1,
         name="ToolUsage._use",
@@ -193,7 +195,7 @@ def test_the_repr_of_a_stream_is_no_answer_so_the_history_tells_its_calls() -> N
     said = {"output.value": "<groq.Stream object at 0x7f6d55fc3750>"}
     told = {"role": "tool", "tool_call_id": "c1", "content": RESULT}
     trace = trace_of(
-        Made(id=1, end=99),
+        SpanSpec(id=1, end=99),
         llm(1, "groq", flat("input", USER), said),
         llm(2, "groq", flat("input", USER, asked("Paris", ids=("c1",)), told), said),
     )
@@ -205,7 +207,7 @@ def test_the_repr_of_a_stream_is_no_answer_so_the_history_tells_its_calls() -> N
 def test_an_answer_that_is_only_the_reprs_of_its_tool_calls() -> None:
     function = "Function(arguments='{\"city\": \"Paris\"}', name='get_weather')"
     call = f"ToolCall(id='c1', function={function}, type='function')"
-    tool = Made(
+    tool = SpanSpec(
         id=9,
         parent=1,
         name="function_call",
@@ -227,7 +229,7 @@ def test_an_answer_that_is_only_the_reprs_of_its_tool_calls() -> None:
 def test_llama_index_preparing_a_request_calls_no_model() -> None:
     prepared = llm(1, "llama_index", **{"output.value": dump({"messages": [], "tools": []})})
     real = llm(2, "llama_index", flat("input", USER), flat("output", SAID))
-    named = Made(
+    named = SpanSpec(
         id=2,
         parent=1,
         name="OpenAI._prepare_chat_with_tools",
@@ -239,7 +241,7 @@ def test_llama_index_preparing_a_request_calls_no_model() -> None:
 
 
 def test_smolagents_names_its_tools_on_the_agents_span() -> None:
-    agent = Made(
+    agent = SpanSpec(
         id=1,
         name="CodeAgent.run",
         scope=SCOPE + "smolagents",
@@ -253,12 +255,12 @@ def test_smolagents_names_its_tools_on_the_agents_span() -> None:
 
 
 def test_an_event_of_a_beeai_tool_is_no_call_of_its_own() -> None:
-    def tool(number: int, parent: int, name: str, **attributes: Any) -> Made:
+    def tool(number: int, parent: int, name: str, **attributes: Any) -> SpanSpec:
         kind = {
             "openinference.span.kind": "TOOL",
             "input.value": dump({"input": ARGUMENTS, "options": None}),
         }
-        return Made(
+        return SpanSpec(
             id=number,
             parent=parent,
             name=name,
@@ -322,7 +324,7 @@ def test_an_autogen_team_says_its_answer_in_its_messages() -> None:
 
 
 def test_a_described_tool_that_ran_was_on_offer() -> None:
-    tool = Made(
+    tool = SpanSpec(
         id=1,
         name="guide.get_weather",
         scope=SCOPE + "autogen_agentchat",
@@ -346,7 +348,7 @@ def test_a_pydantic_ai_span_with_openinference_notes_is_read_as_its_own() -> Non
         {"role": "user", "parts": [{"type": "text", "content": QUESTION}]},
         {"role": "assistant", "parts": [{"type": "text", "content": ANSWER}]},
     ]
-    root = Made(
+    root = SpanSpec(
         id=1,
         name="agent run",
         scope="pydantic-ai",
@@ -359,7 +361,7 @@ def test_a_pydantic_ai_span_with_openinference_notes_is_read_as_its_own() -> Non
             "pydantic_ai.all_messages": dump(messages),
         },
     )
-    tool = Made(
+    tool = SpanSpec(
         id=2,
         parent=1,
         name="running tool",

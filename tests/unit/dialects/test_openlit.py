@@ -7,17 +7,17 @@ from typing import Any
 import pytest
 
 from tests.support.conventions import ROOT, asks, chat, says
-from tests.support.dialect_spans import Made, trace_of
+from tests.support.dialect_spans import SpanSpec, trace_of
 from tests.support.weather import ANSWER, ARGUMENTS, QUESTION, RESULT, dump, one_call
 
 # --- openlit ---------------------------------------------------------------------------------------------------------
 
 
-def function(span: int, name: str, **more: Any) -> Made:
-    return Made(id=span, name=name, scope="openlit", **more)
+def function(span: int, name: str, **more: Any) -> SpanSpec:
+    return SpanSpec(id=span, name=name, scope="openlit", **more)
 
 
-def lines(span: int, start: int, end: int, prompt: str, said: str, **attributes: Any) -> Made:
+def lines(span: int, start: int, end: int, prompt: str, said: str, **attributes: Any) -> SpanSpec:
     events = [
         ("gen_ai.content.prompt", {"gen_ai.prompt": prompt}),
         ("gen_ai.content.completion", {"gen_ai.completion": said}),
@@ -81,7 +81,7 @@ def test_a_traced_function_whose_result_a_model_was_told_is_a_tool() -> None:
 
 
 def test_a_traced_function_inside_a_tools_span_is_that_call() -> None:
-    tool = Made(
+    tool = SpanSpec(
         id=3,
         parent=1,
         name="execute_tool get_weather",
@@ -100,7 +100,7 @@ def test_a_traced_function_inside_a_tools_span_is_that_call() -> None:
 
 def test_google_wrote_every_parameter_by_itself() -> None:
     trace = trace_of(
-        Made(
+        SpanSpec(
             id=1,
             name="execute_tool get_weather",
             attributes={

@@ -9,13 +9,13 @@ import pytest
 
 from evaluators.model import Trace
 from tests.support.conventions import ROOT, asks, chat, says
-from tests.support.dialect_spans import Made, trace_of
+from tests.support.dialect_spans import SpanSpec, trace_of
 from tests.support.weather import ARGUMENTS, QUESTION, RESULT, dump, one_call
 
 # --- one call, recorded by a vendor's SDK and by an instrumentation beside it ----------------------------------------
 
 
-def counted(span: int, start: int, end: int, *, scope: str, **attributes: Any) -> Made:
+def counted(span: int, start: int, end: int, *, scope: str, **attributes: Any) -> SpanSpec:
     usage = {
         f"gen_ai.{key.replace('__', '.')}": value
         for key, value in attributes.items()
@@ -79,13 +79,13 @@ def test_two_answers_stay_two_calls(start: int, end: int, scope: str, id_: str) 
 # --- OpenLLMetry -----------------------------------------------------------------------------------------------------
 
 
-def entity(span: int, kind: str, name: str, **more: Any) -> Made:
+def entity(span: int, kind: str, name: str, **more: Any) -> SpanSpec:
     attributes = {
         "traceloop.span.kind": kind,
         "traceloop.entity.name": name,
         **more.pop("attributes", {}),
     }
-    return Made(id=span, name=f"{name}.{kind}", attributes=attributes, **more)
+    return SpanSpec(id=span, name=f"{name}.{kind}", attributes=attributes, **more)
 
 
 def test_tools_of_a_responses_call_which_states_no_request_type() -> None:

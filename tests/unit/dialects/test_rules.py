@@ -13,7 +13,7 @@ from evaluators.dialects.show import show
 from evaluators.digest import trace_digest
 from evaluators.model import Tokens, Trace
 from evaluators.prices import cost
-from tests.support.dialect_spans import TRACE_ID, Made, request, span_id, trace_of
+from tests.support.dialect_spans import TRACE_ID, SpanSpec, request, span_id, trace_of
 
 CHAT = {"gen_ai.operation.name": "chat"}
 AGENT = {"gen_ai.operation.name": "invoke_agent"}
@@ -53,35 +53,35 @@ def tool(name: str, **more: Any) -> dict[str, Any]:
 
 def test_no_span_of_the_trace_is_a_value_error() -> None:
     with pytest.raises(ValueError, match="no span of trace"):
-        read_trace([request(Made(id=1))], trace_id="ff" * 16, closed="idle")
+        read_trace([request(SpanSpec(id=1))], trace_id="ff" * 16, closed="idle")
 
 
 def test_spans_of_other_traces_are_passed_over() -> None:
-    other = request(Made(id=9), trace_id="ff" * 16)
+    other = request(SpanSpec(id=9), trace_id="ff" * 16)
 
-    assert read_trace([other, request(Made(id=1))], trace_id=TRACE_ID, closed="idle").spans == 1
+    assert read_trace([other, request(SpanSpec(id=1))], trace_id=TRACE_ID, closed="idle").spans == 1
 
 
 def test_of_a_span_sent_twice_the_first_copy_counts() -> None:
-    first = request(Made(id=1, attributes={"session.id": "one"}))
-    second = request(Made(id=1, attributes={"session.id": "two"}))
+    first = request(SpanSpec(id=1, attributes={"session.id": "one"}))
+    second = request(SpanSpec(id=1, attributes={"session.id": "two"}))
 
     assert read_trace([first, second], trace_id=TRACE_ID, closed="idle").session_id == "one"
 
 
 def test_a_broken_piece_marks_the_trace_truncated() -> None:
-    trace = read_trace([request(Made(id=1)), b"\xff\xff"], trace_id=TRACE_ID, closed="idle")
+    trace = read_trace([request(SpanSpec(id=1)), b"\xff\xff"], trace_id=TRACE_ID, closed="idle")
 
     assert (trace.spans, trace.truncated, "truncated" in trace.gaps) == (1, True, True)
 
 
 def test_dropped_attributes_mark_the_trace_truncated() -> None:
-    assert trace_of(Made(id=1, dropped=3)).truncated
-    assert not trace_of(Made(id=1)).truncated
+    assert trace_of(SpanSpec(id=1, dropped=3)).truncated
+    assert not trace_of(SpanSpec(id=1)).truncated
 
 
 def test_the_digest_is_that_of_the_span_ids() -> None:
-    trace = trace_of(Made(id=1), Made(id=2, parent=1))
+    trace = trace_of(SpanSpec(id=1), SpanSpec(id=2, parent=1))
 
     assert trace.digest == trace_digest([span_id(1), span_id(2)])
 
@@ -90,14 +90,15 @@ def test_the_digest_is_that_of_the_span_ids() -> None:
 
 
 def test_the_root_is_the_span_without_parent() -> None:
-    trace = trace_of(Made(id=1, start=5), Made(id=2, parent=1, start=1))
+    trace = trace_of(SpanSpec(id=1, start=5), SpanSpec(id=2, parent=1, start=1))
 
     assert (trace.root, trace.root_span_id) == ("parentless", span_id(1))
 
 
 def test_under_a_remote_parent_the_earliest_such_span_is_the_local_root() -> None:
     trace = trace_of(
-        Made(id=2, parent=7, start=3, flags=REMOTE), Made(id=3, parent=7, start=1, flags=REMOTE)
+        SpanSpec(id=2, parent=7, start=3, flags=REMOTE),
+        SpanSpec(id=3, parent=7, start=1, flags=REMOTE),
     )
 
     assert (trace.root, trace.root_span_id) == ("local", span_id(3))
@@ -105,16 +106,16 @@ def test_under_a_remote_parent_the_earliest_such_span_is_the_local_root() -> Non
 
 @pytest.mark.parametrize("flags", [0, 0x100, 0x200])
 def test_a_missing_parent_that_is_not_marked_remote_is_no_root(flags: int) -> None:
-    trace = trace_of(Made(id=2, parent=7, flags=flags))
+    trace = trace_of(SpanSpec(id=2, parent=7, flags=flags))
 
     assert (trace.root, trace.root_span_id, "no_root" in trace.gaps) == ("missing", None, True)
 
 
 def test_a_ring_of_parents_is_survived() -> None:
     trace = trace_of(
-        Made(id=1, parent=2, attributes=CHAT),
-        Made(id=2, parent=1, attributes=CHAT),
-        Made(id=3, parent=3),
+        SpanSpec(id=1, parent=2, attributes=CHAT),
+        SpanSpec(id=2, parent=1, attributes=CHAT),
+        SpanSpec(id=3, parent=3),
     )
 
     assert trace.spans == 3
@@ -125,8 +126,8 @@ def test_a_ring_of_parents_is_survived() -> None:
 
 def test_the_session_is_the_roots_even_when_an_inner_span_says_another() -> None:
     trace = trace_of(
-        Made(id=1, attributes={"gen_ai.conversation.id": "outer"}, start=2),
-        Made(id=2, parent=1, attributes={"session.id": "inner"}, start=1),
+        SpanSpec(id=1, attributes={"gen_ai.conversation.id": "outer"}, start=2),
+        SpanSpec(id=2, parent=1, attributes={"session.id": "inner"}, start=1),
     )
 
     assert (trace.session_id, trace.session_source) == ("outer", "gen_ai.conversation.id")
@@ -135,9 +136,9 @@ def test_the_session_is_the_roots_even_when_an_inner_span_says_another() -> None
 def test_without_the_roots_the_earliest_spans_session_counts_in_the_order_of_keys() -> None:
     attributes = {"gen_ai.conversation.id": "c", "session.id": "s"}
     trace = trace_of(
-        Made(id=1),
-        Made(id=3, parent=1, attributes={"session.id": "late"}, start=9),
-        Made(id=2, parent=1, attributes=attributes, start=1),
+        SpanSpec(id=1),
+        SpanSpec(id=3, parent=1, attributes={"session.id": "late"}, start=9),
+        SpanSpec(id=2, parent=1, attributes=attributes, start=1),
     )
 
     assert (trace.session_id, trace.session_source) == ("s", "session.id")
@@ -145,14 +146,16 @@ def test_without_the_roots_the_earliest_spans_session_counts_in_the_order_of_key
 
 @pytest.mark.parametrize("value", ["[Scrubbed due to 'session']", "", "  ", True, "x" * 2000])
 def test_what_is_no_id_is_no_session(value: Any) -> None:
-    trace = trace_of(Made(id=1, attributes={"session.id": value}))
+    trace = trace_of(SpanSpec(id=1, attributes={"session.id": value}))
 
     assert (trace.session_id, trace.session_source) == (TRACE_ID, "trace")
     assert "no_session" in trace.gaps
 
 
 def test_the_users_own_keys_come_first() -> None:
-    spans = Made(id=1, attributes={"my.chat": 7, "session.id": "s", "job": "refund", "who": "ada"})
+    spans = SpanSpec(
+        id=1, attributes={"my.chat": 7, "session.id": "s", "job": "refund", "who": "ada"}
+    )
     trace = trace_of(spans, keys=Keys(session=("my.chat",), task=("job",), user=("who",)))
 
     assert (trace.session_id, trace.session_source) == ("7", "my.chat")
@@ -160,7 +163,7 @@ def test_the_users_own_keys_come_first() -> None:
 
 
 def test_a_thread_id_is_found_in_metadata() -> None:
-    trace = trace_of(Made(id=1, attributes={"metadata": json.dumps({"thread_id": "t"})}))
+    trace = trace_of(SpanSpec(id=1, attributes={"metadata": json.dumps({"thread_id": "t"})}))
 
     assert (trace.session_id, trace.session_source) == ("t", "metadata.thread_id")
 
@@ -170,16 +173,16 @@ def test_a_thread_id_is_found_in_metadata() -> None:
 )
 def test_a_task_says_whether_it_succeeded(value: Any, expected: bool | None) -> None:
     trace = trace_of(
-        Made(id=1, attributes={"spanwise.task.id": "t", "spanwise.task.success": value})
+        SpanSpec(id=1, attributes={"spanwise.task.id": "t", "spanwise.task.success": value})
     )
 
     assert (trace.task_id, trace.task_success) == ("t", expected)
 
 
 def test_the_service_is_the_roots_resource() -> None:
-    inner = request(Made(id=2, parent=1, start=0), resource={"service.name": "inner"})
+    inner = request(SpanSpec(id=2, parent=1, start=0), resource={"service.name": "inner"})
     root = request(
-        Made(id=1, start=1), resource={"service.name": "outer", "service.version": "1.2"}
+        SpanSpec(id=1, start=1), resource={"service.name": "outer", "service.version": "1.2"}
     )
 
     trace = read_trace([inner, root], trace_id=TRACE_ID, closed="idle")
@@ -188,7 +191,7 @@ def test_the_service_is_the_roots_resource() -> None:
 
 
 def test_a_trace_without_resource_has_an_unknown_service() -> None:
-    trace = read_trace([request(Made(id=1), resource={})], trace_id=TRACE_ID, closed="idle")
+    trace = read_trace([request(SpanSpec(id=1), resource={})], trace_id=TRACE_ID, closed="idle")
 
     assert trace.service == "unknown_service"
 
@@ -196,8 +199,10 @@ def test_a_trace_without_resource_has_an_unknown_service() -> None:
 def test_the_agent_is_the_outermost_one_under_a_name_that_stays() -> None:
     name = "Crew_d0606630-517f-4faf-a373-bf7f526fa94c"
     trace = trace_of(
-        Made(id=1, attributes={**AGENT, "gen_ai.agent.name": name}, start=1),
-        Made(id=2, parent=1, attributes={**AGENT, "gen_ai.agent.name": "writer 20251122"}, start=0),
+        SpanSpec(id=1, attributes={**AGENT, "gen_ai.agent.name": name}, start=1),
+        SpanSpec(
+            id=2, parent=1, attributes={**AGENT, "gen_ai.agent.name": "writer 20251122"}, start=0
+        ),
     )
 
     assert (trace.agent, trace.agents) == ("Crew", ("writer", "Crew"))
@@ -208,7 +213,7 @@ def test_the_agent_is_the_outermost_one_under_a_name_that_stays() -> None:
 
 def test_the_question_is_the_users_last_words_not_the_first() -> None:
     trace = trace_of(
-        Made(id=1, attributes={**CHAT, "gen_ai.input.messages": asked("hello", "and now?")})
+        SpanSpec(id=1, attributes={**CHAT, "gen_ai.input.messages": asked("hello", "and now?")})
     )
 
     assert trace.input == "and now?"
@@ -217,8 +222,8 @@ def test_the_question_is_the_users_last_words_not_the_first() -> None:
 def test_a_cut_history_does_not_hide_the_whole_one_further_in() -> None:
     whole = asked("first", "second")
     trace = trace_of(
-        Made(id=1, attributes={**AGENT, "gen_ai.input.messages": whole[:80]}),
-        Made(id=2, parent=1, attributes={**CHAT, "gen_ai.input.messages": whole}, start=1),
+        SpanSpec(id=1, attributes={**AGENT, "gen_ai.input.messages": whole[:80]}),
+        SpanSpec(id=2, parent=1, attributes={**CHAT, "gen_ai.input.messages": whole}, start=1),
     )
 
     assert (trace.input, trace.truncated) == ("second", True)
@@ -226,9 +231,11 @@ def test_a_cut_history_does_not_hide_the_whole_one_further_in() -> None:
 
 def test_the_answer_is_the_last_calls_text_without_tool_calls() -> None:
     trace = trace_of(
-        Made(id=1, attributes=AGENT),
-        Made(id=2, parent=1, attributes={**CHAT, "gen_ai.output.messages": said("done")}, start=1),
-        Made(
+        SpanSpec(id=1, attributes=AGENT),
+        SpanSpec(
+            id=2, parent=1, attributes={**CHAT, "gen_ai.output.messages": said("done")}, start=1
+        ),
+        SpanSpec(
             id=3,
             parent=1,
             attributes={**CHAT, "gen_ai.output.messages": said("let me save", call("save"))},
@@ -240,7 +247,7 @@ def test_the_answer_is_the_last_calls_text_without_tool_calls() -> None:
 
 
 def test_nothing_recorded_is_none_and_named() -> None:
-    trace = trace_of(Made(id=1, attributes={**CHAT, "gen_ai.response.model": "m"}))
+    trace = trace_of(SpanSpec(id=1, attributes={**CHAT, "gen_ai.response.model": "m"}))
 
     assert (trace.input, trace.output, trace.tokens.input, trace.cost_usd) == (
         None,
@@ -252,11 +259,13 @@ def test_nothing_recorded_is_none_and_named() -> None:
 
 
 def test_a_trace_without_calls_misses_no_tool_definitions() -> None:
-    assert "no_tool_definitions" not in trace_of(Made(id=1)).gaps
+    assert "no_tool_definitions" not in trace_of(SpanSpec(id=1)).gaps
 
 
 def test_a_long_text_is_capped_without_calling_the_recording_truncated() -> None:
-    trace = trace_of(Made(id=1, attributes={**CHAT, "gen_ai.output.messages": said("x" * 200_000)}))
+    trace = trace_of(
+        SpanSpec(id=1, attributes={**CHAT, "gen_ai.output.messages": said("x" * 200_000)})
+    )
 
     assert (len(trace.output or ""), trace.truncated) == (65_536, False)
 
@@ -271,9 +280,9 @@ def spent(given: int, came: int, identifier: str = "", **more: Any) -> dict[str,
 
 def test_sums_of_outer_spans_are_not_counted_again() -> None:
     trace = trace_of(
-        Made(id=1, attributes={**AGENT, "gen_ai.usage.input_tokens": 30}),
-        Made(id=2, parent=1, attributes=spent(10, 1, "a"), start=1),
-        Made(id=3, parent=1, attributes=spent(20, 2, "b"), start=2),
+        SpanSpec(id=1, attributes={**AGENT, "gen_ai.usage.input_tokens": 30}),
+        SpanSpec(id=2, parent=1, attributes=spent(10, 1, "a"), start=1),
+        SpanSpec(id=3, parent=1, attributes=spent(20, 2, "b"), start=2),
     )
 
     assert (trace.tokens.input, trace.tokens.output) == (30, 3)
@@ -282,9 +291,9 @@ def test_sums_of_outer_spans_are_not_counted_again() -> None:
 def test_a_call_seen_by_two_instrumentations_is_one_call() -> None:
     outer = {"openinference.span.kind": "LLM", "llm.token_count.prompt": 10, "output.value": "hi"}
     trace = trace_of(
-        Made(id=1, attributes=AGENT),
-        Made(id=2, parent=1, attributes=outer, start=1, end=9),
-        Made(id=3, parent=2, attributes=spent(10, 1, "r1"), start=2, end=8),
+        SpanSpec(id=1, attributes=AGENT),
+        SpanSpec(id=2, parent=1, attributes=outer, start=1, end=9),
+        SpanSpec(id=3, parent=2, attributes=spent(10, 1, "r1"), start=2, end=8),
     )
 
     (one,) = trace.model_calls
@@ -293,10 +302,12 @@ def test_a_call_seen_by_two_instrumentations_is_one_call() -> None:
 
 def test_the_same_response_id_beside_is_one_call_but_a_test_servers_constant_id_is_not() -> None:
     same = trace_of(
-        Made(id=1, attributes=spent(10, 1, "r")), Made(id=2, attributes=spent(10, 1, "r"), start=4)
+        SpanSpec(id=1, attributes=spent(10, 1, "r")),
+        SpanSpec(id=2, attributes=spent(10, 1, "r"), start=4),
     )
     constant = trace_of(
-        Made(id=1, attributes=spent(10, 1, "r")), Made(id=2, attributes=spent(25, 1, "r"), start=4)
+        SpanSpec(id=1, attributes=spent(10, 1, "r")),
+        SpanSpec(id=2, attributes=spent(25, 1, "r"), start=4),
     )
 
     assert (same.tokens.input, constant.tokens.input) == (10, 35)
@@ -304,9 +315,9 @@ def test_the_same_response_id_beside_is_one_call_but_a_test_servers_constant_id_
 
 def test_a_sub_agents_call_inside_a_tool_is_a_call_of_its_own() -> None:
     trace = trace_of(
-        Made(id=1, attributes=spent(10, 1, "a"), end=9),
-        Made(id=2, parent=1, attributes=tool("ask_expert"), start=1),
-        Made(id=3, parent=2, attributes=spent(5, 1, "b"), start=2),
+        SpanSpec(id=1, attributes=spent(10, 1, "a"), end=9),
+        SpanSpec(id=2, parent=1, attributes=tool("ask_expert"), start=1),
+        SpanSpec(id=3, parent=2, attributes=spent(5, 1, "b"), start=2),
     )
 
     assert (len(trace.model_calls), trace.tokens.input) == (2, 15)
@@ -314,8 +325,8 @@ def test_a_sub_agents_call_inside_a_tool_is_a_call_of_its_own() -> None:
 
 def test_without_counts_of_calls_the_outer_sum_stands_in() -> None:
     trace = trace_of(
-        Made(id=1, attributes={**AGENT, "gen_ai.aggregated_usage.input_tokens": 40}),
-        Made(
+        SpanSpec(id=1, attributes={**AGENT, "gen_ai.aggregated_usage.input_tokens": 40}),
+        SpanSpec(
             id=2, parent=1, attributes={**CHAT, "gen_ai.aggregated_usage.input_tokens": 40}, start=1
         ),
     )
@@ -324,9 +335,9 @@ def test_without_counts_of_calls_the_outer_sum_stands_in() -> None:
 
 
 def test_an_exported_cost_wins_and_an_unknown_model_has_none() -> None:
-    exported = trace_of(Made(id=1, attributes=spent(10, 1, "a", **{"operation.cost": 0.25})))
+    exported = trace_of(SpanSpec(id=1, attributes=spent(10, 1, "a", **{"operation.cost": 0.25})))
     unknown = trace_of(
-        Made(id=1, attributes=spent(10, 1, "a", **{"gen_ai.response.model": "home-grown"}))
+        SpanSpec(id=1, attributes=spent(10, 1, "a", **{"gen_ai.response.model": "home-grown"}))
     )
 
     assert (exported.cost_usd, unknown.cost_usd) == (0.25, None)
@@ -358,24 +369,24 @@ def calls_of(trace: Trace) -> list[tuple[str, Any, Any]]:
 
 def test_a_span_and_the_request_for_it_are_one_call_by_id() -> None:
     trace = trace_of(
-        Made(id=1, attributes=asking(call("f", "c1", a=1)), end=1),
-        Made(id=2, attributes=tool("f", **{"gen_ai.tool.call.id": "c1"}), start=2),
-        Made(id=3, attributes={**CHAT, "gen_ai.input.messages": answered("c1", "ok")}, start=3),
+        SpanSpec(id=1, attributes=asking(call("f", "c1", a=1)), end=1),
+        SpanSpec(id=2, attributes=tool("f", **{"gen_ai.tool.call.id": "c1"}), start=2),
+        SpanSpec(id=3, attributes={**CHAT, "gen_ai.input.messages": answered("c1", "ok")}, start=3),
     )
 
     assert calls_of(trace) == [("f", {"a": 1}, "ok")]
 
 
 def test_calls_without_ids_are_joined_by_arguments_before_order() -> None:
-    def span(number: int, value: int, start: int) -> Made:
+    def span(number: int, value: int, start: int) -> SpanSpec:
         given = {
             "gen_ai.tool.call.arguments": json.dumps({"a": value}),
             "gen_ai.tool.call.result": f"r{value}",
         }
-        return Made(id=number, attributes=tool("f", **given), start=start)
+        return SpanSpec(id=number, attributes=tool("f", **given), start=start)
 
     trace = trace_of(
-        Made(id=1, attributes=asking(call("f", "c1", a=1), call("f", "c2", a=2)), end=1),
+        SpanSpec(id=1, attributes=asking(call("f", "c1", a=1), call("f", "c2", a=2)), end=1),
         span(2, 2, 2),
         span(3, 1, 3),
     )
@@ -388,8 +399,8 @@ def test_calls_without_ids_are_joined_by_arguments_before_order() -> None:
 
 def test_a_call_only_seen_in_messages_is_kept_without_a_span() -> None:
     trace = trace_of(
-        Made(id=1, attributes=asking(call("f", "c1", a="x")), end=1),
-        Made(
+        SpanSpec(id=1, attributes=asking(call("f", "c1", a="x")), end=1),
+        SpanSpec(
             id=2,
             attributes={**CHAT, "gen_ai.input.messages": answered("c1", "bad argument")},
             start=3,
@@ -403,8 +414,8 @@ def test_a_call_only_seen_in_messages_is_kept_without_a_span() -> None:
 def test_a_history_repeated_in_every_request_makes_no_calls() -> None:
     old = [{"role": "assistant", "parts": [call("f", "old", a=1)]}, json.loads(asked("next"))[0]]
     trace = trace_of(
-        Made(id=1, attributes={**CHAT, "gen_ai.input.messages": json.dumps(old)}),
-        Made(id=2, attributes={**CHAT, "gen_ai.input.messages": json.dumps(old)}, start=1),
+        SpanSpec(id=1, attributes={**CHAT, "gen_ai.input.messages": json.dumps(old)}),
+        SpanSpec(id=2, attributes={**CHAT, "gen_ai.input.messages": json.dumps(old)}, start=1),
     )
 
     assert trace.tool_calls == ()
@@ -413,9 +424,9 @@ def test_a_history_repeated_in_every_request_makes_no_calls() -> None:
 def test_a_failed_tool_says_why() -> None:
     raised = ("exception", {"exception.type": "TimeoutError", "exception.message": "too slow"})
     trace = trace_of(
-        Made(id=1, attributes=tool("f"), status=2, message="other", events=[raised]),
-        Made(id=2, attributes=tool("g"), status=2, message="why", start=1),
-        Made(id=3, attributes=tool("h", **{"error.type": "TOOL_ERROR"}), status=2, start=2),
+        SpanSpec(id=1, attributes=tool("f"), status=2, message="other", events=[raised]),
+        SpanSpec(id=2, attributes=tool("g"), status=2, message="why", start=1),
+        SpanSpec(id=3, attributes=tool("h", **{"error.type": "TOOL_ERROR"}), status=2, start=2),
     )
 
     assert [c.error for c in trace.tool_calls] == ["too slow", "why", "TOOL_ERROR"]
@@ -434,7 +445,7 @@ def test_an_id_that_is_no_text_is_none() -> None:
     run = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "f"}
 
     trace = trace_of(
-        Made(id=1, attributes=chat), Made(id=2, parent=1, attributes=run, events=[message])
+        SpanSpec(id=1, attributes=chat), SpanSpec(id=2, parent=1, attributes=run, events=[message])
     )
 
     assert [(call.name, call.id) for call in trace.tool_calls] == [("f", None)]
@@ -443,8 +454,8 @@ def test_an_id_that_is_no_text_is_none() -> None:
 def test_a_hand_over_to_an_agent_of_the_trace_is_no_tool_call_but_a_tool_named_so_is() -> None:
     requested = asking(call("transfer_to_refund_agent", "c1"), call("transfer_to_human", "c2"))
     trace = trace_of(
-        Made(id=1, attributes=requested),
-        Made(id=2, attributes={**AGENT, "gen_ai.agent.name": "Refund Agent"}, start=1),
+        SpanSpec(id=1, attributes=requested),
+        SpanSpec(id=2, attributes={**AGENT, "gen_ai.agent.name": "Refund Agent"}, start=1),
     )
 
     assert [c.name for c in trace.tool_calls] == ["transfer_to_human"]
@@ -452,7 +463,7 @@ def test_a_hand_over_to_an_agent_of_the_trace_is_no_tool_call_but_a_tool_named_s
 
 def test_the_frameworks_way_to_answer_is_no_tool() -> None:
     trace = trace_of(
-        Made(id=1, attributes=asking(call("final_answer", "c1", answer="x"), call("f", "c2")))
+        SpanSpec(id=1, attributes=asking(call("final_answer", "c1", answer="x"), call("f", "c2")))
     )
 
     assert [c.name for c in trace.tool_calls] == ["f"]
@@ -460,8 +471,8 @@ def test_the_frameworks_way_to_answer_is_no_tool() -> None:
 
 def test_a_tool_span_inside_the_same_tools_span_is_the_same_call() -> None:
     trace = trace_of(
-        Made(id=1, attributes=tool("f", **{"gen_ai.tool.call.id": "c1"}), end=9),
-        Made(
+        SpanSpec(id=1, attributes=tool("f", **{"gen_ai.tool.call.id": "c1"}), end=9),
+        SpanSpec(
             id=2,
             parent=1,
             attributes=tool("f", **{"gen_ai.tool.call.result": "ok"}),
@@ -475,8 +486,8 @@ def test_a_tool_span_inside_the_same_tools_span_is_the_same_call() -> None:
 
 def test_a_plain_span_named_after_a_requested_tool_is_its_execution() -> None:
     trace = trace_of(
-        Made(id=1, attributes=asking(call("f", "c1")), end=1),
-        Made(id=2, name="running f", start=2, status=2, message="broke"),
+        SpanSpec(id=1, attributes=asking(call("f", "c1")), end=1),
+        SpanSpec(id=2, name="running f", start=2, status=2, message="broke"),
     )
 
     (only,) = trace.tool_calls
@@ -488,7 +499,7 @@ def test_a_plain_span_named_after_a_requested_tool_is_its_execution() -> None:
 
 def test_a_handled_tool_error_leaves_the_trace_as_its_root_says() -> None:
     trace = trace_of(
-        Made(id=1, status=1), Made(id=2, parent=1, attributes=tool("f"), status=2, start=1)
+        SpanSpec(id=1, status=1), SpanSpec(id=2, parent=1, attributes=tool("f"), status=2, start=1)
     )
 
     assert (trace.status, trace.error) == ("ok", None)
@@ -496,15 +507,15 @@ def test_a_handled_tool_error_leaves_the_trace_as_its_root_says() -> None:
 
 def test_a_model_error_that_ended_the_work_counts_though_the_root_hides_it() -> None:
     trace = trace_of(
-        Made(id=1, status=1),
-        Made(id=2, parent=1, attributes=CHAT, status=2, message="400", start=1),
+        SpanSpec(id=1, status=1),
+        SpanSpec(id=2, parent=1, attributes=CHAT, status=2, message="400", start=1),
     )
 
     assert (trace.status, trace.error) == ("error", "400")
 
 
 def test_show_has_the_contracts_names_in_their_order() -> None:
-    shown = show(trace_of(Made(id=1, attributes=tool("f"), start=1_000)))
+    shown = show(trace_of(SpanSpec(id=1, attributes=tool("f"), start=1_000)))
 
     assert list(shown)[:23] == CONTRACT.split()
     assert list(shown["tool_calls"][0]) == [

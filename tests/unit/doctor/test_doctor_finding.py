@@ -13,10 +13,11 @@ from collector.doctor.finding import Diagnosis, diagnose
 from collector.doctor.needs import stops, without_tasks
 from collector.doctor.seen import Seen, see
 from collector.otlp import display
-from evaluators.dialects.advice import ADVICE, LACKS, Lack, advise
+from evaluators.dialects.advice import LACKS, Lack
+from evaluators.dialects.advise import advise, all_advice
 from evaluators.dialects.show import show
 from evaluators.registry import Registry
-from tests.support.dialect_spans import Made, request, trace_of
+from tests.support.dialect_spans import SpanSpec, request, trace_of
 
 CHAT = {"gen_ai.operation.name": "chat", "gen_ai.request.model": "gpt-4o-mini"}
 TEXT = {
@@ -27,7 +28,7 @@ TEXT = {
 }
 
 
-def seen_of(*made: Made, **more: bool) -> Seen:
+def seen_of(*made: SpanSpec, **more: bool) -> Seen:
     shown = display.decode([request(*made)], content=True)
     return see(show(trace_of(*made)), shown, **more)
 
@@ -40,8 +41,8 @@ def diagnosed(*seen: Seen, config: Config | None = None) -> Diagnosis:
 
 def chat(
     more: Mapping[str, Any] | None = None, *, scope: str = "my.agent", dropped: int = 0
-) -> Made:
-    return Made(id=1, attributes={**CHAT, **(more or {})}, scope=scope, dropped=dropped)
+) -> SpanSpec:
+    return SpanSpec(id=1, attributes={**CHAT, **(more or {})}, scope=scope, dropped=dropped)
 
 
 def test_a_trace_that_says_everything_lacks_nothing() -> None:
@@ -71,15 +72,15 @@ def test_a_trace_that_says_everything_lacks_nothing() -> None:
             ),
             {"truncated"},
         ),
-        (Made(id=1, parent=9, attributes={**CHAT, **TEXT, "session.id": "s"}), {"no_root"}),
+        (SpanSpec(id=1, parent=9, attributes={**CHAT, **TEXT, "session.id": "s"}), {"no_root"}),
     ],
 )
-def test_each_lack_is_seen(made: Made, lacks: set[str]) -> None:
+def test_each_lack_is_seen(made: SpanSpec, lacks: set[str]) -> None:
     assert seen_of(made).lacks == lacks
 
 
 def test_tool_calls_without_arguments_are_a_lack_unless_the_service_hides_them() -> None:
-    tool = Made(
+    tool = SpanSpec(
         id=2,
         parent=1,
         attributes={"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "look_up"},
@@ -109,7 +110,7 @@ def test_content_that_came_as_log_records_is_told_apart_from_content_that_never_
 
 
 def test_a_trace_that_is_no_turn_lacks_nothing() -> None:
-    created = Made(
+    created = SpanSpec(
         id=1, name="create_agent a", attributes={"gen_ai.operation.name": "create_agent"}
     )
 
@@ -172,4 +173,4 @@ def test_a_stacks_own_advice_comes_instead_of_the_general_one() -> None:
 
 
 def test_every_advice_names_its_source_and_mends_something() -> None:
-    assert all(a.source and a.lacks and a.setting for a in ADVICE)
+    assert all(a.source and a.lacks and a.setting for a in all_advice())

@@ -15,10 +15,10 @@ from collector.doctor.from_service import seen_by
 from collector.offline import recordings
 from collector.otlp import display
 from evaluators.dialects.show import show
-from tests.support.dialect_spans import TRACE_ID, Made, request, trace_of
+from tests.support.dialect_spans import TRACE_ID, SpanSpec, request, trace_of
 
 CAPTURES = Path(__file__).parents[2] / "data" / "captures"
-CHAT = Made(id=1, attributes={"gen_ai.operation.name": "chat", "gen_ai.request.model": "m"})
+CHAT = SpanSpec(id=1, attributes={"gen_ai.operation.name": "chat", "gen_ai.request.model": "m"})
 
 
 class FakeApi:

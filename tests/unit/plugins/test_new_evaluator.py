@@ -23,7 +23,7 @@ from evaluators.providers.wordllama import MODEL
 from evaluators.registry import Registry
 from scripts import docs
 from tests.support import plugin
-from tests.support.dialect_spans import Made, request, trace_of
+from tests.support.dialect_spans import SpanSpec, request, trace_of
 from tests.support.evaluating import OURS
 
 ACME = """
@@ -96,7 +96,7 @@ def test_the_doctor_names_a_plug_in_where_content_is_missing(with_acme: Registry
 
 def a_trace_without_tokens() -> Seen:
     attributes = {"gen_ai.operation.name": "chat", "gen_ai.request.model": "gpt-4o-mini"}
-    made = Made(id=1, attributes=attributes, scope="my.agent")
+    made = SpanSpec(id=1, attributes=attributes, scope="my.agent")
     return see(show(trace_of(made)), display.decode([request(made)], content=True))
 
 

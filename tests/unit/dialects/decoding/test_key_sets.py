@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from evaluators.dialects.decoding import key_sets
 from evaluators.dialects.decoding.key_sets import Among, Either, Prefix, Question, shape_of
-from tests.support.dialect_spans import Made, trace_of
-
-CHAT = {"gen_ai.operation.name": "chat", "gen_ai.request.model": "m", "gen_ai.response.id": "r"}
 
 
 class Counted(Question):
@@ -57,22 +54,3 @@ def test_a_flattened_conversation_is_not_remembered() -> None:
     keys = frozenset(f"llm.input_messages.{number}" for number in range(key_sets._KEYS + 1))
 
     assert shape_of(keys) is not shape_of(keys)
-
-
-def test_the_same_keys_under_another_scope_or_with_events_are_another_dialect() -> None:
-    event = [("gen_ai.choice", {"message": "hi"})]
-
-    spans = (
-        Made(id=1, attributes=CHAT, scope="plainly"),
-        Made(id=2, parent=1, attributes={**CHAT, "gen_ai.response.id": "s"}, scope="autogen-core"),
-        Made(id=3, parent=1, attributes=CHAT, scope="plainly", events=event),
-    )
-
-    assert trace_of(*spans).dialects == ("autogen", "genai", "genai_events")
-
-
-def test_scopes_without_end_are_not_remembered() -> None:
-    for number in range(100):
-        trace_of(Made(id=1, attributes=CHAT, scope=f"scope {number}"))
-
-    assert len(shape_of(frozenset(CHAT)).readers) <= 16

@@ -1,0 +1,72 @@
+"""Which advice fits spans that lack something: that of their dialects, else the general one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from evaluators.dialects import registry
+from evaluators.dialects.advice import ALL_CONTENT, CAPTURE, Advice, Lack
+
+_GENERAL: tuple[Advice, ...] = (
+    Advice(
+        lacks=("no_session",),
+        setting='span.set_attribute("session.id", "...")',
+        note="on the root span; or name your own attribute in Spanwise's attributes.session",
+        source="opentelemetry.io/docs/specs/semconv/general/session",
+    ),
+    Advice(
+        lacks=ALL_CONTENT,
+        setting=f"{CAPTURE}=true",
+        note="the switch of the OTel GenAI conventions; instrumentations of your own set gen_ai.input.messages,"
+        " gen_ai.output.messages, gen_ai.tool.call.arguments",
+        source="opentelemetry.io/docs/specs/semconv/gen-ai",
+    ),
+    Advice(
+        lacks=("no_tool_definitions",),
+        setting='span.set_attribute("gen_ai.tool.definitions", json.dumps(tools))',
+        note="on the model call's span, if the instrumentation has no switch for it",
+        source="opentelemetry.io/docs/specs/semconv/gen-ai/gen-ai-agent-spans",
+    ),
+    Advice(
+        lacks=("dropped_attributes",),
+        setting="OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT=4096",
+        note="the SDK's default is 128, and the Python SDK evicts the oldest: the question goes first",
+        source="opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables",
+    ),
+    Advice(
+        lacks=("truncated",),
+        setting="unset OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT",
+        note="or SpanLimits(max_attribute_length=...); values are cut in the middle",
+        source="opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables",
+    ),
+    Advice(
+        lacks=("no_root",),
+        setting="tracer_provider.shutdown()",
+        note="before the process ends, and every service of a trace must export to the same Spanwise;"
+        " windows.trace.root_grace must be longer than the slowest exporter's delay",
+        source="opentelemetry.io/docs/specs/otel/trace/sdk",
+    ),
+    Advice(
+        lacks=("no_tokens",),
+        setting='stream_options={"include_usage": True}',
+        note="for streamed answers of OpenAI-like APIs (LangChain: stream_usage=True)",
+        source="platform.openai.com/docs/api-reference/chat/create",
+    ),
+)
+
+
+def all_advice() -> tuple[Advice, ...]:
+    """Each dialect's, then the general one."""
+    own = (each for dialect in registry.DIALECTS for each in dialect.own_advice())
+    return (*own, *_GENERAL)
+
+
+def advise(lack: Lack, *, scopes: Iterable[str], dialects: Iterable[str]) -> tuple[Advice, ...]:
+    """The settings that supply what is lacking in spans of these scopes and dialects.
+
+    The general advice only stands in where no dialect has its own.
+    """
+    scopes, dialects = tuple(scopes), tuple(dialects)
+    fitting = [a for a in all_advice() if lack in a.lacks and a.fits(scopes, dialects)]
+    own = tuple(a for a in fitting if a.speakers)
+    return own or tuple(fitting)

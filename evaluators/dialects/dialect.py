@@ -1,0 +1,168 @@
+"""What a dialect declares: the spans that are its own, how they are read, and what people should know about it.
+
+A dialect is one `Dialect` in one file of `readers/`, named in `registry.DIALECTS`. Detection, reading, docs/dialects.md
+and the doctor's advice are read off that object.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+
+from evaluators.dialects.advice import Advice
+from evaluators.dialects.content.facts import Facts, Kind, Wraps
+from evaluators.dialects.decoding.decode import ask
+from evaluators.dialects.fields import Field, On, Plan, Row, quoted
+from evaluators.model import Span
+
+Reader = Callable[[Span], Facts]
+
+
+# --- which spans are its own -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A condition on scope and keys. It sees no value, so one answer holds for all spans that agree in both."""
+
+    holds: Callable[[str, AbstractSet[str]], bool]
+
+    def __and__(self, other: Condition) -> Condition:
+        return Condition(lambda scope, keys: self.holds(scope, keys) and other.holds(scope, keys))
+
+    def __or__(self, other: Condition) -> Condition:
+        return Condition(lambda scope, keys: self.holds(scope, keys) or other.holds(scope, keys))
+
+    def __invert__(self) -> Condition:
+        return Condition(lambda scope, keys: not self.holds(scope, keys))
+
+
+ANY = Condition(lambda _scope, _keys: True)
+
+
+def scope(*prefixes: str) -> Condition:
+    """The name of the instrumentation scope begins with one of these."""
+    return Condition(lambda scope, _keys: scope.startswith(prefixes))
+
+
+def scope_is(*names: str) -> Condition:
+    """The instrumentation scope has one of these names."""
+    return Condition(lambda scope, _keys: scope in names)
+
+
+def has(*keys: str) -> Condition:
+    """The span has one of these attributes."""
+    return Condition(lambda _scope, names: not names.isdisjoint(keys))
+
+
+# --- what kind of span it is -----------------------------------------------------------------------------------------
+
+
+class By:
+    """The kind that the first of some attributes holding a text names; without such a text the kind stays as it is."""
+
+    __slots__ = ("_keys", "_kinds")
+
+    def __init__(self, *keys: str, kinds: Mapping[str, Kind]) -> None:
+        self._keys, self._kinds = keys, kinds
+
+    def __call__(self, facts: Facts) -> Kind:
+        """The kind in lower case; `other` for a text that was not declared."""
+        get, kinds = facts.span.attributes.get, self._kinds
+        for key in self._keys:
+            value = get(key)
+            if type(value) is str and value in kinds:  # as nearly all are written
+                return kinds[value]
+            if text := quoted(value):
+                return kinds.get(text.lower(), "other")
+        return facts.kind
+
+
+def _kept(facts: Facts) -> Kind:
+    return facts.kind
+
+
+# --- the declaration -------------------------------------------------------------------------------------------------
+
+_ON: Mapping[Kind, On] = {
+    "llm": "model call",
+    "tool": "tool",
+    "agent": "agent",
+    "handoff": "step",
+    "other": "step",
+}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Dialect:
+    """How one instrumentation writes its spans. Either `read` is code, or kind, fields and finish are its table."""
+
+    name: str
+    speaks: Condition
+    event: str | None = None
+    """Spans are only of this dialect with an event whose name begins so."""
+
+    read: Reader | None = None
+    """The facts of a span, where a table cannot say it."""
+
+    base: Callable[[Span, str], Facts] | None = None
+    """What is read before the table, under this dialect's name: the conventions, where its spans follow them too."""
+    based: Condition = ANY
+    """The spans that have this base."""
+    kind: Callable[[Facts], Kind] = _kept
+    fields: Mapping[Kind, tuple[Field, ...]] = field(default_factory=dict[Kind, tuple[Field, ...]])
+    """The fields of each kind of span."""
+    finish: Callable[[Facts], None] | None = None
+    """Completes the facts where a field depends on more than its own value."""
+
+    completed: bool = False
+    """Whether fields that are still open are filled from the GenAI conventions on the same span."""
+    wraps: Wraps | None = None
+    """How a span without a kind names the function that people wrapped in it; None: they do not."""
+    scopes: tuple[str, ...] = ()
+    """Beginnings of the scopes to which `advice` also applies where no span was read as this dialect."""
+    advice: tuple[Advice, ...] = ()
+    """What to set where its spans lack something."""
+    reads: tuple[Row, ...] = ()
+    """For docs/dialects.md: the keys that `read` or `finish` looks at."""
+
+    def rows(self) -> tuple[Row, ...]:
+        """Every field with the keys it is read from."""
+        table = (
+            row
+            for kind, fields in self.fields.items()
+            for each in fields
+            for row in each.rows(_ON[kind])
+        )
+        return (*self.reads, *table)
+
+    def own_advice(self) -> tuple[Advice, ...]:
+        """`advice`, each with the scopes and the dialect to which it applies."""
+        speakers = (*self.scopes, self.name)
+        return tuple(a if a.speakers else replace(a, speakers=speakers) for a in self.advice)
+
+    def reader(self, scope: str, keys: AbstractSet[str]) -> Reader:
+        """How spans of this scope and these keys are read."""
+        if self.read is not None:
+            return self.read
+        base = self.base if self.based.holds(scope, keys) else None
+        return partial(self._read, base)
+
+    @cached_property
+    def _plans(self) -> Mapping[Kind, Plan]:
+        return {kind: Plan(fields) for kind, fields in self.fields.items()}
+
+    def _read(self, base: Callable[[Span, str], Facts] | None, span: Span) -> Facts:
+        name = self.name
+        facts = Facts(span=span, dialect=name) if base is None else base(span, name)
+        kind = facts.kind = self.kind(facts)
+        plan = self._plans.get(kind)
+        if plan is not None:
+            get = span.attributes.get
+            for fill in ask(span.attributes, plan):
+                fill(facts, get)
+        if self.finish is not None:
+            self.finish(facts)
+        return facts

@@ -1,0 +1,122 @@
+"""The GenAI conventions as dialects: in attributes, in events, or under a scope that has a name of its own."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from evaluators.dialects.advice import ALL_CONTENT, CAPTURE, CONTENT, OPT_IN, Advice
+from evaluators.dialects.dialect import ANY, Dialect, has, scope
+from evaluators.dialects.readers import genai, genai_events
+
+AUTOGEN = Dialect(
+    name="autogen",
+    speaks=scope("autogen") & genai.SPEAKS,
+    read=partial(genai.read, dialect="autogen"),
+    advice=(
+        Advice(
+            lacks=CONTENT,
+            setting="OpenAIInstrumentor().instrument()",
+            note="of opentelemetry-instrumentation-openai: autogen's own spans never hold messages or arguments",
+            source="captures of autogen-agentchat 0.7.5 beside opentelemetry-instrumentation-openai 0.62.4",
+        ),
+    ),
+)
+ANTHROPIC_SDK = Dialect(
+    name="anthropic_sdk",
+    speaks=scope("com.anthropic.sdk") & genai.SPEAKS,
+    read=partial(genai.read, dialect="anthropic_sdk"),
+)
+AGENT_FRAMEWORK = Dialect(
+    name="agent_framework",
+    speaks=scope("agent_framework") & genai.SPEAKS,
+    read=partial(genai.read, dialect="agent_framework"),
+    advice=(
+        Advice(
+            lacks=CONTENT,
+            setting="ENABLE_SENSITIVE_DATA=true",
+            source="learn.microsoft.com/agent-framework/agents/observability",
+        ),
+    ),
+)
+SEMANTIC_KERNEL = Dialect(
+    name="semantic_kernel",
+    speaks=scope("semantic_kernel", "Microsoft.SemanticKernel") & genai.SPEAKS,
+    read=partial(genai.read, dialect="semantic_kernel"),
+    scopes=("Microsoft.SemanticKernel",),
+    advice=(
+        Advice(
+            lacks=CONTENT,
+            setting="SEMANTICKERNEL_EXPERIMENTAL_GENAI_ENABLE_OTEL_DIAGNOSTICS_SENSITIVE=true",
+            note="set before semantic_kernel is imported",
+            source="microsoft/semantic-kernel, model_diagnostics/model_diagnostics_settings.py",
+        ),
+    ),
+)
+_OFFICIAL = (
+    "opentelemetry.instrumentation.openai_v2",
+    "opentelemetry.instrumentation.google_genai",
+    "opentelemetry.instrumentation.vertexai",
+    "opentelemetry.instrumentation.genai.",
+    "opentelemetry.util.genai",
+)
+
+
+GENAI = Dialect(
+    name="genai",
+    speaks=genai.SPEAKS,
+    read=partial(genai.read, dialect="genai"),
+    reads=genai.ROWS,
+    advice=(
+        Advice(
+            speakers=_OFFICIAL,
+            lacks=ALL_CONTENT,
+            setting=f"{OPT_IN} {CAPTURE}=span_and_event",
+            note="content then stands in the spans; by default it is left out, or sent as log records only",
+            source="opentelemetry-python-contrib.readthedocs.io, instrumentation-genai/openai",
+        ),
+        Advice(
+            speakers=("gen_ai",),
+            lacks=("no_session",),
+            setting="telemetry: {includeRuntimeContext: {sessionId: true}}, runtimeContext: {sessionId}",
+            note="AI SDK 7; and registerTelemetry(new OpenTelemetry({runtimeContext: true}))",
+            source="source of the package @ai-sdk/otel, src/supplemental-attributes.ts",
+        ),
+        Advice(
+            speakers=("@sentry/",),
+            lacks=CONTENT,
+            setting="Sentry.openAIIntegration({recordInputs: true, recordOutputs: true})",
+            note="also of the other integrations; or sendDefaultPii: true for all",
+            source="recordings of @sentry/node 10.78.0",
+        ),
+        Advice(
+            speakers=("azure.ai",),
+            lacks=CONTENT,
+            setting="AZURE_TRACING_GEN_AI_CONTENT_RECORDING_ENABLED=true",
+            source="azuresdkdocs, azure.ai.projects.telemetry.agents",
+        ),
+        Advice(
+            speakers=("strands",),
+            lacks=("no_tool_definitions",),
+            setting="OTEL_SEMCONV_STABILITYOPT_IN=gen_ai_latest_experimental,gen_ai_tool_definitions",
+            source="strands-agents/sdk-python, pull request 1113",
+        ),
+        Advice(
+            speakers=("strands",),
+            lacks=("no_session",),
+            setting='Agent(trace_attributes={"session.id": "..."})',
+            source="strandsagents.com/docs/user-guide/observability-evaluation/traces",
+        ),
+    ),
+)
+FLAT_MESSAGES = Dialect(
+    name="traceloop",  # OpenLLMetry's, which in some versions stand alone
+    speaks=has("gen_ai.prompt.0.role", "gen_ai.completion.0.role"),
+    read=partial(genai.read, dialect="traceloop"),
+)
+GENAI_EVENTS = Dialect(
+    name="genai_events",
+    speaks=ANY,
+    event="gen_ai.",
+    read=partial(genai.read, dialect="genai_events"),
+    reads=genai_events.ROWS,
+)

@@ -1,0 +1,128 @@
+"""All dialects, and which of them reads a span. Decided per span: one trace often mixes several."""
+
+from __future__ import annotations
+
+from collections.abc import Set as AbstractSet
+from functools import partial
+
+from evaluators.dialects.completion import complete
+from evaluators.dialects.content.facts import PLAIN, Facts, Wraps
+from evaluators.dialects.decoding.decode import Attributes, names_of
+from evaluators.dialects.dialect import ANY, Dialect, Reader
+from evaluators.dialects.readers.claude_code import CLAUDE_CODE
+from evaluators.dialects.readers.genai_dialects import (
+    AGENT_FRAMEWORK,
+    ANTHROPIC_SDK,
+    AUTOGEN,
+    FLAT_MESSAGES,
+    GENAI,
+    GENAI_EVENTS,
+    SEMANTIC_KERNEL,
+)
+from evaluators.dialects.readers.genkit import GENKIT
+from evaluators.dialects.readers.google_adk import GOOGLE_ADK
+from evaluators.dialects.readers.haystack import HAYSTACK
+from evaluators.dialects.readers.langfuse import LANGFUSE
+from evaluators.dialects.readers.langsmith import LANGSMITH
+from evaluators.dialects.readers.litellm import LITELLM
+from evaluators.dialects.readers.logfire import LOGFIRE
+from evaluators.dialects.readers.mastra import MASTRA
+from evaluators.dialects.readers.mlflow import MLFLOW
+from evaluators.dialects.readers.openinference import OPENINFERENCE
+from evaluators.dialects.readers.openlit import OPENLIT
+from evaluators.dialects.readers.pydantic_ai import PYDANTIC_AI
+from evaluators.dialects.readers.spring_ai import SPRING_AI
+from evaluators.dialects.readers.traceloop import TRACELOOP
+from evaluators.dialects.readers.vercel_ai import VERCEL_AI
+from evaluators.dialects.readers.voltagent import VOLTAGENT
+from evaluators.model import Span
+
+DIALECTS: tuple[Dialect, ...] = (
+    LANGFUSE,  # backends' SDKs come first: they add attributes to the spans of other instrumentations
+    MLFLOW,
+    VERCEL_AI,  # before OpenInference, which adds its keys to these spans
+    OPENINFERENCE,
+    LANGSMITH,
+    MASTRA,  # frameworks with attributes of their own, which no two of them share
+    GENKIT,
+    VOLTAGENT,
+    SPRING_AI,
+    GOOGLE_ADK,
+    PYDANTIC_AI,
+    TRACELOOP,  # its decorators may stand around any of those above
+    HAYSTACK,
+    CLAUDE_CODE,
+    LITELLM,
+    OPENLIT,
+    LOGFIRE,  # the conventions under a scope of its own, as the rest
+    AUTOGEN,
+    ANTHROPIC_SDK,
+    AGENT_FRAMEWORK,
+    SEMANTIC_KERNEL,
+    GENAI_EVENTS,  # before GENAI, whose spans may carry their content in events
+    GENAI,
+    FLAT_MESSAGES,
+)
+"""The first that fits reads the span. A new dialect is one file in `readers/` and one line here."""
+
+_PLAIN = Dialect(name=PLAIN, speaks=ANY, wraps="mention")
+"""A span that no dialect reads."""
+_SCOPES = 16
+"""Scopes remembered for one set of keys."""
+
+
+def read_facts(span: Span) -> Facts:
+    """The facts of one span, by the first dialect that fits."""
+    attributes = span.attributes
+    if not isinstance(attributes, Attributes):
+        return find_reader(span)(span)
+    readers = attributes.shape.readers
+    read = readers.get(span.scope)
+    if read is None:
+        if len(readers) >= _SCOPES:
+            readers.clear()
+        read = readers[span.scope] = find_reader(span)
+    return read(span)
+
+
+def find_reader(span: Span) -> Reader:
+    """The reader of all spans that agree with this one in scope and keys."""
+    keys = names_of(span.attributes)
+    by_event: Dialect | None = None
+    for dialect in (*DIALECTS, _PLAIN):
+        if not dialect.speaks.holds(span.scope, keys):
+            continue
+        if dialect.event is not None:
+            by_event = dialect
+            continue
+        read = _reader_of(dialect, span.scope, keys)
+        if by_event is None:
+            return read
+        other = _reader_of(by_event, span.scope, keys)
+        return partial(_read_by_event, f"{by_event.event}", other, read)
+    raise AssertionError("a plain span is anything")
+
+
+def _reader_of(dialect: Dialect, scope: str, keys: AbstractSet[str]) -> Reader:
+    """The dialect's own reader, then what its declaration asks for."""
+    read = dialect.reader(scope, keys)
+    if dialect.completed:
+        read = partial(_read_completed, read)
+    return read if dialect.wraps is None else partial(_read_wrapping, dialect.wraps, read)
+
+
+def _read_completed(read: Reader, span: Span) -> Facts:
+    return complete(read(span))
+
+
+def _read_wrapping(wraps: Wraps, read: Reader, span: Span) -> Facts:
+    facts = read(span)
+    facts.wraps = wraps
+    return facts
+
+
+def _read_by_event(prefix: str, read: Reader, otherwise: Reader, span: Span) -> Facts:
+    for event in span.events:
+        if event.name.startswith(prefix):
+            return read(span)
+    return otherwise(span)
