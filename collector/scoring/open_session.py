@@ -26,7 +26,7 @@ from collector.scoring.outcome_signals import (
     session_subject,
     trace_signal_id,
 )
-from collector.scoring.rules import Rules, SessionScorer
+from collector.scoring.rules import Rules
 from collector.scoring.session_end import (
     SessionEnd,
     merge_task_claims,
@@ -39,6 +39,7 @@ from collector.scoring.sliding_window import (
     without_output,
 )
 from evaluators.model import Outcome
+from evaluators.run import SessionScorer
 
 
 class OpenSession:

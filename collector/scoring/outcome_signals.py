@@ -21,9 +21,10 @@ from collector.records.signal import (
     trace_input_digest,
 )
 from collector.scoring.effects import Publication, SessionClosed
-from collector.scoring.rules import Rules, SessionScorer
+from collector.scoring.rules import Rules
 from collector.scoring.sliding_window import SlidingWindow
 from evaluators.model import Closed, JudgeUse, Outcome, Scope, Session
+from evaluators.run import SessionScorer
 
 
 class Subject(msgspec.Struct, frozen=True, kw_only=True):

@@ -4,36 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 from msgspec.structs import replace
 
-from evaluators.model import Failure, Outcome, Session, Trace, Turn
+from evaluators.model import Failure, Outcome, Trace
 from evaluators.outcome import failed, not_applicable
 from evaluators.plan import Configured, Plan, sees_history
-
-
-class SessionScorer(Protocol):
-    """The running state of one session's window; its outcomes depend on the set of turns alone."""
-
-    def put(self, turn: Turn) -> None:
-        """Add a turn, or replace the one of the same trace id. It comes without its output text."""
-        ...
-
-    def drop(self, trace_id: str) -> None:
-        """Forget a turn that left the window; an unknown one is no error."""
-        ...
-
-    def outcomes(self, session: Session, *, closed: bool) -> tuple[Outcome, ...]:
-        """The outcomes of the session's evaluators for the turns that were put and not dropped."""
-        ...
-
-    def signals_used(self, evaluator: str) -> tuple[str, ...]:
-        """Names of the trace evaluators whose scores this session evaluator reads."""
-        ...
-
+from evaluators.run import SessionScorer
 
 NewScorer: TypeAlias = Callable[[], SessionScorer]
+"""Makes the running state of one session's window, without any turn."""
 
 
 def _every_session(_key: bytes) -> bool:

@@ -23,51 +23,10 @@ from evaluators.model import Failure, JudgeUse, ModelCall, Outcome, Score, Sessi
 from evaluators.plan import Configured, Plan, make_plan
 from evaluators.registry import Registry
 from evaluators.resources import Block, History, UnitInterval
+from evaluators.run import SessionScorer
 from tests.support.crashing_log import CrashingLog
 
 HISTORY = 3
-
-
-class FakeSessionScorer:
-    """Sums over the turns; its outcomes depend on their set alone."""
-
-    def __init__(self) -> None:
-        self.turns: dict[str, Turn] = {}
-
-    def put(self, turn: Turn) -> None:
-        assert turn.output is None
-        self.turns[turn.trace_id] = turn
-
-    def drop(self, trace_id: str) -> None:
-        self.turns.pop(trace_id, None)
-
-    def signals_used(self, evaluator: str) -> tuple[str, ...]:
-        return ("loop_detection", "confidence") if evaluator == "agent_reliability" else ()
-
-    def outcomes(self, session: Session, *, closed: bool) -> tuple[Outcome, ...]:
-        assert len(session.turns) == len(self.turns)
-        per_trace = {each: dict(self.turns[each].scores) for each in sorted(self.turns)}
-        text = repr(per_trace)
-        metadata = {"per_trace_signals": per_trace} if closed else {}
-        return (
-            Outcome(
-                evaluator="agent_reliability",
-                version="1",
-                method="formula",
-                state="scored",
-                score=unit(text),
-                metadata=metadata,
-                final=closed,
-            ),
-            Outcome(
-                evaluator="latency",
-                version="1",
-                method="formula",
-                state="measured",
-                metadata={"sum": sum(sorted(each.duration for each in self.turns.values()))},
-                final=closed,
-            ),
-        )
 
 
 class FakeWorkers:
@@ -176,6 +135,49 @@ PLAN = Plan(
     ),
     session=(configured(agent_reliability), configured(agent_reliability, "latency")),
 )
+
+
+class FakeSessionScorer(SessionScorer):
+    """Sums over the turns; its outcomes depend on their set alone."""
+
+    def __init__(self) -> None:
+        super().__init__(PLAN)
+        self.turns: dict[str, Turn] = {}
+
+    def put(self, turn: Turn) -> None:
+        assert turn.output is None
+        self.turns[turn.trace_id] = turn
+
+    def drop(self, trace_id: str) -> None:
+        self.turns.pop(trace_id, None)
+
+    def signals_used(self, evaluator: str) -> tuple[str, ...]:
+        return ("loop_detection", "confidence") if evaluator == "agent_reliability" else ()
+
+    def outcomes(self, session: Session, *, closed: bool) -> tuple[Outcome, ...]:
+        assert len(session.turns) == len(self.turns)
+        per_trace = {each: dict(self.turns[each].scores) for each in sorted(self.turns)}
+        text = repr(per_trace)
+        metadata = {"per_trace_signals": per_trace} if closed else {}
+        return (
+            Outcome(
+                evaluator="agent_reliability",
+                version="1",
+                method="formula",
+                state="scored",
+                score=unit(text),
+                metadata=metadata,
+                final=closed,
+            ),
+            Outcome(
+                evaluator="latency",
+                version="1",
+                method="formula",
+                state="measured",
+                metadata={"sum": sum(sorted(each.duration for each in self.turns.values()))},
+                final=closed,
+            ),
+        )
 
 
 def rules(judged: JudgedRules | None = None) -> Rules:
