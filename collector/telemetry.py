@@ -34,30 +34,6 @@ class Telemetry:
         self._services: set[str] = set()
         self._families: dict[str, object] = {}
 
-        self.traces_closed = self.counter(
-            "traces_closed", "Traces closed, by why.", "service", "reason"
-        )
-        self.late_spans = self.counter(
-            "late_spans",
-            "Spans of a trace that was closed already, by what was done.",
-            "service",
-            "action",
-        )
-        self.spans_ignored = self.counter(
-            "spans_ignored", "Spans that assembly passed over, by why.", "reason"
-        )
-        self.marks_evicted = self.counter(
-            "marks_evicted",
-            "Closed traces forgotten for want of room: a later span opens them anew.",
-        )
-        self.trace_gaps = self.counter(
-            "trace_gaps", "Traces that lack something, by what.", "service", "gap"
-        )
-        self.traces_active = self.gauge("traces_active", "Traces open now.")
-        self.buffer_bytes = self.gauge("buffer_bytes", "Wire bytes of all open traces.")
-        self.buffer_limit_bytes = self.gauge(
-            "buffer_limit_bytes", "The limit of buffer_bytes (windows.memory)."
-        )
         self.poison_records = self.counter(
             "poison_records",
             "Records that can never be processed, named in the log and passed over.",

@@ -1,1 +1,1 @@
-"""Spans become traces: the buffer, its closing rules, late spans."""
+"""Spans become traces: open traces, closing rules, late spans."""

@@ -1,90 +1,79 @@
-"""What assembly tells its operators: counters, gauges, and one line for whatever is passed over."""
+"""Counters and gauges of assembly: called with what was decided, they know which families it concerns."""
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Collection
 
-from collector.assembly.buffer import Buffer
-from collector.assembly.closing import Step
-from collector.assembly.finished import Finished
+from collector.assembly.closed_result import ClosedResult
+from collector.assembly.families import AssemblyFamilies
+from collector.assembly.open_traces import OpenTraces, TakeResult
+from collector.log.consumer import PoisonReport
 from collector.log.port import SPANS, Position
 from collector.telemetry import Telemetry
 
-_log = logging.getLogger(__name__)
-
 
 class Counts:
-    """Every family of assembly (specs/alerting.md, section 3)."""
+    """Counts results of `OpenTraces.take`, closed traces and open ones; poison is also named in the log.
 
-    def __init__(self, telemetry: Telemetry, *, limit: int) -> None:
-        self._telemetry = telemetry
-        telemetry.buffer_limit_bytes.set(limit)
+    Args:
+        telemetry: Bounds the label `service`.
+        poison: Counts and names what is passed over.
+        limit: Of the bytes of open traces (`windows.memory`).
+    """
 
-    def step(self, position: Position, step: Step) -> None:
+    def __init__(self, telemetry: Telemetry, poison: PoisonReport, *, limit: int) -> None:
+        self._families = AssemblyFamilies(telemetry)
+        self._service = telemetry.service
+        self._poison = poison
+        self._families.buffer_limit_bytes.set(limit)
+
+    def taken(self, position: Position, result: TakeResult) -> None:
         """A record of `spans` was taken."""
-        if step.poison is not None:
-            self.poison(position, step.poison)
-        self._add(step.invalid, "invalid")
-        self._add(step.duplicates, "duplicate")
-        for service, spans in step.ignored.items():
+        if result.poison is not None:
+            self._poison.unprocessable(position, result.poison)
+        self._ignored(result.invalid, "invalid")
+        self._ignored(result.duplicates, "duplicate")
+        for service, spans in result.ignored.items():
             self._late(service, "ignored", spans)
 
-    def finished(self, finished: Finished) -> None:
-        """A closing was written, or passed over."""
-        closing, record = finished.closing, finished.record
-        if finished.poison is not None:
-            self._telemetry.poison_records.labels(SPANS).inc()
-            _log.warning(
-                "The trace `%s` in `%s`, partition %d, from offset %d, is passed over: %s",
-                closing.trace_id.hex(),
-                SPANS,
-                closing.partition,
-                closing.hold.offset,
-                finished.poison,
+    def closed(self, result: ClosedResult) -> None:
+        """A closing was written or passed over."""
+        closing, record = result.closing, result.record
+        if result.poison is not None:
+            first = Position(SPANS, closing.partition, closing.hold.offset)
+            self._poison.unprocessable(
+                first, f"it begins trace `{closing.trace_id.hex()}`: {result.poison}"
             )
-        self._late(finished.service, "duplicate", finished.duplicates)
-        self._late(finished.service, "ignored", finished.ignored)
+        self._late(result.service, "duplicate", result.duplicates)
+        self._late(result.service, "ignored", result.ignored)
         if record is None:
             return
-        if finished.revision is None:
-            self._closed(finished)
+        if result.revision is None:
+            self._closed(result)
             return
-        self._late(finished.service, "revised", finished.revision.merged.new)
+        self._late(result.service, "revised", result.revision.merged.new)
         if record.session_changed:
-            self._late(finished.service, "session_changed", finished.revision.merged.new)
+            self._late(result.service, "session_changed", result.revision.merged.new)
 
-    def poison(self, position: Position, why: str) -> None:
-        """A record that can never be processed."""
-        self._telemetry.poison_records.labels(position.topic).inc()
-        _log.warning(
-            "A record of `%s`, partition %d, offset %d, is passed over: %s",
-            position.topic,
-            position.partition,
-            position.offset,
-            why,
-        )
+    def evicted(self) -> None:
+        """A closed trace was forgotten because too many are remembered."""
+        self._families.marks_evicted.inc()
 
-    def evicted(self, marks: int) -> None:
-        """Marks were forgotten for want of room."""
-        self._telemetry.marks_evicted.inc(marks)
+    def open(self, partitions: Collection[OpenTraces]) -> None:
+        """Set the gauges of open traces."""
+        self._families.traces_active.set(sum(map(len, partitions)))
+        self._families.buffer_bytes.set(sum(each.size for each in partitions))
 
-    def held(self, buffers: Collection[Buffer]) -> None:
-        """What is open now."""
-        self._telemetry.traces_active.set(sum(map(len, buffers)))
-        self._telemetry.buffer_bytes.set(sum(buffer.size for buffer in buffers))
-
-    def _closed(self, finished: Finished) -> None:
-        service = self._telemetry.service(finished.service)
-        self._telemetry.traces_closed.labels(service, finished.closing.reason).inc()
-        if finished.record is not None:
-            for gap in finished.gaps:
-                self._telemetry.trace_gaps.labels(service, gap).inc()
+    def _closed(self, result: ClosedResult) -> None:
+        service = self._service(result.service)
+        self._families.traces_closed.labels(service, result.closing.reason).inc()
+        for gap in result.gaps:
+            self._families.trace_gaps.labels(service, gap).inc()
 
     def _late(self, service: str, action: str, spans: int) -> None:
         if spans:
-            self._telemetry.late_spans.labels(self._telemetry.service(service), action).inc(spans)
+            self._families.late_spans.labels(self._service(service), action).inc(spans)
 
-    def _add(self, spans: int, reason: str) -> None:
+    def _ignored(self, spans: int, reason: str) -> None:
         if spans:
-            self._telemetry.spans_ignored.labels(reason).inc(spans)
+            self._families.spans_ignored.labels(reason).inc(spans)

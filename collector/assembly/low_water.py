@@ -1,4 +1,4 @@
-"""The oldest offset of a partition that somebody still needs (DESIGN section 4, rule 1)."""
+"""The oldest offset of a partition that an open trace still needs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Hold:
 
 
 class LowWater:
-    """Holds in the order of their offsets: records are read in order, so claims are made in order."""
+    """The holds of a partition in the order of their offsets: records are read in order, so holds are made in order."""
 
     def __init__(self) -> None:
         self._holds: deque[Hold] = deque()
@@ -43,8 +43,8 @@ class LowWater:
         ):  # one old trace must not keep the claims of all after it
             self._holds = deque(hold for hold in self._holds if not hold.done)
 
-    def below(self, following: int) -> int:
-        """The offset to commit, when `following` is the next to be read."""
+    def commit_offset(self, next_offset: int) -> int:
+        """The offset to commit: the first that is held, or `next_offset`, the next to be read."""
         while self._holds and self._holds[0].done:
             self._holds.popleft()
-        return self._holds[0].offset if self._holds else following
+        return self._holds[0].offset if self._holds else next_offset

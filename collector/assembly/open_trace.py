@@ -1,10 +1,12 @@
-"""One open trace: its spans so far, and when it is due."""
+"""One open trace: its spans so far, when it is due, and what it is once it has closed."""
 
 from __future__ import annotations
 
 import math
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
 from typing import NamedTuple
 
 from collector.assembly.low_water import Hold
@@ -35,11 +37,11 @@ class OpenTrace:
         "hold",
         "ids",
         "is_closed",
+        "last_offset",
         "last_time",
         "local_at",
         "offsets",
         "pieces",
-        "reach",
         "reopened",
         "root_at",
         "size",
@@ -54,7 +56,7 @@ class OpenTrace:
         self.first_time = self.last_time = time
         self.root_at: float | None = time if reopened == "parentless" else None
         self.local_at: float | None = time if reopened == "local" else None
-        self.reach = hold.offset
+        self.last_offset = hold.offset
         self.size = 0
         self.pieces: list[bytes] = []
         self.times = array("d")
@@ -63,18 +65,18 @@ class OpenTrace:
         self.armed = math.inf
         self.is_closed = False
         self._missing: dict[bytes, bool] = {}
-        """Parents that have not come, and whether every child calls its parent remote."""
+        """Parents that have not arrived, and whether every child calls its parent remote."""
         self._local_missing = 0
 
     @property
     def root(self) -> Root:
-        """What stands at the top of the trace, as far as it has come."""
+        """What stands at the top of the spans so far."""
         if self.root_at is not None:
             return "parentless"
         return "missing" if self.local_at is None else "local"
 
     def new(self, spans: Sequence[SpanHead]) -> list[SpanHead]:
-        """Those spans that are not here yet, the first copy of each."""
+        """The spans that the trace does not have yet, the first copy of each."""
         seen: set[bytes] = set()
         new: list[SpanHead] = []
         for span in spans:
@@ -89,7 +91,7 @@ class OpenTrace:
         self.times.append(time)
         self.offsets.append(offset)
         self.size += len(piece)
-        self.reach = offset
+        self.last_offset = offset
         self.last_time = time
         for span in spans:
             self._place(span, time)
@@ -119,14 +121,81 @@ class OpenTrace:
             self._miss(parent, remote=span.remote_parent)
 
     def _miss(self, parent: bytes, *, remote: bool) -> None:
-        known = self._missing.get(parent)
-        self._missing[parent] = remote if known is None else known and remote
-        if known is not False and not remote:
+        all_remote = self._missing.get(parent)
+        self._missing[parent] = remote if all_remote is None else all_remote and remote
+        if all_remote is not False and not remote:
             self._local_missing += 1
 
     def _look_for_local_root(self, time: float) -> None:
-        """Armed while all missing parents are remote; a missing local parent is still on its way."""
+        """The local root counts while all missing parents are remote; a missing local parent may still arrive."""
         if not self._missing or self._local_missing:
             self.local_at = None
         elif self.local_at is None:
             self.local_at = time
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Closing:
+    """A trace that has closed and is not written yet; until then its spans are needed."""
+
+    trace_id: bytes
+    partition: int
+    reason: Closed
+    closed_at: float
+    """Log time at which it was due, not when that was noticed."""
+    last_offset: int
+    """Of the last record that held spans of it."""
+    root: Root
+    late: bool
+    """Re-opened by late spans: merged with the record that its mark names."""
+    pieces: tuple[bytes, ...]
+    times: Sequence[float]
+    """Log time of each piece."""
+    offsets: Sequence[int]
+    """Offset of each piece."""
+    spans: int
+    size: int
+    hold: Hold
+
+
+class Timers:
+    """Open traces by due time: a heap with one entry per trace, corrected when it comes up.
+
+    A deadline that moves back leaves its entry alone until it comes up; one that moves forward gets another entry.
+    Entries of closed traces are skipped, and swept when they outnumber the open ones.
+    """
+
+    def __init__(self, windows: TraceWindow) -> None:
+        self._windows = windows
+        self._heap: list[tuple[float, int, bytes, OpenTrace]] = []
+
+    def __len__(self) -> int:
+        return len(self._heap)
+
+    def arm(self, trace: OpenTrace) -> None:
+        """Enter the trace, unless an entry comes up early enough already."""
+        at = trace.deadline(self._windows).at
+        if at < trace.armed:
+            self._push(at, trace)
+
+    def due(self, now: float) -> Iterator[tuple[OpenTrace, Deadline]]:
+        """Traces due at `now`, in the order of (due time, first offset, trace id). The caller closes each."""
+        while self._heap and self._heap[0][0] <= now:
+            at, _, _, trace = heappop(self._heap)
+            if trace.is_closed or at != trace.armed:
+                continue
+            deadline = trace.deadline(self._windows)
+            if deadline.at > at:
+                self._push(deadline.at, trace)
+            else:
+                yield trace, deadline
+
+    def sweep(self, live: int) -> None:
+        """Drop the entries of closed traces once they outnumber the `live` open ones twice."""
+        if len(self._heap) > 64 + 2 * live:
+            self._heap = [entry for entry in self._heap if not entry[3].is_closed]
+            heapify(self._heap)
+
+    def _push(self, at: float, trace: OpenTrace) -> None:
+        trace.armed = at
+        heappush(self._heap, (at, trace.hold.offset, trace.trace_id, trace))

@@ -16,7 +16,7 @@ class Scan:
     traces: dict[bytes, list[SpanHead]]
     """The valid spans by trace id, in the order of the record. Usually one trace; a stock Collector may send more."""
     invalid: int
-    """Spans that are none, or whose trace id or span id is missing, zero or of the wrong length."""
+    """Undecodable spans, and spans whose trace id or span id is missing, zero or of the wrong length."""
 
     @property
     def is_clean(self) -> bool:
@@ -49,13 +49,13 @@ def only(value: bytes, trace_id: bytes, span_ids: Collection[bytes]) -> bytes:
     Raises:
         Undecodable: as `scan`.
     """
-    wanted = set(span_ids)
+    remaining = set(span_ids)
 
     def keep(raw: bytes) -> bool:
         span = _valid(raw)
-        if span is None or span.trace_id != trace_id or span.span_id not in wanted:
+        if span is None or span.trace_id != trace_id or span.span_id not in remaining:
             return False
-        wanted.discard(span.span_id)
+        remaining.discard(span.span_id)
         return True
 
     return cut(value, keep)

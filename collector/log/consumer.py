@@ -76,7 +76,7 @@ class Consumer:
                 await self._read_until(stopping)
                 await self.finish()
         except* Retryable as errors:
-            self._say_unwritten(errors)
+            self._log_unwritten(errors)
 
     # --- the steps of a room -----------------------------------------------------------------------------------------
 
@@ -163,7 +163,7 @@ class Consumer:
         self._at_end |= batch.ends.keys()
         self._at_end &= self._assigned - {each.partition for each in batch.assigned}
 
-    def _say_unwritten(self, errors: ExceptionGroup[Retryable]) -> None:
+    def _log_unwritten(self, errors: ExceptionGroup[Retryable]) -> None:
         _log.warning(
             "%s stops; what is unwritten waits in the log: %r", self._retry.name, errors.exceptions
         )

@@ -8,10 +8,10 @@ from collector.records.codec import decode
 
 
 class Mark(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A trace was closed: a span of it at or below `reach` is read again, a span above it is late."""
+    """A trace was closed: a span of it at or below `last_offset` is read again, a span above it is late."""
 
     trace_id: bytes
-    reach: int
+    last_offset: int = msgspec.field(name="reach")
     """The last offset of the `spans` partition that the closing covers."""
     revision: int
     session_key: bytes

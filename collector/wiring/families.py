@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from collector.assembly.families import AssemblyFamilies
 from collector.log.families import LogFamilies
 from collector.receiver.families import ReceiverFamilies
 from collector.runtime.families import RuntimeFamilies
@@ -15,6 +16,7 @@ from collector.scoring.families import ScoringFamilies
 from collector.telemetry import Telemetry
 
 FAMILIES: tuple[Callable[[Telemetry], object], ...] = (
+    AssemblyFamilies,
     LogFamilies,
     ReceiverFamilies,
     RuntimeFamilies,

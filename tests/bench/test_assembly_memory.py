@@ -1,12 +1,12 @@
-"""What a buffered span costs beside its wire bytes (specs/performance.md: at most 1.1)."""
+"""What an open span costs beside its wire bytes (at most 1.1)."""
 
 import tracemalloc
 from random import Random
 
 import pytest
 
-from collector.assembly.buffer import Buffer
-from collector.assembly.marks import Marks
+from collector.assembly.closed_traces import ClosedTraces
+from collector.assembly.open_traces import OpenTraces
 from collector.config.tree import TraceWindow
 from collector.log.port import SPANS, Position, Record
 from tests.support.spans import Made, child, request, root
@@ -30,22 +30,24 @@ def pieces() -> list[bytes]:
 
 
 def memory_ratio() -> float:
-    """Bytes that a full buffer adds / the bytes of its pieces."""
+    """Bytes that open traces add / the bytes of its pieces."""
     values = pieces()
     wire = sum(map(len, values))
-    buffer = Buffer(0, TraceWindow(root_grace=1e6, idle=1e6, max_age=1e6), Marks(), start=None)
+    open_traces = OpenTraces(
+        0, TraceWindow(root_grace=1e6, idle=1e6, max_age=1e6), ClosedTraces(), start=None
+    )
     tracemalloc.start()
     try:
         before, _ = tracemalloc.get_traced_memory()
         for offset, value in enumerate(values):
             fresh = bytes(bytearray(value))
             position = Position(SPANS, 0, offset)
-            buffer.take(Record(position=position, key=b"", value=fresh, time=1.0))
+            open_traces.take(Record(position=position, key=b"", value=fresh, time=1.0))
         after, _ = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
 
-    assert len(buffer) == 200
+    assert len(open_traces) == 200
     return (after - before) / wire
 
 

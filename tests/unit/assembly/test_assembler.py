@@ -24,7 +24,11 @@ async def test_a_closed_trace_is_written_marked_and_committed() -> None:
     assert (record.trace.closed, record.revision, record.seen) == ("root_ended", 0, 100)
     assert record.spans == (request(child(2), root(session="s")),)
     (mark,) = site.marks()
-    assert (mark.reach, mark.closed_at, mark.session_key) == (0, 106, session_key("shop", "s"))
+    assert (mark.last_offset, mark.closed_at, mark.session_key) == (
+        0,
+        106,
+        session_key("shop", "s"),
+    )
     (stored,) = site.disk.all(TRACES)
     assert stored.position == Position(TRACES, mark.traces_partition, mark.traces_offset)
     assert stored.key == mark.session_key
@@ -204,7 +208,7 @@ async def test_a_trace_that_no_worker_can_read_is_marked_closed(
     assert [record.trace.trace_id for record in site.traces()] == [trace_id(2).hex()]
     assert [mark.traces_offset for mark in site.marks()] == [-1, 0]
     assert site.count("poison_records_total", topic="spans") == 1
-    assert "partition 0, from offset 0" in caplog.text
+    assert "partition 0, offset 0, can never be processed" in caplog.text
     assert site.disk.commits["assembly", SPANS, 0].offset == 3
 
 

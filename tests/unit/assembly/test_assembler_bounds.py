@@ -39,7 +39,7 @@ async def test_stopping_does_not_wait_for_ever_for_a_dead_log() -> None:
 
 
 async def test_reading_stops_while_too_much_is_in_flight(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("collector.assembly.closer.IN_FLIGHT_TRACES", 5)
+    monkeypatch.setattr("collector.assembly.closing_pipeline.IN_FLIGHT_TRACES", 5)
     site = Site()
     site.workers.gate = asyncio.Event()
     for trace in range(1, 11):
@@ -57,7 +57,7 @@ async def test_reading_stops_while_too_much_is_in_flight(monkeypatch: pytest.Mon
 
 async def test_what_is_finished_is_written_in_portions(monkeypatch: pytest.MonkeyPatch) -> None:
     """Receivers write to the same log: a long write would keep their senders waiting."""
-    monkeypatch.setattr("collector.assembly.closer.WRITE_BYTES", 1)
+    monkeypatch.setattr("collector.assembly.closing_pipeline.WRITE_BYTES", 1)
     site = Site()
     for trace in range(1, 6):
         site.send(100, root(trace=trace))
@@ -129,7 +129,7 @@ async def test_a_drain_after_a_run_goes_on_where_it_stopped() -> None:
     assert site.disk.commits["assembly", SPANS, 0].offset == 2
 
 
-async def test_a_partition_that_comes_back_goes_on_with_its_buffer() -> None:
+async def test_a_partition_that_comes_back_goes_on_with_its_open_traces() -> None:
     site = Site(disk=Disk(partitions=2))
     site.send(100, root(trace=1))
     site.send(100, child(2, trace=2), partition=1)
@@ -176,11 +176,11 @@ async def test_nothing_is_left_when_everything_is_written() -> None:
         await site.until(lambda: len(site.traces()) == 98)
         await site.polled()
 
-    closer = assembler._closer
-    assert not closer._pending
-    assert not closer._finished
-    assert (closer._in_flight, closer._bytes) == (0, 0)
-    assert all(len(buffer) == 0 and buffer.is_idle for buffer in assembler._kept.values())
+    pipeline = assembler._pipeline
+    assert not pipeline._pending
+    assert not pipeline._results
+    assert (pipeline._in_flight, pipeline._bytes) == (0, 0)
+    assert all(len(each) == 0 and each.is_idle for each in assembler._revoked.values())
     assert len(site.disk.released) == 49
 
 

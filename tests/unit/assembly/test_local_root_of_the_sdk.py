@@ -8,7 +8,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags
 
 from tests.support.assembling import Site
-from tests.support.lane import Lane
+from tests.support.open_traces_driver import OpenTracesDriver
 
 
 def exported(*, is_remote: bool) -> list[bytes]:
@@ -29,21 +29,21 @@ def exported(*, is_remote: bool) -> list[bytes]:
 
 
 def test_a_remote_parent_that_never_comes_makes_a_local_root() -> None:
-    lane = Lane()
+    driver = OpenTracesDriver()
     for time, value in enumerate(exported(is_remote=True), 100):
-        lane.send(time, value=value)
+        driver.send(time, value=value)
 
-    assert lane.buffer.tick(131.9) == []
-    (closing,) = lane.buffer.tick(132)
+    assert driver.open_traces.tick(131.9) == []
+    (closing,) = driver.open_traces.tick(132)
     assert (closing.reason, closing.root, closing.spans) == ("root_ended", "local", 3)
 
 
 def test_a_parent_of_the_same_process_is_awaited() -> None:
-    lane = Lane()
+    driver = OpenTracesDriver()
     for time, value in enumerate(exported(is_remote=False), 100):
-        lane.send(time, value=value)
+        driver.send(time, value=value)
 
-    assert [each.reason for each in lane.buffer.tick(1000)] == ["idle"]
+    assert [each.reason for each in driver.open_traces.tick(1000)] == ["idle"]
 
 
 async def test_its_mark_says_that_the_root_was_local() -> None:

@@ -1,4 +1,4 @@
-"""What a closing came to: a trace record and its mark, a mark alone, or nothing; and the records that say so."""
+"""What a closing becomes: a trace record and its mark, a mark alone, or nothing; and the log records of these."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import msgspec
 
-from collector.assembly.buffer import Buffer
-from collector.assembly.closing import Closing
-from collector.assembly.late import Merged, keep_session
-from collector.assembly.marks import Remembered
+from collector.assembly.closed_traces import ClosedTrace
+from collector.assembly.late_revision import Merged, keep_session
+from collector.assembly.open_trace import Closing
+from collector.assembly.open_traces import OpenTraces
 from collector.log.port import CLOSINGS, TRACES, New, Position
 from collector.pool.port import PackedTrace
 from collector.records.closings import Mark
@@ -24,10 +24,10 @@ NO_RECORD = -1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Revision:
-    """What a late closing builds on: the trace's mark, the record it names, and both merged."""
+class LateRevision:
+    """A closing of late spans: the trace's mark, the record it names, and the pieces merged."""
 
-    mark: Remembered
+    mark: ClosedTrace
     old: TraceRecord
     merged: Merged
 
@@ -38,13 +38,13 @@ class Revision:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finished:
-    """One closing, ready to be written. Without `record` only its mark is, without `mark` nothing is."""
+class ClosedResult:
+    """One closing, ready to be written: its record and its mark, where it has them."""
 
-    buffer: Buffer
-    """Where it came from; perhaps no longer an owned partition's."""
+    open_traces: OpenTraces
+    """Where it closed; the partition may have another owner meanwhile."""
     closing: Closing
-    revision: Revision | None = None
+    revision: LateRevision | None = None
     record: TraceRecord | PackedTraceRecord | None = None
     mark: Mark | None = None
     poison: str | None = None
@@ -53,51 +53,54 @@ class Finished:
     duplicates: int = 0
     """Late spans that the trace had already."""
     gaps: tuple[str, ...] = ()
-    """What the trace lacks."""
+    """Names of what the trace lacks."""
     ignored: int = 0
-    """Late spans that came too late."""
+    """Late spans that came too late for a revision."""
 
     @property
-    def news(self) -> list[New]:
-        """The trace record, then the mark that names its position (DESIGN section 4, rule 4)."""
+    def records(self) -> list[New]:
+        """The trace record, then the mark that names its position."""
         if self.mark is None:
             return []
         if self.record is None:
             return [self._closing(encode(self.mark))]
         mark = self.mark
         trace = New(topic=TRACES, key=mark.session_key, value=encode(self.record))
-        return [trace, self._closing(lambda before: encode(placed(mark, before[-1])))]
+        return [trace, self._closing(lambda before: encode(with_position(mark, before[-1])))]
 
     def _closing(self, value: bytes | Callable[[Sequence[Position]], bytes]) -> New:
         key, partition = self.closing.trace_id, self.closing.partition
         return New(topic=CLOSINGS, key=key, value=value, partition=partition)
 
-    def unwritable(self, why: str) -> Finished:
-        """The same, when its record can never be written."""
-        return unread(self.buffer, self.closing, self.revision, why)
+    def unwritable(self, reason: str) -> ClosedResult:
+        """The same closing, when its record can never be written."""
+        return unreadable_result(self.open_traces, self.closing, self.revision, reason)
 
 
-def placed(mark: Mark, position: Position) -> Mark:
-    """The mark, naming its trace's record."""
+def with_position(mark: Mark, position: Position) -> Mark:
+    """The mark, with the position of its trace's record."""
     return msgspec.structs.replace(
         mark, traces_partition=position.partition, traces_offset=position.offset
     )
 
 
-def written(
-    buffer: Buffer, closing: Closing, revision: Revision | None, trace: Trace | PackedTrace
-) -> Finished:
-    """A trace that was read: its record, and the mark to follow it."""
+def closed_result(
+    open_traces: OpenTraces,
+    closing: Closing,
+    revision: LateRevision | None,
+    trace: Trace | PackedTrace,
+) -> ClosedResult:
+    """The result for a trace that a worker has read: its record and its mark."""
     if revision is None:
-        return _first(buffer, closing, trace)
-    return _revised(buffer, closing, revision, _unpacked(trace))
+        return _first(open_traces, closing, trace)
+    return _revised(open_traces, closing, revision, _unpacked(trace))
 
 
 def _unpacked(trace: Trace | PackedTrace) -> Trace:
     return trace.unpack() if isinstance(trace, PackedTrace) else trace
 
 
-def _first(buffer: Buffer, closing: Closing, trace: Trace | PackedTrace) -> Finished:
+def _first(open_traces: OpenTraces, closing: Closing, trace: Trace | PackedTrace) -> ClosedResult:
     pieces, seen = closing.pieces, closing.times[-1]
     if isinstance(trace, PackedTrace):
         head = trace.head
@@ -105,8 +108,8 @@ def _first(buffer: Buffer, closing: Closing, trace: Trace | PackedTrace) -> Fini
     else:
         head = trace
         record = TraceRecord(trace=trace, spans=pieces, revision=0, seen=seen)
-    return Finished(
-        buffer=buffer,
+    return ClosedResult(
+        open_traces=open_traces,
         closing=closing,
         record=record,
         mark=_mark(closing, revision=0, key=session_key(head.service, head.session_id)),
@@ -115,11 +118,13 @@ def _first(buffer: Buffer, closing: Closing, trace: Trace | PackedTrace) -> Fini
     )
 
 
-def _revised(buffer: Buffer, closing: Closing, revision: Revision, trace: Trace) -> Finished:
+def _revised(
+    open_traces: OpenTraces, closing: Closing, revision: LateRevision, trace: Trace
+) -> ClosedResult:
     trace, changed = keep_session(trace, revision.old.trace)
     number = revision.mark.revision + 1
-    return Finished(
-        buffer=buffer,
+    return ClosedResult(
+        open_traces=open_traces,
         closing=closing,
         revision=revision,
         record=TraceRecord(
@@ -136,21 +141,25 @@ def _revised(buffer: Buffer, closing: Closing, revision: Revision, trace: Trace)
     )
 
 
-def unread(buffer: Buffer, closing: Closing, revision: Revision | None, why: str) -> Finished:
-    """A trace that can never be read or written: marked closed all the same. A revision leaves the old record."""
+def unreadable_result(
+    open_traces: OpenTraces, closing: Closing, revision: LateRevision | None, reason: str
+) -> ClosedResult:
+    """The result for a trace that can never be read or written: only its mark. A revision keeps the old record."""
     if revision is None:
         mark = _mark(closing, revision=0, key=b"")
     else:
-        known = revision.mark
-        mark = _mark(closing, revision=known.revision, key=revision.key)
-        mark = placed(mark, Position(TRACES, known.traces_partition, known.traces_offset))
-    return Finished(buffer=buffer, closing=closing, revision=revision, mark=mark, poison=why)
+        old = revision.mark
+        mark = _mark(closing, revision=old.revision, key=revision.key)
+        mark = with_position(mark, Position(TRACES, old.traces_partition, old.traces_offset))
+    return ClosedResult(
+        open_traces=open_traces, closing=closing, revision=revision, mark=mark, poison=reason
+    )
 
 
 def _mark(closing: Closing, *, revision: int, key: bytes) -> Mark:
     return Mark(
         trace_id=closing.trace_id,
-        reach=closing.reach,
+        last_offset=closing.last_offset,
         revision=revision,
         session_key=key,
         traces_partition=0,

@@ -1,0 +1,337 @@
+"""From closing to record: workers read the traces that closed, one writer writes trace, mark and commit.
+
+    Assembler --put--> pending --read workers--> results --writer--> log.write([trace, mark ...], commits)
+
+Several batches are read at once, so a slow trace delays only its own batch. There is one writer: it computes the
+commits when it writes, so no commit can pass a record that is not stored yet.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from collector.assembly.closed_result import (
+    ClosedResult,
+    LateRevision,
+    closed_result,
+    unreadable_result,
+    with_position,
+)
+from collector.assembly.closed_traces import ClosedTrace
+from collector.assembly.counts import Counts
+from collector.assembly.late_revision import merge
+from collector.assembly.open_trace import Closing
+from collector.assembly.open_traces import OpenTraces
+from collector.config.tree import TraceWindow
+from collector.errors import RecordTooLarge, Undecodable
+from collector.log.port import Commit, Log, New, Position
+from collector.pool.port import PackedTrace, ReadJob, Workers
+from collector.records.traces import TraceRecord, decode_traces
+from collector.runtime.retry import Retry
+from collector.telemetry import OTHER
+from evaluators.model import Trace
+
+READ_WORKERS = 4
+BATCH_TRACES = 32
+BATCH_BYTES = 8 << 20
+WRITE_BYTES = 1 << 20
+"""Of traces in one write: the writes of receivers wait as long as it takes."""
+IN_FLIGHT_TRACES = 1024
+IN_FLIGHT_BYTES = 64 << 20
+
+
+class ClosingPipeline:
+    """Owns every closing until the log has it.
+
+    Args:
+        log: Read for late revisions, and written to.
+        workers: Read the traces.
+        windows: Bound late revisions.
+        counts: Called with each result.
+        retry: How to wait for the log and the workers.
+        commits: The commits to store with a write made now.
+        committed: Called with the commits that are stored.
+    """
+
+    def __init__(
+        self,
+        *,
+        log: Log,
+        workers: Workers,
+        windows: TraceWindow,
+        counts: Counts,
+        retry: Retry,
+        commits: Callable[[], list[Commit]],
+        committed: Callable[[Sequence[Commit]], None],
+    ) -> None:
+        self._log = log
+        self._workers = workers
+        self._windows = windows
+        self._counts = counts
+        self._retry = retry
+        self._commits = commits
+        self._committed = committed
+        self._changed = asyncio.Condition()
+        self._pending: deque[tuple[OpenTraces, Closing]] = deque()
+        self._results: list[ClosedResult] = []
+        self._in_flight = 0
+        self._bytes = 0
+        self._commits_asked = self._commits_made = 0
+        self._done = False
+
+    # --- the assembler's side ------------------------------------------------------------------------------------
+
+    async def put(self, open_traces: OpenTraces, closings: Iterable[Closing]) -> None:
+        """Queue closings. Does not wait for a worker: `wait_for_capacity` does."""
+        before = self._in_flight
+        for closing in closings:
+            self._pending.append((open_traces, closing))
+            self._in_flight += 1
+            self._bytes += closing.size
+        if self._in_flight != before:  # called on every tick: notify only when something was queued
+            await self._notify()
+
+    async def wait_for_capacity(self) -> None:
+        """Wait until so few traces and bytes are in flight that more records may be read."""
+        await self._until(
+            lambda: self._in_flight < IN_FLIGHT_TRACES and self._bytes < IN_FLIGHT_BYTES
+        )
+
+    async def commit(self) -> None:
+        """Ask for a commit, though no trace may have closed."""
+        self._commits_asked += 1
+        await self._notify()
+
+    async def join(self) -> None:
+        """Wait until every closing is written and every commit asked for is made."""
+        await self._until(lambda: not self._in_flight and not self._owes_commit)
+
+    async def stop(self) -> None:
+        """Let `run` end once every closing is written."""
+        await self.join()
+        self._done = True
+        await self._notify()
+
+    # --- the read workers ----------------------------------------------------------------------------------------
+
+    async def run(self) -> None:
+        """Read and write the queued closings, until `stop`."""
+        self._done = False
+        async with asyncio.TaskGroup() as group:
+            for _ in range(READ_WORKERS):
+                group.create_task(self._read_worker())
+            group.create_task(self._writer())
+
+    async def write_sequentially(self, closings: Sequence[tuple[OpenTraces, Closing]]) -> None:
+        """Read and write these in exactly this order, after `run` has ended."""
+        rest = deque(closings)
+        while rest:
+            batch = _batch(rest)
+            await self._write(await self._read(batch))
+
+    async def _read_worker(self) -> None:
+        while True:
+            await self._until(lambda: self._done or any(map(_is_ready, self._pending)))
+            if self._done:
+                return
+            self._results += await self._read(_batch(self._pending))
+            await self._notify()
+
+    async def _read(self, batch: Sequence[tuple[OpenTraces, Closing]]) -> list[ClosedResult]:
+        """The result of each closing of the batch, in its order."""
+        prepared = [await self._prepare(open_traces, closing) for open_traces, closing in batch]
+        jobs = [each.job for each in prepared if isinstance(each, _ReadRequest)]
+        traces = iter(
+            await self._retry.workers("read traces", lambda: self._workers.read(jobs))
+            if jobs
+            else ()
+        )
+        return [
+            each.result(next(traces)) if isinstance(each, _ReadRequest) else each
+            for each in prepared
+        ]
+
+    async def _prepare(
+        self, open_traces: OpenTraces, closing: Closing
+    ) -> _ReadRequest | ClosedResult:
+        if not closing.late:
+            return _ReadRequest(open_traces=open_traces, closing=closing, pieces=closing.pieces)
+        mark = open_traces.revisable_mark(closing)
+        old = None if mark is None else await self._newest_record(mark)
+        if mark is None or old is None:
+            return _ignored(open_traces, closing)
+        try:
+            merged = merge(old, closing, self._windows)
+        except Undecodable:
+            return _ignored(open_traces, closing)
+        if not merged.new or not merged.fits:
+            return ClosedResult(
+                open_traces=open_traces,
+                closing=closing,
+                service=old.trace.service,
+                duplicates=merged.duplicates,
+                ignored=merged.new,
+            )
+        revision = LateRevision(mark=mark, old=old, merged=merged)
+        return _ReadRequest(
+            open_traces=open_traces, closing=closing, pieces=merged.pieces, revision=revision
+        )
+
+    async def _newest_record(self, mark: ClosedTrace) -> TraceRecord | None:
+        """The record that a mark names; None if it has expired or cannot be decoded."""
+        position = mark.position
+        if position is None:
+            return None
+        record = await self._retry.log("fetch a trace", lambda: self._log.get(position))
+        try:
+            decoded = None if record is None else decode_traces(record.value)
+        except Undecodable:
+            return None
+        return decoded if isinstance(decoded, TraceRecord) else None
+
+    # --- the writer ----------------------------------------------------------------------------------------------
+
+    async def _writer(self) -> None:
+        while True:
+            await self._until(lambda: self._done or self._owes_commit or bool(self._results))
+            if self._done:
+                return
+            results = self._next_write()
+            commits_asked = self._commits_asked
+            await self._write(results)
+            self._commits_made = commits_asked
+            self._in_flight -= len(results)
+            self._bytes -= sum(each.closing.size for each in results)
+            await self._notify()
+
+    def _next_write(self) -> list[ClosedResult]:
+        """Take the first results, at least one if there is one, up to WRITE_BYTES."""
+        size = count = 0
+        while count < len(self._results) and size < WRITE_BYTES:
+            size += self._results[count].closing.size
+            count += 1
+        results, self._results = self._results[:count], self._results[count:]
+        return results
+
+    async def _write(self, results: Sequence[ClosedResult]) -> None:
+        """Write traces, marks and commits, in that order; then the closings are complete."""
+        for each in results:
+            each.open_traces.release_hold(each.closing)
+        records = [record for each in results for record in each.records]
+        try:
+            positions = await self._append_and_commit(records)
+        except RecordTooLarge:
+            results, positions = await self._write_singly(results)
+            await self._append_and_commit(())
+        self._complete(results, positions)
+
+    async def _write_singly(
+        self, results: Sequence[ClosedResult]
+    ) -> tuple[list[ClosedResult], list[Position]]:
+        """One of the records is too large: that trace is marked closed without a record."""
+        stored: list[ClosedResult] = []
+        positions: list[Position] = []
+        for each in results:
+            try:
+                positions += await self._append(each.records)
+                stored.append(each)
+            except RecordTooLarge as error:
+                stored.append(each.unwritable(str(error)))
+                positions += await self._append(stored[-1].records)
+        return stored, positions
+
+    async def _append(self, records: Sequence[New]) -> Sequence[Position]:
+        if not records:
+            return ()
+        return await self._retry.log("write traces", lambda: self._log.write(records))
+
+    async def _append_and_commit(self, records: Sequence[New]) -> Sequence[Position]:
+        """Each attempt computes the commits again: a partition may be revoked while the log cannot be written to."""
+
+        async def attempt() -> Sequence[Position]:
+            commits = self._commits()
+            positions = await self._log.write(records, commits) if records or commits else ()
+            self._committed(commits)
+            return positions
+
+        return await self._retry.log("write traces", attempt)
+
+    def _complete(self, results: Sequence[ClosedResult], positions: Sequence[Position]) -> None:
+        remaining = iter(positions)
+        for each in results:
+            mark = each.mark
+            if mark is not None and each.record is not None:
+                mark = with_position(mark, next(remaining))
+            offset = 0 if mark is None else next(remaining).offset
+            self._log.release(each.open_traces.complete(each.closing, mark, offset))
+            self._counts.closed(each)
+
+    # --- waiting -------------------------------------------------------------------------------------------------
+
+    @property
+    def _owes_commit(self) -> bool:
+        return self._commits_asked > self._commits_made
+
+    async def _until(self, holds: Callable[[], bool]) -> None:
+        async with self._changed:
+            await self._changed.wait_for(holds)
+
+    async def _notify(self) -> None:
+        async with self._changed:
+            self._changed.notify_all()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _ReadRequest:
+    """A closing whose trace a worker is asked to read."""
+
+    open_traces: OpenTraces
+    closing: Closing
+    pieces: tuple[bytes, ...]
+    revision: LateRevision | None = None
+
+    @property
+    def job(self) -> ReadJob:
+        return ReadJob(
+            trace_id=self.closing.trace_id, pieces=self.pieces, closed=self.closing.reason
+        )
+
+    def result(self, trace: Trace | PackedTrace | None) -> ClosedResult:
+        if trace is None:
+            return unreadable_result(
+                self.open_traces, self.closing, self.revision, "no worker could read it"
+            )
+        return closed_result(self.open_traces, self.closing, self.revision, trace)
+
+
+def _ignored(open_traces: OpenTraces, closing: Closing) -> ClosedResult:
+    mark = open_traces.closed_traces.get(closing.trace_id)
+    service = OTHER if mark is None else mark.service
+    return ClosedResult(
+        open_traces=open_traces, closing=closing, service=service, ignored=closing.spans
+    )
+
+
+def _is_ready(pending: tuple[OpenTraces, Closing]) -> bool:
+    """Whether the closing may be read: a second closing of a trace builds on the record of the first."""
+    open_traces, closing = pending
+    return open_traces.is_first(closing)
+
+
+def _batch(pending: deque[tuple[OpenTraces, Closing]]) -> list[tuple[OpenTraces, Closing]]:
+    """Take a batch off `pending`; closings that are not ready stay, in their order."""
+    batch: list[tuple[OpenTraces, Closing]] = []
+    waiting: list[tuple[OpenTraces, Closing]] = []
+    size = 0
+    while pending and len(batch) < BATCH_TRACES and size < BATCH_BYTES:
+        each = pending.popleft()
+        if not _is_ready(each):
+            waiting.append(each)
+            continue
+        batch.append(each)
+        size += each[1].size
+    pending.extendleft(reversed(waiting))
+    return batch

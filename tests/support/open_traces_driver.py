@@ -1,0 +1,47 @@
+"""The open traces of a partition, with a log time and an offset that move by themselves."""
+
+from __future__ import annotations
+
+from collector.assembly.closed_traces import ClosedTraces
+from collector.assembly.open_trace import Closing
+from collector.assembly.open_traces import OpenTraces, TakeResult
+from collector.config.tree import TraceWindow
+from collector.log.port import SPANS, Position, Record
+from collector.records.closings import Mark
+from tests.support.spans import Made, request
+
+WINDOW = TraceWindow(
+    root_grace=6, local_root_grace=30, idle=300, max_age=3600, late=600, max_revisions=3
+)
+
+
+class OpenTracesDriver:
+    """The open traces of partition 0: `send` puts one request into them at a log time."""
+
+    def __init__(
+        self, window: TraceWindow = WINDOW, closed_traces: ClosedTraces | None = None
+    ) -> None:
+        self.open_traces = OpenTraces(0, window, closed_traces or ClosedTraces(), start=None)
+        self.next = 0
+
+    def send(self, time: float, *spans: Made, value: bytes | None = None) -> TakeResult:
+        raw = request(*spans) if value is None else value
+        position = Position(SPANS, 0, self.next)
+        self.next += 1
+        return self.open_traces.take(Record(position=position, key=b"", value=raw, time=time))
+
+    def complete(self, closing: Closing, *, revision: int = 0, offset: int = 0) -> list[Position]:
+        """As if it had been written: the trace to (`traces`, 0, 7)."""
+        mark = Mark(
+            trace_id=closing.trace_id,
+            last_offset=closing.last_offset,
+            revision=revision,
+            session_key=b"shop\0s",
+            traces_partition=0,
+            traces_offset=7,
+            closed_at=closing.closed_at,
+            local_root=closing.root == "local",
+            rootless=closing.root == "missing",
+        )
+        self.open_traces.release_hold(closing)
+        return self.open_traces.complete(closing, mark, offset)

@@ -1,0 +1,173 @@
+"""What comes after a trace has closed (DESIGN section 4, closing marks and late spans)."""
+
+import pytest
+
+from collector.assembly.open_trace import Closing
+from tests.support.open_traces_driver import OpenTracesDriver
+from tests.support.spans import child, remote, root
+
+
+def closed(driver: OpenTracesDriver) -> Closing:
+    """Close trace 1 with its root at log time 106."""
+    driver.send(100, root())
+    (closing,) = driver.open_traces.tick(106)
+    return closing
+
+
+def test_a_late_span_reopens_the_trace_for_a_new_grace() -> None:
+    driver = OpenTracesDriver()
+    driver.complete(closed(driver))
+
+    driver.send(200, child(2))
+    driver.send(204, child(3))
+
+    assert driver.open_traces.tick(205.9) == []
+    (closing,) = driver.open_traces.tick(206)
+    assert (closing.late, closing.reason, closing.spans) == (True, "root_ended", 2)
+
+
+def test_a_trace_closed_by_its_local_root_gets_the_local_grace() -> None:
+    driver = OpenTracesDriver()
+    driver.send(100, remote(2))
+    (closing,) = driver.open_traces.tick(130)
+    driver.complete(closing)
+
+    driver.send(200, child(3, parent=2))
+
+    assert driver.open_traces.tick(229) == []
+    assert [each.root for each in driver.open_traces.tick(230)] == ["local"]
+
+
+def test_a_trace_closed_without_root_waits_for_idle_again() -> None:
+    driver = OpenTracesDriver()
+    driver.send(100, child(2))
+    (closing,) = driver.open_traces.tick(400)
+    driver.complete(closing)
+
+    driver.send(500, child(3))
+
+    assert driver.open_traces.tick(799) == []
+    assert [each.reason for each in driver.open_traces.tick(800)] == ["idle"]
+
+
+def test_a_root_among_the_late_spans_arms_root_grace() -> None:
+    driver = OpenTracesDriver()
+    driver.send(100, child(2))
+    (closing,) = driver.open_traces.tick(400)
+    driver.complete(closing)
+
+    driver.send(500, root())
+
+    assert [each.reason for each in driver.open_traces.tick(506)] == ["root_ended"]
+
+
+def test_at_or_below_the_last_offset_is_a_reread() -> None:
+    driver = OpenTracesDriver()
+    driver.complete(closed(driver))
+    again = OpenTracesDriver(closed_traces=driver.open_traces.closed_traces)
+
+    result = again.send(100, root())
+
+    assert not result.needed
+    assert not result.ignored
+    assert len(again.open_traces) == 0
+
+
+@pytest.mark.parametrize(
+    ("time", "revision", "admitted"),
+    [(706, 0, True), (706.1, 0, False), (200, 2, True), (200, 3, False)],
+)
+def test_past_late_or_past_max_revisions_it_is_ignored(
+    time: float, revision: int, admitted: bool
+) -> None:
+    driver = OpenTracesDriver()
+    driver.complete(closed(driver), revision=revision)
+
+    result = driver.send(time, child(2), child(3))
+
+    assert len(driver.open_traces) == admitted
+    assert result.ignored == ({} if admitted else {"shop": 2})
+
+
+def test_a_late_span_of_a_trace_on_its_way_waits_behind_it() -> None:
+    driver = OpenTracesDriver()
+    first = closed(driver)
+
+    driver.send(107, child(2))
+    (second,) = driver.open_traces.tick(113)
+
+    assert not driver.open_traces.is_first(second)
+    driver.complete(first)
+    assert driver.open_traces.is_first(second)
+    assert driver.open_traces.revisable_mark(second)
+
+
+def test_what_comes_far_too_late_is_ignored_even_while_the_trace_is_on_its_way() -> None:
+    driver = OpenTracesDriver()
+    closed(driver)
+
+    result = driver.send(3000, child(2))
+
+    assert sum(result.ignored.values()) == 1
+    assert len(driver.open_traces) == 0
+
+
+def test_a_mark_outlives_late() -> None:
+    driver = OpenTracesDriver()
+    driver.complete(closed(driver))
+    driver.open_traces.tick(3000)
+    driver.open_traces.commit("assembly")
+
+    result = driver.send(3001, child(2))
+
+    assert result.ignored == {"shop": 1}
+
+
+def test_a_mark_is_forgotten_in_the_end() -> None:
+    driver = OpenTracesDriver()
+    driver.complete(closed(driver))
+    driver.open_traces.tick(3707)
+
+    driver.open_traces.commit("assembly")
+
+    assert len(driver.open_traces.closed_traces) == 0
+
+
+def test_a_mark_that_a_reread_would_meet_is_never_dropped() -> None:
+    driver = OpenTracesDriver()
+    driver.send(100, child(2, trace=2))
+    driver.complete(closed(driver), offset=5)
+    (old,) = driver.open_traces.tick(5000)
+
+    driver.open_traces.commit("assembly")
+
+    assert not driver.open_traces.evict()
+    assert driver.open_traces.closed_traces.since == 5
+    driver.open_traces.release_hold(old)
+    assert driver.open_traces.evict()
+    assert driver.open_traces.closed_traces.since == 6
+
+
+def test_a_mark_on_which_late_spans_build_is_never_dropped() -> None:
+    driver = OpenTracesDriver()
+    driver.complete(closed(driver), offset=5)
+    driver.send(700, child(2))
+    (late,) = driver.open_traces.tick(9000)
+
+    driver.open_traces.commit("assembly")
+
+    assert not driver.open_traces.evict()
+    assert driver.open_traces.revisable_mark(late)
+
+
+def test_the_commit_carries_the_oldest_mark_that_matters() -> None:
+    driver = OpenTracesDriver()
+    driver.complete(closed(driver), offset=5)
+    driver.send(200, root(trace=2))
+    (second,) = driver.open_traces.tick(206)
+    driver.complete(second, offset=9)
+
+    commit = driver.open_traces.commit("assembly")
+
+    assert commit is not None
+    assert (commit.offset, commit.metadata) == (2, 5)
