@@ -137,7 +137,8 @@ class ClosingPipeline:
             await self._until(lambda: self._done or any(map(_is_ready, self._pending)))
             if self._done:
                 return
-            self._results += await self._read(_batch(self._pending))
+            results = await self._read(_batch(self._pending))
+            self._results += results  # after the await: the writer replaces the list meanwhile
             await self._notify()
 
     async def _read(self, batch: Sequence[tuple[OpenTraces, Closing]]) -> list[ClosedResult]:
