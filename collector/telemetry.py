@@ -39,33 +39,6 @@ class Telemetry:
             "Records that can never be processed, named in the log and passed over.",
             "topic",
         )
-        self.worker_restarts = self.counter(
-            "worker_restarts", "Evaluator workers replaced, by why.", "reason"
-        )
-        self.judge_requests = self.counter(
-            "judge_requests", "Requests to judges, by how they ended.", "model", "result"
-        )
-        self.judge_request_duration = self.histogram(
-            "judge_request_duration_seconds",
-            "Duration of requests to judges.",
-            "model",
-            buckets=(0.25, 0.5, 1, 2, 4, 8, 16, 32, 64),
-        )
-        self.judge_tokens = self.counter(
-            "judge_tokens", "Tokens that judges counted.", "model", "type"
-        )
-        self.judge_cost = self.counter("judge_cost_usd", "What judges cost, in USD.", "model")
-        self.judge_budget_remaining = self.gauge(
-            "judge_budget_remaining_usd",
-            "What may still be spent in the budget's period.",
-            "budget",
-        )
-        self.judge_budget_limit = self.gauge(
-            "judge_budget_limit_usd", "What may be spent in the budget's period.", "budget"
-        )
-        self.judge_restarts = self.counter(
-            "judge_restarts", "Judge processes replaced, by why.", "reason"
-        )
         self.signals = self.counter(
             "signals", "Signals handed to a sink, by what became of them.", "sink", "result"
         )

@@ -1,4 +1,4 @@
-"""The judge: jobs in, verdicts out, over one socket; ends at its end. It alone imports litellm.
+"""The judge process: takes jobs and returns verdicts over one socket, and ends with it. Only it imports litellm.
 
 python -m collector.judging.child FD
 """
@@ -14,15 +14,15 @@ import sys
 from pathlib import Path
 
 from collector.config.tree import Config
-from collector.judging.ask import Asker, Gate
-from collector.judging.bench import JudgeBench
-from collector.judging.cache import AnswerCache
-from collector.judging.frames import (
+from collector.judging.answer_cache import AnswerCache
+from collector.judging.judge_client import BudgetGate, JudgeClientPool
+from collector.judging.judge_job_runner import JudgeJobRunner
+from collector.judging.port import (
+    BudgetReply,
     FromJudge,
-    Grant,
     Job,
     Setup,
-    Written,
+    VerdictWritten,
     decode_setup,
     decode_to_judge,
     encode,
@@ -36,7 +36,9 @@ CACHE = "judge-cache"
 
 def main() -> None:
     """Work until the other side closes the socket."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; we end at EOF
+    signal.signal(
+        signal.SIGINT, signal.SIG_IGN
+    )  # Ctrl-C reaches the whole process group; this process ends at EOF
     os.nice(NICENESS)
     asyncio.run(_work(int(sys.argv[1])))
 
@@ -53,7 +55,7 @@ async def _work(descriptor: int) -> None:
 
 
 class _Process:
-    """The jobs under way."""
+    """The jobs under way, over the socket of the main process."""
 
     def __init__(self, setup: Setup, writer: asyncio.StreamWriter) -> None:
         config = Config.model_validate_json(setup.config)
@@ -67,16 +69,16 @@ class _Process:
             price=judge.price and (judge.price.input, judge.price.output),
         )
         provider.load()
-        self._gate = Gate(self._send)
+        self._gate = BudgetGate(self._send)
         cache = AnswerCache(Path(config.data_dir) / CACHE, judge.cache)
-        self._asker = Asker(
+        self._clients = JudgeClientPool(
             provider=provider,
             gate=self._gate,
             cache=cache,
             judge=judge,
             vectors=_vectors(config, setup),
         )
-        self._bench = JudgeBench.of(config, self._asker, setup.only)
+        self._runner = JudgeJobRunner.of(config, self._clients, setup.only)
         self._owners: dict[int, str] = {}
 
     async def run(self, reader: asyncio.StreamReader) -> None:
@@ -87,23 +89,23 @@ class _Process:
                 while True:
                     self._take(await _read(reader), jobs)
             except (asyncio.IncompleteReadError, ConnectionError) as error:
-                # What was under way is nobody's any more: leaving by an error cancels it.
+                # The main process has ended: leaving by an error cancels the jobs under way.
                 raise _EndError from error
 
     def _take(self, payload: bytes, jobs: asyncio.TaskGroup) -> None:
         frame = decode_to_judge(payload)
-        if isinstance(frame, Grant):
-            self._gate.answer(frame.id, ok=frame.ok)
-        elif isinstance(frame, Written):
+        if isinstance(frame, BudgetReply):
+            self._gate.reply(frame.id, granted=frame.granted)
+        elif isinstance(frame, VerdictWritten):
             owner = self._owners.pop(frame.id, None)
             if owner is not None:
-                self._asker.written(owner)
+                self._clients.written(owner)
         else:
             self._owners[frame.id] = frame.owner
             jobs.create_task(self._judge(frame))
 
     async def _judge(self, job: Job) -> None:
-        self._send(await self._bench.run(job))
+        self._send(await self._runner.run(job))
 
     def _send(self, frame: FromJudge) -> None:
         self._frame(encode(frame))
@@ -126,7 +128,7 @@ def _vectors(config: Config, setup: Setup) -> LiteLlmEmbedder | None:
 
 
 class _EndError(Exception):
-    """The other side is gone."""
+    """The main process has closed the socket."""
 
 
 async def _read(reader: asyncio.StreamReader) -> bytes:

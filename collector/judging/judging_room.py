@@ -1,32 +1,37 @@
-"""The room: reads `traces`, has every due subject judged, appends one verdict for each.
+"""The judging room: reads `traces`, has every due subject judged, appends one verdict for each.
 
-    record -> due? -> the judge process -> one write: verdict, commit (DESIGN 4, rule 4)
+    record -> due? -> the judge process -> one write: verdict, commit
 
-At most `judge.concurrency` subjects are under way; the others wait in the log. The commit is the low water of what is
-under way, so after a crash these are read again, and those that have their verdict are known by it.
+At most `judge.concurrency` subjects are judged at once; the others wait in the log. The commit is the low-water of the
+subjects under way, so these are read again after a crash; a subject that has its verdict is not judged again.
 """
 
 from __future__ import annotations
 
 import asyncio
-import logging
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 
 import msgspec
 
 from collector.clock import Clock
 from collector.config.tree import JudgeConfig
 from collector.errors import RecordTooLarge, Retryable, Undecodable
-from collector.judging.budget import DAY, Budget
-from collector.judging.errors import JudgeDiedError, JudgeLateError
-from collector.judging.frames import Done, Job, SessionJob, TraceJob
-from collector.judging.judges import Judges
+from collector.judging.budget import DAY, Budget, in_sample
+from collector.judging.port import (
+    Job,
+    JobDone,
+    JudgeDiedError,
+    JudgeLateError,
+    Judges,
+    SessionJob,
+    TraceJob,
+)
 from collector.judging.progress import Progress
-from collector.judging.read_back import previous_of, traces_of
-from collector.judging.sample import is_sampled
-from collector.judging.turns import SeenTurn, Turns
-from collector.log.port import TRACES, Commit, Log, New, Position, Reader, Record
+from collector.judging.session_turns import SessionTurns, Turn, newest_traces, previous_turns
+from collector.log.consumer import Consumer
+from collector.log.port import TRACES, Assigned, Batch, Commit, Log, New, Position, Record
 from collector.records.codec import encode
 from collector.records.session_key import split_session_key
 from collector.records.trace_views import (
@@ -44,13 +49,42 @@ from evaluators.plan import Configured, is_embedded, sees_history
 from evaluators.resources import WINDOW
 
 BATCH = 64
-_POLL = 0.5
-_COMMIT_EVERY = 1.0
-_log = logging.getLogger(__name__)
+POLL = 0.5
+COMMIT_EVERY = 1.0
+"""Seconds between commits that no verdict carries."""
 
 
-class JudgingRoom:
-    """See the module."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Subject:
+    """A trace or a session to be judged."""
+
+    record: Record
+    progress: Progress
+    verdict: VerdictRecord
+    """Without outcomes yet."""
+
+    @property
+    def owner(self) -> str:
+        """Whose answers are paid once: the subject and its digest."""
+        verdict = self.verdict
+        return "/".join((verdict.scope, verdict.service, verdict.subject, verdict.digest))
+
+
+class JudgingRoom(Consumer):
+    """See the module.
+
+    Args:
+        log: The log.
+        judges: The judge process.
+        judged: The judged evaluators.
+        config: Concurrency, sample, `max_lag`.
+        budget: Restored from the verdicts in the log.
+        telemetry: The process's metrics.
+        clock: The log's clock: the age of a subject is a matter of log time.
+        group: The consumer group.
+        session_age: Seconds after which a session is closed whatever comes.
+        sleep: `asyncio.sleep`, or a test's.
+    """
 
     def __init__(  # noqa: PLR0913 - its collaborators, by name
         self,
@@ -66,36 +100,41 @@ class JudgingRoom:
         session_age: float = DAY,
         sleep: Sleep = asyncio.sleep,
     ) -> None:
-        self._trace_log = log
+        super().__init__(
+            log=log,
+            group=group,
+            topic=TRACES,
+            retry=Retry("Judging", sleep),
+            telemetry=telemetry,
+            max_records=BATCH,
+            timeout=POLL,
+        )
         self._judges = judges
         self._judged = {
             scope: tuple(each for each in judged if each.spec.scope == scope)
             for scope in ("trace", "session")
         }
         compares = any(is_embedded(each) and sees_history(each) for each in judged)
-        self._reach = WINDOW if compares else 0
+        self._history = WINDOW if compares else 0
         self._config = config
         self._budget = budget
-        self._telemetry = telemetry
         self._clock = clock
-        self._group = group
         self._session_age = session_age
         self._partitions: dict[int, Progress] = {}
-        self._turns = Turns()
+        self._turns = SessionTurns()
         self._slots = asyncio.Semaphore(config.concurrency)
         self._committed_at = clock()
-        self._at_end: set[int] = set()
-        self._retry = Retry("Judging", sleep, last_attempts=1)
+        self._subjects = asyncio.TaskGroup()
 
     async def run(self, stopping: asyncio.Event) -> None:
-        """Judge until told to stop; what is under way then is judged after the next start."""
+        """Judge until `stopping` is set; subjects under way then are judged after the next start."""
         self._retry.stopping = stopping
         async with self.standing():
-            await self._reading(stopping)
+            await self._read(lambda: self._read_and_stop(stopping))
 
     @asynccontextmanager
     async def standing(self) -> AsyncGenerator[None]:
-        """The judges stand by; around any number of `drain`."""
+        """Keep the judge process; around any number of `drain`."""
         async with asyncio.TaskGroup() as group:
             judges = group.create_task(self._judges.run())
             try:
@@ -106,221 +145,199 @@ class JudgingRoom:
     async def drain(self) -> None:
         """Judge everything that is in the log; within `standing`."""
         self._retry.stopping = asyncio.Event()
-        await self._reading(None)
+        await self._read(self._read_to_end)
 
-    async def _reading(self, stopping: asyncio.Event | None) -> None:
-        """Until told to stop, or without `stopping` until everything is judged."""
+    async def _read(self, loop: Callable[[], Coroutine[None, None, None]]) -> None:
+        """Run the loop, then wait for the subjects under way."""
         self._partitions.clear()
-        self._at_end.clear()
-        reader = self._trace_log.read(self._group, TRACES)
         try:
-            async with asyncio.TaskGroup() as subjects:
-                if stopping is not None:
-                    subjects.create_task(_stop_after(stopping))
-                while stopping is not None or not self._is_at_end():
-                    await self._step(reader, subjects)
+            async with self._joined(), asyncio.TaskGroup() as self._subjects:
+                await loop()
         except* _StopError:
             pass
         except* Retryable as errors:
-            _log.warning("Stopped while the log was unavailable: %s.", errors.exceptions[0])
-        finally:
-            await reader.close()
+            self._log_unwritten(errors)
 
-    def _is_at_end(self) -> bool:
-        return bool(self._partitions) and self._at_end == self._partitions.keys()
+    async def _read_and_stop(self, stopping: asyncio.Event) -> None:
+        """Read until `stopping` is set, then cancel the subjects under way.
 
-    # --- reading -----------------------------------------------------------------------------------------------------
-
-    async def _step(self, reader: Reader, subjects: asyncio.TaskGroup) -> None:
-        batch = await self._retry.log(
-            "read traces", lambda: reader.poll(max_records=BATCH, timeout=_POLL)
-        )
-        for partition in batch.revoked:
-            self._partitions.pop(partition, None)
-        for assigned in batch.assigned:
-            await self._restore(assigned.partition, assigned.offset or 0)
-        for record in batch.records:
-            await self._take(record, subjects)
-        self._at_end = set(batch.ends)
-        await self._commit_due()
-
-    async def _restore(self, partition: int, offset: int) -> None:
-        """Read back what today's verdicts cost, and which subjects above the commit have theirs (rule 6).
-
-        And below the commit the turns of sessions that may still be open: later traces have their place after them.
+        The stop is watched by a task of its own: taking a batch may wait for a subject's verdict.
         """
-        progress = self._partitions[partition] = Progress(offset)
-        total = self._trace_log.partitions(TRACES)
-        self._budget.share = len(self._partitions) / max(1, total)
+        self._subjects.create_task(_stop_after(stopping))
+        while True:
+            await self.step()
+
+    # --- the steps of the loop -------------------------------------------------------------------------------------
+
+    async def revoke(self, partition: int) -> None:
+        """See `Consumer`."""
+        self._partitions.pop(partition, None)
+
+    async def assign(self, assigned: Assigned) -> None:
+        """Read back what the verdicts of the day cost, and which subjects above the commit have theirs.
+
+        Below the commit, read back the turns of sessions that may still be open: later traces are numbered after them.
+        """
+        partition, committed = assigned.partition, assigned.offset or 0
+        progress = self._partitions[partition] = Progress(committed)
+        self._budget.share = len(self._partitions) / max(1, self._log_port.partitions(TRACES))
         now = self._clock()
         oldest = min(now // DAY * DAY, now - self._session_age)
-        async for record in self._trace_log.replay(TRACES, partition):
-            if record.time < oldest and record.position.offset < offset:
+        async for record in self._log_port.replay(TRACES, partition):
+            is_below = record.position.offset < committed
+            if record.time < oldest and is_below:
                 continue
             try:
-                self._read_back(record, progress, is_done=record.position.offset < offset)
+                self._restore(record, progress, is_below=is_below)
             except Undecodable:
-                continue  # was named when its turn came, or will be
+                continue  # reported when this record was, or will be, taken in order
 
-    def _read_back(self, record: Record, progress: Progress, *, is_done: bool) -> None:
-        found = decode_raw_trace(record.value)
-        if isinstance(found, VerdictRecord):
-            progress.judged(found.subject, found.digest)
+    async def take(self, batch: Batch) -> None:
+        """Begin to judge the due subjects of a batch; waits while `judge.concurrency` are under way."""
+        for record in batch.records:
+            progress = self._partitions.get(record.position.partition)
+            if progress is not None:
+                await self._take(record, progress)
+
+    async def commit(self) -> None:
+        """Commit each partition's low-water, at most once in COMMIT_EVERY seconds; verdicts carry commits, too."""
+        now = self._clock()
+        if abs(now - self._committed_at) < COMMIT_EVERY:
+            return
+        self._committed_at = now
+        commits = [
+            self._commit_of(partition, low_water)
+            for partition, progress in self._partitions.items()
+            if progress.is_new(low_water := progress.low_water())
+        ]
+        if commits:
+            await self._retry.log("commit traces", lambda: self._log_port.write((), commits))
+
+    # --- records -----------------------------------------------------------------------------------------------------
+
+    def _restore(self, record: Record, progress: Progress, *, is_below: bool) -> None:
+        decoded = decode_raw_trace(record.value)
+        if isinstance(decoded, VerdictRecord):
+            progress.judged(decoded.subject, decoded.digest)
             self._budget.restore(
-                record.time, calls=found.calls, usd=found.cost_usd, now=self._clock()
+                record.time, calls=decoded.calls, usd=decoded.cost_usd, now=self._clock()
             )
-        elif isinstance(found, SessionRecord):
-            if is_done:
-                self._turns.closed(record.key, found.traces)
-        elif isinstance(found, RawTrace) and is_done and self._judged["trace"]:
-            head = decode_judged_trace(found.trace)
-            if head.is_judged:
-                self._turns.place(record.key, _turn(record, head))
+        elif isinstance(decoded, SessionRecord):
+            if is_below:
+                self._turns.closed(record.key, decoded.traces)
+        elif isinstance(decoded, RawTrace) and is_below and self._judged["trace"]:
+            trace = decode_judged_trace(decoded.trace)
+            if trace.is_judged:
+                self._turns.add(record.key, _turn(record, trace))
 
-    async def _take(self, record: Record, subjects: asyncio.TaskGroup) -> None:
-        progress = self._partitions.get(record.position.partition)
-        if progress is None:
-            return
-        offset = record.position.offset
+    async def _take(self, record: Record, progress: Progress) -> None:
         try:
-            found = decode_raw_trace(record.value)
-            if isinstance(found, RawTrace):
-                await self._take_trace(record, found, progress, subjects)
-            elif isinstance(found, SessionRecord):
-                self._turns.closed(record.key, found.traces)
-                await self._take_session(record, found, progress, subjects)
-            elif isinstance(found, VerdictRecord):
-                progress.judged(found.subject, found.digest)
+            decoded = decode_raw_trace(record.value)
+            if isinstance(decoded, RawTrace):
+                await self._take_trace(record, decoded, progress)
+            elif isinstance(decoded, SessionRecord):
+                self._turns.closed(record.key, decoded.traces)
+                await self._take_session(record, decoded, progress)
+            elif isinstance(decoded, VerdictRecord):
+                progress.judged(decoded.subject, decoded.digest)
         except Undecodable as error:
-            self._telemetry.poison_records.labels(TRACES).inc()
-            _log.error(
-                "A record can never be judged and was passed over: `%s` partition %d offset %d: %s.",
-                *record.position,
-                error,
-            )
-        progress.seen(offset)
+            self._poison.unprocessable(record.position, error)
+        progress.taken(record.position.offset)
 
-    async def _take_trace(
-        self, record: Record, found: RawTrace, progress: Progress, subjects: asyncio.TaskGroup
-    ) -> None:
-        head = decode_judged_trace(found.trace)
-        if not self._judged["trace"] or not head.is_judged:
+    async def _take_trace(self, record: Record, raw: RawTrace, progress: Progress) -> None:
+        trace = decode_judged_trace(raw.trace)
+        if not self._judged["trace"] or not trace.is_judged:
             return
-        turn = _turn(record, head)
-        place = self._turns.place(record.key, turn)
-        if progress.is_judged(head.trace_id, head.digest) or not self._is_due(record):
+        turn = _turn(record, trace)
+        number = self._turns.add(record.key, turn)
+        if progress.is_judged(trace.trace_id, trace.digest) or not self._is_due(record):
             return
-        before = self._turns.before(record.key, turn, self._reach)
-        session = split_session_key(record.key)
-        await self._begin(record, progress, head.trace_id, head.digest)
-        subjects.create_task(self._trace(record, found, head, session, place, before, progress))
-
-    async def _take_session(
-        self, record: Record, found: SessionRecord, progress: Progress, subjects: asyncio.TaskGroup
-    ) -> None:
-        is_done = progress.is_judged(found.session_id, found.digest)
-        if not found.due or not self._judged["session"] or is_done or not self._is_due(record):
-            return
-        await self._begin(record, progress, found.session_id, found.digest)
-        subjects.create_task(self._session(record, found, progress))
-
-    def _is_due(self, record: Record) -> bool:
-        """Sampled, and not so old that the desk gives the verdict itself."""
-        in_time = record.time + self._config.max_lag > self._clock()
-        return in_time and is_sampled(record.key, self._config.sample)
-
-    async def _begin(self, record: Record, progress: Progress, subject: str, digest: str) -> None:
-        await self._slots.acquire()
-        progress.judged(subject, digest)
-        progress.begin(record.position.offset)
-
-    # --- judging -----------------------------------------------------------------------------------------------------
-
-    async def _trace(
-        self,
-        record: Record,
-        found: RawTrace,
-        head: JudgedTrace,
-        session: tuple[str, str],
-        turn: int | None,
-        before: Sequence[SeenTurn],
-        progress: Progress,
-    ) -> None:
-        history = await previous_of(self._get, record.position.partition, before)
-        service, session_id = session
-        owner = "/".join(("trace", service, head.trace_id, head.digest))
+        before = self._turns.before(record.key, turn, self._history)
+        service, session_id = split_session_key(record.key)
         verdict = VerdictRecord(
             scope="trace",
             service=service,
             session_id=session_id,
-            subject=head.trace_id,
-            digest=head.digest,
+            subject=trace.trace_id,
+            digest=trace.digest,
             outcomes=(),
         )
+        subject = _Subject(record=record, progress=progress, verdict=verdict)
+        await self._begin(subject, self._judge_trace(subject, raw, number, before))
+
+    async def _take_session(
+        self, record: Record, session: SessionRecord, progress: Progress
+    ) -> None:
+        is_judged = progress.is_judged(session.session_id, session.digest)
+        if not session.due or not self._judged["session"] or is_judged or not self._is_due(record):
+            return
+        verdict = VerdictRecord(
+            scope="session",
+            service=session.service,
+            session_id=session.session_id,
+            subject=session.session_id,
+            digest=session.digest,
+            outcomes=(),
+        )
+        subject = _Subject(record=record, progress=progress, verdict=verdict)
+        await self._begin(subject, self._judge_session(subject, session))
+
+    def _is_due(self, record: Record) -> bool:
+        """Whether the session is in the sample, and scoring still waits for the verdict."""
+        in_time = record.time + self._config.max_lag > self._clock()
+        return in_time and in_sample(record.key, self._config.sample)
+
+    async def _begin(self, subject: _Subject, judging: Coroutine[None, None, None]) -> None:
+        """Judge the subject in a task of its own, as soon as fewer than `judge.concurrency` are under way."""
+        try:
+            await self._slots.acquire()
+        except asyncio.CancelledError:
+            judging.close()
+            raise
+        subject.progress.judged(subject.verdict.subject, subject.verdict.digest)
+        subject.progress.begin(subject.record.position.offset)
+        self._subjects.create_task(judging)
+
+    # --- judging -----------------------------------------------------------------------------------------------------
+
+    async def _judge_trace(
+        self, subject: _Subject, raw: RawTrace, turn: int | None, before: Sequence[Turn]
+    ) -> None:
+        history = await previous_turns(self._get, subject.record.position.partition, before)
         await self._judge(
-            record,
-            progress,
-            verdict,
+            subject,
             lambda number: TraceJob(
-                id=number, owner=owner, trace=found.trace, turn=turn, history=history
+                id=number, owner=subject.owner, trace=raw.trace, turn=turn, history=history
             ),
         )
 
-    async def _session(self, record: Record, found: SessionRecord, progress: Progress) -> None:
-        traces = await traces_of(self._get, record.position.partition, found.traces)
-        verdict = VerdictRecord(
-            scope="session",
-            service=found.service,
-            session_id=found.session_id,
-            subject=found.session_id,
-            digest=found.digest,
-            outcomes=(),
-        )
-        owner = "/".join(("session", found.service, found.session_id, found.digest))
+    async def _judge_session(self, subject: _Subject, session: SessionRecord) -> None:
+        partition = subject.record.position.partition
+        traces = await newest_traces(self._get, partition, session.traces)
         await self._judge(
-            record,
-            progress,
-            verdict,
+            subject,
             lambda number: SessionJob(
                 id=number,
-                owner=owner,
-                service=found.service,
-                session_id=found.session_id,
-                closed=found.closed,
+                owner=subject.owner,
+                service=session.service,
+                session_id=session.session_id,
+                closed=session.closed,
                 traces=traces,
             ),
         )
 
     async def _get(self, position: Position) -> Record | None:
-        return await self._retry.log("fetch a trace", lambda: self._trace_log.get(position))
+        return await self._retry.log("fetch a trace", lambda: self._log_port.get(position))
 
-    async def _judge(
-        self,
-        record: Record,
-        progress: Progress,
-        verdict: VerdictRecord,
-        make: Callable[[int], Job],
-    ) -> None:
+    async def _judge(self, subject: _Subject, make: Callable[[int], Job]) -> None:
         """One subject, from its job to its verdict in the log."""
         try:
-            done: Done | None = None
-            try:
-                done = await self._judges.judge(make)
-                outcomes = done.outcomes
-            except JudgeLateError:
-                progress.end(record.position.offset)
-                return
-            except JudgeDiedError as error:
-                outcomes = self._failed(verdict.scope, str(error))
-            verdict = msgspec.structs.replace(
-                verdict,
-                outcomes=outcomes,
-                calls=0 if done is None else done.calls,
-                cost_usd=0.0 if done is None else done.cost_usd,
-            )
-            await self._append(record, progress, verdict)
-            if done is not None:
-                self._judges.written(done)
+            await self._append(subject, await self._judges.judge(make))
+        except JudgeLateError:
+            subject.progress.end(subject.record.position.offset)
+        except JudgeDiedError as error:
+            outcomes = self._failed(subject.verdict.scope, str(error))
+            await self._append(subject, None, outcomes)
         finally:
             self._slots.release()
 
@@ -328,56 +345,47 @@ class JudgingRoom:
         error = Failure(type="judge_died", message=message)
         return tuple(failed(each, error) for each in self._judged[scope])
 
-    async def _append(self, record: Record, progress: Progress, verdict: VerdictRecord) -> None:
-        position = record.position
-        new = New(
-            topic=TRACES,
-            key=record.key,
-            value=encode(verdict),
-            partition=position.partition,
+    async def _append(
+        self, subject: _Subject, done: JobDone | None, outcomes: tuple[Outcome, ...] = ()
+    ) -> None:
+        """Write the verdict together with the commit that it allows."""
+        position, progress = subject.record.position, subject.progress
+        verdict = msgspec.structs.replace(
+            subject.verdict,
+            outcomes=outcomes if done is None else done.outcomes,
+            calls=0 if done is None else done.calls,
+            cost_usd=0.0 if done is None else done.cost_usd,
         )
-        low = progress.low_water(without=position.offset)
-        commits = [self._commit(position.partition, low)] if progress.is_new(low) else []
+        key, partition = subject.record.key, position.partition
+        new = New(topic=TRACES, key=key, value=encode(verdict), partition=partition)
+        low_water = progress.low_water(without=position.offset)
+        commits = [self._commit_of(partition, low_water)] if progress.is_new(low_water) else []
         try:
-            await self._retry.log("write a verdict", lambda: self._trace_log.write([new], commits))
-        except RecordTooLarge:
-            self._telemetry.poison_records.labels(TRACES).inc()
-            _log.error("A verdict is too large for the log and was dropped: %s.", position)
+            await self._retry.log("write a verdict", lambda: self._log_port.write([new], commits))
+        except RecordTooLarge as error:
+            self._poison.too_large(TRACES, key, error)
         progress.end(position.offset)
+        if done is not None:
+            self._judges.written(done)
 
-    # --- the log -----------------------------------------------------------------------------------------------------
-
-    async def _commit_due(self) -> None:
-        now = self._clock()
-        if abs(now - self._committed_at) < _COMMIT_EVERY:
-            return
-        self._committed_at = now
-        commits = [
-            self._commit(partition, low)
-            for partition, progress in self._partitions.items()
-            if progress.is_new(low := progress.low_water())
-        ]
-        if commits:
-            await self._retry.log("commit", lambda: self._trace_log.write((), commits))
-
-    def _commit(self, partition: int, offset: int) -> Commit:
+    def _commit_of(self, partition: int, offset: int) -> Commit:
         return Commit(group=self._group, topic=TRACES, partition=partition, offset=offset)
 
 
 class _StopError(Exception):
-    """Told to stop: what is under way is cancelled."""
+    """The room is to stop: the tasks of the subjects under way are cancelled."""
 
 
 async def _stop_after(stopping: asyncio.Event) -> None:
-    """End the group that this runs in, once told: raises _StopError."""
+    """End the task group that this runs in once `stopping` is set: raises _StopError."""
     await stopping.wait()
     raise _StopError
 
 
-def _turn(record: Record, head: JudgedTrace) -> SeenTurn:
-    return SeenTurn(
-        start=head.start_time_unix_nano,
-        trace_id=head.trace_id,
-        digest=head.digest,
+def _turn(record: Record, trace: JudgedTrace) -> Turn:
+    return Turn(
+        start=trace.start_time_unix_nano,
+        trace_id=trace.trace_id,
+        digest=trace.digest,
         offset=record.position.offset,
     )

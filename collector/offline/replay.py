@@ -19,8 +19,7 @@ from collector.judging.budget import DAY
 from collector.log.disk.disk_log import DiskLog
 from collector.log.port import TRACES, Log, New
 from collector.offline.evaluate import EvaluationResult
-from collector.pool.inline import InlineWorkers
-from collector.pool.jobs import Bench
+from collector.pool.job_runner import InlineWorkers, JobRunner
 from collector.pool.port import ReadJob
 from collector.records.codec import encode
 from collector.records.session_key import session_key
@@ -51,7 +50,7 @@ async def rescore(
         DataFolderInUse: the service runs.
     """
     telemetry = Telemetry()
-    bench = Bench.of(config, plan)
+    runner = JobRunner.of(config, plan)
     log = await DiskLog.open(
         config.data_dir / "log",
         max_size=config.log.disk.max_size,
@@ -60,8 +59,8 @@ async def rescore(
         groups=groups(config),
     )
     try:
-        history = await _history(log, bench, since)
-        service = OfflineService(config, plan, InlineWorkers(bench), telemetry, only=only)
+        history = await _history(log, runner, since)
+        service = OfflineService(config, plan, InlineWorkers(runner), telemetry, only=only)
         await service.put(_spent(0, history.cost_usd))
         for record in history.traces.values():
             await service.put(record)
@@ -73,7 +72,7 @@ async def rescore(
         await log.close()
 
 
-async def _history(log: Log, bench: Bench, since: float) -> _History:
+async def _history(log: Log, runner: JobRunner, since: float) -> _History:
     history = _History()
     today = wall() // DAY * DAY
     for partition in range(log.partitions(TRACES)):
@@ -82,7 +81,7 @@ async def _history(log: Log, bench: Bench, since: float) -> _History:
             if isinstance(decoded, VerdictRecord) and record.time >= today:
                 history.cost_usd += decoded.cost_usd
             elif isinstance(decoded, TraceRecord) and record.time >= since:
-                again = _read_again(decoded, bench)
+                again = _read_again(decoded, runner)
                 history.traces.pop(decoded.trace.trace_id, None)
                 history.traces[decoded.trace.trace_id] = New(
                     topic=TRACES, key=record.key, value=encode(again)
@@ -90,13 +89,13 @@ async def _history(log: Log, bench: Bench, since: float) -> _History:
     return history
 
 
-def _read_again(record: TraceRecord, bench: Bench) -> TraceRecord:
+def _read_again(record: TraceRecord, runner: JobRunner) -> TraceRecord:
     job = ReadJob(
         trace_id=bytes.fromhex(record.trace.trace_id),
         pieces=record.spans,
         closed=record.trace.closed,
     )
-    return msgspec.structs.replace(record, trace=bench.read(job), spans=())
+    return msgspec.structs.replace(record, trace=runner.read(job), spans=())
 
 
 async def _write_cost(log: Log, service: OfflineService, history: _History) -> None:

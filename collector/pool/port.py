@@ -30,7 +30,7 @@ class ScoreJob(msgspec.Struct, frozen=True, kw_only=True, tag="score"):
     """The newest last; at most the evaluators' window."""
     only: tuple[str, ...] | None = None
     turn: int | None = None
-    """Its place among the session's turns, 1-based; None = not known."""
+    """Its position among the session's turns, 1-based; None = unknown."""
 
 
 class TraceHead(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,14 +44,14 @@ class TraceHead(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PackedTrace(msgspec.Struct, frozen=True, kw_only=True):
-    """A trace as a worker packed it: written to the log as it is, unless somebody must look inside."""
+    """A trace as a worker packed it: written to the log as it is, without decoding it."""
 
     head: TraceHead
     packed: msgspec.Raw
     """The msgpack of the `Trace`."""
 
     def unpack(self) -> Trace:
-        """The whole."""
+        """The whole trace."""
         return _trace.decode(self.packed)
 
 
@@ -59,10 +59,10 @@ _trace = msgspec.msgpack.Decoder(Trace)
 
 
 class Workers(Protocol):
-    """Both answer in the order of the jobs; a job whose worker died twice answers as if it could not be done."""
+    """Port to the workers. Answers are in the order of the jobs."""
 
     async def read(self, jobs: Sequence[ReadJob]) -> Sequence[Trace | PackedTrace | None]:
-        """The normalised traces; None for one that can never be read."""
+        """The normalised traces; None for a trace that can never be read."""
         ...
 
     async def score(self, jobs: Sequence[ScoreJob]) -> Sequence[tuple[Outcome, ...]]:
@@ -70,5 +70,5 @@ class Workers(Protocol):
         ...
 
     async def close(self) -> None:
-        """End the workers; waits for none longer than a few seconds."""
+        """End the workers, each within a few seconds."""
         ...

@@ -1,6 +1,6 @@
 """The evaluator workers as processes: a queue of jobs, a few children, each replaced when it dies or hangs.
 
-    job --> queue --> a worker's turn: up to BATCH jobs sent, answered in order --> the job's future
+    job --> queue --> a worker's batch: up to BATCH jobs sent, answered in order --> the job's future
 
 Because answers come in order, the first unanswered job of a worker that ended is the one it died on: that one is tried
 once more, the others lose nothing. A worker that leaves a job unanswered for `job_timeout` seconds is killed.
@@ -19,14 +19,15 @@ import msgspec
 from collector.config.plan import failed
 from collector.config.tree import Config
 from collector.errors import SpanwiseError
-from collector.pool.jobs import Job, bare_trace, encode_job_into
+from collector.pool.families import PoolFamilies
+from collector.pool.job_runner import Job, bare_trace, encode_job_into
 from collector.pool.port import PackedTrace, ReadJob, ScoreJob, TraceHead
-from collector.runtime.child import LENGTH, Child, restart_pause
+from collector.runtime.child import LENGTH, Child, restart_backoff
 from collector.telemetry import Telemetry
 from evaluators.model import Outcome, Trace
 from evaluators.plan import Plan
 
-log = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 JOB_TIMEOUT = 30.0
 START_TIMEOUT = 120.0
@@ -37,11 +38,11 @@ _outcomes = msgspec.msgpack.Decoder(tuple[Outcome, ...]).decode
 
 
 class WorkerDiedError(SpanwiseError):
-    """A job's worker died on it as often as may be."""
+    """A job's worker died on it as often as a job may cause."""
 
 
 class _Task:
-    """A job's bytes and who waits for its answer."""
+    """A job's bytes and the future that its caller waits for."""
 
     __slots__ = ("attempts", "future", "payload")
 
@@ -66,7 +67,7 @@ class ProcessWorkers:
         self._config = config.model_dump_json().encode()
         self._plan = plan
         self._count = count
-        self._telemetry = telemetry
+        self._restarts = PoolFamilies(telemetry).worker_restarts
         self._timeout = job_timeout
         self._queue: deque[_Task] = deque()
         self._waiting = asyncio.Event()
@@ -75,14 +76,14 @@ class ProcessWorkers:
         """Worker number -> process id, of those that run now."""
 
     def start(self) -> None:
-        """Start the children. Jobs may be given at once; they wait until a worker is ready."""
+        """Start the children. Jobs may be sent at once; they wait until a worker is ready."""
         self._keepers = [
             asyncio.create_task(self._keep(number), name=f"worker {number}")
             for number in range(self._count)
         ]
 
     async def read(self, jobs: Sequence[ReadJob]) -> Sequence[Trace | PackedTrace | None]:
-        """See the port. A job given up on answers as a trace of which only the id is known."""
+        """See the port. A job that its workers died on is answered with a bare trace."""
         answers = await self._all(jobs)
         return [
             bare_trace(job.trace_id, job.closed, "worker_died") if each is None else _packed(each)
@@ -113,15 +114,20 @@ class ProcessWorkers:
     async def _all(self, jobs: Sequence[Job]) -> list[bytes | None]:
         tasks = [_Task(job) for job in jobs]
         if jobs and isinstance(jobs[0], ScoreJob):
-            self._queue.extendleft(reversed(tasks))  # what was read is scored before more is read
+            self._queue.extendleft(
+                reversed(tasks)
+            )  # traces that were read are scored before more are read
         else:
             self._queue.extend(tasks)
         self._waiting.set()
         return [await _answer(task) for task in tasks]
 
     async def _keep(self, number: int) -> None:
-        """One worker for ever: started, given work, replaced."""
-        early_ends = 0
+        """Keep one worker: start it, send it jobs, replace it when it ends.
+
+        A worker that has answered a job is replaced at once, one that has not after a growing wait.
+        """
+        restarts = restart_backoff()
         while True:
             answered = 0
             reason = "died"
@@ -129,51 +135,53 @@ class ProcessWorkers:
                 async with Child("collector.pool.worker", self._config, START_TIMEOUT) as child:
                     self.pids[number] = child.pid
                     while True:
-                        answered += await self._turn(child, await self._take())
+                        answered += await self._send(child, await self._take())
             except TimeoutError:
                 reason = "hung"
             except (EOFError, OSError):
                 pass
             finally:
                 self.pids.pop(number, None)
-            self._telemetry.worker_restarts.labels(reason).inc()
-            log.warning("evaluator worker %d %s, starting another", number, reason)
-            early_ends = 0 if answered else early_ends + 1
-            await asyncio.sleep(restart_pause(early_ends) if early_ends > 1 else 0)
+            self._restarts.labels(reason).inc()
+            _log.warning("Evaluator worker %d %s, another is started", number, reason)
+            if answered:
+                restarts.reset()
+            else:
+                await restarts.sleep()
 
     async def _take(self) -> list[_Task]:
-        """A turn's jobs: a fair part of what waits, at least one, so that no worker idles beside a full one."""
+        """A batch: a fair share of the queue, at least one job, so that no worker idles while another has many."""
         while not self._queue:
             self._waiting.clear()
             await self._waiting.wait()
         share = min(BATCH, -(-len(self._queue) // self._count))
         return [self._queue.popleft() for _ in range(share)]
 
-    async def _turn(self, child: Child, tasks: list[_Task]) -> int:
-        """Send the jobs, match the answers in order; whatever was not answered goes back to the queue."""
-        left = deque(tasks)
-        if child.gone:  # it ended while idle: no job is to blame
-            self._queue.extendleft(reversed(left))
+    async def _send(self, child: Child, tasks: list[_Task]) -> int:
+        """Send the jobs, match answers in order, queue unanswered jobs again. Returns how many were answered."""
+        unanswered = deque(tasks)
+        if child.has_ended:  # it ended while idle, so no job caused it
+            self._queue.extendleft(reversed(unanswered))
             raise EOFError
         try:
             for task in tasks:
                 child.send_frame(task.payload)
             loop = asyncio.get_running_loop()
-            async with asyncio.timeout(self._timeout) as patience:
-                while left:
+            async with asyncio.timeout(self._timeout) as limit:
+                while unanswered:
                     answer = await child.receive()
-                    _resolve(left.popleft(), answer)
-                    patience.reschedule(loop.time() + self._timeout)
+                    _resolve(unanswered.popleft(), answer)
+                    limit.reschedule(loop.time() + self._timeout)
         except BaseException:
-            self._give_back(left)
+            self._give_back(unanswered)
             raise
         return len(tasks)
 
-    def _give_back(self, left: deque[_Task]) -> None:
-        if not left:
+    def _give_back(self, unanswered: deque[_Task]) -> None:
+        if not unanswered:
             return
-        culprit = left.popleft()
-        self._queue.extendleft(reversed(left))
+        culprit = unanswered.popleft()
+        self._queue.extendleft(reversed(unanswered))
         culprit.attempts += 1
         if culprit.attempts >= MAX_ATTEMPTS:
             if not culprit.future.done():

@@ -1,4 +1,4 @@
-"""One evaluator worker: jobs in, answers out, over one socket; ends at its end.
+"""One evaluator worker: takes jobs and returns answers over one socket, and ends with it.
 
     python -m collector.pool.worker FD
 
@@ -19,7 +19,7 @@ from collections.abc import Iterator
 import msgspec
 
 from collector.config.tree import Config
-from collector.pool.jobs import Bench, decode_job
+from collector.pool.job_runner import JobRunner, decode_job
 from collector.pool.port import ReadJob
 
 _LENGTH = struct.Struct(">I")
@@ -28,9 +28,11 @@ NICENESS = 10
 
 def main() -> None:
     """Work until the other side closes the socket."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; we end at EOF
+    signal.signal(
+        signal.SIGINT, signal.SIG_IGN
+    )  # Ctrl-C reaches the whole process group; this process ends at EOF
     os.nice(NICENESS)  # ingest comes first on a busy machine
-    # A main process that ends while we start or work is no fault of ours to complain of.
+    # The main process may end while a worker starts or works: that needs no traceback.
     with socket.socket(fileno=int(sys.argv[1])) as link, contextlib.suppress(ConnectionError):
         work(link)
 
@@ -39,18 +41,18 @@ def work(link: socket.socket) -> None:
     """Answer every job of the socket, in order.
 
     Raises:
-        ConnectionError: the other side went before it had its answer.
+        ConnectionError: the main process ended before it had its answer.
     """
     frames = read_frames(link)
     first = next(frames, None)
     if first is None:
         return
-    bench = Bench.of(Config.model_validate_json(first))
+    runner = JobRunner.of(Config.model_validate_json(first))
     encode = msgspec.msgpack.Encoder().encode
     send_frame(link, b"ready")
     for frame in frames:
         job = decode_job(frame)
-        answer = bench.read(job) if isinstance(job, ReadJob) else bench.score(job)
+        answer = runner.read(job) if isinstance(job, ReadJob) else runner.score(job)
         send_frame(link, encode(answer))
 
 
@@ -66,7 +68,7 @@ def read_frames(link: socket.socket) -> Iterator[bytes]:
 
 
 def send_frame(link: socket.socket, payload: bytes) -> None:
-    """One frame, whole."""
+    """Send one frame, whole."""
     link.sendall(_LENGTH.pack(len(payload)) + payload)
 
 

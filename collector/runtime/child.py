@@ -1,4 +1,4 @@
-"""A child process of ours and the socket we talk to it over: frames of 4-byte big-endian length and payload."""
+"""A child process and the socket to it: frames of a 4-byte big-endian length and a payload."""
 
 from __future__ import annotations
 
@@ -10,22 +10,25 @@ import sys
 from types import TracebackType
 from typing import Self
 
+from collector.runtime.retry import Backoff, Sleep
+
 LENGTH = struct.Struct(">I")
-MAX_PAUSE = 10.0
+LONGEST_RESTART = 10.0
+"""Seconds: the longest wait between two starts."""
 _END_TIMEOUT = 3.0
 
 
-def restart_pause(early_ends: int) -> float:
-    """Seconds to wait before the next start, after so many ends in a row that came early."""
-    return min(0.1 * 2 ** min(early_ends, 10), MAX_PAUSE)
+def restart_backoff(sleep: Sleep = asyncio.sleep) -> Backoff:
+    """The waits before a child that ended early is started again."""
+    return Backoff(first=0.1, longest=LONGEST_RESTART, sleep=sleep)
 
 
 class Child:
-    """`python -m MODULE FD`, told its configuration in the first frame; entered once it has said that it is ready.
+    """`python -m MODULE FD`: gets its configuration in the first frame; entering waits until it is ready.
 
     Raises:
         EOFError: the child ended (asyncio.IncompleteReadError is one).
-        TimeoutError: it did not become ready in time.
+        TimeoutError: the child did not become ready in time.
     """
 
     def __init__(self, module: str, config: bytes, start_timeout: float) -> None:
@@ -34,7 +37,7 @@ class Child:
         self._start_timeout = start_timeout
 
     async def __aenter__(self) -> Self:
-        """Start it and wait until it is ready."""
+        """Start the child and wait until it is ready."""
         ours, theirs = socket.socketpair()
         with theirs:
             self._process = await asyncio.create_subprocess_exec(
@@ -62,22 +65,22 @@ class Child:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Close the socket, which ends a healthy child; kill one that hangs."""
+        """Close the socket, which ends a healthy child; kill a child that hangs."""
         if kind is not None and not issubclass(kind, asyncio.CancelledError):
             self.kill()
         await self._end()
 
     @property
-    def gone(self) -> bool:
-        """Whether its end of the socket is known to be closed."""
+    def has_ended(self) -> bool:
+        """Whether the child's end of the socket is known to be closed."""
         return self._reader.at_eof()
 
     def send(self, payload: bytes) -> None:
-        """One frame, buffered: the caller bounds what is unanswered."""
+        """Send one frame, buffered: the caller bounds the unanswered frames."""
         self.send_frame(LENGTH.pack(len(payload)) + payload)
 
     def send_frame(self, frame: bytes | bytearray) -> None:
-        """A payload that has its length before it already; not to be changed any more."""
+        """Send a payload that begins with its length; it must not be changed afterwards."""
         self._writer.write(frame)
 
     async def receive(self) -> bytes:
@@ -86,7 +89,7 @@ class Child:
         return await self._reader.readexactly(length)
 
     def kill(self) -> None:
-        """End it now: it hangs. Whoever receives is told by EOFError."""
+        """End a child that hangs. A pending `receive` raises EOFError."""
         with contextlib.suppress(ProcessLookupError):
             self._process.kill()
 

@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from collector.assembly.families import AssemblyFamilies
+from collector.judging.families import JudgingFamilies
 from collector.log.families import LogFamilies
+from collector.pool.families import PoolFamilies
 from collector.receiver.families import ReceiverFamilies
 from collector.runtime.families import RuntimeFamilies
 from collector.scoring.families import ScoringFamilies
@@ -17,7 +19,9 @@ from collector.telemetry import Telemetry
 
 FAMILIES: tuple[Callable[[Telemetry], object], ...] = (
     AssemblyFamilies,
+    JudgingFamilies,
     LogFamilies,
+    PoolFamilies,
     ReceiverFamilies,
     RuntimeFamilies,
     ScoringFamilies,

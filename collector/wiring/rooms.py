@@ -5,13 +5,11 @@ from __future__ import annotations
 from collector.assembly.assembler import Assembler
 from collector.clock import Clock
 from collector.config.tree import Config
-from collector.judging.budget import Budget
+from collector.judging.budget import Budget, in_sample
+from collector.judging.judge_process import JudgeProcess
 from collector.judging.judging_room import JudgingRoom
-from collector.judging.process import JudgeProcess
-from collector.judging.sample import is_sampled
 from collector.log.port import Log
-from collector.pool.inline import InlineWorkers
-from collector.pool.jobs import Bench
+from collector.pool.job_runner import InlineWorkers, JobRunner
 from collector.pool.port import Workers
 from collector.pool.processes import ProcessWorkers
 from collector.scoring.rules import JudgedRules, Rules
@@ -122,7 +120,7 @@ def judged_rules(config: Config, plan: Plan) -> JudgedRules:
         trace=tuple(each for each in plan.judged if each.spec.scope == "trace"),
         session=tuple(each for each in plan.judged if each.spec.scope == "session"),
         max_lag=judge.max_lag,
-        samples=lambda key: is_sampled(key, judge.sample),
+        samples=lambda key: in_sample(key, judge.sample),
         probability=judge.sample,
     )
 
@@ -130,7 +128,7 @@ def judged_rules(config: Config, plan: Plan) -> JudgedRules:
 def start_workers(config: Config, plan: Plan, telemetry: Telemetry, *, count: int) -> Workers:
     """Evaluator workers: `count` processes, or with 0 none, then jobs run inline. The caller closes them."""
     if count == 0:
-        return InlineWorkers(Bench.of(config, plan))
+        return InlineWorkers(JobRunner.of(config, plan))
     workers = ProcessWorkers(config, plan, count=count, telemetry=telemetry)
     workers.start()
     return workers

@@ -57,10 +57,12 @@ async def workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncItera
 
 
 def restarts(pool: ProcessWorkers, reason: str) -> float:
-    value = pool._telemetry.registry.get_sample_value(
-        "spanwise_worker_restarts_total", {"reason": reason}
+    samples = [sample for metric in pool._restarts.collect() for sample in metric.samples]
+    return sum(
+        each.value
+        for each in samples
+        if each.name.endswith("_total") and each.labels["reason"] == reason
     )
-    return value or 0.0
 
 
 def error_types(outcomes: Sequence[Outcome]) -> set[str | None]:

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.judging.budget import DAY, Budget
+from collector.judging.budget import DAY, Budget, in_sample
 
 
 def make_budget(usd: float | None = 1.0, rate: int = 60) -> Budget:
@@ -57,3 +57,13 @@ def test_never_more_calls_in_a_minute_than_allowed(pauses: list[float], rate: in
         assert budget.reserve(now, 0.0)
         made.append(now)
         assert sum(each > now - 60 + 1e-6 for each in made) <= rate
+
+
+def test_the_share_is_kept_and_a_larger_sample_holds_the_smaller() -> None:
+    keys = [f"bot\0s-{n}".encode() for n in range(4000)]
+    small = {key for key in keys if in_sample(key, 0.1)}
+    large = {key for key in keys if in_sample(key, 0.5)}
+    assert 300 < len(small) < 500
+    assert small < large
+    assert all(in_sample(key, 1.0) for key in keys)
+    assert not any(in_sample(key, 0.0) for key in keys)

@@ -10,11 +10,10 @@ import msgspec
 import pytest
 
 from collector.config.tree import Config
-from collector.judging import process
+from collector.judging import judge_process
 from collector.judging.budget import Budget
-from collector.judging.errors import JudgeDiedError
-from collector.judging.frames import TraceJob, Want, encode
-from collector.judging.process import JudgeProcess
+from collector.judging.judge_process import JudgeProcess
+from collector.judging.port import JudgeDiedError, ReserveBudget, TraceJob, encode
 from collector.telemetry import Telemetry
 
 
@@ -25,7 +24,7 @@ class DyingChild:
 
     def __init__(self, *_: object) -> None:
         self.pid = 1
-        self.gone = False
+        self.has_ended = False
         self._frames: asyncio.Queue[bytes | None] = asyncio.Queue()
 
     async def __aenter__(self) -> Self:
@@ -38,11 +37,11 @@ class DyingChild:
         error: BaseException | None,
         at: TracebackType | None,
     ) -> None:
-        self.gone = True
+        self.has_ended = True
 
     def send(self, payload: bytes) -> None:
         if b"trace" in payload:
-            self._frames.put_nowait(encode(Want(id=0, usd=0.25)))
+            self._frames.put_nowait(encode(ReserveBudget(id=0, usd=0.25)))
         else:
             self._frames.put_nowait(None)  # it has leave now: the call is under way
 
@@ -53,13 +52,13 @@ class DyingChild:
         return frame
 
     def kill(self) -> None:
-        self.gone = True
+        self.has_ended = True
 
 
 async def test_three_deaths_on_a_subject_end_it_and_its_calls_count_as_spent(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(process, "Child", DyingChild)
+    monkeypatch.setattr(judge_process, "Child", DyingChild)
     DyingChild.started = 0
     budget = Budget(usd_per_day=1.0, calls_per_minute=60)
 
@@ -67,7 +66,7 @@ async def test_three_deaths_on_a_subject_end_it_and_its_calls_count_as_spent(
         await asyncio.sleep(0)
 
     judges = JudgeProcess(
-        Config(), budget=budget, telemetry=Telemetry(), clock=lambda: 1e9, pause=at_once
+        Config(), budget=budget, telemetry=Telemetry(), clock=lambda: 1e9, sleep=at_once
     )
     running = asyncio.ensure_future(judges.run())
     try:

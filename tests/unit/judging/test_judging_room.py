@@ -9,9 +9,15 @@ import pytest
 
 from collector.config.tree import JudgeConfig
 from collector.judging.budget import Budget
-from collector.judging.errors import JudgeDiedError, JudgeLateError
-from collector.judging.frames import Done, Job, SessionJob, TraceJob
 from collector.judging.judging_room import JudgingRoom
+from collector.judging.port import (
+    Job,
+    JobDone,
+    JudgeDiedError,
+    JudgeLateError,
+    SessionJob,
+    TraceJob,
+)
 from collector.log.port import TRACES, Commit, New, Position
 from collector.records.codec import encode
 from collector.records.session_key import session_key
@@ -62,7 +68,7 @@ class FakeJudges:
         self.holds = False
         self._asked = asyncio.Condition()
 
-    async def judge(self, make: Callable[[int], Job]) -> Done:
+    async def judge(self, make: Callable[[int], Job]) -> JobDone:
         job = make(len(self.jobs))
         async with self._asked:
             self.jobs.append(job)
@@ -77,14 +83,14 @@ class FakeJudges:
             for each in self.due
             if each.spec.scope == scope
         )
-        return Done(id=job.id, outcomes=outcomes, calls=2, cost_usd=0.5)
+        return JobDone(id=job.id, outcomes=outcomes, calls=2, cost_usd=0.5)
 
     async def has(self, count: int) -> None:
         """Wait until so many jobs have come."""
         async with self._asked:
             await self._asked.wait_for(lambda: len(self.jobs) >= count)
 
-    def written(self, done: Done) -> None:
+    def written(self, done: JobDone) -> None:
         self.told.append(done.id)
 
     async def run(self) -> None:

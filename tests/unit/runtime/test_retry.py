@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from collector.errors import LogUnavailable, Retryable
-from collector.runtime.child import restart_pause
+from collector.runtime.child import restart_backoff
 from collector.runtime.retry import Backoff, Retry
 
 
@@ -97,4 +97,9 @@ def test_waits_double_up_to_the_longest_and_start_again_after_a_success() -> Non
 
 
 def test_a_process_that_never_starts_is_started_for_ever() -> None:
-    assert [restart_pause(each) for each in (1, 2, 6, 7, 5000)] == [0.2, 0.4, 6.4, 10.0, 10.0]
+    restarts = restart_backoff()
+
+    waits = [restarts.next() for _ in range(5000)]
+
+    assert waits[:8] == [0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 10.0]
+    assert waits[-1] == 10.0

@@ -1,6 +1,6 @@
-"""Asking within limits: cache, concurrency, budget, attempts. Runs in the judge process.
+"""Requests to models within limits: cache, concurrency, budget, attempts. Runs in the judge process.
 
-Questions to a judge and texts to be embedded take the same way.
+Prompts to a judge and texts to be embedded take the same way.
 """
 
 from __future__ import annotations
@@ -15,22 +15,28 @@ from typing import Protocol, TypeVar
 import msgspec
 
 from collector.config.tree import JudgeConfig
-from collector.judging.cache import AnswerCache, Entry
-from collector.judging.frames import FromJudge, Result, Settled, Want
-from collector.judging.vectors import entries_of, known_vector, text_digest
+from collector.judging.answer_cache import (
+    AnswerCache,
+    CachedAnswer,
+    text_digest,
+    vector_answers,
+    vector_of,
+)
+from collector.judging.port import CallFinished, FromJudge, ReserveBudget, Result
+from collector.runtime.retry import Backoff, Sleep
 from evaluators.judging.answers import AnswerError, read_object
 from evaluators.judging.client import Answer, JudgeError, Prompt
 from evaluators.judging.embedding import Embedded
 
 _T = TypeVar("_T", Answer, Embedded)
-PASSING = frozenset({"rate_limited", "timeout"})
-"""What may pass: only these are tried again."""
+RETRIED = frozenset({"rate_limited", "timeout"})
+"""Types of `JudgeError` that may pass: only these are tried again."""
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 30.0
-"""Seconds; a provider that asks for a longer pause than the longest is given that."""
+"""Seconds; a provider that asks for a pause gets it, up to the longest."""
 
 
 class Provider(Protocol):
-    """A way to the models: one request, one answer (evaluators/providers/litellm.py)."""
+    """Port to a judge model: one request, one answer (evaluators/providers/litellm.py)."""
 
     def ceiling(self, prompt: Prompt, model: str) -> float:
         """USD that the answer costs at most."""
@@ -42,11 +48,11 @@ class Provider(Protocol):
 
 
 class Vectors(Protocol):
-    """A way to hosted embeddings (evaluators/providers/litellm.py)."""
+    """Port to hosted embeddings (evaluators/providers/litellm.py)."""
 
     @property
     def model(self) -> str:
-        """Its name."""
+        """The name of the model."""
         ...
 
     def ceiling(self, texts: Sequence[str]) -> float:
@@ -58,53 +64,53 @@ class Vectors(Protocol):
         ...
 
 
-class Gate:
-    """The way to the budget, which lives in the main process: asked before each call, told after it."""
+class BudgetGate:
+    """Reserves budget in the main process before each call, and reports the call after it."""
 
     def __init__(self, send: Callable[[FromJudge], None]) -> None:
         self._send = send
         self._numbers = itertools.count()
-        self._asked: dict[int, asyncio.Future[bool]] = {}
+        self._waiting: dict[int, asyncio.Future[bool]] = {}
 
-    async def enter(self, usd: float) -> int:
-        """Wait for leave; the number of the call.
+    async def reserve(self, usd: float) -> int:
+        """Wait for the reservation; returns the number of the call.
 
         Raises:
-            JudgeError: the budget does not hold it.
+            JudgeError: of type `budget`, if the rest of the budget is smaller.
         """
         number = next(self._numbers)
-        granted = self._asked[number] = asyncio.get_running_loop().create_future()
-        self._send(Want(id=number, usd=usd))
+        granted = self._waiting[number] = asyncio.get_running_loop().create_future()
+        self._send(ReserveBudget(id=number, usd=usd))
         try:
             if not await granted:
                 raise JudgeError(type="budget", message="the budget is spent")
         finally:
-            self._asked.pop(number, None)
+            self._waiting.pop(number, None)
         return number
 
-    def answer(self, number: int, *, ok: bool) -> None:
-        """What the main process said."""
-        asked = self._asked.get(number)
-        if asked is not None and not asked.done():
-            asked.set_result(ok)
+    def reply(self, number: int, *, granted: bool) -> None:
+        """The main process has decided on a reservation."""
+        waiting = self._waiting.get(number)
+        if waiting is not None and not waiting.done():
+            waiting.set_result(granted)
 
-    def leave(self, settled: Settled) -> None:
-        """The call is over."""
-        self._send(settled)
+    def finished(self, call: CallFinished) -> None:
+        """The call is over: the main process counts what it cost."""
+        self._send(call)
 
 
-class Asker:
-    """All questions of this process; at most `judge.concurrency` requests are under way."""
+class JudgeClientPool:
+    """All requests of this process; at most `judge.concurrency` are under way at once."""
 
     def __init__(
         self,
         *,
         provider: Provider,
-        gate: Gate,
+        gate: BudgetGate,
         cache: AnswerCache,
         judge: JudgeConfig,
         vectors: Vectors | None = None,
-        pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        sleep: Sleep = asyncio.sleep,
     ) -> None:
         self._provider = provider
         self._vectors = vectors
@@ -113,15 +119,15 @@ class Asker:
         self._model = judge.model or ""
         self._attempts = judge.attempts
         self._slots = asyncio.Semaphore(judge.concurrency)
-        self._pause = pause
+        self._sleep = sleep
         self._unwritten: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
 
-    def about(self, owner: str) -> OwnAsk:
-        """The way to the judge for one subject."""
-        return OwnAsk(self, owner)
+    def for_subject(self, owner: str) -> SubjectClient:
+        """The client of one subject, which owns the answers it pays for."""
+        return SubjectClient(self, owner)
 
     def written(self, owner: str) -> None:
-        """The subject's verdict is in the log: its answers are everybody's."""
+        """The subject's verdict is in the log: other subjects may use its answers, too."""
         for digest, model in self._unwritten.pop(owner, ()):
             self._cache.written(digest, model)
 
@@ -132,43 +138,45 @@ class Asker:
         if entry is not None:
             if entry.owner == owner:
                 self._unwritten[owner].append((prompt.digest, name))
-            return _known(entry)
-        answer = await self._tried(
+            return _answer(entry)
+        answer = await self._with_retries(
             name,
             self._provider.ceiling(prompt, name),
             lambda: self._provider.ask(prompt, model=name),
-            is_readable=lambda given: prompt.schema is None or _is_readable(given.text),
+            is_readable=lambda answer: prompt.schema is None or _is_readable(answer.text),
         )
-        self._cache.put(prompt.digest, name, _entry(answer, owner))
+        self._cache.put(prompt.digest, name, _cached(answer, owner))
         self._unwritten[owner].append((prompt.digest, name))
         return answer
 
     async def embed(self, texts: Sequence[str], owner: str) -> Embedded:
-        """See `evaluators.embedding.Embed`. Each text is remembered by itself."""
+        """See `evaluators.embedding.Embed`. Each text is cached by itself."""
         vectors = self._vectors
         if vectors is None:
             raise JudgeError(type="provider_error", message="no hosted embedder is configured")
         digests = {text: text_digest(text) for text in texts}
-        found = {text: self._cache.get(digests[text], vectors.model, owner) for text in digests}
-        missing = tuple(text for text, entry in found.items() if entry is None)
+        entries = {text: self._cache.get(digests[text], vectors.model, owner) for text in digests}
+        missing = tuple(text for text, entry in entries.items() if entry is None)
         if missing:
-            answer = await self._tried(
+            answer = await self._with_retries(
                 vectors.model, vectors.ceiling(missing), lambda: vectors.embed(missing)
             )
-            for text, entry in zip(missing, entries_of(answer, vectors.model, owner), strict=True):
+            for text, entry in zip(
+                missing, vector_answers(answer, vectors.model, owner), strict=True
+            ):
                 self._cache.put(digests[text], vectors.model, entry)
-                found[text] = entry
-        paid = {text: entry for text, entry in found.items() if entry and entry.owner == owner}
+                entries[text] = entry
+        paid = {text: entry for text, entry in entries.items() if entry and entry.owner == owner}
         self._unwritten[owner] += [(digests[text], vectors.model) for text in paid]
         costs = [entry.cost_usd for entry in paid.values()]
         return Embedded(
-            vectors=tuple(known_vector(entry) for text in texts if (entry := found[text])),
+            vectors=tuple(vector_of(entry) for text in texts if (entry := entries[text])),
             input_tokens=sum(entry.input_tokens for entry in paid.values()),
             cost_usd=None if None in costs else sum(cost for cost in costs if cost is not None),
             cached=not paid,
         )
 
-    async def _tried(
+    async def _with_retries(
         self,
         model: str,
         ceiling: float,
@@ -176,17 +184,17 @@ class Asker:
         *,
         is_readable: Callable[[_T], bool] = lambda _: True,
     ) -> _T:
-        attempt = 1
-        while True:
+        backoff = Backoff(first=FIRST_PAUSE, longest=LONGEST_PAUSE)
+        for attempt in itertools.count(1):
             is_last = attempt >= self._attempts
             try:
                 return await self._once(model, ceiling, ask, is_readable, is_last=is_last)
             except JudgeError as error:
-                if error.type not in PASSING or is_last:
+                if error.type not in RETRIED or is_last:
                     raise
-                wanted = max(error.retry_after or 0.0, FIRST_PAUSE * 2 ** (attempt - 1))
-            await self._pause(min(wanted, LONGEST_PAUSE))
-            attempt += 1
+                pause = max(error.retry_after or 0.0, backoff.next())
+            await self._sleep(min(pause, LONGEST_PAUSE))
+        raise AssertionError("unreachable: the last attempt returns or raises")
 
     async def _once(
         self,
@@ -198,35 +206,35 @@ class Asker:
         is_last: bool,
     ) -> _T:
         async with self._slots:
-            number = await self._gate.enter(ceiling)
+            number = await self._gate.reserve(ceiling)
             began = time.monotonic()
-            settled = _unanswered(number, model, None, is_last=is_last)
+            call = _unanswered(number, model, None, is_last=is_last)
             try:
                 answer = await ask()
-                settled = _answered(number, model, answer, readable=is_readable(answer))
+                call = _answered(number, model, answer, readable=is_readable(answer))
             except JudgeError as error:
-                settled = _unanswered(number, model, error, is_last=is_last)
+                call = _unanswered(number, model, error, is_last=is_last)
                 raise
             finally:
                 seconds = time.monotonic() - began
-                self._gate.leave(msgspec.structs.replace(settled, seconds=seconds))
+                self._gate.finished(msgspec.structs.replace(call, seconds=seconds))
         return answer
 
 
-class OwnAsk:
-    """The `Ask` port for one subject."""
+class SubjectClient:
+    """The client of one subject: the port of `evaluators.judging.client`, and of hosted embeddings."""
 
-    def __init__(self, asker: Asker, owner: str) -> None:
-        self._asker = asker
+    def __init__(self, pool: JudgeClientPool, owner: str) -> None:
+        self._pool = pool
         self._owner = owner
 
     async def __call__(self, prompt: Prompt, *, model: str | None) -> Answer:
         """See `evaluators.judging.client.Ask`."""
-        return await self._asker.ask(prompt, model, self._owner)
+        return await self._pool.ask(prompt, model, self._owner)
 
     async def embed(self, texts: Sequence[str]) -> Embedded:
         """See `evaluators.embedding.Embed`."""
-        return await self._asker.embed(texts, self._owner)
+        return await self._pool.embed(texts, self._owner)
 
 
 def _is_readable(text: str) -> bool:
@@ -237,8 +245,10 @@ def _is_readable(text: str) -> bool:
     return True
 
 
-def _answered(number: int, model: str, answer: Answer | Embedded, *, readable: bool) -> Settled:
-    return Settled(
+def _answered(
+    number: int, model: str, answer: Answer | Embedded, *, readable: bool
+) -> CallFinished:
+    return CallFinished(
         id=number,
         model=model,
         result="ok" if readable else "parse_error",
@@ -249,20 +259,22 @@ def _answered(number: int, model: str, answer: Answer | Embedded, *, readable: b
     )
 
 
-def _unanswered(number: int, model: str, error: JudgeError | None, *, is_last: bool) -> Settled:
+def _unanswered(
+    number: int, model: str, error: JudgeError | None, *, is_last: bool
+) -> CallFinished:
     kind = "provider_error" if error is None else error.type
     result: Result = "rate_limited" if kind == "rate_limited" else "provider_error"
     if kind == "timeout":
         result = "timeout"
-    if kind in PASSING and not is_last:
+    if kind in RETRIED and not is_last:
         result = "retry"
     # A provider may bill an answer that came too late, or was not waited for.
-    kept = kind == "timeout" or error is None
-    return Settled(id=number, model=model, result=result, seconds=0.0, kept=kept)
+    keep = kind == "timeout" or error is None
+    return CallFinished(id=number, model=model, result=result, seconds=0.0, keep_reservation=keep)
 
 
-def _entry(answer: Answer, owner: str) -> Entry:
-    return Entry(
+def _cached(answer: Answer, owner: str) -> CachedAnswer:
+    return CachedAnswer(
         text=answer.text,
         model=answer.model,
         input_tokens=answer.input_tokens,
@@ -272,8 +284,8 @@ def _entry(answer: Answer, owner: str) -> Entry:
     )
 
 
-def _known(entry: Entry) -> Answer:
-    """An own payment from before a crash costs what it cost; another's costs nothing."""
+def _answer(entry: CachedAnswer) -> Answer:
+    """The cached answer: it costs what it cost if the subject itself paid for it before a crash, else nothing."""
     if entry.owner is not None:
         return Answer(
             text=entry.text,

@@ -1,8 +1,9 @@
-"""What a worker does with one job: the same inline and in a process of its own."""
+"""Running one job: the same in a worker process and inside the calling process."""
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 
 import msgspec
 
@@ -17,14 +18,14 @@ from evaluators.plan import Plan
 from evaluators.resources import Embedder
 from evaluators.run import score_trace
 
-log = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 Job = ReadJob | ScoreJob
 UNKNOWN_SERVICE = "unknown_service"
 
 
-class Bench:
-    """Everything a job needs, made once per worker."""
+class JobRunner:
+    """Runs jobs; made once per worker, with everything that a job needs."""
 
     def __init__(
         self,
@@ -40,8 +41,8 @@ class Bench:
         self._expectations = expectations
 
     @classmethod
-    def of(cls, config: Config, plan: Plan | None = None) -> Bench:
-        """As configured. Loads the embedder when an evaluator needs it."""
+    def of(cls, config: Config, plan: Plan | None = None) -> JobRunner:
+        """The runner of the configuration. Loads the embedder if an evaluator needs it."""
         plan = plan or planning.plan(config)
         embeds = any(each.spec.method == "embedding" for each in plan.trace)
         return cls(
@@ -52,13 +53,13 @@ class Bench:
         )
 
     def read(self, job: ReadJob) -> Trace:
-        """The normalised trace; one that cannot be read says so in `unread` and keeps its id."""
+        """The normalised trace; for one that cannot be read, its id and the reason in `unread`."""
         try:
             return read_trace(
                 job.pieces, trace_id=job.trace_id.hex(), closed=job.closed, keys=self._keys
             )
         except Exception as error:  # noqa: BLE001 - one trace must not end the worker
-            log.warning("trace `%s` cannot be read: %r", job.trace_id.hex(), error)
+            _log.warning("Trace `%s` cannot be read: %r", job.trace_id.hex(), error)
             return bare_trace(job.trace_id, job.closed, "undecodable")
 
     def score(self, job: ScoreJob) -> tuple[Outcome, ...]:
@@ -90,7 +91,7 @@ class Bench:
 
 
 def bare_trace(trace_id: bytes, closed: Closed, unread: str) -> Trace:
-    """A trace of which nothing but its id is known."""
+    """A trace that could not be read: only its id is known."""
     text = trace_id.hex()
     return Trace(
         trace_id=text,
@@ -102,6 +103,24 @@ def bare_trace(trace_id: bytes, closed: Closed, unread: str) -> Trace:
         gaps=("no_root", "no_session", "no_content"),
         unread=unread,
     )
+
+
+class InlineWorkers:
+    """The `Workers` port without processes, for tests and small loads. A job that hangs hangs its caller."""
+
+    def __init__(self, runner: JobRunner) -> None:
+        self._runner = runner
+
+    async def read(self, jobs: Sequence[ReadJob]) -> Sequence[Trace | None]:
+        """See the port."""
+        return [self._runner.read(job) for job in jobs]
+
+    async def score(self, jobs: Sequence[ScoreJob]) -> Sequence[tuple[Outcome, ...]]:
+        """See the port."""
+        return [self._runner.score(job) for job in jobs]
+
+    async def close(self) -> None:
+        """There is no process to end."""
 
 
 encode_job_into = msgspec.msgpack.Encoder().encode_into

@@ -1,28 +1,35 @@
-"""Answers by content, on disk, bounded: a question that was paid for is not asked again.
+"""Answers of models by content, on disk, bounded: a request that was paid for is not made again.
 
-Key: the digest of prompt and model. An answer remembers whose question it was until that subject's verdict is in the
-log: when a crash comes between, the subject finds its own payment, and its verdict names the cost it has really had.
+Key: the digest of prompt and model. An answer names the subject that paid for it until that subject's verdict is in
+the log: after a crash in between, the subject finds its own payment, and its verdict names the real cost.
+
+A vector is cached like an answer: one text, one entry, floats of 32 bits in base64.
 """
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import hashlib
 import logging
 import shutil
+from array import array
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import lmdb
 import msgspec
 
-log = logging.getLogger(__name__)
+from evaluators.judging.embedding import Embedded
+
+_log = logging.getLogger(__name__)
 
 _OVERHEAD = 256
 _HEADROOM = 16 << 20
 _META = b"meta"
 
 
-class Entry(msgspec.Struct, frozen=True, kw_only=True):
+class CachedAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """One answer."""
 
     text: str
@@ -31,13 +38,13 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     output_tokens: int
     cost_usd: float | None
     owner: str | None
-    """The subject that paid, as long as its verdict is not written."""
+    """The subject that paid, until its verdict is written."""
 
 
 class _Slot(msgspec.Struct, frozen=True, kw_only=True):
     number: int
     size: int
-    entry: Entry
+    entry: CachedAnswer
 
 
 class _Tally(msgspec.Struct, kw_only=True):
@@ -52,9 +59,10 @@ _tally = msgspec.msgpack.Decoder(_Tally).decode
 
 
 class AnswerCache:
-    """The oldest answers go first. `limit` 0: only a subject's own unwritten answers are kept, for a crash.
+    """A cache of `limit` bytes that evicts the oldest answers first.
 
-    One that cannot be opened is begun anew: it holds nothing that cannot be asked again.
+    With `limit` 0 only a subject's own answers are found, until its verdict is written. A cache that cannot be opened
+    starts empty: every answer can be asked for again.
     """
 
     def __init__(self, folder: Path, limit: int) -> None:
@@ -63,7 +71,9 @@ class AnswerCache:
         try:
             self._open(folder)
         except lmdb.Error as error:
-            log.warning("the answer cache `%s` is begun anew: %s", folder, error)
+            _log.warning(
+                "The answer cache `%s` cannot be opened and starts empty: %s", folder, error
+            )
             shutil.rmtree(folder, ignore_errors=True)
             self._open(folder)
 
@@ -74,8 +84,8 @@ class AnswerCache:
         self._order = self._env.open_db(b"order")
         self._counts = self._env.open_db(b"counts")
 
-    def get(self, digest: str, model: str, owner: str) -> Entry | None:
-        """The answer, if this owner may have it; `owner` is still set when it was its own and is unwritten."""
+    def get(self, digest: str, model: str, owner: str) -> CachedAnswer | None:
+        """The answer, if this owner may use it; its `owner` is set if this owner paid and has no verdict yet."""
         with self._env.begin() as txn:
             value = txn.get(_key(digest, model), db=self._answers)
         if value is None:
@@ -85,8 +95,8 @@ class AnswerCache:
             return entry
         return msgspec.structs.replace(entry, owner=None) if self._shares else None
 
-    def put(self, digest: str, model: str, entry: Entry) -> None:
-        """Keep an answer. One that does not fit is not kept."""
+    def put(self, digest: str, model: str, entry: CachedAnswer) -> None:
+        """Store an answer, unless it is above the limit."""
         key = _key(digest, model)
         with contextlib.suppress(lmdb.MapFullError), self._env.begin(write=True) as txn:
             tally = self._read_tally(txn)
@@ -104,18 +114,18 @@ class AnswerCache:
             txn.put(_META, _encode(tally), db=self._counts)
 
     def written(self, digest: str, model: str) -> None:
-        """The verdict of its owner is in the log: from now on it is anybody's."""
+        """The verdict of the answer's owner is in the log: from now on every subject may use the answer."""
         key = _key(digest, model)
         with contextlib.suppress(lmdb.MapFullError), self._env.begin(write=True) as txn:
             value = txn.get(key, db=self._answers)
             if value is None:
                 return
             slot = _slot(bytes(value))
-            free = msgspec.structs.replace(slot.entry, owner=None)
-            txn.put(key, _encode(msgspec.structs.replace(slot, entry=free)), db=self._answers)
+            unowned = msgspec.structs.replace(slot.entry, owner=None)
+            txn.put(key, _encode(msgspec.structs.replace(slot, entry=unowned)), db=self._answers)
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._env.close()
 
     def _read_tally(self, txn: lmdb.Transaction) -> _Tally:
@@ -144,3 +154,28 @@ def _key(digest: str, model: str) -> bytes:
 
 def _number(number: int) -> bytes:
     return number.to_bytes(8, "big")
+
+
+def text_digest(text: str) -> str:
+    """The key of a text to be embedded; it is never a prompt's digest."""
+    return "embedding/" + hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def vector_answers(answer: Embedded, model: str, owner: str) -> Iterator[CachedAnswer]:
+    """One entry per text, each with its share of the cost: the shares add up to what was paid."""
+    count = len(answer.vectors)
+    share, rest = divmod(answer.input_tokens, count)
+    for at, vector in enumerate(answer.vectors):
+        yield CachedAnswer(
+            text=base64.b64encode(array("f", vector).tobytes()).decode(),
+            model=model,
+            input_tokens=share + (at < rest),
+            output_tokens=0,
+            cost_usd=None if answer.cost_usd is None else answer.cost_usd / count,
+            owner=owner,
+        )
+
+
+def vector_of(entry: CachedAnswer) -> Sequence[float]:
+    """The vector of an entry."""
+    return array("f", base64.b64decode(entry.text))

@@ -2,11 +2,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from collector.judging.cache import AnswerCache, Entry
+from collector.judging.answer_cache import AnswerCache, CachedAnswer
 
 
-def make_entry(owner: str | None = "me", text: str = "yes") -> Entry:
-    return Entry(text=text, model="m", input_tokens=1, output_tokens=2, cost_usd=0.5, owner=owner)
+def make_entry(owner: str | None = "me", text: str = "yes") -> CachedAnswer:
+    return CachedAnswer(
+        text=text, model="m", input_tokens=1, output_tokens=2, cost_usd=0.5, owner=owner
+    )
 
 
 def test_an_answer_is_its_payers_until_the_verdict_is_written(tmp_path: Path) -> None:

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from collector.config.tree import JudgeConfig
-from collector.judging.ask import Asker, Gate
-from collector.judging.cache import AnswerCache
-from collector.judging.frames import FromJudge, Settled, Want
+from collector.judging.answer_cache import AnswerCache
+from collector.judging.judge_client import BudgetGate, JudgeClientPool
+from collector.judging.port import CallFinished, FromJudge, ReserveBudget
 from evaluators.judging.client import Answer, JudgeError, Prompt
 from evaluators.judging.embedding import Embedded
 
@@ -49,34 +49,34 @@ class Stand:
         self.sent: list[FromJudge] = []
         self.pauses: list[float] = []
         self.grants = grants
-        self.gate = Gate(self._send)
-        self.asker = Asker(
+        self.gate = BudgetGate(self._send)
+        self.clients = JudgeClientPool(
             provider=provider,
             gate=self.gate,
             cache=AnswerCache(folder, 1 << 20),
             judge=JudgeConfig(model="m", attempts=3),
             vectors=vectors,
-            pause=self._pause,
+            sleep=self._pause,
         )
 
     def _send(self, frame: FromJudge) -> None:
         self.sent.append(frame)
-        if isinstance(frame, Want):
+        if isinstance(frame, ReserveBudget):
             loop = asyncio.get_running_loop()
-            loop.call_soon(lambda: self.gate.answer(frame.id, ok=self.grants))
+            loop.call_soon(lambda: self.gate.reply(frame.id, granted=self.grants))
 
     async def _pause(self, seconds: float) -> None:
         self.pauses.append(seconds)
 
     @property
     def results(self) -> list[str]:
-        return [each.result for each in self.sent if isinstance(each, Settled)]
+        return [each.result for each in self.sent if isinstance(each, CallFinished)]
 
 
 @pytest.mark.parametrize("kind", ["rate_limited", "timeout"])
 async def test_what_may_pass_is_tried_again_with_growing_pauses(tmp_path: Path, kind: str) -> None:
     stand = Stand(tmp_path, FakeProvider(kind, kind))
-    answer = await stand.asker.about("me")(PROMPT, model=None)
+    answer = await stand.clients.for_subject("me")(PROMPT, model=None)
     assert answer.text == "yes"
     assert stand.pauses == [0.5, 1.0]
     assert stand.results == ["retry", "retry", "ok"]
@@ -86,7 +86,7 @@ async def test_attempts_end(tmp_path: Path) -> None:
     provider = FakeProvider(*["rate_limited"] * 9)
     stand = Stand(tmp_path, provider)
     with pytest.raises(JudgeError) as caught:
-        await stand.asker.about("me")(PROMPT, model=None)
+        await stand.clients.for_subject("me")(PROMPT, model=None)
     assert caught.value.type == "rate_limited"
     assert provider.asked == 3
     assert stand.results == ["retry", "retry", "rate_limited"]
@@ -96,7 +96,7 @@ async def test_other_errors_are_not_tried_again(tmp_path: Path) -> None:
     provider = FakeProvider("provider_error")
     stand = Stand(tmp_path, provider)
     with pytest.raises(JudgeError):
-        await stand.asker.about("me")(PROMPT, model=None)
+        await stand.clients.for_subject("me")(PROMPT, model=None)
     assert provider.asked == 1
     assert stand.results == ["provider_error"]
 
@@ -105,24 +105,24 @@ async def test_nobody_is_asked_without_leave(tmp_path: Path) -> None:
     provider = FakeProvider()
     stand = Stand(tmp_path, provider, grants=False)
     with pytest.raises(JudgeError) as caught:
-        await stand.asker.about("me")(PROMPT, model=None)
+        await stand.clients.for_subject("me")(PROMPT, model=None)
     assert caught.value.type == "budget"
     assert provider.asked == 0
-    assert stand.sent == [Want(id=0, usd=0.25)]
+    assert stand.sent == [ReserveBudget(id=0, usd=0.25)]
 
 
 async def test_an_answer_is_paid_once(tmp_path: Path) -> None:
     provider = FakeProvider()
     stand = Stand(tmp_path, provider)
-    first = await stand.asker.about("me")(PROMPT, model=None)
-    after_a_crash = await stand.asker.about("me")(PROMPT, model=None)
-    another = await stand.asker.about("another")(PROMPT, model=None)
+    first = await stand.clients.for_subject("me")(PROMPT, model=None)
+    after_a_crash = await stand.clients.for_subject("me")(PROMPT, model=None)
+    another = await stand.clients.for_subject("another")(PROMPT, model=None)
     assert provider.asked == 1
     assert (first.cost_usd, after_a_crash.cost_usd, another.cost_usd) == (0.1, 0.1, 0.0)
     assert (first.cached, after_a_crash.cached, another.cached) == (False, False, True)
 
-    stand.asker.written("me")
-    later = await stand.asker.about("me")(PROMPT, model=None)
+    stand.clients.written("me")
+    later = await stand.clients.for_subject("me")(PROMPT, model=None)
     assert later.cached
 
 
@@ -131,7 +131,7 @@ async def test_a_provider_s_own_pause_is_kept_within_the_bound(
     tmp_path: Path, wanted: float, pause: float
 ) -> None:
     stand = Stand(tmp_path, FakeProvider("rate_limited", retry_after=wanted))
-    await stand.asker.about("me")(PROMPT, model=None)
+    await stand.clients.for_subject("me")(PROMPT, model=None)
     assert stand.pauses == [pause]
 
 
@@ -140,10 +140,10 @@ async def test_an_answer_that_cannot_be_read_is_paid_for_and_counted_as_such(
 ) -> None:
     prompt = Prompt(name="p", system="s", user="u", schema={"type": "object"}, digest="e")
     stand = Stand(tmp_path, FakeProvider())
-    answer = await stand.asker.about("me")(prompt, model=None)
+    answer = await stand.clients.for_subject("me")(prompt, model=None)
     assert answer.text == "yes"
-    (settled,) = [each for each in stand.sent if isinstance(each, Settled)]
-    assert (settled.result, settled.usd) == ("parse_error", 0.1)
+    (finished,) = [each for each in stand.sent if isinstance(each, CallFinished)]
+    assert (finished.result, finished.usd) == ("parse_error", 0.1)
 
 
 class FakeVectors:
@@ -166,10 +166,10 @@ class FakeVectors:
 async def test_a_text_is_embedded_once_and_its_vector_stays_the_same(tmp_path: Path) -> None:
     vectors = FakeVectors()
     stand = Stand(tmp_path, FakeProvider(), vectors=vectors)
-    first = await stand.asker.about("me").embed(["a", "bb"])
-    stand.asker.written("me")
-    second = await stand.asker.about("you").embed(["ccc", "bb"])
-    third = await stand.asker.about("they").embed(["bb", "a"])
+    first = await stand.clients.for_subject("me").embed(["a", "bb"])
+    stand.clients.written("me")
+    second = await stand.clients.for_subject("you").embed(["ccc", "bb"])
+    third = await stand.clients.for_subject("they").embed(["bb", "a"])
 
     assert vectors.asked == [("a", "bb"), ("ccc",)]
     assert [list(each) for each in second.vectors] == [[1.0], list(first.vectors[1])]
@@ -182,8 +182,8 @@ async def test_a_text_is_embedded_once_and_its_vector_stays_the_same(tmp_path: P
 async def test_own_vectors_from_before_a_crash_cost_what_they_cost(tmp_path: Path) -> None:
     vectors = FakeVectors()
     stand = Stand(tmp_path, FakeProvider(), vectors=vectors)
-    await stand.asker.about("me").embed(["a"])
-    again = await stand.asker.about("me").embed(["a"])
+    await stand.clients.for_subject("me").embed(["a"])
+    again = await stand.clients.for_subject("me").embed(["a"])
     assert len(vectors.asked) == 1
     assert (again.cost_usd, again.cached) == (pytest.approx(0.1), False)
 
@@ -192,6 +192,6 @@ async def test_no_vectors_beyond_the_budget(tmp_path: Path) -> None:
     vectors = FakeVectors()
     stand = Stand(tmp_path, FakeProvider(), vectors=vectors, grants=False)
     with pytest.raises(JudgeError) as caught:
-        await stand.asker.about("me").embed(["a"])
+        await stand.clients.for_subject("me").embed(["a"])
     assert caught.value.type == "budget"
     assert not vectors.asked

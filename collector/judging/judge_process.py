@@ -1,7 +1,7 @@
-"""The judge process, kept: started, given jobs, granted calls, replaced when it dies or hangs.
+"""Keeps the judge process: starts it, sends it jobs, reserves budget for its calls, replaces it when it dies or hangs.
 
-The budget lives here and not in the child, so that a kill of the child loses no spend: what was granted and not settled
-counts as spent.
+The budget lives here and not in the child, so that killing the child loses no spend: a reservation whose call was not
+reported counts as spent.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 
 import msgspec
 from pydantic import SecretStr
@@ -17,22 +17,25 @@ from pydantic import SecretStr
 from collector.clock import Clock
 from collector.config.tree import Config
 from collector.judging.budget import Budget
-from collector.judging.errors import JudgeDiedError, JudgeLateError
-from collector.judging.frames import (
-    Done,
-    Grant,
+from collector.judging.families import JudgingFamilies
+from collector.judging.port import (
+    BudgetReply,
+    CallFinished,
     Job,
-    Settled,
+    JobDone,
+    JudgeDiedError,
+    JudgeLateError,
+    ReserveBudget,
     Setup,
-    Want,
-    Written,
+    VerdictWritten,
     decode_from_judge,
     encode,
 )
-from collector.runtime.child import MAX_PAUSE, Child, restart_pause
+from collector.runtime.child import LONGEST_RESTART, Child, restart_backoff
+from collector.runtime.retry import Sleep
 from collector.telemetry import Telemetry
 
-log = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 START_TIMEOUT = 120.0
 MAX_ATTEMPTS = 3
@@ -44,18 +47,18 @@ def _plain(secret: SecretStr | None) -> str | None:
 
 
 class _Pending:
-    """A job and who waits for it."""
+    """A job and the future that its caller waits for."""
 
     __slots__ = ("attempts", "future", "job")
 
     def __init__(self, job: Job) -> None:
         self.job = job
         self.attempts = 0
-        self.future: asyncio.Future[Done] = asyncio.get_running_loop().create_future()
+        self.future: asyncio.Future[JobDone] = asyncio.get_running_loop().create_future()
 
 
 class JudgeProcess:
-    """The `Judges` port over one child process. Jobs are bounded by the room, which waits for them."""
+    """The `Judges` port over one child process. The room bounds the jobs: it waits for their verdicts."""
 
     def __init__(
         self,
@@ -65,7 +68,7 @@ class JudgeProcess:
         telemetry: Telemetry,
         clock: Clock,
         only: tuple[str, ...] | None = None,
-        pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        sleep: Sleep = asyncio.sleep,
     ) -> None:
         judge, embedder = config.judge, config.embedder
         self._setup = encode(
@@ -77,32 +80,27 @@ class JudgeProcess:
             )
         )
         self._model = judge.model or ""
-        self._patience = judge.max_lag
+        self._timeout = judge.max_lag
         self.budget = budget
-        self._telemetry = telemetry
+        self._families = JudgingFamilies(telemetry)
         self._clock = clock
-        self._pause = pause
+        self._sleep = sleep
         self._numbers = itertools.count()
         self._pending: dict[int, _Pending] = {}
         self._reserved: dict[int, float] = {}
         self._child: Child | None = None
-        self._wanted = asyncio.Event()
+        self._has_jobs = asyncio.Event()
         self.pid: int | None = None
-        """Of the child that runs now."""
+        """Of the running child."""
 
-    async def judge(self, make: Callable[[int], Job]) -> Done:
-        """The verdict of a job, which is made with its number.
-
-        Raises:
-            JudgeDiedError: the process died on it too often.
-            JudgeLateError: nothing came within `judge.max_lag`.
-        """
+    async def judge(self, make: Callable[[int], Job]) -> JobDone:
+        """See the port."""
         job = make(next(self._numbers))
         pending = self._pending[job.id] = _Pending(job)
-        self._wanted.set()
-        self._give(pending)
+        self._has_jobs.set()
+        self._send(pending)
         try:
-            async with asyncio.timeout(self._patience):
+            async with asyncio.timeout(self._timeout):
                 return await pending.future
         except TimeoutError as error:
             if self._child is not None:
@@ -111,15 +109,15 @@ class JudgeProcess:
         finally:
             self._pending.pop(job.id, None)
 
-    def written(self, done: Done) -> None:
-        """The verdict is in the log."""
-        if self._child is not None and not self._child.gone:
-            self._child.send(encode(Written(id=done.id)))
+    def written(self, done: JobDone) -> None:
+        """See the port."""
+        if self._child is not None and not self._child.has_ended:
+            self._child.send(encode(VerdictWritten(id=done.id)))
 
     async def run(self) -> None:
         """Keep a judge process until cancelled; the first is started for the first job."""
-        early_ends = 0
-        await self._wanted.wait()
+        restarts = restart_backoff(self._sleep)
+        await self._has_jobs.wait()
         while True:
             reason = "died"
             began = self._clock()
@@ -131,16 +129,17 @@ class JudgeProcess:
             except (EOFError, OSError):
                 pass
             finally:
-                self._ended()
-            self._telemetry.judge_restarts.labels(reason).inc()
-            log.warning("the judge process %s, starting another", reason)
-            early_ends = 0 if self._clock() - began > MAX_PAUSE else early_ends + 1
-            await self._pause(restart_pause(early_ends))
+                self._child_ended()
+            self._families.restarts.labels(reason).inc()
+            _log.warning("The judge process %s, another is started", reason)
+            if self._clock() - began > LONGEST_RESTART:
+                restarts.reset()
+            await restarts.sleep()
 
     async def _serve(self, child: Child) -> None:
         self._child, self.pid = child, child.pid
         for pending in [*self._pending.values()]:
-            self._give(pending)
+            self._send(pending)
         try:
             async with asyncio.TaskGroup() as waiting:
                 while True:
@@ -148,14 +147,14 @@ class JudgeProcess:
         except* (EOFError, OSError) as ends:
             raise EOFError from ends
 
-    def _give(self, pending: _Pending) -> None:
-        if self._child is None or self._child.gone:
+    def _send(self, pending: _Pending) -> None:
+        if self._child is None or self._child.has_ended:
             return
         pending.attempts += 1
         self._child.send(encode(pending.job))
 
-    def _ended(self) -> None:
-        """Calls under way count as spent; their jobs are asked again by the next process."""
+    def _child_ended(self) -> None:
+        """Count the reservations of calls under way as spent; the next process gets their jobs again."""
         self._child, self.pid = None, None
         for reserved in self._reserved.values():
             self.budget.settle(self._clock(), reserved=reserved, usd=reserved)
@@ -167,41 +166,41 @@ class JudgeProcess:
                 )
 
     def _take(self, frame: msgspec.Struct, child: Child, waiting: asyncio.TaskGroup) -> None:
-        if isinstance(frame, Want):
-            waiting.create_task(self._grant(frame, child))
-        elif isinstance(frame, Settled):
-            self._settle(frame)
-        elif isinstance(frame, Done):
+        if isinstance(frame, ReserveBudget):
+            waiting.create_task(self._reserve(frame, child))
+        elif isinstance(frame, CallFinished):
+            self._finish(frame)
+        elif isinstance(frame, JobDone):
             pending = self._pending.get(frame.id)
             if pending is not None and not pending.future.done():
                 pending.future.set_result(frame)
 
-    async def _grant(self, want: Want, child: Child) -> None:
+    async def _reserve(self, request: ReserveBudget, child: Child) -> None:
         while (wait := self.budget.wait(self._clock())) > 0:  # noqa: ASYNC110 - time is what it waits for
             await asyncio.sleep(wait)
-        ok = self.budget.reserve(self._clock(), want.usd)
-        if ok:
-            self._reserved[want.id] = want.usd
+        granted = self.budget.reserve(self._clock(), request.usd)
+        if granted:
+            self._reserved[request.id] = request.usd
         else:
-            self._telemetry.judge_requests.labels(self._model, "budget_denied").inc()
-        self.show()
-        child.send(encode(Grant(id=want.id, ok=ok)))
+            self._families.requests.labels(self._model, "budget_denied").inc()
+        self.show_budget()
+        child.send(encode(BudgetReply(id=request.id, granted=granted)))
 
-    def _settle(self, settled: Settled) -> None:
-        reserved = self._reserved.pop(settled.id, 0.0)
-        usd = reserved if settled.kept else settled.usd or 0.0
+    def _finish(self, call: CallFinished) -> None:
+        reserved = self._reserved.pop(call.id, 0.0)
+        usd = reserved if call.keep_reservation else call.usd or 0.0
         self.budget.settle(self._clock(), reserved=reserved, usd=usd)
-        telemetry, model = self._telemetry, settled.model
-        telemetry.judge_requests.labels(model, settled.result).inc()
-        telemetry.judge_request_duration.labels(model).observe(settled.seconds)
-        telemetry.judge_tokens.labels(model, "input").inc(settled.input_tokens)
-        telemetry.judge_tokens.labels(model, "output").inc(settled.output_tokens)
-        telemetry.judge_cost.labels(model).inc(settled.usd or 0.0)
-        self.show()
+        families, model = self._families, call.model
+        families.requests.labels(model, call.result).inc()
+        families.request_duration.labels(model).observe(call.seconds)
+        families.tokens.labels(model, "input").inc(call.input_tokens)
+        families.tokens.labels(model, "output").inc(call.output_tokens)
+        families.cost.labels(model).inc(call.usd or 0.0)
+        self.show_budget()
 
-    def show(self) -> None:
+    def show_budget(self) -> None:
         """Set the budget's gauges."""
         remaining, limit = self.budget.remaining(self._clock()), self.budget.limit
         if remaining is not None and limit is not None:
-            self._telemetry.judge_budget_remaining.labels(PERIOD).set(remaining)
-            self._telemetry.judge_budget_limit.labels(PERIOD).set(limit)
+            self._families.budget_remaining.labels(PERIOD).set(remaining)
+            self._families.budget_limit.labels(PERIOD).set(limit)

@@ -1,4 +1,4 @@
-"""What the judge process does with one job: the library's judging, asked within our limits."""
+"""One job of the judge process: the judging of `evaluators`, over a client with the service's limits."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import msgspec
 
 from collector.config import plan as planning
 from collector.config.tree import Config
-from collector.judging.ask import Asker, OwnAsk
-from collector.judging.frames import Done, Job, SessionJob, TraceJob
+from collector.judging.judge_client import JudgeClientPool, SubjectClient
+from collector.judging.port import Job, JobDone, SessionJob, TraceJob
 from evaluators.expectations import Expectation, Expectations
 from evaluators.judging.embedding import embed_trace
 from evaluators.judging.judge import Verdict, judge_session, judge_trace
@@ -19,15 +19,20 @@ from evaluators.model import Failure, Outcome, Session, Trace
 from evaluators.outcome import failed
 from evaluators.plan import Configured, Plan, is_embedded
 
-log = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 _trace = msgspec.msgpack.Decoder(Trace).decode
 
 
-class JudgeBench:
-    """Everything a job needs, made once per process."""
+class JudgeJobRunner:
+    """Runs jobs; made once per process, with everything that a job needs."""
 
     def __init__(
-        self, *, plan: Plan, config: Config, asker: Asker, expectations: Expectations | None
+        self,
+        *,
+        plan: Plan,
+        config: Config,
+        clients: JudgeClientPool,
+        expectations: Expectations | None,
     ) -> None:
         self._due = {
             scope: [each for each in plan.judged if each.spec.scope == scope]
@@ -37,29 +42,31 @@ class JudgeBench:
         self._judged = [each for each in self._due["trace"] if not is_embedded(each)]
         self._config = config.judge
         self._embedder = config.embedder.model or ""
-        self._asker = asker
+        self._clients = clients
         self._expectations = expectations
 
     @classmethod
-    def of(cls, config: Config, asker: Asker, only: Sequence[str] | None) -> JudgeBench:
-        """As configured."""
+    def of(
+        cls, config: Config, clients: JudgeClientPool, only: Sequence[str] | None
+    ) -> JudgeJobRunner:
+        """The runner of the configured evaluators; `only` limits them."""
         return cls(
             plan=planning.plan(config, only=only),
             config=config,
-            asker=asker,
+            clients=clients,
             expectations=planning.expectations(config),
         )
 
-    async def run(self, job: Job) -> Done:
-        """The outcomes of every due evaluator; never raises for what a job holds."""
+    async def run(self, job: Job) -> JobDone:
+        """The outcomes of every due evaluator; whatever the job holds, it raises nothing."""
         scope = "trace" if isinstance(job, TraceJob) else "session"
         try:
             verdict = await (self._trace(job) if isinstance(job, TraceJob) else self._session(job))
-        except Exception as error:  # one subject must not end the judge
-            log.exception("job of `%s` failed", scope)
+        except Exception as error:  # noqa: BLE001 - one subject must not end the judge
+            _log.exception("A job of scope `%s` failed", scope)
             failure = Failure(type="exception", message=type(error).__name__)
             verdict = Verdict(outcomes=_failed(self._due[scope], failure))
-        return Done(
+        return JobDone(
             id=job.id,
             outcomes=verdict.outcomes,
             calls=verdict.calls,
@@ -68,15 +75,15 @@ class JudgeBench:
 
     async def _trace(self, job: TraceJob) -> Verdict:
         trace = _trace(job.trace)
-        ask = self._asker.about(job.owner)
+        client = self._clients.for_subject(job.owner)
         expectation = self._expected(trace, job.turn)
         async with asyncio.TaskGroup() as both:
-            judged = both.create_task(self._judge(trace, ask, expectation))
+            judged = both.create_task(self._judge(trace, client, expectation))
             embedded = both.create_task(
                 embed_trace(
                     self._embedded,
                     trace,
-                    ask.embed,
+                    client.embed,
                     model=self._embedder,
                     history=job.history,
                     expectation=expectation,
@@ -84,13 +91,15 @@ class JudgeBench:
             )
         return _together(judged.result(), embedded.result())
 
-    async def _judge(self, trace: Trace, ask: OwnAsk, expectation: Expectation | None) -> Verdict:
+    async def _judge(
+        self, trace: Trace, client: SubjectClient, expectation: Expectation | None
+    ) -> Verdict:
         if not self._judged:
             return Verdict(outcomes=())
         return await judge_trace(
             self._judged,
             trace,
-            ask,
+            client,
             calls=self._config.calls,
             max_prompt=self._config.max_prompt,
             expectation=expectation,
@@ -108,7 +117,7 @@ class JudgeBench:
             self._due["session"],
             session,
             traces,
-            self._asker.about(job.owner),
+            self._clients.for_subject(job.owner),
             calls=self._config.calls,
             max_prompt=self._config.max_prompt,
             expectations=self._expected_of(traces),
@@ -118,8 +127,8 @@ class JudgeBench:
         if self._expectations is None:
             return None
         turns = [each for each in traces if each.is_turn]
-        found = {each.trace_id: self._expected(each, at) for at, each in enumerate(turns, 1)}
-        return {name: each for name, each in found.items() if each is not None}
+        expected = {each.trace_id: self._expected(each, at) for at, each in enumerate(turns, 1)}
+        return {name: each for name, each in expected.items() if each is not None}
 
     def _expected(self, trace: Trace, turn: int | None) -> Expectation | None:
         if self._expectations is None:
@@ -134,7 +143,7 @@ class JudgeBench:
 
 
 def _together(one: Verdict, other: Verdict) -> Verdict:
-    """The verdict of both; where a price is not known the known part is what counts as spent."""
+    """One verdict of two; where a price is unknown, the known part counts as spent."""
     return Verdict(
         outcomes=(*one.outcomes, *other.outcomes),
         models=(*one.models, *other.models),

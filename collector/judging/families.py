@@ -1,0 +1,35 @@
+"""The metric families of judging."""
+
+from __future__ import annotations
+
+from collector.telemetry import Telemetry
+
+
+class JudgingFamilies:
+    """Requests to judges, what they cost, and the judge process."""
+
+    def __init__(self, telemetry: Telemetry) -> None:
+        self.requests = telemetry.counter(
+            "judge_requests", "Requests to judges, by how they ended.", "model", "result"
+        )
+        self.request_duration = telemetry.histogram(
+            "judge_request_duration_seconds",
+            "Duration of requests to judges.",
+            "model",
+            buckets=(0.25, 0.5, 1, 2, 4, 8, 16, 32, 64),
+        )
+        self.tokens = telemetry.counter(
+            "judge_tokens", "Tokens that judges counted.", "model", "type"
+        )
+        self.cost = telemetry.counter("judge_cost_usd", "What judges cost, in USD.", "model")
+        self.budget_remaining = telemetry.gauge(
+            "judge_budget_remaining_usd",
+            "What may still be spent in the budget's period.",
+            "budget",
+        )
+        self.budget_limit = telemetry.gauge(
+            "judge_budget_limit_usd", "What may be spent in the budget's period.", "budget"
+        )
+        self.restarts = telemetry.counter(
+            "judge_restarts", "Judge processes replaced, by why.", "reason"
+        )

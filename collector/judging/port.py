@@ -1,0 +1,139 @@
+"""The port from the judging room to the judge process, and the frames between the two processes.
+
+Frames are msgpack, each with a 4-byte big-endian length before it:
+
+    main -> judge   Setup, then TraceJob | SessionJob | BudgetReply | VerdictWritten
+    judge -> main   "ready", then ReserveBudget | CallFinished | JobDone
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal, Protocol
+
+import msgspec
+
+from collector.errors import SpanwiseError
+from evaluators.model import Closed, Outcome, Previous
+
+Result = Literal[
+    "ok", "retry", "rate_limited", "timeout", "parse_error", "provider_error", "budget_denied"
+]
+"""How a request to a judge ended (the label of `judge_requests_total`)."""
+
+
+class JudgeDiedError(SpanwiseError):
+    """The judge process died on the subject as often as a subject may cause."""
+
+
+class JudgeLateError(SpanwiseError):
+    """No verdict within `judge.max_lag`: scoring has gone on without one."""
+
+
+class Setup(msgspec.Struct, frozen=True, kw_only=True):
+    """The first frame. Secrets stand beside the configuration, which masks them."""
+
+    config: str
+    api_key: str | None
+    embedder_api_key: str | None
+    only: tuple[str, ...] | None = None
+    """Evaluators that are emitted; None = all that are due."""
+
+
+class TraceJob(msgspec.Struct, frozen=True, kw_only=True, tag="trace"):
+    """Judge a trace."""
+
+    id: int
+    owner: str
+    """The subject and its digest: an answer is paid once for it."""
+    trace: msgspec.Raw
+    turn: int | None = None
+    """Its position in the session, 1-based; None = unknown."""
+    history: tuple[Previous, ...] = ()
+    """The turns before it, oldest first, for evaluators that compare hosted embeddings."""
+
+
+class SessionJob(msgspec.Struct, frozen=True, kw_only=True, tag="session"):
+    """Judge a closed session."""
+
+    id: int
+    owner: str
+    service: str
+    session_id: str
+    closed: Closed
+    traces: tuple[msgspec.Raw, ...]
+
+
+class BudgetReply(msgspec.Struct, frozen=True, kw_only=True, tag="budget_reply"):
+    """The answer to `ReserveBudget`."""
+
+    id: int
+    granted: bool
+
+
+class VerdictWritten(msgspec.Struct, frozen=True, kw_only=True, tag="verdict_written"):
+    """The verdict of a job is in the log."""
+
+    id: int
+
+
+class ReserveBudget(msgspec.Struct, frozen=True, kw_only=True, tag="reserve_budget"):
+    """Ask to make a call that costs at most `usd`."""
+
+    id: int
+    usd: float
+
+
+class CallFinished(msgspec.Struct, frozen=True, kw_only=True, tag="call_finished"):
+    """A call that budget was reserved for has ended."""
+
+    id: int
+    model: str
+    result: Result
+    seconds: float
+    input_tokens: int = 0
+    output_tokens: int = 0
+    usd: float | None = None
+    """None: the price is unknown."""
+    keep_reservation: bool = False
+    """Whether the provider bills the call is unknown: the reservation counts as spent."""
+
+
+class JobDone(msgspec.Struct, frozen=True, kw_only=True, tag="done"):
+    """The verdict of a job."""
+
+    id: int
+    outcomes: tuple[Outcome, ...]
+    calls: int
+    cost_usd: float
+
+
+Job = TraceJob | SessionJob
+ToJudge = TraceJob | SessionJob | BudgetReply | VerdictWritten
+FromJudge = ReserveBudget | CallFinished | JobDone
+
+encode = msgspec.msgpack.Encoder().encode
+decode_to_judge = msgspec.msgpack.Decoder(ToJudge).decode
+decode_from_judge = msgspec.msgpack.Decoder(FromJudge).decode
+decode_setup = msgspec.msgpack.Decoder(Setup).decode
+
+
+class Judges(Protocol):
+    """Port to the judge process (collector/judging/judge_process.py)."""
+
+    async def judge(self, make: Callable[[int], Job]) -> JobDone:
+        """The verdict of a job; `make` makes the job with the number that the port gives it.
+
+        Raises:
+            JudgeDiedError: the judge process died on this job too often.
+            JudgeLateError: there was no verdict within `judge.max_lag`.
+        """
+        ...
+
+    def written(self, done: JobDone) -> None:
+        """The verdict is in the log."""
+        ...
+
+    async def run(self) -> None:
+        """Serve until cancelled."""
+        ...

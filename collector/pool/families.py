@@ -1,0 +1,14 @@
+"""The metric family of the worker pool."""
+
+from __future__ import annotations
+
+from collector.telemetry import Telemetry
+
+
+class PoolFamilies:
+    """Evaluator workers that were replaced."""
+
+    def __init__(self, telemetry: Telemetry) -> None:
+        self.worker_restarts = telemetry.counter(
+            "worker_restarts", "Evaluator workers replaced, by why.", "reason"
+        )
