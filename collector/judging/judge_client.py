@@ -150,7 +150,7 @@ class JudgeClientPool:
         return answer
 
     async def embed(self, texts: Sequence[str], owner: str) -> Embedded:
-        """See `evaluators.embedding.Embed`. Each text is cached by itself."""
+        """See `evaluators.judging.embedding.Embed`. Each text is cached by itself."""
         vectors = self._vectors
         if vectors is None:
             raise JudgeError(type="provider_error", message="no hosted embedder is configured")
@@ -233,7 +233,7 @@ class SubjectClient:
         return await self._pool.ask(prompt, model, self._owner)
 
     async def embed(self, texts: Sequence[str]) -> Embedded:
-        """See `evaluators.embedding.Embed`."""
+        """See `evaluators.judging.embedding.Embed`."""
         return await self._pool.embed(texts, self._owner)
 
 
