@@ -89,10 +89,7 @@ class Scorer(Consumer):
     async def drain(self, reason: SessionClosed = "idle") -> None:
         """Read `traces` to the end, then close every session for that reason. Call it when `run` has ended.
 
-        The clock closes no session meanwhile, only the log times of records do.
-
-        Raises:
-            Retryable: the log could not be read or written.
+        The clock closes no session meanwhile, only the log times of records do. An outage of the log is waited out.
         """
         self._retry.stopping = asyncio.Event()
         self._is_draining = True
@@ -195,22 +192,32 @@ class Scorer(Consumer):
             if not sessions.accepts(record.key, record.position.offset, record.time):
                 break
             pending.popleft()
-            wave.append((sessions, record, await self._meet(sessions, record)))
+            subject = self._decoded(record)
+            task = None if subject is None else await self._meet(sessions, record, subject)
+            wave.append((sessions, record, task))
             await _yield_to_others()
         return wave
 
-    async def _meet(self, sessions: OpenSessions, record: Record) -> Task | None:
-        """Apply a verdict, or place a trace; None: there is nothing to score."""
-        key, offset, now = record.key, record.position.offset, record.time
+    def _decoded(self, record: Record) -> TraceRecord | VerdictRecord | None:
+        """The record's trace or verdict; None: it is of another kind, or can never be processed."""
         try:
             subject = decode_without_spans(record.value)
-            if isinstance(subject, VerdictRecord):
-                effects = sessions.on_verdict(subject, key=key, offset=offset, now=now)
-                await self._apply(sessions, effects)
-                return None
-            if not isinstance(subject, TraceRecord):
-                return None
-            await self._apply(sessions, sessions.make_room(key, offset, now))
+        except Undecodable as error:
+            self._poison.unprocessable(record.position, error)
+            return None
+        return subject if isinstance(subject, TraceRecord | VerdictRecord) else None
+
+    async def _meet(
+        self, sessions: OpenSessions, record: Record, subject: TraceRecord | VerdictRecord
+    ) -> Task | None:
+        """Apply a verdict, or place a trace; None: there is nothing to score."""
+        key, offset, now = record.key, record.position.offset, record.time
+        if isinstance(subject, VerdictRecord):
+            effects = sessions.on_verdict(subject, key=key, offset=offset, now=now)
+            await self._apply(sessions, effects)
+            return None
+        await self._apply(sessions, sessions.make_room(key, offset, now))
+        try:
             task = sessions.take(subject, key=key, offset=offset, now=now)
         except Undecodable as error:
             self._poison.unprocessable(record.position, error)

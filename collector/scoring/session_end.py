@@ -20,7 +20,7 @@ from collector.scoring.outcome_signals import (
     session_subject,
     shared_fields,
 )
-from collector.scoring.rules import Rules
+from collector.scoring.rules import JudgedRules, Rules
 from collector.scoring.sliding_window import SlidingWindow, without_output
 from evaluators.formulas.task_runs import succeeded
 from evaluators.model import Outcome, Trace
@@ -53,35 +53,43 @@ def session_end(
 ) -> SessionEnd:
     """The end of the session of this key at log time `now` (Unix seconds), when no outcome of its traces is due."""
     subject = session_subject(head, window, reason)
-    unasked = rules.judged.unasked_session(key, has_turns=bool(len(window.turns)))
+    judged = rules.judged
+    unasked: tuple[Outcome, ...] = ()
     awaited = None
-    if rules.judged.session and not unasked:
-        awaited = SessionAwaited(
-            **shared_fields(subject, SessionAwaited),
-            closed_at=now,
-            digest=window.input_digest(()),
-            due=tuple(each.spec.name for each in rules.judged.session),
-            task=head.task,
-        )
+    if judged.session:
+        unasked = judged.unasked_session(key, has_turns=bool(len(window.turns)))
+        if not unasked:
+            awaited = _awaited(subject, head, window, judged, now)
     outcomes = _final_outcomes(subject, window, rules)
     run = None
     if awaited is None or not is_undecided(awaited, rules.task_evaluator):
         run = task_run(head.task, subject, (*outcomes, *unasked), evaluator=rules.task_evaluator)
-    record = SessionRecord(
-        service=subject.service,
-        session_id=subject.session_id,
-        closed=reason,
-        traces=tuple(entry.offset for entry in window),
-        digest=awaited.digest if awaited is not None else "",
-        due=awaited.due if awaited is not None else (),
-    )
     return SessionEnd(
         subject=subject,
         outcomes=outcomes,
         unasked=unasked,
-        record=record,
+        record=SessionRecord(
+            service=subject.service,
+            session_id=subject.session_id,
+            closed=reason,
+            traces=tuple(entry.offset for entry in window),
+            digest=awaited.digest if awaited is not None else "",
+            due=awaited.due if awaited is not None else (),
+        ),
         awaited=awaited,
         run=run,
+    )
+
+
+def _awaited(
+    subject: Subject, head: SessionHead, window: SlidingWindow, judged: JudgedRules, now: float
+) -> SessionAwaited:
+    return SessionAwaited(
+        **shared_fields(subject, SessionAwaited),
+        closed_at=now,
+        digest=window.input_digest(()),
+        due=tuple(each.spec.name for each in judged.session),
+        task=head.task,
     )
 
 

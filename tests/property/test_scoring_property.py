@@ -81,8 +81,8 @@ async def _scored(
 
 
 def final(log: CrashingLog) -> dict[object, object]:
-    found = latest(log).items()
-    return {key: (each.id, each.score) for key, each in found if each.scope == "session"}
+    newest = latest(log).items()
+    return {key: (each.id, each.score) for key, each in newest if each.scope == "session"}
 
 
 @settings(max_examples=150, deadline=None)
@@ -113,8 +113,8 @@ def test_scores_of_traces_depend_on_the_set_of_traces_not_on_their_arrival(
     assert _ids(latest(one)) == _ids(latest(other))
 
 
-def _ids(found: dict[tuple[str, str, str], Signal]) -> dict[tuple[str, str, str], str]:
-    return {key: each.id for key, each in found.items()}
+def _ids(newest: dict[tuple[str, str, str], Signal]) -> dict[tuple[str, str, str], str]:
+    return {key: each.id for key, each in newest.items()}
 
 
 async def _lived(

@@ -109,12 +109,12 @@ def test_incremental_equals_from_scratch_to_the_bit(
 
 def _bits(scorer: SessionScorer) -> list[object]:
     """The unrounded state of both formulas."""
-    found: list[object] = []
+    bits: list[object] = []
     for name in ("agent_reliability", "agent_consistency"):
         state = scorer._states[name]
-        found.append(state.raw_risk if isinstance(state, TailRisk) else getattr(state, "rms"))  # noqa: B009
-        found.append(state.coverage)
-    return found
+        bits.append(state.raw_risk if isinstance(state, TailRisk) else getattr(state, "rms"))  # noqa: B009
+        bits.append(state.coverage)
+    return bits
 
 
 @bounded

@@ -26,33 +26,33 @@ from tests.support.scoring_fakes import (
     windows,
 )
 
-Said = tuple[float, TraceRecord | VerdictRecord]
+Arrival = tuple[float, TraceRecord | VerdictRecord]
 
 
 @st.composite
-def conversations(draw: st.DrawFn) -> list[Said]:
+def conversations(draw: st.DrawFn) -> list[Arrival]:
     """Traces, and verdicts about them: soon or late, twice, or about a revision that is gone. Some never come."""
-    said: list[Said] = []
-    open_questions: list[TraceRecord] = []
+    arrived: list[Arrival] = []
+    traces: list[TraceRecord] = []
     now = 0.0
     for at, record in draw(arrivals()):
         now = max(now, at)
-        said.append((now, record))
-        open_questions.append(record)
+        arrived.append((now, record))
+        traces.append(record)
         for _ in range(draw(st.sampled_from([0, 1, 1, 2]))):
-            about = draw(st.sampled_from(open_questions))
+            about = draw(st.sampled_from(traces))
             salt = draw(st.sampled_from(["", "another"]))
-            said.append((now, verdict_of(about, salt=salt)))
-    return said
+            arrived.append((now, verdict_of(about, salt=salt)))
+    return arrived
 
 
-async def _lived(said: Sequence[Said], fuses: Sequence[int], *, atomic: bool) -> CrashingLog:
+async def _lived(arrived: Sequence[Arrival], fuses: Sequence[int], *, atomic: bool) -> CrashingLog:
     """Feed in stages, be killed by each fuse in turn, end by draining; a judge answers for closed sessions."""
     log = CrashingLog(atomic=atomic)
     limits = windows(idle=5.0, max_age=20.0, max_traces=3)
     left = list(fuses)
     answered: set[int] = set()
-    stages = [said[n : n + 4] for n in range(0, len(said), 4)]
+    stages = [arrived[n : n + 4] for n in range(0, len(arrived), 4)]
     for stage in [*stages, None, None]:
         for now, each in stage or ():
             if isinstance(each, TraceRecord):
@@ -93,12 +93,12 @@ def _subject(signal: Signal) -> tuple[str, ...]:
 
 
 @settings(max_examples=120, deadline=None)
-@given(said=conversations(), fuses=st.lists(st.integers(0, 60), min_size=1, max_size=6))
+@given(arrived=conversations(), fuses=st.lists(st.integers(0, 60), min_size=1, max_size=6))
 def test_a_crash_changes_no_verdict_and_no_score_that_follows_from_it(
-    said: list[Said], fuses: list[int]
+    arrived: list[Arrival], fuses: list[int]
 ) -> None:
-    calm = asyncio.run(_lived(said, [], atomic=True))
-    stormy = asyncio.run(_lived(said, fuses, atomic=True))
+    calm = asyncio.run(_lived(arrived, [], atomic=True))
+    stormy = asyncio.run(_lived(arrived, fuses, atomic=True))
 
     assert {each.value for each in stormy.topics[SIGNALS]} == {
         each.value for each in calm.topics[SIGNALS]
@@ -108,14 +108,14 @@ def test_a_crash_changes_no_verdict_and_no_score_that_follows_from_it(
 
 @settings(max_examples=120, deadline=None)
 @given(
-    said=conversations(),
+    arrived=conversations(),
     fuses=st.lists(st.integers(0, 60), max_size=4),
     atomic=st.booleans(),
 )
 def test_every_due_judged_evaluator_ends_in_exactly_one_final_outcome(
-    said: list[Said], fuses: list[int], *, atomic: bool
+    arrived: list[Arrival], fuses: list[int], *, atomic: bool
 ) -> None:
-    log = asyncio.run(_lived(said, fuses, atomic=atomic))
+    log = asyncio.run(_lived(arrived, fuses, atomic=atomic))
 
     assert set(finals(log).values()) <= {1}
     last = {
@@ -136,13 +136,15 @@ def test_every_due_judged_evaluator_ends_in_exactly_one_final_outcome(
 
 @settings(max_examples=120, deadline=None)
 @given(
-    said=conversations(),
+    arrived=conversations(),
     fuses=st.lists(st.integers(0, 60), max_size=4),
     atomic=st.booleans(),
 )
-def test_an_id_stands_for_one_text(said: list[Said], fuses: list[int], *, atomic: bool) -> None:
-    """A verdict says nothing new of what no judge has a part in."""
-    log = asyncio.run(_lived(said, fuses, atomic=atomic))
+def test_an_id_stands_for_one_text(
+    arrived: list[Arrival], fuses: list[int], *, atomic: bool
+) -> None:
+    """A verdict publishes no second text under the id of a signal that it does not change."""
+    log = asyncio.run(_lived(arrived, fuses, atomic=atomic))
 
     texts = {
         (each.id, record.value)
@@ -152,9 +154,9 @@ def test_an_id_stands_for_one_text(said: list[Said], fuses: list[int], *, atomic
 
 
 @settings(max_examples=40, deadline=None)
-@given(said=conversations())
-def test_counters_count_a_judged_outcome_of_a_trace_once(said: list[Said]) -> None:
-    log = asyncio.run(_lived(said, [], atomic=True))
+@given(arrived=conversations())
+def test_counters_count_a_judged_outcome_of_a_trace_once(arrived: list[Arrival]) -> None:
+    log = asyncio.run(_lived(arrived, [], atomic=True))
 
     counted: Counter[tuple[str | None, int]] = Counter()
     for record, signal in zip(log.topics[SIGNALS], signals(log), strict=True):
@@ -165,16 +167,16 @@ def test_counters_count_a_judged_outcome_of_a_trace_once(said: list[Said]) -> No
         each.session_id for each in signals(log) if each.evaluator == "latency" and each.final
     )
     if set(lives.values()) <= {1}:
-        held = _always_held(said)
+        held = _always_held(arrived)
         assert {n for (trace, _), n in counted.items() if trace in held} <= {1}
 
 
-def _always_held(said: Sequence[Said]) -> set[str]:
-    """Traces that no slide-out can make the desk forget: sent once, or among the newest three of their session.
+def _always_held(arrived: Sequence[Arrival]) -> set[str]:
+    """Traces that scoring cannot forget by sliding them out: sent once, or among the newest three of their session.
 
-    A repeat of a trace that has left the window is a new trace to the desk (rule 7 is about what it holds).
+    A repeat of a trace that has left the window is a new trace to scoring (rule 7 is about the traces in the window).
     """
-    traces = [each.trace for _, each in said if isinstance(each, TraceRecord)]
+    traces = [each.trace for _, each in arrived if isinstance(each, TraceRecord)]
     sent = Counter(trace.trace_id for trace in traces)
     newest: set[str] = set()
     for session in {trace.session_id for trace in traces}:

@@ -82,7 +82,7 @@ def outcomes_of(job: ScoreJob, *, stand_in: bool = False) -> tuple[Outcome, ...]
         score=unit(trace.digest),
         final=not stand_in,
         explanation=f"of {trace.output}",
-        metadata={"said": trace.output, "n": 1},
+        metadata={"text": trace.output, "n": 1},
     )
     every = (confidence, loop, hidden)
     return tuple(each for each in every if job.only is None or each.evaluator in job.only)
@@ -280,12 +280,12 @@ def signals(log: CrashingLog) -> list[Signal]:
 
 def latest(log: CrashingLog) -> dict[tuple[str, str, str], Signal]:
     """As consumers upsert: the highest revision of (scope, subject, evaluator), the last one of equals."""
-    found: dict[tuple[str, str, str], Signal] = {}
+    newest: dict[tuple[str, str, str], Signal] = {}
     for each in signals(log):
         key = (each.scope, each.trace_id or each.session_id, each.evaluator)
-        if key not in found or each.revision >= found[key].revision:
-            found[key] = each
-    return found
+        if key not in newest or each.revision >= newest[key].revision:
+            newest[key] = each
+    return newest
 
 
 USE = JudgeUse(model="m", calls=2, input_tokens=30, output_tokens=4, cost_usd=0.5)

@@ -122,7 +122,7 @@ def test_a_session_with_a_stand_in_waits_for_its_verdict() -> None:
     assert len(sessions) == 1
 
 
-def test_an_older_revision_than_the_one_held_is_passed_over() -> None:
+def test_a_revision_older_than_the_one_in_the_window_is_not_scored() -> None:
     sessions = make_sessions()
     key = session_key("bot", "a")
     task = sessions.take(make_record("t", session="a", revision=2), key=key, offset=0, now=0.0)

@@ -59,8 +59,8 @@ async def test_a_trace_gives_its_signals_then_its_session(log: CrashingLog) -> N
 
     await run_to_end(make_scorer(log), log)
 
-    found = [(each.scope, each.evaluator, each.final, each.revision) for each in signals(log)]
-    assert found == [
+    published = [(each.scope, each.evaluator, each.final, each.revision) for each in signals(log)]
+    assert published == [
         ("trace", "confidence", True, 0),
         ("trace", "loop_detection", True, 0),
         ("session", "agent_reliability", False, offset),
@@ -395,4 +395,4 @@ async def test_redaction_reaches_the_signals(log: CrashingLog) -> None:
     await make_scorer(log, redact=True).drain()
 
     assert not any(b"secret" in each.value for each in log.topics[SIGNALS])
-    assert shown(log, "confidence")[0].metadata == {"said": None, "n": 1}
+    assert shown(log, "confidence")[0].metadata == {"text": None, "n": 1}

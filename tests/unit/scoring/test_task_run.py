@@ -1,4 +1,4 @@
-"""A closed session that named a task leaves a run in `traces`, once its success can be told."""
+"""A closed session that named a task leaves a run in `traces`, once its success is decided."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ def claiming(
 
 
 def runs(log: CrashingLog) -> list[RunRecord]:
-    found = (decode_traces(each.value) for each in log.topics[TRACES])
-    return [each for each in found if isinstance(each, RunRecord)]
+    records = (decode_traces(each.value) for each in log.topics[TRACES])
+    return [each for each in records if isinstance(each, RunRecord)]
 
 
 def verdict(log: CrashingLog, *, success: bool | None) -> VerdictRecord:

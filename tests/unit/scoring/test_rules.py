@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+from collector.scoring.rules import JudgedRules, Rules
+from evaluators.model import ModelCall, Trace
+from evaluators.plan import Plan, make_plan
+from evaluators.registry import Registry
+from evaluators.run import SessionScorer
+from tests.support.scoring_fakes import judged_rules, make_record, rules
+
+
+def test_the_rules_are_read_off_the_plan() -> None:
+    read = rules(judged_rules())
+
+    assert read.history_takers == ("loop_detection",)
+    assert "hidden" not in read.emitted
+    assert {"confidence", "agent_reliability", "tone"} <= read.emitted
+    assert read.used["agent_reliability"] == ("confidence", "loop_detection")
+    assert read.assumed == {"loop_detection"}
+    assert read.judged_methods == {("confidence", "llm_judge")}
+
+
+def test_without_history_no_evaluator_runs_again() -> None:
+    plan = make_plan(Registry.discover(), {}, embedder=None)
+
+    assert Rules.of(plan, lambda: SessionScorer(plan), 0).history_takers == ()
+
+
+def test_of_our_own_evaluators_two_declare_that_an_assumed_score_counts() -> None:
+    plan = make_plan(Registry.discover(), {}, embedder="local")
+
+    assert Rules.of(plan, lambda: SessionScorer(plan), 3).assumed == {"loop_detection", "coherence"}
+
+
+def test_an_evaluator_that_waits_for_hosted_embeddings_keeps_its_assumed_score() -> None:
+    plan = make_plan(Registry.discover(), {}, embedder="hosted", hosted=True)
+    judged = JudgedRules(trace=plan.judged)
+
+    assert "coherence" in Rules.of(Plan(), lambda: SessionScorer(Plan()), 0, judged).assumed
+
+
+def trace(*, unread: str | None = None, turn: bool = True) -> Trace:
+    calls = (ModelCall(span_id="a" * 16),) if turn else ()
+    return replace(make_record("t").trace, unread=unread, model_calls=calls)
+
+
+def outcomes(judged: JudgedRules, subject: Trace) -> list[tuple[str, str | None]]:
+    return [(each.state, each.reason) for each in judged.unasked(subject, b"bot\0s")]
+
+
+def test_a_judge_is_asked_about_traces_in_the_sample_that_called_something() -> None:
+    everything = judged_rules()
+    nothing = judged_rules(samples=lambda _key: False)
+
+    assert outcomes(everything, trace()) == []
+    assert outcomes(nothing, trace()) == [("skipped", "sampled_out")]
+    assert outcomes(everything, trace(turn=False)) == [("not_applicable", "not_a_turn")]
+    assert outcomes(everything, trace(unread="too_deep")) == [("failed", None)]
+
+
+def test_a_judge_is_asked_about_sessions_in_the_sample_that_have_turns() -> None:
+    nothing = judged_rules(samples=lambda _key: False)
+
+    assert judged_rules().unasked_session(b"bot\0s", has_turns=True) == ()
+    (left_out,) = nothing.unasked_session(b"bot\0s", has_turns=True)
+    (empty,) = judged_rules().unasked_session(b"bot\0s", has_turns=False)
+
+    assert (left_out.evaluator, left_out.reason) == ("tone", "sampled_out")
+    assert (empty.state, empty.reason) == ("not_applicable", "not_a_turn")
