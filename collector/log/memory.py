@@ -55,7 +55,7 @@ class MemoryLog:
         self._time = LogTime(clock)
         self._joining = groups is None
         self._commits = Commits(groups or {})
-        self._store = _MemoryRecords()
+        self._store = MemoryRecords()
         self._readers: set[PollingReader] = set()
         self._open = True
         for topic, limit in self._quotas.limits().items():
@@ -65,20 +65,7 @@ class MemoryLog:
         self, records: Sequence[New], commits: Sequence[Commit] = ()
     ) -> Sequence[Position]:
         """See `port.Log.write`; atomic."""
-        if not self._open:
-            raise LogUnavailable("the log is closed")
-        check_commits(commits, self.partitions)
-        prepared = prepare(
-            records, self._store.end_offsets, partitions=self.partitions, quotas=self._quotas
-        )
-        self._make_space(prepared, commits)
-        time = self._time.begin()
-        for record in prepared:
-            self._store.append(record, time)
-        self._time.finish()
-        self._commit(commits)
-        self._wake_readers({record.position.topic for record in prepared})
-        return [record.position for record in prepared]
+        return self._write(records, commits)
 
     def read(self, group: str, topic: str, *, linger: float = 0.0) -> PollingReader:
         """See `port.Log.read`.
@@ -90,7 +77,7 @@ class MemoryLog:
             raise ValueError(f"group `{group}` reads `{topic}` already")
         if self._joining:
             self._commits.join(group, topic)
-        reader = PollingReader(self, group, topic, closed=self._readers.discard, linger=linger)
+        reader = self._reader(group, topic, linger)
         self._readers.add(reader)
         return reader
 
@@ -141,6 +128,25 @@ class MemoryLog:
     def passed(self, topic: str, partition: int) -> None:
         """See `polling.Source`: memory keeps no copies for readers."""
 
+    def _write(self, records: Sequence[New], commits: Sequence[Commit]) -> list[Position]:
+        if not self._open:
+            raise LogUnavailable("the log is closed")
+        check_commits(commits, self.partitions)
+        prepared = prepare(
+            records, self._store.end_offsets, partitions=self.partitions, quotas=self._quotas
+        )
+        self._make_space(prepared, commits)
+        time = self._time.begin()
+        for record in prepared:
+            self._store.append(record, time)
+        self._time.finish()
+        self._commit(commits)
+        self._wake_readers({record.position.topic for record in prepared})
+        return [record.position for record in prepared]
+
+    def _reader(self, group: str, topic: str, linger: float) -> PollingReader:
+        return PollingReader(self, group, topic, closed=self._readers.discard, linger=linger)
+
     def _make_space(self, prepared: Sequence[PreparedRecord], commits: Sequence[Commit]) -> None:
         need: dict[str, int] = defaultdict(int)
         for record in prepared:
@@ -169,7 +175,7 @@ class MemoryLog:
                 reader.wake()
 
 
-class _MemoryRecords:
+class MemoryRecords:
     """The records by place; see `retention.Shelf`."""
 
     def __init__(self) -> None:
