@@ -157,7 +157,7 @@ async def test_a_session_says_why_it_closed_and_opens_afresh(stand: Stand) -> No
     stand.take_traces(make.trace_value(make.trace(7)))
     seen.append(await state())
     # The same records once more, as after a crash.
-    stand.api._index.take_traces(stand.log.records[TRACES][-2:])
+    stand.api._index.take_traces(stand.log.history(TRACES)[-2:])
     seen.append(await state())
 
     assert seen == ["idle", None, None]
@@ -249,7 +249,7 @@ async def test_a_trace_comes_with_its_spans_from_the_log(stand: Stand) -> None:
 
 async def test_a_trace_outlives_its_record(stand: Stand) -> None:
     filled(stand)
-    stand.log.release([record.position for record in stand.log.records[TRACES]])
+    stand.log.release([record.position for record in stand.log.history(TRACES)])
 
     answer = (await stand.get(f"/api/v1/traces/{1:032x}")).json()
 

@@ -57,24 +57,28 @@ async def test_a_session_keeps_its_newest_traces(tmp_path: Path) -> None:
 async def test_records_are_indexed_then_committed_and_poison_is_passed_over(stand: Stand) -> None:
     one, two = make.trace(1), make.trace(2)
     for value in (make.trace_value(one), b"\x00 not a record", make.trace_value(two)):
-        stand.log.append(TRACES, b"", value)
-    stand.log.append(SIGNALS, b"", b"{}")
-    stand.log.append(SIGNALS, b"", make.value(make.signal(one)))
-    stand.log.fail_polls = [LogUnavailable("for now")]
+        stand.log.append(TRACES, value)
+    stand.log.append(SIGNALS, b"{}")
+    stand.log.append(SIGNALS, make.value(make.signal(one)))
+    stand.log.poll_failures = [LogUnavailable("for now")]
     stopping = asyncio.Event()
 
     async with asyncio.timeout(20), asyncio.TaskGroup() as tasks:
         tasks.create_task(stand.api.run(stopping))
-        while stand.log.commits.keys() != {("api.traces", TRACES), ("api.signals", SIGNALS)}:
+        while committed(stand).keys() != {("api.traces", TRACES), ("api.signals", SIGNALS)}:
             stand.time += 1.0
             await asyncio.sleep(0.02)
         stopping.set()
 
     session = (await stand.get("/api/v1/sessions/s-1")).json()
     assert len(session["traces"]) == 2
-    assert stand.log.commits == {("api.traces", TRACES): 3, ("api.signals", SIGNALS): 2}
+    assert committed(stand) == {("api.traces", TRACES): 3, ("api.signals", SIGNALS): 2}
     assert stand.counted("spanwise_poison_records_total", topic="traces") == 1
     assert stand.counted("spanwise_poison_records_total", topic="signals") == 1
+
+
+def committed(stand: Stand) -> dict[tuple[str, str], int]:
+    return {(each.group, each.topic): each.offset for each in stand.log.commits}
 
 
 async def test_the_stream_sends_new_signals_once(stand: Stand) -> None:

@@ -1,4 +1,4 @@
-"""A whole API over a list-backed log: records in, requests answered, no clock and no network."""
+"""A whole API over a log of the tests: records in, requests answered, no clock and no network."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from collector.runtime.health import Health
 from collector.telemetry import Telemetry
 from evaluators.model import Trace
 from tests.support import api_records as make
-from tests.support.api_log import ListLog
+from tests.support.faulty_log import FaultyLog
+from tests.support.ticking import SetClock
 
 EVALUATORS: list[dict[str, Any]] = [{"name": "step_efficiency", "scope": "trace"}]
 
@@ -29,7 +30,7 @@ class Stand:
 
     def __init__(self, folder: Path, *overrides: str) -> None:
         self.config: Config = load([], {}, overrides)
-        self.log = ListLog()
+        self.log = FaultyLog(clock=SetClock(make.START))
         self.telemetry = Telemetry()
         self.health = Health(self.telemetry.event_loop_lag)
         self.time = make.START
@@ -46,16 +47,16 @@ class Stand:
         )
 
     def take_traces(self, *values: bytes) -> Taken:
-        first = len(self.log.records[TRACES])
+        first = len(self.log.written)
         for value in values:
-            self.log.append(TRACES, b"", value)
-        return self.api._index.take_traces(self.log.records[TRACES][first:])
+            self.log.append(TRACES, value)
+        return self.api._index.take_traces(self.log.written[first:])
 
     def take_signals(self, *signals: Signal) -> Taken:
-        first = len(self.log.records[SIGNALS])
+        first = len(self.log.written)
         for each in signals:
-            self.log.append(SIGNALS, b"", make.value(each))
-        return self.api._index.take_signals(self.log.records[SIGNALS][first:])
+            self.log.append(SIGNALS, make.value(each))
+        return self.api._index.take_signals(self.log.written[first:])
 
     def client(self, base: str = "http://127.0.0.1:4390") -> httpx.AsyncClient:
         transport = httpx.ASGITransport(self.api.app, raise_app_exceptions=False)
