@@ -19,11 +19,11 @@ from collector.records.signal_codec import FIRST
 from collector.signals.sinks.kafka import KafkaSink
 from collector.signals.sinks.port import Refused
 from tests.support.eventually import eventually
+from tests.support.faulty_log import FaultyLog
 from tests.support.kafka.kafka_node import KafkaNode
 from tests.support.kafka.topics import create_topic, read_topic
 from tests.support.signals import BASE, signal
 from tests.support.signals import new as new_record
-from tests.support.signals_log import ListLog
 from tests.support.sink_contract import (
     SinkContract,
     a_delivery,
@@ -143,7 +143,7 @@ async def test_the_neighbours_of_a_too_large_record_are_delivered(kafka: str) ->
 
 async def test_a_broker_killed_under_load_loses_nothing(kafka_node: KafkaNode) -> None:
     await create_topic(kafka_node.bootstrap, "signals", partitions=3)
-    log = ListLog()
+    log = FaultyLog()
     delivery, telemetry = a_delivery(log, a_sink(kafka_node.bootstrap, "signals", timeout=2.0))
     stopping = asyncio.Event()
     found = [signal(f"s-{n % 7}", f"t-{n}", at=BASE + n) for n in range(1500)]
@@ -200,7 +200,7 @@ async def test_a_broker_that_never_comes_back_stops_in_bounded_time(
     kafka_node: KafkaNode, root_log: list[logging.LogRecord]
 ) -> None:
     await create_topic(kafka_node.bootstrap, "signals")
-    log = ListLog()
+    log = FaultyLog()
     delivery, telemetry = a_delivery(log, a_sink(kafka_node.bootstrap, "signals", timeout=1.0))
     stopping = asyncio.Event()
     await log.write([new_record(signal(trace=f"t-{n}")) for n in range(50)])
@@ -216,8 +216,8 @@ async def test_a_broker_that_never_comes_back_stops_in_bounded_time(
 
     assert asyncio.get_running_loop().time() - before < 6
     assert (count(telemetry, "acked"), count(telemetry, "lost")) == (50, 0)
-    assert outbox(telemetry, "kafka") == (400, log.now)
-    assert log.commits["sink.kafka", "signals", 0].offset == 50
+    assert outbox(telemetry, "kafka") == (400, log.clock.now)
+    assert log.committed("sink.kafka", "signals", 0).offset == 50
     # The limiter serves the whole process: an earlier test may have used up its first line.
     assert len([r for r in root_log if r.name.startswith("aiokafka")]) < 20
 

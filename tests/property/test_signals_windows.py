@@ -9,12 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from collector.config.tree import AgentWindow
+from collector.errors import LogUnavailable
 from collector.records.signal import Signal
 from collector.records.windows import WindowEntry
 from collector.signals.prometheus.window import Window
+from tests.support.faulty_log import FaultyLog
 from tests.support.publisher import Publisher
 from tests.support.signals import BASE, covered, signal
-from tests.support.signals_log import ListLog
 
 scores = st.integers(0, 20).map(lambda n: n / 20)
 entries = st.builds(
@@ -83,17 +84,17 @@ steps = st.lists(
 
 async def walk(script: list[Step], *, crashing: bool, partitions: int) -> Publisher:
     limits = AgentWindow(sessions=3, max_age=60.0)
-    publisher = Publisher(log=ListLog(count=partitions), limits=limits)
+    publisher = Publisher(log=FaultyLog(partitions=partitions), limits=limits)
     for step in script:
         await publisher.publish(*step.signals)
-        publisher.log.now += step.wait
+        publisher.log.clock.now += step.wait
         if crashing and step.then == "crash":
             publisher = publisher.successor()
         if crashing and step.then == "fail":
-            publisher.log.fails = True
+            publisher.log.fails = LogUnavailable("away")
             publisher.sink._backoff._first = publisher.sink._backoff._next = 0.0
             await publisher.step()
-            publisher.log.fails = False
+            publisher.log.fails = None
             publisher = publisher.successor()
         await publisher.step()
     return publisher

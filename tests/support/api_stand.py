@@ -20,7 +20,6 @@ from collector.telemetry import Telemetry
 from evaluators.model import Trace
 from tests.support import api_records as make
 from tests.support.faulty_log import FaultyLog
-from tests.support.ticking import SetClock
 
 EVALUATORS: list[dict[str, Any]] = [{"name": "step_efficiency", "scope": "trace"}]
 
@@ -30,7 +29,7 @@ class Stand:
 
     def __init__(self, folder: Path, *overrides: str) -> None:
         self.config: Config = load([], {}, overrides)
-        self.log = FaultyLog(clock=SetClock(make.START))
+        self.log = FaultyLog()
         self.telemetry = Telemetry()
         self.health = Health(self.telemetry.event_loop_lag)
         self.time = make.START

@@ -18,12 +18,14 @@ import msgspec
 from collector.errors import LogUnavailable, RecordTooLarge
 from collector.log.commits import Committed
 from collector.log.embedded.polling import PollingReader
-from collector.log.embedded.prepared_record import PreparedRecord
+from collector.log.embedded.prepared_record import PreparedRecord, TopicPartition
 from collector.log.memory import MemoryLog, MemoryRecords
 from collector.log.port import Assigned, Batch, Commit, New, Position, Record
 from collector.telemetry import Telemetry
 from tests.support.ticking import SetClock
 
+START = 1_700_000_000.0
+"""Where the clock stands when the test gives none, in unix seconds."""
 TURNS = 5
 """Of the event loop, that a poll waits for records."""
 
@@ -49,7 +51,7 @@ class FaultyLog(MemoryLog):
         waits_for: Mapping[str, frozenset[str]] | None = None,
         atomic: bool = True,
     ) -> None:
-        self.clock = SetClock() if clock is None else clock
+        self.clock = SetClock(START) if clock is None else clock
         super().__init__(
             clock=self.clock,
             partitions=partitions,
@@ -70,6 +72,8 @@ class FaultyLog(MemoryLog):
         self.commits: list[Commit] = []
         """Every commit that was stored, in order."""
         self.released: set[Position] = set()
+        self.oldest: dict[TopicPartition, int] = {}
+        """The offsets below which records have expired."""
         self.replayed: list[int] = []
         """The partitions that were replayed, in order."""
         self.readers: list[FaultyReader] = []
@@ -131,9 +135,7 @@ class FaultyLog(MemoryLog):
         """Lose the partition's records below `offset`; its readers report those that they have not read."""
         for each in [each for each in self._store.records[topic, partition] if each < offset]:
             self._store.delete(Position(topic, partition, each))
-        for reader in self.readers:
-            if reader.topic == topic:
-                reader.oldest[partition] = offset
+        self.oldest[topic, partition] = offset
 
     def forget_commits(self) -> None:
         """Lose every commit: the next readers begin at the oldest record."""
@@ -278,8 +280,6 @@ class FaultyReader(PollingReader):
     ) -> None:
         super().__init__(log, group, topic, closed=closed)
         self.polls = 0
-        self.oldest: dict[int, int] = {}
-        """By partition, an offset below which records have expired."""
         self._log = log
         self._revoked: list[int] = []
         self._coming: list[int] = []
@@ -326,6 +326,14 @@ class FaultyReader(PollingReader):
         if self._log.fails is not None:
             raise self._log.fails
 
+    def _assign(self) -> Batch:
+        batch = super()._assign()
+        for each in batch.assigned:
+            if each.offset is None:  # no commit: it begins at the oldest record and has lost none
+                oldest = self._log.oldest.get((self.topic, each.partition), 0)
+                self._positions[each.partition] = oldest
+        return batch
+
     def _rebalance(self) -> Batch:
         revoked, self._revoked = self._revoked, []
         coming, self._coming = self._coming, []
@@ -341,9 +349,9 @@ class FaultyReader(PollingReader):
     def _skip_expired(self) -> dict[int, int]:
         """Move to the oldest records; returns how many were lost, by partition."""
         lost = {
-            partition: oldest - self._positions[partition]
-            for partition, oldest in self.oldest.items()
-            if self._positions.get(partition, oldest) < oldest
+            partition: oldest - position
+            for partition, position in self._positions.items()
+            if position < (oldest := self._log.oldest.get((self.topic, partition), 0))
         }
         for partition, count in lost.items():
             self._positions[partition] += count

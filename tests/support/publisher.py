@@ -1,4 +1,4 @@
-"""A PrometheusSink over a list log, driven step by step; dropping it is kill -9."""
+"""A PrometheusSink over a log of the tests, driven step by step; dropping it is kill -9."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from collector.log.port import Reader
 from collector.records.signal import Signal
 from collector.signals.prometheus.exporter import PrometheusSink
 from collector.telemetry import Telemetry
+from tests.support.faulty_log import FaultyLog
 from tests.support.signals import new
-from tests.support.signals_log import ListLog
 
 COUNTERS = ("_total", "_bucket", "_count", "_sum", "_created")
 
@@ -25,7 +25,7 @@ def objective(_: str) -> float:
 
 @dataclass
 class Publisher:
-    log: ListLog = field(default_factory=ListLog)
+    log: FaultyLog = field(default_factory=FaultyLog)
     limits: AgentWindow = field(default_factory=AgentWindow)
     objectives: Callable[[str], float | None] = objective
     reader: Reader | None = None
@@ -37,11 +37,12 @@ class Publisher:
             telemetry=self.telemetry,
             windows=self.limits,
             objectives=self.objectives,
-            clock=lambda: self.log.now,
+            clock=self.log.clock,
         )
 
     def successor(self) -> Publisher:
         """The process that starts after a kill: it has the log, nothing else."""
+        self.log.restart()
         return Publisher(log=self.log, limits=self.limits, objectives=self.objectives)
 
     async def step(self) -> None:

@@ -15,9 +15,9 @@ from collector.signals.sinks.delivery import Delivery
 from collector.signals.sinks.port import Refused, Sink
 from collector.telemetry import Telemetry
 from tests.support.eventually import eventually
+from tests.support.faulty_log import FaultyLog
 from tests.support.signals import BASE, encode, headers, signal
 from tests.support.signals import new as new_record
-from tests.support.signals_log import ListLog
 
 
 class FarEnd(Protocol):
@@ -137,7 +137,7 @@ class SinkContract:
     async def test_every_signal_of_the_log_is_acked_once_through_an_outage(
         self, far_end: FarEnd
     ) -> None:
-        log = ListLog()
+        log = FaultyLog()
         found = [signal(f"s-{n % 5}", f"t-{n}", at=BASE + n) for n in range(600)]
         await log.write([new_record(each) for each in found[:300]])
         delivery, telemetry = a_delivery(log, far_end.sink())
@@ -158,13 +158,13 @@ class SinkContract:
         assert count(telemetry, "lost") == 0
 
 
-def a_delivery(log: ListLog, sink: Sink) -> tuple[Delivery, Telemetry]:
+def a_delivery(log: FaultyLog, sink: Sink) -> tuple[Delivery, Telemetry]:
     telemetry = Telemetry()
     delivery = Delivery(
         log=log,
         sink=sink,
         telemetry=telemetry,
-        clock=lambda: log.now,
+        clock=log.clock,
         backoff=Backoff(first=0.05, longest=0.2),
         grace=2.0,
     )
@@ -187,9 +187,9 @@ def outbox(telemetry: Telemetry, sink: str) -> tuple[float | None, float | None]
     return records, oldest
 
 
-async def committed(log: ListLog, offset: int) -> None:
+async def committed(log: FaultyLog, offset: int) -> None:
     """Wait until the one sink has committed up to `offset`."""
-    await eventually(lambda: any(each.offset >= offset for each in log.commits.values()))
+    await eventually(lambda: any(each.offset >= offset for each in log.commits))
 
 
 async def until_delivered(sink: Sink, records: Sequence[Record]) -> None:

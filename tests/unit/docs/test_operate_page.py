@@ -12,7 +12,7 @@ from collector.config.tree import AgentWindow
 from collector.signals.prometheus.exporter import PrometheusSink
 from collector.telemetry import Telemetry
 from collector.wiring.families import declare_families
-from tests.support.signals_log import ListLog
+from tests.support.faulty_log import FaultyLog
 
 PAGE = (Path(__file__).parents[3] / "docs" / "operate.md").read_text()
 SUFFIX = {"counter": "_total", "info": "_info"}
@@ -24,7 +24,7 @@ def families() -> set[str]:
     declare_families(telemetry)
     Families(telemetry)
     sink = PrometheusSink(
-        log=ListLog(),
+        log=FaultyLog(),
         telemetry=telemetry,
         windows=AgentWindow(),
         objectives=lambda _: 0.9,

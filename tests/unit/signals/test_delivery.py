@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from collector.errors import Retryable
-from collector.log.port import Position, Record
+from collector.errors import LogUnavailable, Retryable
+from collector.log.port import SIGNALS, Commit, Position, Record
 from collector.signals.sinks.port import Refused
 from collector.telemetry import Telemetry
 from tests.support.eventually import eventually
+from tests.support.faulty_log import FaultyLog
 from tests.support.signals import new, signal
-from tests.support.signals_log import ListLog
 from tests.support.sink_contract import a_delivery, committed, count, outbox
 
 
@@ -43,13 +43,13 @@ class ListSink:
         self.closed = deadline
 
 
-async def written(count: int) -> ListLog:
-    log = ListLog()
+async def written(count: int) -> FaultyLog:
+    log = FaultyLog()
     await log.write([new(signal(trace=f"t-{number}")) for number in range(count)])
     return log
 
 
-async def delivered(log: ListLog, sink: ListSink, up_to: int) -> Telemetry:
+async def delivered(log: FaultyLog, sink: ListSink, up_to: int) -> Telemetry:
     delivery, telemetry = a_delivery(log, sink)
     stopping = asyncio.Event()
     async with asyncio.timeout(10), asyncio.TaskGroup() as tasks:
@@ -92,7 +92,8 @@ async def test_a_restart_goes_on_behind_the_commit() -> None:
 
 async def test_what_the_log_dropped_unread_is_lost() -> None:
     log = await written(10)
-    log.starts["signals", 0] = 7
+    await log.write((), [Commit(group="sink.list", topic=SIGNALS, partition=0, offset=0)])
+    log.expire_below(7, SIGNALS)
 
     telemetry = await delivered(log, ListSink(), 10)
 
@@ -108,11 +109,11 @@ async def test_a_stop_during_a_hang_is_bounded_and_commits_nothing() -> None:
 
     async with asyncio.timeout(5), asyncio.TaskGroup() as tasks:
         tasks.create_task(delivery.run(stopping))
-        await eventually(lambda: outbox(telemetry, "list") == (10, log.now))
+        await eventually(lambda: outbox(telemetry, "list") == (10, log.clock.now))
         stopping.set()
 
-    assert log.commits == {}
-    assert outbox(telemetry, "list") == (10, log.now)
+    assert log.commits == []
+    assert outbox(telemetry, "list") == (10, log.clock.now)
     assert sink.closed == 0.05
 
 
@@ -134,7 +135,7 @@ async def test_a_delivery_that_ends_within_the_grace_is_committed() -> None:
     async with asyncio.timeout(5):
         await delivery.run(stopping)
 
-    assert log.commits["sink.list", "signals", 0].offset == 1
+    assert log.committed("sink.list", "signals", 0).offset == 1
     assert count(telemetry, "acked") == 1
 
 
@@ -145,7 +146,7 @@ async def test_the_outbox_gauges_fall_back_when_all_is_delivered() -> None:
 
     async with asyncio.timeout(5), asyncio.TaskGroup() as tasks:
         tasks.create_task(delivery.run(stopping))
-        await eventually(lambda: outbox(telemetry, "list") == (10, log.now))
+        await eventually(lambda: outbox(telemetry, "list") == (10, log.clock.now))
         await committed(log, 10)
         await eventually(lambda: outbox(telemetry, "list") == (0, 0))
         stopping.set()
@@ -153,7 +154,7 @@ async def test_the_outbox_gauges_fall_back_when_all_is_delivered() -> None:
 
 async def test_a_log_that_is_away_is_waited_for() -> None:
     log = await written(3)
-    log.fails = True
+    log.fails = LogUnavailable("away")
     sink = ListSink()
     delivery, _ = a_delivery(log, sink)
     stopping = asyncio.Event()
@@ -161,7 +162,7 @@ async def test_a_log_that_is_away_is_waited_for() -> None:
     async with asyncio.timeout(5), asyncio.TaskGroup() as tasks:
         tasks.create_task(delivery.run(stopping))
         await asyncio.sleep(0.01)
-        log.fails = False
+        log.fails = None
         await committed(log, 3)
         stopping.set()
 

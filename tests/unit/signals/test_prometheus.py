@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from collector.config.tree import AgentWindow
+from collector.errors import LogUnavailable
 from collector.log.port import TRACES, WINDOWS, New
 from collector.records.codec import encode
 from collector.records.signal import Signal
@@ -15,9 +16,9 @@ from collector.records.traces import TraceRecord
 from collector.signals.prometheus.exposition import exposition
 from evaluators.model import Tokens, Trace
 from tests.support.eventually import eventually
+from tests.support.faulty_log import FaultyLog
 from tests.support.publisher import Publisher
 from tests.support.signals import BASE, covered, failed, hex_of, signal, skipped
-from tests.support.signals_log import ListLog
 
 
 def session(name: str, score: float, **fields: Any) -> Signal:
@@ -123,7 +124,7 @@ async def test_when_no_session_is_left_the_series_is_removed() -> None:
     await publisher.publish(session("s-1", 0.8))
     assert publisher.value("agent_reliability_ratio") is not None
 
-    publisher.log.now += 86_401
+    publisher.log.clock.now += 86_401
     await publisher.step()
 
     assert publisher.value("agent_reliability_ratio") is None
@@ -136,7 +137,7 @@ async def test_expiry_does_not_wait_for_the_reader() -> None:
     publisher = Publisher()
     await publisher.publish(session("s-1", 0.8))
 
-    publisher.log.now += 86_401
+    publisher.log.clock.now += 86_401
 
     assert publisher.value("agent_reliability_ratio") is None
 
@@ -171,15 +172,15 @@ async def test_a_restart_counts_nothing_again_and_keeps_every_gauge() -> None:
 async def test_windows_are_stored_every_ten_seconds_with_the_commit() -> None:
     publisher = Publisher()
     await publisher.publish(session("s-1", 0.8))
-    commit = publisher.log.commits["sink.prometheus", "signals", 0]
+    commit = publisher.log.committed("sink.prometheus", "signals", 0)
     assert (commit.offset, commit.metadata) == (0, 1)
 
-    publisher.log.now += 10
+    publisher.log.clock.now += 10
     await publisher.step()
 
-    commit = publisher.log.commits["sink.prometheus", "signals", 0]
+    commit = publisher.log.committed("sink.prometheus", "signals", 0)
     assert (commit.offset, commit.metadata) == (1, 1)
-    assert len(publisher.log.records[WINDOWS, 0]) == 1
+    assert len(publisher.log.history(WINDOWS)) == 1
 
 
 async def test_a_record_that_is_no_signal_is_counted_and_passed_over() -> None:
@@ -206,7 +207,7 @@ async def test_the_cap_on_agents_folds_and_counts() -> None:
 async def test_an_agent_slot_unused_for_a_day_is_given_away() -> None:
     publisher = Publisher()
     await publisher.publish(*(signal(trace=f"t{n}", agent=f"a{n}") for n in range(64)))
-    publisher.log.now += 86_400
+    publisher.log.clock.now += 86_400
     await publisher.publish(*(signal(trace=f"u{n}", agent=f"a{n}") for n in range(1, 64)))
 
     await publisher.publish(signal(trace="new", agent="new", at=BASE + 86_400))
@@ -215,9 +216,9 @@ async def test_an_agent_slot_unused_for_a_day_is_given_away() -> None:
     assert publisher.value("evaluations_total", agent="a0") is None
     assert publisher.value("evaluations_total", agent="a1") == 2
     assert publisher.value("last_score_timestamp_seconds", agent="a0") is None
-    publisher.log.now += 10
+    publisher.log.clock.now += 10
     await publisher.step()
-    removed = [r for r in publisher.log.records[WINDOWS, 0] if not r.value]
+    removed = [r for r in publisher.log.history(WINDOWS) if not r.value]
     assert [r.key.split(b"\0")[1] for r in removed] == [b"a0"]
 
 
@@ -246,7 +247,7 @@ async def test_a_fail_carries_an_exemplar_in_openmetrics() -> None:
 
 
 async def test_traces_feed_duration_cost_and_tokens_once() -> None:
-    log = ListLog()
+    log = FaultyLog()
     publisher = Publisher(log=log)
     trace = Trace(
         trace_id=hex_of("t"),
@@ -269,7 +270,7 @@ async def test_traces_feed_duration_cost_and_tokens_once() -> None:
 
     async with asyncio.TaskGroup() as tasks:
         tasks.create_task(publisher.sink.run(stopping))
-        await eventually(lambda: ("sink.prometheus.traces", "traces", 0) in log.commits)
+        await eventually(lambda: any(each.topic == TRACES for each in log.commits))
         stopping.set()
 
     assert publisher.value("trace_duration_seconds_sum") == 2
@@ -286,9 +287,9 @@ async def test_the_log_being_away_ends_nothing_and_loses_no_count() -> None:
     await publisher.step()
     await publisher.log.write([])
     publisher.sink._backoff._first = publisher.sink._backoff._next = 0.0
-    publisher.log.fails = True
+    publisher.log.fails = LogUnavailable("away")
     await publisher.step()
-    publisher.log.fails = False
+    publisher.log.fails = None
 
     await publisher.publish(signal())
 
@@ -319,10 +320,10 @@ async def test_windows_stored_without_their_commit_are_not_fed_again() -> None:
     (before,) = [target.encode() for target in publisher.sink._targets]
     publisher.sink._backoff._first = publisher.sink._backoff._next = 0.0
     publisher.log.tears = True
-    publisher.log.now += 10
+    publisher.log.clock.now += 10
     await publisher.step()
     publisher.log.tears = False
-    assert len(publisher.log.records[WINDOWS, 0]) == 1
+    assert len(publisher.log.history(WINDOWS)) == 1
 
     after = publisher.successor()
     await after.step()

@@ -176,7 +176,7 @@ async def test_agents_above_the_cap_share_a_name_and_keep_their_tasks_apart() ->
 async def test_an_agent_that_loses_its_slot_loses_its_tasks_for_good() -> None:
     kept = Kept()
     await kept.end(*(a_run("same", n, agent=f"a{n}") for n in range(64)))
-    kept.publisher.log.now += 2 * 86_400
+    kept.publisher.log.clock.now += 2 * 86_400
 
     await kept.publisher.publish(signal(agent="new"))  # a signal takes the slot
     await kept.step()
