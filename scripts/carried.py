@@ -1,9 +1,9 @@
-"""What recordings are expected to hold and do not: expectations whose values are nowhere in the bytes.
+"""Expectations of recordings whose values are nowhere in the recorded bytes.
 
-usage: scripts/carried.py CAPTURES [--corrected FOLDER]
+usage: python -m scripts.carried CAPTURES [--corrected FOLDER]
 
 Every attribute of every span, event, link, scope and resource is searched, with what is inside of it: JSON in strings,
-base64, escapes, nested to any depth. What is found nowhere cannot be read by anybody. With --corrected, the recordings
+base64, escapes, nested to any depth. A value that is found nowhere cannot be read. With --corrected, the recordings
 are copied to FOLDER with their flags set as the recordings' README defines them: exported = really in the spans.
 """
 
@@ -14,7 +14,7 @@ import json
 import shutil
 import struct
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,15 +22,24 @@ import yaml
 from google.protobuf.json_format import MessageToDict
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
+from evaluators.dialects.decoding.values import as_dict, as_list
+
+
+def _base64(text: str) -> str:
+    return base64.b64decode(text, validate=True).decode()
+
+
+_DECODERS: tuple[Callable[[str], Any], ...] = (json.loads, _base64)
+
 
 def texts(value: Any, depth: int = 0) -> Iterator[str]:
     """Every text, number and key in a value, unwrapped."""
     if isinstance(value, dict):
-        for key, inner in value.items():
+        for key, inner in as_dict(value).items():
             yield key
             yield from texts(inner, depth)
     elif isinstance(value, list):
-        for inner in value:
+        for inner in as_list(value):
             yield from texts(inner, depth)
     elif isinstance(value, str):
         yield value
@@ -41,8 +50,8 @@ def texts(value: Any, depth: int = 0) -> Iterator[str]:
 
 
 def inside(text: str, depth: int) -> Iterator[str]:
-    """What a text holds once it is decoded in each of the ways that are used."""
-    for decode in (json.loads, lambda t: base64.b64decode(t, validate=True).decode()):
+    """The texts inside one that is JSON or base64."""
+    for decode in _DECODERS:
         try:
             inner = decode(text)
         except (ValueError, binascii.Error):
@@ -64,8 +73,8 @@ def spans_of(path: Path, trace_ids: set[str]) -> Iterator[tuple[dict[str, Any], 
                             yield span, resource.get("resource", {})
 
 
-class Held:
-    """What the traces of one turn hold."""
+class RecordedTurn:
+    """The texts in the traces of one turn."""
 
     def __init__(self, path: Path, turn: dict[str, Any]) -> None:
         spans = list(spans_of(path, {trace["trace_id"] for trace in turn["traces"]}))
@@ -82,7 +91,7 @@ class Held:
         return [leaf for leaf in leaves(value) if not any(leaf in text for text in self.texts)]
 
     def lacks(self, turn: dict[str, Any]) -> Iterator[tuple[dict[str, Any], str, str]]:
-        """Where a flag is set for nothing: what bears it, the flag, and why."""
+        """Flags without their values in the recording: the object with the flag, the flag, and why."""
         for call in turn["tool_calls_executed"]:
             if not call.get("exported"):
                 continue
@@ -96,7 +105,7 @@ class Held:
             ):
                 yield call, "exported", f"{call['name']}: its error is nowhere, nor any error"
         # A call that failed has no counts to export.
-        if turn["tokens_exported"] and not self.has_error and self.metered < turn["llm_calls"]:
+        if turn["tokens_exported"] and not self.has_error and self.metered < turn.get("llm_calls", 0):
             why = f"{turn['llm_calls']} model calls, {self.metered} spans with a token count"
             yield turn, "tokens_exported", why
 
@@ -112,10 +121,10 @@ def keys(span: dict[str, Any]) -> Iterator[str]:
 def leaves(value: Any) -> Iterator[str]:
     """The plain values of arguments; a truth value or an empty list proves nothing."""
     if isinstance(value, dict):
-        for inner in value.values():
+        for inner in as_dict(value).values():
             yield from leaves(inner)
     elif isinstance(value, list):
-        for inner in value:
+        for inner in as_list(value):
             yield from leaves(inner)
     elif isinstance(value, str | float) or (
         isinstance(value, int) and not isinstance(value, bool) and value > 9
@@ -138,7 +147,7 @@ def main() -> None:
         recording = path.with_name(path.name.replace(".expect.yaml", ".otlp"))
         wrong = False
         for turn in expected["turn_list"]:
-            for bearer, flag, why in list(Held(recording, turn).lacks(turn)):
+            for bearer, flag, why in list(RecordedTurn(recording, turn).lacks(turn)):
                 where = f"{expected['stack']}/{expected['scenario']} turn {turn['turn']}"
                 sys.stdout.write(f"{where}: {flag}: {why}\n")
                 bearer[flag] = False
@@ -147,4 +156,5 @@ def main() -> None:
             path.write_text(yaml.safe_dump(expected, sort_keys=False, allow_unicode=True))
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -26,3 +26,27 @@ def says(text: str = ANSWER) -> str:
 
 
 ROOT = SpanSpec(id=1, name="work", end=99)
+CHAT = {"gen_ai.operation.name": "chat"}
+AGENT = {"gen_ai.operation.name": "invoke_agent"}
+
+
+def said(text: str, *calls: dict[str, Any]) -> str:
+    parts: list[dict[str, Any]] = [{"type": "text", "content": text}] if text else []
+    return dump([{"role": "assistant", "parts": [*parts, *calls]}])
+
+
+def asked(*texts: str) -> str:
+    return dump([{"role": "user", "parts": [{"type": "text", "content": text}]} for text in texts])
+
+
+def call(name: str, identifier: str | None = None, **arguments: Any) -> dict[str, Any]:
+    return {"type": "tool_call", "id": identifier, "name": name, "arguments": arguments}
+
+
+def answered(identifier: str, response: Any) -> str:
+    part = {"type": "tool_call_response", "id": identifier, "response": response}
+    return dump([{"role": "tool", "parts": [part]}])
+
+
+def tool(name: str, **more: Any) -> dict[str, Any]:
+    return {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": name, **more}

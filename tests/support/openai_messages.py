@@ -19,11 +19,11 @@ ASKED = {"role": "assistant", "content": None, "tool_calls": [CALL]}
 TOLD = {"role": "tool", "tool_call_id": "c1", "content": RESULT}
 
 
-def assert_whole(trace: Trace) -> None:
+def assert_whole(trace: Trace, *, tool: str = "get_weather") -> None:
     assert (trace.input, trace.output) == (QUESTION, ANSWER)
     call = one_call(trace)
     assert (call.name, call.arguments, call.result, call.error) == (
-        "get_weather",
+        tool,
         ARGUMENTS,
         RESULT,
         None,

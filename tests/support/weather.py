@@ -10,7 +10,7 @@ from evaluators.model import ToolCall, Trace
 QUESTION = "Is it raining in Paris?"
 ANSWER = "Yes, it rains."
 ARGUMENTS = {"city": "Paris"}
-RESULT = "rainy, 14 C"
+RESULT = "rainy, 14 °C"
 USER = {"role": "user", "content": QUESTION}
 SAID = {"role": "assistant", "content": ANSWER}
 

@@ -1,14 +1,24 @@
-"""OpenInference instrumentations and versions that flatten less, or otherwise: the smallest span of each shape."""
+"""OpenInference's flattened messages, and what they lose."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from evaluators.model import Trace
 from tests.support.dialect_spans import trace_of
+from tests.support.openai_messages import CALL
 from tests.support.openinference import asked, calls, flat, llm
 from tests.support.weather import ANSWER, ARGUMENTS, QUESTION, RESULT, SAID, USER, dump
-
-# --- tool results that lost their call ------------------------------------------------------------------------------
+from tests.support.whole_traces import (
+    HISTORY,
+    OPENAI_TOOL,
+    PROMPT,
+    assert_says_what_happened,
+    assert_says_what_was_offered,
+    flattened,
+    three_spans,
+    usages,
+)
 
 
 def test_results_without_an_id_answer_the_calls_before_them_in_order() -> None:
@@ -126,9 +136,6 @@ def test_gemini_parts_that_were_not_flattened_are_read_from_their_reprs() -> Non
     assert calls(trace) == [("get_weather", ARGUMENTS, "no such city", True)]
 
 
-# --- what stands in the answer only -------------------------------------------------------------------------------
-
-
 def test_token_counts_that_were_not_flattened_are_read_from_the_answer() -> None:
     answer: dict[str, Any] = {"choices": [], "usage": {"prompt_tokens": 7, "completion_tokens": 2}}
     pieces = [dump({"choices": []}), dump(answer)]
@@ -169,3 +176,77 @@ def test_functions_that_gemini_called_by_itself_are_calls() -> None:
 
     assert (trace.input, trace.output) == (QUESTION, ANSWER)
     assert calls(trace) == [("get_weather", ARGUMENTS, {"result": RESULT}, False)]
+
+
+def whole_openinference() -> Trace:
+    one, two = usages("llm.token_count.", "prompt", "completion")
+    common = {"openinference.span.kind": "LLM", "llm.tools.0.tool.json_schema": dump(OPENAI_TOOL)}
+    call = {"role": "assistant", "tool_calls": [CALL]}
+    return three_spans(
+        scope="openinference.instrumentation.agno",
+        root={"openinference.span.kind": "AGENT", "agent.name": "helper"},
+        first={
+            **common,
+            **one,
+            **flattened("llm.input_messages", PROMPT, "message."),
+            **flattened("llm.output_messages", [call], "message."),
+        },
+        tool={
+            "openinference.span.kind": "TOOL",
+            "tool.name": "get_weather",
+            "input.value": dump(ARGUMENTS),
+            "output.value": RESULT,
+        },
+        last={
+            **common,
+            **two,
+            **flattened("llm.input_messages", HISTORY, "message."),
+            **flattened(
+                "llm.output_messages", [{"role": "assistant", "content": ANSWER}], "message."
+            ),
+        },
+    )
+
+
+def whole_openinference_unflattened() -> Trace:
+    """An instrumentation that only records the request and the answer (instructor, portkey, older ones)."""
+    one, two = usages("llm.token_count.", "prompt", "completion")
+    request = {"model": "gpt-4o-mini", "messages": PROMPT, "tools": [OPENAI_TOOL]}
+    answer = {
+        "choices": [{"message": {"role": "assistant", "content": None, "tool_calls": [CALL]}}]
+    }
+    done = {"choices": [{"message": {"role": "assistant", "content": ANSWER}}]}
+    kind = {"openinference.span.kind": "LLM"}
+    return three_spans(
+        scope="openinference.instrumentation.portkey",
+        root={"openinference.span.kind": "AGENT", "agent.name": "helper"},
+        first={**kind, **one, "input.value": dump(request), "output.value": dump(answer)},
+        tool={
+            "openinference.span.kind": "TOOL",
+            "tool.name": "get_weather",
+            "tool.parameters": dump(ARGUMENTS),
+            "output.value": dump(RESULT),
+        },
+        last={
+            **kind,
+            **two,
+            "input.value": dump({"messages": HISTORY}),
+            "output.value": dump(done),
+        },
+    )
+
+
+def test_a_whole_trace_of_openinference_says_what_happened() -> None:
+    assert_says_what_happened(whole_openinference())
+
+
+def test_a_whole_trace_of_openinference_says_which_tools_were_offered() -> None:
+    assert_says_what_was_offered(whole_openinference())
+
+
+def test_a_whole_trace_of_openinference_unflattened_says_what_happened() -> None:
+    assert_says_what_happened(whole_openinference_unflattened())
+
+
+def test_a_whole_trace_of_openinference_unflattened_says_which_tools_were_offered() -> None:
+    assert_says_what_was_offered(whole_openinference_unflattened())

@@ -1,10 +1,8 @@
-"""Stacks of JavaScript: spans as their libraries export them, cut to what a rule needs."""
+"""OpenLLMetry for JS: LangChain's graphs, whose tools are named by their class."""
 
 from __future__ import annotations
 
 from typing import Any
-
-import pytest
 
 from tests.support.dialect_spans import SpanSpec, trace_of
 from tests.support.weather import ANSWER, ARGUMENTS, QUESTION, RESULT, compact
@@ -13,33 +11,6 @@ FAILURE = "Error: timed out\n Please fix your mistakes."
 
 
 GRAPHS = "@traceloop/instrumentation-langchain"
-
-
-@pytest.mark.parametrize(
-    "key",
-    [
-        "traceloop.association.properties.sessionId",
-        "ai.settings.context.sessionId",
-        "mastra.metadata.sessionId",
-        "genkit:metadata:sessionId",
-        "langsmith.metadata.threadId",
-        "langfuse.trace.metadata.chatId",
-        "sessionId",
-    ],
-)
-def test_a_session_id_is_read_as_javascript_spells_it(key: str) -> None:
-    trace = trace_of(SpanSpec(id=1, attributes={"gen_ai.operation.name": "chat", key: "s-1"}))
-
-    assert (trace.session_id, trace.session_source) == ("s-1", key)
-
-
-def test_a_session_id_wins_over_a_thread_id_in_a_better_bag() -> None:
-    attributes = {"ai.telemetry.metadata.threadId": "t-1", "mastra.metadata.sessionId": "s-1"}
-
-    assert trace_of(SpanSpec(id=1, attributes=attributes)).session_id == "s-1"
-
-
-# --- OpenLLMetry for JS ----------------------------------------------------------------------------------------------
 
 
 def lc(kind: str, **kwargs: Any) -> dict[str, Any]:
@@ -234,145 +205,3 @@ def test_a_graphs_state_is_the_first_of_two_arguments() -> None:
     )
 
     assert trace_of(root, step).input == QUESTION
-
-
-def test_what_it_renames_in_the_ai_sdks_spans() -> None:
-    chat = {
-        "ai.operationId": "ai.generateText.doGenerate",
-        "llm.request.functions.0.name": "get_weather",
-    }
-    tool = {
-        "ai.operationId": "ai.toolCall",
-        "ai.toolCall.name": "get_weather",
-        "traceloop.entity.input": compact(ARGUMENTS),
-        "traceloop.entity.output": compact(RESULT),
-    }
-
-    trace = trace_of(
-        SpanSpec(id=1, end=9),
-        SpanSpec(id=2, parent=1, attributes=chat),
-        SpanSpec(id=3, parent=1, attributes=tool),
-    )
-
-    assert [offered.name for offered in trace.tools_offered] == ["get_weather"]
-    assert [(c.arguments, c.result) for c in trace.tool_calls] == [(ARGUMENTS, RESULT)]
-
-
-# --- Mastra before 1.0, Genkit, Sentry -------------------------------------------------------------------------------
-
-
-def test_mastra_before_1_0() -> None:
-    def span(number: int, parent: int, kind: str, **attributes: Any) -> SpanSpec:
-        given = {"mastra.span.type": kind, **attributes}
-        return SpanSpec(id=number, parent=parent, attributes=given, scope="@mastra/otel", end=99)
-
-    body = {"body": {"tools": [{"type": "function", "function": {"name": "get_weather"}}]}}
-    trace = trace_of(
-        span(
-            1,
-            0,
-            "agent_run",
-            input=compact([{"role": "user", "content": QUESTION}]),
-            output=compact({"text": ANSWER, "files": []}),
-            **{"gen_ai.agent.id": "weather", "sessionId": "s-1"},
-        ),
-        span(
-            2,
-            1,
-            "model_generation",
-            output=compact({"text": ANSWER}),
-            **{"gen_ai.usage.input_tokens": 5, "gen_ai.usage.output_tokens": 3},
-        ),
-        span(3, 2, "model_step", input=compact(body)),
-        span(
-            4,
-            3,
-            "tool_call",
-            input=compact(ARGUMENTS),
-            output=RESULT,
-            **{"gen_ai.tool.name": "get_weather"},
-        ),
-        span(5, 3, "tool_call", error=True, **{"gen_ai.tool.name": "b", "error.message": "no"}),
-    )
-
-    assert (trace.input, trace.output, trace.session_id) == (QUESTION, ANSWER, "s-1")
-    assert (trace.agents, trace.tokens.input, trace.tokens.output) == (("weather",), 5, 3)
-    assert [tool.name for tool in trace.tools_offered] == ["get_weather"]
-    first, failed = trace.tool_calls
-    assert (first.arguments, first.result, first.error) == (ARGUMENTS, RESULT, None)
-    assert (failed.name, failed.error) == ("b", "no")
-
-
-def test_a_models_step_of_mastra_1_0_has_the_request_as_it_was_sent() -> None:
-    body = {"body": {"tools": [{"type": "function", "function": {"name": "get_weather"}}]}}
-    step = {
-        "gen_ai.operation.name": "model_step",
-        "mastra.span.type": "model_step",
-        "mastra.model_step.input": compact(body),
-    }
-
-    trace = trace_of(SpanSpec(id=1, attributes=step, scope="@mastra/otel-exporter"))
-
-    assert [tool.name for tool in trace.tools_offered] == ["get_weather"]
-
-
-def test_genkit() -> None:
-    def span(number: int, parent: int, subtype: str, name: str, **more: Any) -> SpanSpec:
-        given = {
-            "genkit:type": "action",
-            "genkit:metadata:subtype": subtype,
-            "genkit:name": name,
-            **{f"genkit:{key}": compact(value) for key, value in more.items()},
-        }
-        return SpanSpec(
-            id=number,
-            parent=parent,
-            attributes=given,
-            start=number,
-            end=number * 10 if parent else 99,
-        )
-
-    question = {"role": "user", "content": [{"text": QUESTION}]}
-    asked = {"toolRequest": {"name": "get_weather", "ref": "c1", "input": ARGUMENTS}}
-    trace = trace_of(
-        span(1, 0, "flow", "weather", input=QUESTION, output=ANSWER),
-        span(
-            2,
-            1,
-            "model",
-            "openai/gpt-4o-mini",
-            input={"messages": [question], "tools": [{"name": "get_weather", "inputSchema": {}}]},
-            output={
-                "message": {"role": "model", "content": [asked]},
-                "usage": {"inputTokens": 5, "outputTokens": 3, "cachedContentTokens": 2},
-            },
-        ),
-        span(3, 1, "tool", "get_weather", input=ARGUMENTS, output=RESULT),
-    )
-
-    assert (trace.input, trace.output, trace.agents) == (QUESTION, ANSWER, ("weather",))
-    assert (trace.tokens.input, trace.tokens.output, trace.tokens.cached) == (5, 3, 2)
-    assert trace.models == ("gpt-4o-mini",)
-    assert [tool.name for tool in trace.tools_offered] == ["get_weather"]
-    (call,) = trace.tool_calls
-    assert (call.id, call.arguments, call.result) == ("c1", ARGUMENTS, RESULT)
-
-
-def test_sentry_writes_an_answers_texts_and_calls_apart() -> None:
-    call = {"id": "c1", "function": {"name": "get_weather", "arguments": compact(ARGUMENTS)}}
-    asks = {
-        "gen_ai.operation.name": "chat",
-        "gen_ai.input.messages": compact([{"role": "user", "content": QUESTION}]),
-        "gen_ai.response.text": compact([""]),
-        "gen_ai.response.tool_calls": compact([call]),
-    }
-    says = {"gen_ai.operation.name": "chat", "gen_ai.response.text": ANSWER}
-
-    trace = trace_of(
-        SpanSpec(id=1, end=100),
-        SpanSpec(id=2, parent=1, attributes=asks, start=10, end=20),
-        SpanSpec(id=3, parent=1, attributes=says, start=50, end=60),
-    )
-
-    assert (trace.input, trace.output) == (QUESTION, ANSWER)
-    assert [(c.name, c.arguments) for c in trace.tool_calls] == [("get_weather", ARGUMENTS)]

@@ -1,4 +1,4 @@
-"""OpenInference's instrumentations of frameworks: the smallest span of each shape."""
+"""Frameworks under OpenInference that export their own shapes."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ from evaluators.model import Trace
 from tests.support.dialect_spans import SpanSpec, trace_of
 from tests.support.openinference import SCOPE, asked, calls, chain, flat, llm
 from tests.support.weather import ANSWER, ARGUMENTS, QUESTION, RESULT, SAID, USER, dump
-
-# --- Haystack -----------------------------------------------------------------------------------------------------
 
 
 def haystack(role: str, content: str, meta: str = "{}") -> str:
@@ -81,9 +79,6 @@ def test_a_haystack_agent_around_model_calls_is_only_their_sum() -> None:
     ):
         assert_haystack(trace)
         assert len(trace.model_calls) == 2
-
-
-# --- other frameworks ---------------------------------------------------------------------------------------------
 
 
 def crew(**more: Any) -> SpanSpec:
@@ -339,41 +334,3 @@ def test_a_described_tool_that_ran_was_on_offer() -> None:
     (offered,) = trace_of(tool).tools_offered
 
     assert (offered.name, offered.parameters) == ("get_weather", None)
-
-
-def test_a_pydantic_ai_span_with_openinference_notes_is_read_as_its_own() -> None:
-    messages = [
-        {"role": "user", "parts": [{"type": "text", "content": "Hello"}]},
-        {"role": "assistant", "parts": [{"type": "text", "content": "Hi"}]},
-        {"role": "user", "parts": [{"type": "text", "content": QUESTION}]},
-        {"role": "assistant", "parts": [{"type": "text", "content": ANSWER}]},
-    ]
-    root = SpanSpec(
-        id=1,
-        name="agent run",
-        scope="pydantic-ai",
-        attributes={
-            "openinference.span.kind": "AGENT",
-            "input.value": "Hello",
-            "output.value": ANSWER,
-            "agent_name": "guide",
-            "final_result": ANSWER,
-            "pydantic_ai.all_messages": dump(messages),
-        },
-    )
-    tool = SpanSpec(
-        id=2,
-        parent=1,
-        name="running tool",
-        scope="pydantic-ai",
-        attributes={
-            "openinference.span.kind": "TOOL",
-            "gen_ai.tool.name": "get_weather",
-            "tool_arguments": dump(ARGUMENTS),
-            "tool_response": RESULT,
-        },
-    )
-    trace = trace_of(root, tool)
-
-    assert (trace.input, trace.output, trace.agent) == (QUESTION, ANSWER, "guide")
-    assert calls(trace) == [("get_weather", ARGUMENTS, RESULT, False)]

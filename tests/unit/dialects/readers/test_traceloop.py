@@ -1,4 +1,4 @@
-"""OpenLLMetry: the shapes that its older versions write."""
+"""OpenLLMetry's entities, and the frameworks under them."""
 
 from __future__ import annotations
 
@@ -10,73 +10,18 @@ import pytest
 from evaluators.model import Trace
 from tests.support.conventions import ROOT, asks, chat, says
 from tests.support.dialect_spans import SpanSpec, trace_of
-from tests.support.weather import ARGUMENTS, QUESTION, RESULT, dump, one_call
-
-# --- one call, recorded by a vendor's SDK and by an instrumentation beside it ----------------------------------------
-
-
-def counted(span: int, start: int, end: int, *, scope: str, **attributes: Any) -> SpanSpec:
-    usage = {
-        f"gen_ai.{key.replace('__', '.')}": value
-        for key, value in attributes.items()
-        if value is not None
-    }
-    return chat(span, start, end, scope=scope, attributes=usage)
-
-
-def test_an_sdk_and_an_instrumentation_that_count_one_answer_differently_are_one_call() -> None:
-    trace = trace_of(
-        ROOT,
-        counted(
-            2, 1, 9, scope="a.b", response__id="m1", usage__input_tokens=5, usage__output_tokens=4
-        ),
-        counted(
-            3, 2, 8, scope="sdk", response__id="m1", usage__input_tokens=5, usage__output_tokens=3
-        ),
-    )
-
-    assert len(trace.model_calls) == 1
-    assert (trace.tokens.input, trace.tokens.output) == (5, 3)
-
-
-def test_an_sdk_without_response_ids_is_told_by_its_counts() -> None:
-    trace = trace_of(
-        ROOT,
-        counted(
-            2, 1, 9, scope="a.b", response__id="m1", usage__input_tokens=5, usage__output_tokens=3
-        ),
-        counted(3, 2, 8, scope="sdk", usage__input_tokens=5, usage__output_tokens=3),
-    )
-
-    assert (trace.tokens.input, trace.tokens.output) == (5, 3)
-
-
-@pytest.mark.parametrize(
-    ("start", "end", "scope", "id_"),
-    [(10, 12, "sdk", "m1"), (2, 8, "a.b", "m1"), (2, 8, "sdk", "m2")],
-    ids=["one after the other", "the same instrumentation", "another answer"],
+from tests.support.openai_messages import CALL
+from tests.support.weather import ANSWER, ARGUMENTS, QUESTION, RESULT, dump, one_call
+from tests.support.whole_traces import (
+    HISTORY,
+    PROMPT,
+    SCHEMA,
+    assert_says_what_happened,
+    assert_says_what_was_offered,
+    flattened,
+    three_spans,
+    usages,
 )
-def test_two_answers_stay_two_calls(start: int, end: int, scope: str, id_: str) -> None:
-    trace = trace_of(
-        ROOT,
-        counted(
-            2, 1, 9, scope="a.b", response__id="m1", usage__input_tokens=5, usage__output_tokens=4
-        ),
-        counted(
-            3,
-            start,
-            end,
-            scope=scope,
-            response__id=id_,
-            usage__input_tokens=5,
-            usage__output_tokens=3,
-        ),
-    )
-
-    assert (trace.tokens.input, trace.tokens.output) == (10, 7)
-
-
-# --- OpenLLMetry -----------------------------------------------------------------------------------------------------
 
 
 def entity(span: int, kind: str, name: str, **more: Any) -> SpanSpec:
@@ -162,7 +107,7 @@ def test_a_tool_node_answers_for_the_span_of_a_tool_that_failed() -> None:
 @pytest.mark.parametrize(
     ("shown", "result", "error"),
     [
-        ("status='success' result='rainy, 14 C' error=None", RESULT, None),
+        ("status='success' result='rainy, 14 °C' error=None", RESULT, None),
         ("status='failure' result=None error=\"it's slow\"", "it's slow", "it's slow"),
     ],
 )
@@ -273,9 +218,6 @@ def test_a_result_under_the_other_of_a_calls_two_ids() -> None:
     assert [(call.name, call.result) for call in trace.tool_calls] == [("f", "one"), ("g", "two")]
 
 
-# --- CrewAI under OpenLLMetry ----------------------------------------------------------------------------------------
-
-
 def crew(tasks: str, description: str) -> Trace:
     return trace_of(
         entity(1, "workflow", "crew", attributes={"crewai.crew.tasks": tasks}, end=9),
@@ -334,34 +276,66 @@ def test_an_agent_that_names_its_model_is_no_model_call() -> None:
     assert [tool.name for tool in trace.tools_offered] == ["f"]
 
 
-def react(text: str, after: str | None = None) -> Trace:
-    given = [{"role": "user", "content": QUESTION}]
-    spans = [
-        ROOT,
-        chat(
-            2,
-            1,
-            2,
-            attributes={"gen_ai.input.messages": dump(given), "gen_ai.output.messages": says(text)},
-        ),
-    ]
-    if after is not None:
-        history = [*given, {"role": "assistant", "content": after}]
+def test_a_traceloop_mcp_call_is_its_arguments_and_its_text() -> None:
+    for failed in (False, True):
+        output = {"result": RESULT, **({"is_error": True} if failed else {})}
         attributes = {
-            "gen_ai.input.messages": dump(history),
-            "gen_ai.output.messages": says("Final Answer: yes"),
+            "traceloop.span.kind": "tool",
+            "traceloop.entity.name": "get_weather",
+            "traceloop.entity.input": dump({"tool_name": "get_weather", "arguments": ARGUMENTS}),
+            "traceloop.entity.output": dump(output),
         }
-        spans.append(chat(3, 3, 4, attributes=attributes))
-    return trace_of(*spans)
+        trace = trace_of(
+            SpanSpec(id=1, name="agent", end=9),
+            SpanSpec(
+                id=2, parent=1, name="get_weather.tool", attributes=attributes, start=1, end=5
+            ),
+            SpanSpec(
+                id=3, parent=2, name="get_weather.tool", attributes=attributes, start=2, end=4
+            ),
+        )
+
+        call = one_call(trace)
+        assert (call.name, call.arguments, call.result) == ("get_weather", ARGUMENTS, RESULT)
+        assert call.error == (RESULT if failed else None)
 
 
-def test_an_action_in_the_text_of_a_react_agent() -> None:
-    text = f"Thought: I look.\nAction: get_weather\nAction Input: {dump(ARGUMENTS)}"
-    trace = react(text, f"{text}\nObservation: {RESULT}")
+def whole_traceloop_flat() -> Trace:
+    one, two = usages("gen_ai.usage.", "prompt_tokens", "completion_tokens")
+    common = {
+        "llm.request.type": "chat",
+        "gen_ai.request.model": "gpt-4o-mini",
+        "llm.request.functions.0.name": "get_weather",
+        "llm.request.functions.0.parameters": dump(SCHEMA),
+    }
+    call = {"role": "assistant", "content": '""', "tool_calls": [CALL]}
+    return three_spans(
+        scope="opentelemetry.instrumentation.crewai",
+        root={"traceloop.span.kind": "workflow", "traceloop.entity.name": "helper"},
+        first={
+            **common,
+            **one,
+            **flattened("gen_ai.prompt", PROMPT),
+            **flattened("gen_ai.completion", [call]),
+        },
+        tool={
+            "traceloop.span.kind": "tool",
+            "traceloop.entity.name": "get_weather",
+            "traceloop.entity.input": dump({"args": [], "kwargs": ARGUMENTS}),
+            "traceloop.entity.output": dump(RESULT),
+        },
+        last={
+            **common,
+            **two,
+            **flattened("gen_ai.prompt", HISTORY),
+            **flattened("gen_ai.completion", [{"role": "assistant", "content": ANSWER}]),
+        },
+    )
 
-    call = one_call(trace)
-    assert (call.name, call.arguments, call.result) == ("get_weather", ARGUMENTS, RESULT)
+
+def test_a_whole_trace_of_traceloop_flat_says_what_happened() -> None:
+    assert_says_what_happened(whole_traceloop_flat())
 
 
-def test_words_about_actions_are_no_call() -> None:
-    assert react("Write it so:\nAction: name\nAction Input: the arguments").tool_calls == ()
+def test_a_whole_trace_of_traceloop_flat_says_which_tools_were_offered() -> None:
+    assert_says_what_was_offered(whole_traceloop_flat())

@@ -1,16 +1,12 @@
-"""openlit and the conventions' own instrumentations: the shapes that their older versions write."""
+"""openlit, whose messages were one text."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
-from tests.support.conventions import ROOT, asks, chat, says
+from tests.support.conventions import ROOT, asks, chat
 from tests.support.dialect_spans import SpanSpec, trace_of
 from tests.support.weather import ANSWER, ARGUMENTS, QUESTION, RESULT, dump, one_call
-
-# --- openlit ---------------------------------------------------------------------------------------------------------
 
 
 def function(span: int, name: str, **more: Any) -> SpanSpec:
@@ -93,49 +89,3 @@ def test_a_traced_function_inside_a_tools_span_is_that_call() -> None:
     asked = chat(2, 1, 2, attributes={"gen_ai.output.messages": asks("c1")})
 
     assert one_call(trace_of(ROOT, asked, tool, inner)).id == "c1"
-
-
-# --- the conventions' own instrumentations ---------------------------------------------------------------------------
-
-
-def test_google_wrote_every_parameter_by_itself() -> None:
-    trace = trace_of(
-        SpanSpec(
-            id=1,
-            name="execute_tool get_weather",
-            attributes={
-                "gen_ai.operation.name": "execute_tool",
-                "gen_ai.tool.name": "get_weather",
-                "code.function.name": "get_weather",
-                "code.function.parameters.city.type": "str",
-                "code.function.parameters.city.value": "Paris",
-                "code.function.return.type": "str",
-                "code.function.return.value": RESULT,
-            },
-        )
-    )
-
-    call = one_call(trace)
-    assert (call.arguments, call.result) == (ARGUMENTS, RESULT)
-
-
-@pytest.mark.parametrize(
-    ("response", "error"), [({"error": "too slow"}, "too slow"), ({"result": RESULT}, None)]
-)
-def test_a_function_response_of_an_error(response: dict[str, str], error: str | None) -> None:
-    part = {"type": "tool_call_response", "id": "c1", "response": response}
-    trace = trace_of(
-        ROOT,
-        chat(2, 1, 2, attributes={"gen_ai.output.messages": asks("c1")}),
-        chat(
-            3,
-            3,
-            4,
-            attributes={
-                "gen_ai.input.messages": dump([{"role": "user", "parts": [part]}]),
-                "gen_ai.output.messages": says(),
-            },
-        ),
-    )
-
-    assert one_call(trace).error == error

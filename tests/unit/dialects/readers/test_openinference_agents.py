@@ -1,0 +1,165 @@
+"""Agents of agno, beeai, LlamaIndex and Haystack under OpenInference."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.support.dialect_spans import SpanSpec, trace_of
+from tests.support.openai_messages import assert_whole
+from tests.support.weather import ANSWER, ARGUMENTS, QUESTION, RESULT, dump, one_call
+
+
+def test_an_agno_agent_has_the_nodes_name_not_its_random_id() -> None:
+    trace = trace_of(
+        SpanSpec(
+            id=1,
+            name="Weather_Agent.run",
+            end=9,
+            attributes={
+                "openinference.span.kind": "AGENT",
+                "graph.node.id": "4f1c0de51a7b99aa",
+                "graph.node.name": "Weather Agent",
+                "session.id": "s-1",
+                "input.value": QUESTION,
+                "output.value": ANSWER,
+            },
+        ),
+        SpanSpec(
+            id=2,
+            parent=1,
+            name="get_weather",
+            start=1,
+            end=2,
+            attributes={
+                "openinference.span.kind": "TOOL",
+                "tool.name": "get_weather",
+                "tool.description": "The weather.",
+                "tool.parameters": dump(ARGUMENTS),
+                "input.value": dump(ARGUMENTS),
+                "output.value": RESULT,
+            },
+        ),
+    )
+
+    assert_whole(trace)
+    assert (trace.agent, trace.session_id) == ("Weather Agent", "s-1")
+
+
+def test_a_beeai_tool_has_its_own_arguments() -> None:
+    tool = SpanSpec(
+        id=2,
+        parent=1,
+        name="get_weather",
+        attributes={
+            "openinference.span.kind": "TOOL",
+            "tool.name": "get_weather",
+            "tool.description": "The weather.",
+            "tool.json_schema": dump({"type": "object", "properties": {"city": {}}}),
+            "input.value": dump({"input": ARGUMENTS, "options": None}),
+            "output.value": RESULT,
+        },
+    )
+
+    trace = trace_of(SpanSpec(id=1), tool)
+
+    call = one_call(trace)
+    assert (call.arguments, call.result) == (ARGUMENTS, RESULT)
+    (offered,) = trace.tools_offered
+    assert offered.parameters == {"type": "object", "properties": {"city": {}}}
+
+
+def test_a_llama_index_agent_under_openinference() -> None:
+    trace = trace_of(
+        SpanSpec(
+            id=1,
+            name="FunctionAgent.run",
+            end=9,
+            attributes={
+                "openinference.span.kind": "AGENT",
+                "input.value": dump({"user_msg": QUESTION}),
+                "output.value": ANSWER,
+            },
+        ),
+        SpanSpec(
+            id=2,
+            parent=1,
+            name="FunctionTool.acall",
+            start=1,
+            end=2,
+            attributes={
+                "openinference.span.kind": "TOOL",
+                "tool.name": "get_weather",
+                "tool.description": "get_weather(city: str)",
+                "tool.parameters": dump({"properties": {"city": {"type": "string"}}}),
+                "input.value": dump({"kwargs": ARGUMENTS}),
+                "output.value": RESULT,
+            },
+        ),
+    )
+
+    assert_whole(trace)
+    assert trace.agent == "FunctionAgent"
+
+
+def test_a_llama_index_tool_says_its_name_and_result_in_its_output() -> None:
+    output: dict[str, Any] = {
+        "blocks": [{"block_type": "text", "text": RESULT}],
+        "tool_name": "get_weather",
+        "raw_input": {"args": [], "kwargs": ARGUMENTS},
+        "raw_output": RESULT,
+        "is_error": False,
+    }
+    traceloop = {
+        "traceloop.span.kind": "tool",
+        "traceloop.entity.name": "FunctionTool",
+        "traceloop.entity.input": dump({"kwargs": ARGUMENTS}),
+        "traceloop.entity.output": dump(output),
+    }
+    openinference = {
+        "openinference.span.kind": "TOOL",
+        "tool.name": "get_weather",
+        "input.value": dump({"kwargs": ARGUMENTS}),
+        "output.value": dump(output),
+    }
+    for attributes in (traceloop, openinference):
+        tool = SpanSpec(id=2, parent=1, name="FunctionTool.tool", attributes=attributes)
+
+        call = one_call(trace_of(SpanSpec(id=1), tool))
+
+        assert (call.name, call.arguments, call.result) == ("get_weather", ARGUMENTS, RESULT)
+
+
+def test_a_haystack_pipeline_under_openinference() -> None:
+    said = {"openinference.span.kind": "LLM", "llm.model_name": "gpt-4o"}
+    messages = "llm.input_messages"
+    trace = trace_of(
+        SpanSpec(
+            id=1,
+            name="Pipeline.run",
+            end=9,
+            attributes={
+                "openinference.span.kind": "CHAIN",
+                "input.value": dump({"data": {"llm": {"messages": "..."}}, "include": None}),
+                "output.value": dump({"llm": {"replies": ["ChatMessage(...)"]}}),
+            },
+        ),
+        SpanSpec(
+            id=2,
+            parent=1,
+            name="OpenAIChatGenerator.run",
+            start=1,
+            end=2,
+            attributes={
+                **said,
+                f"{messages}.0.message.role": "user",
+                f"{messages}.0.message.content": QUESTION,
+                "llm.output_messages.0.message.role": "assistant",
+                "llm.output_messages.0.message.content": ANSWER,
+                "llm.token_count.prompt": 3,
+                "llm.token_count.completion": 4,
+            },
+        ),
+    )
+
+    assert (trace.tokens.input, trace.tokens.output) == (3, 4)
+    assert trace.model_calls[0].output == ANSWER

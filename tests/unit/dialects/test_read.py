@@ -1,0 +1,44 @@
+"""Which spans are read, and when a trace is marked truncated."""
+
+from __future__ import annotations
+
+import pytest
+
+from evaluators.dialects.read import read_trace
+from evaluators.digest import trace_digest
+from tests.support.dialect_spans import TRACE_ID, SpanSpec, request, span_id, trace_of
+
+
+def test_no_span_of_the_trace_is_a_value_error() -> None:
+    with pytest.raises(ValueError, match="no span of trace"):
+        read_trace([request(SpanSpec(id=1))], trace_id="ff" * 16, closed="idle")
+
+
+def test_spans_of_other_traces_are_passed_over() -> None:
+    other = request(SpanSpec(id=9), trace_id="ff" * 16)
+
+    assert read_trace([other, request(SpanSpec(id=1))], trace_id=TRACE_ID, closed="idle").spans == 1
+
+
+def test_of_a_span_sent_twice_the_first_copy_counts() -> None:
+    first = request(SpanSpec(id=1, attributes={"session.id": "one"}))
+    second = request(SpanSpec(id=1, attributes={"session.id": "two"}))
+
+    assert read_trace([first, second], trace_id=TRACE_ID, closed="idle").session_id == "one"
+
+
+def test_a_broken_piece_marks_the_trace_truncated() -> None:
+    trace = read_trace([request(SpanSpec(id=1)), b"\xff\xff"], trace_id=TRACE_ID, closed="idle")
+
+    assert (trace.spans, trace.truncated, "truncated" in trace.gaps) == (1, True, True)
+
+
+def test_dropped_attributes_mark_the_trace_truncated() -> None:
+    assert trace_of(SpanSpec(id=1, dropped=3)).truncated
+    assert not trace_of(SpanSpec(id=1)).truncated
+
+
+def test_the_digest_is_that_of_the_span_ids() -> None:
+    trace = trace_of(SpanSpec(id=1), SpanSpec(id=2, parent=1))
+
+    assert trace.digest == trace_digest([span_id(1), span_id(2)])

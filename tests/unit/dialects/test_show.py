@@ -1,0 +1,28 @@
+"""The normalised trace as it is printed."""
+
+from __future__ import annotations
+
+from evaluators.dialects.show import show
+from tests.support.conventions import tool
+from tests.support.dialect_spans import SpanSpec, trace_of
+
+CONTRACT = """
+trace_id service agent agents session_id session_source user_id task_id input output tokens cost_usd models
+tools_offered tool_calls status error root closed dialects spans truncated gaps
+"""
+
+
+def test_show_has_the_contracts_names_in_their_order() -> None:
+    shown = show(trace_of(SpanSpec(id=1, attributes=tool("f"), start=1_000)))
+
+    assert list(shown)[:23] == CONTRACT.split()
+    assert list(shown["tool_calls"][0]) == [
+        "id",
+        "name",
+        "arguments",
+        "result",
+        "error",
+        "agent",
+        "span_id",
+    ]
+    assert shown["start"] == "1970-01-01T00:00:01.000000Z"
