@@ -105,7 +105,11 @@ class RecordedTurn:
             ):
                 yield call, "exported", f"{call['name']}: its error is nowhere, nor any error"
         # A call that failed has no counts to export.
-        if turn["tokens_exported"] and not self.has_error and self.metered < turn.get("llm_calls", 0):
+        if (
+            turn["tokens_exported"]
+            and not self.has_error
+            and self.metered < turn.get("llm_calls", 0)
+        ):
             why = f"{turn['llm_calls']} model calls, {self.metered} spans with a token count"
             yield turn, "tokens_exported", why
 
