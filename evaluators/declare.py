@@ -52,14 +52,14 @@ class Spec:
     resources: Mapping[str, Any]
     """Parameter name to resource type."""
     needs: tuple[Need, ...]
-    """What those resources come from; what `spanwise evaluators` lists."""
+    """Where those resources come from; listed by `spanwise evaluators`."""
     options: Mapping[str, JSON]
     """Defaults by name."""
     annotations: Mapping[str, Any]
     """Types of the options."""
     threshold: float | None
     on: bool
-    """Whether it runs without being named, once its needs are met."""
+    """Whether it runs without being enabled by name, once its needs are met."""
     verdict_in_metadata: bool
     doc: str
     function: Function
@@ -122,7 +122,7 @@ def evaluator(  # noqa: PLR0913 - one argument for each fact that a declaration 
         calibrated_locally: False = its scale is not calibrated with the local embedder.
 
     Raises:
-        TypeError: The signature says nothing the runner could serve; the message names evaluator and parameter.
+        TypeError: The runner cannot serve the signature; the message names evaluator and parameter.
     """
 
     def declare(function: F) -> F:
@@ -160,7 +160,7 @@ def evaluator(  # noqa: PLR0913 - one argument for each fact that a declaration 
 
 
 def declared(function: object) -> Spec | None:
-    """What `@evaluator` read from a function; None for anything else."""
+    """The declaration of a function; None for anything without `@evaluator`."""
     return getattr(function, _MARK, None) if inspect.isfunction(function) else None
 
 

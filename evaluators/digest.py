@@ -1,4 +1,4 @@
-"""What a score was made of, as digests: the ingredients of a signal's id (CONTRACT section 5)."""
+"""Digests of the inputs of a score: the parts of a signal's id."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def canonical(value: Any) -> bytes:
 def options_digest(
     options: Mapping[str, Any], threshold: float | None, model: str | None = None
 ) -> str:
-    """Of everything a user can set that changes a score; `model` for judged and embedded evaluators only."""
+    """Digest of all settings that change a score; `model` for judged and embedded evaluators only."""
     what: dict[str, Any] = {"options": dict(options), "threshold": threshold}
     if model is not None:
         what["model"] = model
@@ -24,5 +24,5 @@ def options_digest(
 
 
 def trace_digest(span_ids: Iterable[str]) -> str:
-    """What a trace was made of: SHA-256 over its sorted span ids (hex, joined by commas)."""
+    """Digest of a trace: SHA-256 over its sorted span ids (hex, joined by commas)."""
     return hashlib.sha256(",".join(sorted(set(span_ids))).encode()).hexdigest()

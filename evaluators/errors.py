@@ -1,10 +1,10 @@
-"""What can be wrong with evaluators before the first trace, and with a schema that a trace brings.
+"""Errors of evaluators and their configuration before the first trace, and of schemas out of traces.
 
 EvaluatorError (ValueError)
 ├── DuplicateEvaluatorError    two evaluators declare the same name and method
 ├── PluginError                a third party's entry point cannot be loaded
 ├── SettingsError              a setting names no evaluator, no option, or a value that does not fit
-└── ExpectationError           an entry of the expectations file is not what CONTRACT section 7 describes
+└── ExpectationError           an entry of the expectations file has a wrong form
 """
 
 from __future__ import annotations
@@ -31,4 +31,4 @@ class ExpectationError(EvaluatorError):
 
 
 class Unjudgeable(ValueError):
-    """Nothing can be said about arguments against this schema."""
+    """Arguments cannot be checked against this schema."""

@@ -1,4 +1,4 @@
-"""Expected answers and tools per trace: the entries of the expectations file (CONTRACT section 7)."""
+"""Expected answers and tools per trace: the entries of the expectations file."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from evaluators.model import JSON
 
 
 class ExpectedTool(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One tool call that should have happened; `arguments` None = whatever it was called with."""
+    """One tool call that should have happened; `arguments` None = any arguments."""
 
     name: str
     arguments: dict[str, JSON] | None = None
 
 
 class Expectation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What is expected of one trace. A field that is None expects nothing."""
+    """The expected result of one trace. A field that is None is not checked."""
 
     output: str | None = None
     regex: str | None = None
@@ -41,7 +41,7 @@ class Expectation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 class Match(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Which traces an entry is for: every field given must fit."""
+    """The traces that an entry applies to: every field that is set must fit."""
 
     task: str | None = None
     trace_id: str | None = None
@@ -77,7 +77,7 @@ class Expectations:
         turn: int | None = None,
         text: str | None = None,
     ) -> Expectation | None:
-        """What is expected of this trace; None when nothing is.
+        """The expectation for this trace; None without one.
 
         Args:
             trace_id: Of the trace.
@@ -86,15 +86,15 @@ class Expectations:
             turn: Its place in the session, 1-based; None when not known.
             text: Its input.
         """
-        have = {
+        trace = {
             "task": task,
             "trace_id": trace_id,
             "session_id": session_id,
             "turn": turn,
             "input": None if text is None else text.strip(),
         }
-        for wanted, expectation in self._entries:
-            if all(have[key] == value for key, value in wanted.items()):
+        for conditions, expectation in self._entries:
+            if all(trace[key] == value for key, value in conditions.items()):
                 return expectation
         return None
 
@@ -106,9 +106,11 @@ def _read(number: int, entry: JSON) -> tuple[Mapping[str, JSON], Expectation]:
         expectation = msgspec.convert(fields, Expectation)
     except (msgspec.ValidationError, TypeError) as error:
         raise ExpectationError(f"expectations, entry {number}: {error}") from error
-    wanted = {key: value for key, value in msgspec.to_builtins(match).items() if value is not None}
-    if not wanted:
+    conditions = {
+        key: value for key, value in msgspec.to_builtins(match).items() if value is not None
+    }
+    if not conditions:
         raise ExpectationError(f"expectations, entry {number}: `match` is empty")
     if match.input is not None:
-        wanted["input"] = match.input.strip()
-    return wanted, expectation
+        conditions["input"] = match.input.strip()
+    return conditions, expectation

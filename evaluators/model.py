@@ -60,7 +60,7 @@ class Span(msgspec.Struct, frozen=True, kw_only=True):
     dropped_attributes_count: int = 0
 
 
-# --- the normalised trace (CONTRACT section 4) -----------------------------------------------------------------------
+# --- the normalised trace --------------------------------------------------------------------------------------------
 
 
 class Tokens(msgspec.Struct, frozen=True, kw_only=True):
@@ -113,7 +113,7 @@ class ModelCall(msgspec.Struct, frozen=True, kw_only=True):
 class Trace:
     """A completed trace as every evaluator sees it.
 
-    What the recording does not carry is None or empty, and named in `gaps`; nothing is guessed.
+    Content that the recording lacks is None or empty, and named in `gaps`; no value is guessed.
     """
 
     trace_id: str
@@ -151,7 +151,7 @@ class Trace:
     start_time_unix_nano: int = 0
     end_time_unix_nano: int = 0
     digest: str = ""
-    """SHA-256 (hex) over the sorted span ids: what the trace was made of (CONTRACT section 5, input digest)."""
+    """SHA-256 (hex) over the sorted span ids; part of the ids of its signals."""
     unread: str | None = None
     """Why its spans could not be read (undecodable, worker_died): every due evaluator then fails with this type."""
 
@@ -162,7 +162,7 @@ class Trace:
 
     @property
     def is_turn(self) -> bool:
-        """Whether an agent did anything: a trace without model call and tool call is no turn of its session."""
+        """Whether an agent acted: a trace without model call and tool call is not a turn of its session."""
         return bool(self.model_calls or self.tool_calls)
 
 
@@ -170,7 +170,7 @@ class Trace:
 
 
 class Turn(msgspec.Struct, frozen=True, kw_only=True):
-    """What a session keeps of one of its traces."""
+    """One trace as its session stores it."""
 
     trace_id: str
     start_time_unix_nano: int
@@ -185,7 +185,7 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True):
     repeated_calls: int = 0
     """Calls whose name and arguments an earlier call of the same trace already had."""
     scores: Mapping[str, float] = {}
-    """Final scores by evaluator; an assumed 1.0 of loop_detection and coherence counts (CONTRACT section 5)."""
+    """Final scores by evaluator, and the assumed ones of evaluators that declare `assumed_counts`."""
     unscored: tuple[str, ...] = ()
     """Evaluators that were due and applicable, but failed or were skipped: what coverage counts as missing."""
 
@@ -215,7 +215,7 @@ class Session:
 
 
 class Score(msgspec.Struct, frozen=True, kw_only=True):
-    """What an evaluator returns: a value in [0, 1], or why there is none. Use the constructors for the latter."""
+    """The result of an evaluator: a value in [0, 1], or the reason for its absence (use the constructors below)."""
 
     value: float | None = None
     explanation: str | None = None
@@ -228,7 +228,7 @@ class Score(msgspec.Struct, frozen=True, kw_only=True):
     """None: score >= threshold. Set where a document defines success otherwise."""
     state: Literal["scored", "measured", "not_applicable"] = "scored"
     truncated: str | None = None
-    """What was left out of the metadata for size; None = nothing."""
+    """Parts of the metadata left out for size; None = the metadata is whole."""
     threshold: float | None = None
     """Set where an option of the document's own decides; None: the configured one."""
     coverage: tuple[int, int] | None = None
@@ -238,19 +238,19 @@ class Score(msgspec.Struct, frozen=True, kw_only=True):
     def assume(
         cls, value: float, explanation: str, metadata: Mapping[str, JSON] | None = None
     ) -> Score:
-        """Nothing to judge, where the document gives `value`: not_applicable, `assumed` = value."""
+        """There was nothing to judge and the document defines the score for that: not_applicable, `assumed` = value."""
         return cls(
             state="not_applicable", assumed=value, explanation=explanation, metadata=metadata or {}
         )
 
     @classmethod
     def not_applicable(cls, explanation: str) -> Score:
-        """Nothing to judge, and no document that gives a number for it."""
+        """There was nothing to judge, and no document defines a score for that."""
         return cls(state="not_applicable", explanation=explanation)
 
     @classmethod
     def measured(cls, metadata: Mapping[str, JSON]) -> Score:
-        """A measurement (latency, cost, tokens): its aggregate stands in `metadata`, there is no score."""
+        """A measurement (latency, cost, tokens): the aggregate is in `metadata`, there is no score."""
         return cls(state="measured", metadata=metadata)
 
 
@@ -265,7 +265,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeUse:
-    """What the judge's part in one outcome took."""
+    """The judge calls behind one outcome, and their cost."""
 
     model: str
     calls: int
@@ -280,7 +280,7 @@ class JudgeUse:
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of one due (subject, evaluator): a value or an error, never both."""
+    """The result of one evaluator on one subject: a value or an error, never both."""
 
     evaluator: str
     version: str
@@ -295,7 +295,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     metadata: Mapping[str, JSON] = {}
     evidence: tuple[str, ...] = ()
     reason: str | None = None
-    """Why it was skipped or not applicable: one of a closed list (CONTRACT section 5), else None."""
+    """Why it was skipped or not applicable: one word of a closed list, else None."""
     error: Failure | None = None
     truncated: str | None = None
     contradiction: bool = False

@@ -1,4 +1,4 @@
-"""From what an evaluator returned to its outcome: the same rules for traces and sessions."""
+"""From an evaluator's returned value to its outcome: the same rules for traces and sessions."""
 
 from __future__ import annotations
 
@@ -39,18 +39,18 @@ def settle(configured: Configured, score: object, **more: Any) -> Outcome:
 
 
 def failed(configured: Configured, failure: Failure, **more: Any) -> Outcome:
-    """It was due and gave nothing."""
+    """The evaluator was due and gave no score."""
     return _outcome(configured, state="failed", error=failure, **more)
 
 
 def failure_of(error: Exception) -> Failure:
-    """What an evaluator's exception is called in its outcome."""
+    """An evaluator's exception as the failure of its outcome."""
     text = f"{type(error).__name__}: {error}"
     return Failure(type="exception", message=text[:MESSAGE_LIMIT])
 
 
 def skipped(configured: Configured, reason: str, **more: Any) -> Outcome:
-    """It was due, and nobody was asked on purpose: a budget is spent, for instance."""
+    """The evaluator was due and its judge was not asked, on purpose: a budget is spent, for instance."""
     return _outcome(configured, state="skipped", reason=reason, **more)
 
 

@@ -19,7 +19,7 @@ from evaluators.resources import WINDOW, Block
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What the configuration says of one evaluator."""
+    """The configuration of one evaluator."""
 
     enabled: bool | None = None
     """None: on by default if its needs are met. True: on, or an error. False: off."""
@@ -40,7 +40,7 @@ class Configured:
     model: str | None = None
     """A judge model for this evaluator alone."""
     final: bool = True
-    """False: a stand-in, whose judged sibling gives the verdict."""
+    """False: a stand-in until its judged sibling gives the verdict."""
     emit: bool = True
     """False: computed only because another evaluator reads it."""
 
@@ -52,7 +52,7 @@ class Plan:
     trace: tuple[Configured, ...] = ()
     session: tuple[Configured, ...] = ()
     judged: tuple[Configured, ...] = ()
-    """Of either scope: those that wait for a judge, or for hosted embeddings."""
+    """Evaluators of either scope that wait for a judge or for hosted embeddings."""
 
     @property
     def assumed_counts(self) -> frozenset[str]:
@@ -77,10 +77,10 @@ def make_plan(
         registry: Every evaluator there is.
         settings: By evaluator name.
         embedder: Name of the embedder's model; None = there is none.
-        hosted: The embedder is asked over the network: what embeds waits for a verdict as what is judged does.
+        hosted: The embedder is asked over the network: its evaluators wait for a verdict, as judged ones do.
         judge: Name of the judge's model, part of judged evaluators' options digest; False or "" = there is none.
         expectations: Whether there is an expectations file.
-        only: Emit just these; what they need is computed and not emitted.
+        only: Emit just these; evaluators whose scores they read are computed and not emitted.
 
     Raises:
         SettingsError: A name, option or threshold does not fit, or an evaluator enabled by name lacks what it needs;
@@ -115,7 +115,7 @@ def signals_of(configured: Configured) -> tuple[str, ...]:
 
 
 def needs_history(plan: Plan) -> int:
-    """How many earlier traces of a session the plan's evaluators want to see."""
+    """How many earlier traces of a session the plan's evaluators look at."""
     return WINDOW if any(map(sees_history, plan.trace)) else 0
 
 
@@ -142,7 +142,7 @@ def _uncalibrated(registry: Registry, embedder: str | None) -> frozenset[str]:
 
 
 _KEYS: Mapping[str, str] = {"judge": "judge.model", "embedder": "embedder.kind"}
-"""The setting that gives what an evaluator needs, where it has another name."""
+"""The setting that provides a need, where its name differs."""
 
 
 def _arranged(configured: Iterable[Configured], *, hosted: bool) -> Plan:
@@ -195,7 +195,7 @@ def _running_siblings(
     have: Collection[Need],
     only: Collection[str] | None,
 ) -> tuple[Spec, ...]:
-    """Those of one name that run: the judged one and its stand-in, or one of them, or none."""
+    """The evaluators of one name that run: the judged one, its stand-in, both or neither."""
     chosen = settings.get(name, Settings())
     siblings = registry.named(name)
     by_name = chosen.enabled is True or (only is not None and name in only)
@@ -236,8 +236,8 @@ def _configure(
     emit: bool,
 ) -> Configured:
     chosen = chosen or Settings()
-    given = {key: value for key, value in chosen.options.items() if key in spec.options}
-    options = {**spec.options, **{key: spec.option(key, given[key]) for key in given}}
+    user_options = {key: value for key, value in chosen.options.items() if key in spec.options}
+    options = {**spec.options, **{key: spec.option(key, user_options[key]) for key in user_options}}
     if options.get("signals", ()) is None:
         options["signals"] = signals
     threshold = spec.threshold if chosen.threshold is None else chosen.threshold

@@ -1,4 +1,4 @@
-"""What a model call cost, from a table of public prices that is part of the package."""
+"""The cost of a model call, from a table of public prices that is part of the package."""
 
 from __future__ import annotations
 
@@ -30,14 +30,18 @@ def cost(model: str | None, tokens: Tokens) -> float | None:
     price = _price(model)
     if price is None:
         return None
-    into, out, read = price
-    given = tokens.input or 0
+    input_price, output_price, cached_price = price
+    uncached = tokens.input or 0
     cached = tokens.cached or 0
     if "claude" not in (model or ""):
-        cached = min(cached, given)
-        given -= cached
-    rate = into if read is None else read
-    return given * (into or 0) + cached * (rate or 0) + (tokens.output or 0) * (out or 0)
+        cached = min(cached, uncached)
+        uncached -= cached
+    rate = input_price if cached_price is None else cached_price
+    return (
+        uncached * (input_price or 0)
+        + cached * (rate or 0)
+        + (tokens.output or 0) * (output_price or 0)
+    )
 
 
 @lru_cache(maxsize=1024)

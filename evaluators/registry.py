@@ -100,7 +100,7 @@ def _load(point: EntryPoint) -> ModuleType:
 
 
 def _declared_in(module: ModuleType) -> Iterator[Spec]:
-    """Evaluators of a module or of its submodules; what it merely imported from elsewhere is not its own."""
+    """Evaluators declared in a module or its submodules, without those imported from elsewhere."""
     home = module.__name__
     for value in list(vars(module).values()):
         spec = declared(value)

@@ -1,4 +1,4 @@
-"""What an evaluator can ask for by type, beside its trace or session (DESIGN section 3, "Evaluators")."""
+"""Resources that an evaluator can ask for by type, beside its trace or session."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ WINDOW = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expected:
-    """What is expected of a session's traces, by trace id."""
+    """The expectations of a session's traces, by trace id."""
 
     traces: Mapping[str, Expectation]
 
@@ -65,7 +65,7 @@ class Conversation:
 
     session: Session
     traces: tuple[Trace, ...]
-    """Those that can still be read and are turns, in the session's order."""
+    """The turns whose trace can still be read, in the session's order."""
     expected: Mapping[str, Expectation]
     """By trace id; empty when nothing is expected."""
 
@@ -79,7 +79,7 @@ class Conversation:
 
     @property
     def emphasis(self) -> str | None:
-        """What the judge should look at above all, in the operator's words; None = nothing special."""
+        """The operator's hint on which aspect matters most; None = there is none."""
         every = (
             self.expected[t.trace_id].emphasis for t in self.traces if t.trace_id in self.expected
         )
@@ -87,14 +87,14 @@ class Conversation:
 
     @property
     def answered(self) -> tuple[tuple[Trace, str], ...]:
-        """The traces of which an output is expected, with that output."""
+        """The traces with an expected output, each with that output."""
         pairs = ((trace, self.expected.get(trace.trace_id)) for trace in self.traces)
         return tuple((t, e.output) for t, e in pairs if e is not None and e.output is not None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """What a judge is asked for one block."""
+    """The question that a judge answers with one block."""
 
     rubric: str
     """Trusted text: from code or configuration, never from a trace."""
@@ -121,19 +121,19 @@ class Block(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def known(cls, subject: Trace | Conversation, extraction: Extraction | None) -> Self | None:
-        """The block when there is nothing to judge, so that no judge is asked; None: ask."""
+        """The block where there is nothing to judge, so that no judge is asked; None: ask."""
         return None
 
     @classmethod
     def check_options(cls, options: Mapping[str, JSON]) -> None:
-        """Check what the options' types cannot say, at start.
+        """Check constraints between options that their types cannot express; called at start.
 
         Raises:
             ValueError: The options do not fit together.
         """
 
     def check(self, subject: Trace | Conversation, options: Mapping[str, JSON]) -> None:
-        """Check what a schema cannot say.
+        """Check constraints of the answer that a schema cannot express.
 
         Raises:
             ValueError: The answer does not fit the subject; the judge is asked once more.

@@ -35,14 +35,14 @@ def score_trace(
 ) -> tuple[Outcome, ...]:
     """One outcome per trace evaluator of the plan, emitted or not, in the plan's order.
 
-    Never raises for what an evaluator does: its exception is its own outcome, `failed`.
+    An evaluator's exception never propagates: it is that evaluator's outcome, `failed`.
 
     Args:
         plan: What runs.
         trace: The subject.
         history: The traces before it in its session, oldest first; the newest three are looked at.
         embedder: Required when the plan has evaluators that embed.
-        expectation: What is expected of this trace; None when nothing is.
+        expectation: The trace's expectation; None without one.
         only: Names to run; None = all.
     """
     due = [each for each in plan.trace if only is None or each.spec.name in only]
@@ -67,8 +67,8 @@ def _score(configured: Configured, trace: Trace, resources: Mapping[str, object]
             return not_applicable(configured, "no_expectation", "nothing is expected of this trace")
         more["expectation"] = expectation.digest
     try:
-        given = {name: resources[_SOURCE[kind]] for name, kind in spec.resources.items()}
-        score = spec.function(trace, **given, **configured.options)
+        arguments = {name: resources[_SOURCE[kind]] for name, kind in spec.resources.items()}
+        score = spec.function(trace, **arguments, **configured.options)
     except Exception as error:  # noqa: BLE001 - one evaluator's fault is its own outcome
         return failed(configured, failure_of(error), **more)
     return settle(configured, score, **more)
@@ -82,7 +82,7 @@ _SOURCE: Mapping[object, str] = {
 
 
 class _OneCall:
-    """An embedder that asks for all texts the evaluators of a trace will want the first time one of them asks."""
+    """An embedder that embeds all texts of a trace and its history at the first request, in one call."""
 
     def __init__(self, embedder: Embedder, trace: Trace, history: History) -> None:
         self._embedder = embedder
@@ -95,8 +95,8 @@ class _OneCall:
 
     def embed(self, texts: Sequence[str]) -> Sequence[Vector]:
         if any(text not in self._known for text in texts):
-            wanted = dict.fromkeys([*texts, *self._likely])
-            missing = [text for text in wanted if text not in self._known]
+            all_texts = dict.fromkeys([*texts, *self._likely])
+            missing = [text for text in all_texts if text not in self._known]
             self._known.update(zip(missing, self._embedder.embed(missing), strict=True))
         return [self._known[text] for text in texts]
 
@@ -109,7 +109,7 @@ def _texts(trace: Trace, history: History) -> Iterable[str | None]:
 
 
 class SessionScorer:
-    """The running state of one session's window: what its evaluators keep of each turn.
+    """The running state of one session's window, per evaluator.
 
     Turns are put and dropped in any order; the outcomes depend on the set alone. An evaluator that keeps no state
     walks the session once, when it closes.
@@ -140,7 +140,7 @@ class SessionScorer:
                 self._failures[name] = failure_of(error)
 
     def outcomes(self, session: Session, *, closed: bool) -> tuple[Outcome, ...]:
-        """What the session's evaluators say now; all of them once it is closed, else those with a running state."""
+        """The session's outcomes now: of all evaluators once it is closed, else of those with a running state."""
         if closed and session.closed is None:
             session = replace(session, closed="closed")
         return tuple(
@@ -163,9 +163,9 @@ class SessionScorer:
             more["coverage"] = state.coverage
         if spec.name in self._failures:
             return failed(configured, self._failures[spec.name], **more)
-        given = dict.fromkeys(spec.resources, state)
+        arguments = dict.fromkeys(spec.resources, state)
         try:
-            score = spec.function(session, **given, **configured.options)
+            score = spec.function(session, **arguments, **configured.options)
         except Exception as error:  # noqa: BLE001 - one evaluator's fault is its own outcome
             return failed(configured, failure_of(error), **more)
         return settle(configured, score, **more)

@@ -1,4 +1,4 @@
-"""The generated pages of docs/: `python -m scripts.docs [FOLDER]` writes them, a test says when one is stale."""
+"""The generated pages of docs/: `python -m scripts.docs [FOLDER]` writes them, a test fails when one is stale."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def _of_method(spec: Spec) -> list[str]:
 
 
 def dialects_page() -> str:
-    """What is read from where, and what to set where it is missing."""
+    """The keys that are read, and the settings that add missing content."""
     tables = {dialect.name: rows for dialect in registry.DIALECTS if (rows := dialect.rows())}
     bare = [f"`{d.name}`" for d in registry.DIALECTS if d.name not in tables]
     lines = [

@@ -132,7 +132,7 @@ class JudgeClientPool:
             self._cache.written(digest, model)
 
     async def ask(self, prompt: Prompt, model: str | None, owner: str) -> Answer:
-        """See `evaluators.judging.client.Ask`."""
+        """See `evaluators.judging.client.JudgeClient`."""
         name = model or self._model
         entry = self._cache.get(prompt.digest, name, owner)
         if entry is not None:
@@ -229,7 +229,7 @@ class SubjectClient:
         self._owner = owner
 
     async def __call__(self, prompt: Prompt, *, model: str | None) -> Answer:
-        """See `evaluators.judging.client.Ask`."""
+        """See `evaluators.judging.client.JudgeClient`."""
         return await self._pool.ask(prompt, model, self._owner)
 
     async def embed(self, texts: Sequence[str]) -> Embedded:

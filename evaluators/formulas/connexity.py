@@ -22,7 +22,7 @@ class VerdictError(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CriterionScore:
-    """What the judge gave for one criterion."""
+    """The judge's score for one criterion."""
 
     metric: str
     score: int
@@ -86,7 +86,7 @@ def verdict(
     *,
     pass_threshold: float = PASS_THRESHOLD,
 ) -> ConversationVerdict:
-    """What a judge's answer, one block per criterion id, amounts to.
+    """The verdict of a judge's answer, which has one block per criterion id.
 
     Raises:
         VerdictError: A block is missing or breaks its schema, or the threshold is not from 0 to 100.
@@ -108,11 +108,11 @@ def verdict(
 
 
 def outcomes(answer: JSON, statements: Sequence[str] | None) -> list[JSON] | None:
-    """The judge's word on expected outcomes: reported, never scored; None when none were expected."""
-    given = list_of((object_of(answer) or {}).get("expected_outcomes"))
-    if not statements or given is None:
+    """The judge's findings on expected outcomes: reported, never scored; None without expected outcomes."""
+    entries = list_of((object_of(answer) or {}).get("expected_outcomes"))
+    if not statements or entries is None:
         return None
-    every = [each for each in map(object_of, given) if each is not None]
+    every = [each for each in map(object_of, entries) if each is not None]
     return [
         {
             "statement": _told(each.get("statement")),
@@ -136,7 +136,7 @@ def _score(criterion: Criterion, weight: float, block: JSON) -> CriterionScore:
     if fields is None:
         raise VerdictError(f"`{criterion.name}`: the answer lacks it")
     justification = fields.get("justification")
-    code = fields.get("failure_code") or None  # whatever is empty is none
+    code = fields.get("failure_code") or None  # an empty one means there is none
     if not isinstance(justification, str):
         raise VerdictError(f"`{criterion.name}`: the justification is no text")
     if code is not None and not isinstance(code, str):
@@ -163,10 +163,10 @@ def _binary(criterion: Criterion, fields: Mapping[str, JSON]) -> tuple[int, str]
 
 
 def _scored(criterion: Criterion, fields: Mapping[str, JSON]) -> tuple[int, str]:
-    given = _truncated(fields.get("score"))
-    if given is None:
+    number = _truncated(fields.get("score"))
+    if number is None:
         raise VerdictError(f"`{criterion.name}`: `score` is no integer")
-    score = min(5, max(0, given))
+    score = min(5, max(0, number))
     return score, LABELS[score]
 
 
@@ -179,7 +179,7 @@ def _truncated(value: JSON) -> int | None:
 
 
 def _turns(criterion: Criterion, turns: JSON) -> tuple[int, ...]:
-    """Whole numbers or their text; whatever is empty is none."""
+    """Whole numbers or their text; an empty value is an empty list."""
     if not turns:
         return ()
     numbers = [_whole(turn) for turn in list_of(turns) or [None]]

@@ -1,4 +1,4 @@
-"""A sequential test for a drop below the objective, with a bound on false alarms (specs/alerting.md, section 2).
+"""A sequential test for a drop below the objective, with a bound on false alarms.
 
 An e-detector (Shin, Ramdas, Rinaldo): whatever the distribution of the scores, the mean run to a false alarm is at
 least 28,800 scores while the true mean is not below the objective; at 40 scores an hour, one a month. Pure.
@@ -15,7 +15,7 @@ BETS = (0.02, 0.05, 0.1, 0.2, 0.4, 0.6, 0.9)
 
 
 class Detector(msgspec.Struct, kw_only=True):
-    """What is known so far; all of it is persisted with the window."""
+    """The state of the test; all of it is persisted with the window."""
 
     wealth: list[float] = msgspec.field(default_factory=lambda: [1.0] * len(BETS))
     """Of each bet against the claim that the mean is not below the objective."""
@@ -33,7 +33,7 @@ class Detector(msgspec.Struct, kw_only=True):
         self.alarmed = sum(self.wealth) / len(BETS) >= ALARM
 
     def settle(self, mean: float | None, objective: float) -> None:
-        """End an alarm once the window's mean is above the objective, and begin afresh."""
+        """End an alarm once the window's mean is above the objective, and start the test again."""
         if self.alarmed and mean is not None and mean > objective:
             self.alarmed = False
             self.wealth = [1.0] * len(BETS)

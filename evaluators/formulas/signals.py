@@ -1,4 +1,4 @@
-"""What the session formulas read of each turn, and the exact sums they keep of it (PandaProbe)."""
+"""The signals that session formulas read of each turn, and exact sums over them (PandaProbe)."""
 
 from __future__ import annotations
 

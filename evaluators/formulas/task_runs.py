@@ -1,4 +1,4 @@
-"""Task runs: how reliably the same task succeeds when it is tried again and again (CONTRACT section 7)."""
+"""Task runs: how reliably the same task succeeds when it is tried repeatedly."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading a judge's answer: tolerant of what stands around it, strict about what it says."""
+"""Reading a judge's answer: tolerant of text around it, strict about its content."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def _with_numbers(value: JSON) -> JSON:
 
 
 def _check(value: JSON) -> None:
-    """What the standard library's JSON allows and JSON does not: NaN, infinity, half a surrogate pair."""
+    """Refuse what the standard library's JSON reads and JSON forbids: NaN, infinity, half a surrogate pair."""
     if isinstance(value, float) and not math.isfinite(value):
         raise AnswerError("a number is not finite")
     if isinstance(value, str) and any("\ud800" <= char <= "\udfff" for char in value):

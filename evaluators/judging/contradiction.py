@@ -1,4 +1,4 @@
-"""Facts against a judge's verdict: calls that no near-perfect verdict fits."""
+"""Facts against a judge's verdict: calls that contradict a near-perfect score."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ NEAR_PERFECT = 0.9
 
 
 def against(evaluator: str, trace: Trace) -> tuple[ToolCall, ...]:
-    """The tool calls that speak against a perfect score, in order.
+    """The tool calls that contradict a perfect score, in order.
 
-    tool_correctness: errors nobody made good, arguments against the tool's schema. argument_correctness: the latter.
-    confidence: errors nobody made good, identical repeats. step_efficiency: the latter. Others: none.
+    tool_correctness: errors not recovered, arguments against the tool's schema. argument_correctness: the latter.
+    confidence: errors not recovered, identical repeats. step_efficiency: the latter. Other evaluators: no calls.
     """
     lost, _ = failures(trace.tool_calls)
     found = {

@@ -64,7 +64,7 @@ def instructions(questions: Mapping[str, Question]) -> str:
 # --- the fence -------------------------------------------------------------------------------------------------------
 
 PLACEHOLDER = "\x00"
-"""Stands for the marker where a prompt is digested; no text holds it."""
+"""Stands for the marker where a prompt is digested; no visible text contains it."""
 
 # Zero width, direction overrides, variation selectors, tag characters: what a person would not see.
 _UNSEEN = re.compile(
@@ -84,12 +84,12 @@ _DEFUSED = str.maketrans({"<": "\u2039", ">": "\u203a", "[": "(", "]": ")"})
 
 
 def visible(text: str) -> str:
-    """The text without anything that a person would not see; every kind of line break is a newline."""
+    """The text without invisible characters; every kind of line break is a newline."""
     return _CONTROLS.sub("\ufffd", _BREAKS.sub("\n", _UNSEEN.sub("", text)))
 
 
 def harmless(text: str, marker: str) -> str:
-    """The text as data: all of it visible, without marker, fence tag and role tokens; never longer than before."""
+    """The text as data: visible, without marker, fence tag and role tokens; never longer than the input."""
     text = visible(text)
     text = _ROLES.sub(lambda found: found.group().translate(_DEFUSED), text)
     text = _TAG.sub("\u2039", text)
@@ -97,5 +97,5 @@ def harmless(text: str, marker: str) -> str:
 
 
 def fenced(text: str, marker: str) -> str:
-    """The text between two lines that hold the marker, which stands nowhere else."""
+    """The text between two lines that hold the marker, which occurs nowhere else."""
     return f"<recording {marker}>\n{harmless(text, marker)}\n</recording {marker}>"

@@ -46,7 +46,7 @@ class Judgement(Block, frozen=True, kw_only=True):
         return Question(rubric=rubric, schema=_SCHEMA, read_alone=read_rating)
 
     def to_score(self) -> Score:
-        """As the evaluator returns it."""
+        """The evaluator's score."""
         return Score(value=clamp(self.score), explanation=self.reasoning)
 
 
@@ -63,7 +63,7 @@ def rubric_judge(
         version: None = a digest of the rubric, so that a changed rubric is a new version.
 
     Raises:
-        SettingsError: Name, rubric or threshold do not fit; the message begins with `judges.<name>`.
+        SettingsError: Name, rubric or threshold is not valid; the message begins with `judges.<name>`.
     """
     if not _NAME.fullmatch(name):
         raise SettingsError(f"judges.{name}: a name is lower_snake_case")

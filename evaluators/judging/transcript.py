@@ -24,7 +24,7 @@ _THINNINGS: tuple[tuple[frozenset[Kind], int], ...] = (
     (frozenset({"minor", "value"}), 8),
     (frozenset({"minor", "value"}), 1),
 )
-"""What loses its middle, and how many are kept at either end, until the rest fits."""
+"""Kinds that lose their middle, and how many pieces stay at either end, tried in order until the text fits."""
 
 _FACTOR = {"heading": 2, "call": 1, "error": 2, "value": 1, "text": 4, "minor": 1}
 """How much longer than a tool's values a piece may be: questions and answers matter most."""
@@ -32,11 +32,11 @@ _FACTOR = {"heading": 2, "call": 1, "error": 2, "value": 1, "text": 4, "minor": 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recording:
-    """What the judge sees of a subject."""
+    """A subject as a judge sees it."""
 
     text: str
     truncated: str | None = None
-    """What was left out; None = nothing."""
+    """A note on the parts left out; None = the whole recording."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ def trace_recording(
 def conversation_recording(
     conversation: Conversation, *, max_tokens: int, with_expected: bool
 ) -> Recording:
-    """A session's traces one after another within so many tokens; what they share is told once."""
+    """A session's traces one after another within so many tokens; repeated parts stand once."""
     tools = {tool.name: tool for trace in conversation.traces for tool in trace.tools_offered}
     pieces = list(_tools(tuple(tools.values())))
     systems: set[str | None] = {None}
@@ -102,7 +102,7 @@ def _trace_pieces(
 
 
 def _answering(trace: Trace) -> ModelCall | None:
-    """The model call whose text is the trace's output: told once."""
+    """The model call whose text is the trace's output, so that the text stands once."""
     same = (call for call in reversed(trace.model_calls) if call.output and not call.error)
     return next((call for call in same if call.output == trace.output), None)
 
@@ -129,10 +129,10 @@ def _tools(tools: Sequence[ToolDefinition]) -> Iterator[_Piece]:
     if tools:
         yield _Piece("heading", "tools offered:")
     for tool in tools:
-        told = tool.description or ""
+        text = tool.description or ""
         if tool.parameters is not None:
-            told = f"{told} {_shown(tool.parameters)}"
-        yield _Piece("value", f"- {cut(tool.name, 100)} ", told)
+            text = f"{text} {_shown(tool.parameters)}"
+        yield _Piece("value", f"- {cut(tool.name, 100)} ", text)
 
 
 def _shown(value: JSON) -> str:
@@ -183,29 +183,29 @@ def _thinned(pieces: Sequence[_Piece], room: int) -> Recording:
 
 
 def _left_out(pieces: Sequence[_Piece], kept: Sequence[_Piece]) -> str:
-    told = [f"values cut to {_LIMITS[-1]} characters"]
+    parts = [f"values cut to {_LIMITS[-1]} characters"]
     names: tuple[tuple[Kind, str], ...] = (("minor", "model texts"), ("value", "values"))
     for kind, name in names:
-        gone = sum(each.kind == kind for each in pieces) - sum(each.kind == kind for each in kept)
-        if gone:
-            told.append(f"{gone} {name} left out")
-    return "; ".join(told)
+        lost = sum(each.kind == kind for each in pieces) - sum(each.kind == kind for each in kept)
+        if lost:
+            parts.append(f"{lost} {name} left out")
+    return "; ".join(parts)
 
 
 def _cut_whole(pieces: Sequence[_Piece], room: int) -> str:
-    """The middle is lost, but not its errors, as far as a third of the room goes."""
+    """Cut the middle, and repeat its errors within a third of the room."""
     errors = _rendered((piece for piece in pieces if piece.kind == "error"), _LIMITS[-1])
-    told = cut(errors, max(0, room // 3 - 80))
-    text = cut(_rendered(pieces, _LIMITS[-1]), max(0, room - len(told) - 80))
-    return f"{text}\nall errors again:\n{told}" if errors else text
+    repeated = cut(errors, max(0, room // 3 - 80))
+    text = cut(_rendered(pieces, _LIMITS[-1]), max(0, room - len(repeated) - 80))
+    return f"{text}\nall errors again:\n{repeated}" if errors else text
 
 
 def _without_middle(pieces: Sequence[_Piece], kinds: frozenset[Kind], ends: int) -> list[_Piece]:
-    gone: set[int] = set()
+    middle: set[int] = set()
     for kind in kinds:
         places = [at for at, piece in enumerate(pieces) if piece.kind == kind]
-        gone |= set(places[ends : len(places) - ends])
-    return [piece for at, piece in enumerate(pieces) if at not in gone]
+        middle |= set(places[ends : len(places) - ends])
+    return [piece for at, piece in enumerate(pieces) if at not in middle]
 
 
 def _merged(pieces: Iterable[_Piece]) -> list[_Piece]:

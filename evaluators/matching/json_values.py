@@ -1,4 +1,4 @@
-"""JSON values whose shape someone else decided: parsed, told apart, encoded, cut to a size."""
+"""JSON values of unknown shape: parsed, narrowed, encoded, cut to a size."""
 
 from __future__ import annotations
 
@@ -83,5 +83,5 @@ def bounded(entries: Sequence[JSON]) -> list[JSON]:
 
 
 def left_out(name: str, kept: Sequence[JSON], every: Sequence[object]) -> str | None:
-    """What a bounded list lacks, for `truncated`."""
+    """How much a bounded list leaves out, for `truncated`; None when it is whole."""
     return None if len(kept) == len(every) else f"{name}: {len(kept)} of {len(every)}"

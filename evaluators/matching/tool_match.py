@@ -1,6 +1,6 @@
 """Tool calls against expected ones (Fair Forge tool correctness).
 
-Where its reference and reason part, ours is the latter: the i-th expected call of a tool is compared with the i-th
+This differs from the reference where that is arbitrary: the i-th expected call of a tool is compared with the i-th
 made one, true is not 1, weights are normalised, and nothing expected with nothing done is perfect.
 """
 
@@ -21,7 +21,7 @@ _TOLERANCE = 1e-9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Use:
-    """A call of a tool, made or expected. `parameters` None, if expected: whatever it was called with."""
+    """A call of a tool, made or expected. `parameters` None, if expected: any parameters."""
 
     name: str | None
     parameters: Mapping[str, JSON] | None
@@ -100,16 +100,16 @@ def _pairs(used: Sequence[Use], expected: Sequence[Use]) -> list[list[tuple[Use,
     made: dict[str | None, list[Use]] = {}
     for use in used:
         made.setdefault(use.name, []).append(use)
-    wanted: dict[str | None, list[Use]] = {}
+    expected_by_name: dict[str | None, list[Use]] = {}
     for use in expected:
-        wanted.setdefault(use.name, []).append(use)
+        expected_by_name.setdefault(use.name, []).append(use)
     return [
         [
             (want, have)
             for want, have in zip_longest(calls, made.get(name, [])[: len(calls)])
             if want is not None
         ]
-        for name, calls in wanted.items()
+        for name, calls in expected_by_name.items()
     ]
 
 

@@ -253,7 +253,7 @@ def _failure(library: Any, error: Exception) -> JudgeError:
             retry_after=_retry_after(error),
         )
     status = getattr(error, "status_code", None)
-    # The provider's text may repeat the prompt: only what kind of error it was is told.
+    # The provider's text may repeat the prompt: only the kind of error is published.
     message = f"{type(error).__name__}" + (f" (status {status})" if status else "")
     if isinstance(error, library.BadRequestError):
         return JudgeError(type="refused", message=message)
@@ -263,8 +263,8 @@ def _failure(library: Any, error: Exception) -> JudgeError:
 def _retry_after(error: Exception) -> float | None:
     """The header in seconds; a date is not read, the usual pause serves."""
     response = getattr(error, "response", None)
-    told: Any = getattr(error, "litellm_response_headers", None)
-    headers: Any = told or getattr(response, "headers", None) or {}
+    own_headers: Any = getattr(error, "litellm_response_headers", None)
+    headers: Any = own_headers or getattr(response, "headers", None) or {}
     try:
         seconds = float(str(headers.get("retry-after")))
     except ValueError:

@@ -13,10 +13,10 @@ from evaluators.model import JSON
 
 
 class ScriptedEmbedder:
-    """Returns the vectors it was given by text, and remembers what it was asked.
+    """Returns scripted vectors by text, and remembers the texts it was asked for.
 
     Raises:
-        KeyError: It was asked for a text that nobody scripted.
+        KeyError: It was asked for a text without a scripted vector.
     """
 
     def __init__(self, vectors: Mapping[str, Sequence[float]], *, model: str = "scripted") -> None:
@@ -52,7 +52,7 @@ class HashEmbedder:
 
 
 class ScriptedJudge:
-    """An `Ask` that answers as a script says, and remembers what it was asked.
+    """A `JudgeClient` that answers as a script decides, and remembers its prompts.
 
     Args:
         script: From a prompt to the answer's text; an exception it returns is raised.

@@ -133,5 +133,5 @@ def _why(verdicts: tuple[Correctness, ...], threshold: float) -> str:
         for at, each in enumerate(verdicts, 1)
         if each.correctness < threshold
     ]
-    told = f"{len(verdicts) - len(wrong)} of {len(verdicts)} interactions correct"
-    return f"{told}; wrong: {'; '.join(wrong)}" if wrong else told
+    summary = f"{len(verdicts) - len(wrong)} of {len(verdicts)} interactions correct"
+    return f"{summary}; wrong: {'; '.join(wrong)}" if wrong else summary

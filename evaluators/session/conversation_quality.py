@@ -156,9 +156,11 @@ def _rubric(criterion: Criterion) -> str:
 
 def _with_statements(answer: JSON, statements: Sequence[str]) -> JSON:
     """The judge answers by place; the statements are the operator's own."""
-    given = [object_of(each) or {} for each in list_of(answer["expected_outcomes"]) or []]
-    told = [{**each, "statement": text} for each, text in zip(given, statements, strict=False)]
-    return {"expected_outcomes": told}
+    entries = [object_of(each) or {} for each in list_of(answer["expected_outcomes"]) or []]
+    with_statement = [
+        {**each, "statement": text} for each, text in zip(entries, statements, strict=False)
+    ]
+    return {"expected_outcomes": with_statement}
 
 
 def _why(found: ConversationVerdict) -> str:

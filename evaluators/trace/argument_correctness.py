@@ -137,5 +137,5 @@ def judged_argument_correctness(trace: Trace, *, arguments: Arguments) -> Score:
 
 def _why(verdicts: tuple[CallVerdict, ...]) -> str:
     reasons = [each.reason or NO_REASON for each in verdicts if each.verdict == "no"]
-    told = f"{len(reasons)} of {len(verdicts)} calls had wrong arguments"
-    return f"{told}: {'; '.join(reasons)}" if reasons else told
+    summary = f"{len(reasons)} of {len(verdicts)} calls had wrong arguments"
+    return f"{summary}: {'; '.join(reasons)}" if reasons else summary

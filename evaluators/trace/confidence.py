@@ -26,10 +26,10 @@ _HEDGE_WORDS = ("sure", "know", "could", "able", "later", "wrong")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Doubt:
-    """One kind of sign that the agent was not decisive, and what it costs."""
+    """One kind of sign that the agent was not decisive, and its penalty."""
 
     cost: float
-    told: str
+    reason: str
     spans: tuple[str, ...] = ()
 
 
@@ -52,7 +52,7 @@ class Decisiveness(Block, frozen=True, kw_only=True):
     reads={"text", "root"},
 )
 def confidence(trace: Trace) -> Score:
-    """1 minus bounded penalties for errors nobody made good, repeats, a missing answer and hedging.
+    """1 minus bounded penalties for errors that were not recovered, repeats, a missing answer and hedging.
 
     Cost each and at most: unrecovered tool error 0.3, 0.6; recovered 0.1, 0.2; identical repeat 0.2, 0.6; model error
     0.4 when the last model call failed, else 0.1; trace ended in error without either 0.3; no final answer although
@@ -62,7 +62,7 @@ def confidence(trace: Trace) -> Score:
     spans = dict.fromkeys(span for doubt in doubts for span in doubt.spans)
     return Score(
         value=max(0.0, 1 - sum(doubt.cost for doubt in doubts)),
-        explanation="; ".join(doubt.told for doubt in doubts) or "no sign of hesitation",
+        explanation="; ".join(doubt.reason for doubt in doubts) or "no sign of hesitation",
         evidence=tuple(spans),
     )
 
@@ -70,25 +70,25 @@ def confidence(trace: Trace) -> Score:
 def _tool_doubts(trace: Trace) -> Iterator[_Doubt]:
     lost, recovered = failures(trace.tool_calls)
     again = repeats(trace.tool_calls)
-    for calls, each, most, what in (
+    for calls, each, most, kind in (
         (lost, 0.3, 0.6, "tool errors not recovered"),
         (recovered, 0.1, 0.2, "tool errors recovered"),
         (again, 0.2, 0.6, "identical calls repeated"),
     ):
         if calls:
-            told = f"{len(calls)} {what} ({named(calls)})"
-            yield _Doubt(cost=min(most, each * len(calls)), told=told, spans=span_ids(calls))
+            reason = f"{len(calls)} {kind} ({named(calls)})"
+            yield _Doubt(cost=min(most, each * len(calls)), reason=reason, spans=span_ids(calls))
 
 
 def _model_doubts(trace: Trace) -> Iterator[_Doubt]:
     failed = [call.span_id for call in trace.model_calls if call.error is not None]
     if failed:
         last = trace.model_calls[-1].error is not None
-        told = f"{len(failed)} model calls failed{', the last one too' if last else ''}"
-        yield _Doubt(cost=0.4 if last else 0.1, told=told, spans=tuple(failed))
+        reason = f"{len(failed)} model calls failed{', the last one too' if last else ''}"
+        yield _Doubt(cost=0.4 if last else 0.1, reason=reason, spans=tuple(failed))
     elif trace.status == "error" and not any(call.error for call in trace.tool_calls):
         root = () if trace.root_span_id is None else (trace.root_span_id,)
-        yield _Doubt(cost=0.3, told="the trace ended in error", spans=root)
+        yield _Doubt(cost=0.3, reason="the trace ended in error", spans=root)
 
 
 def _answer_doubts(trace: Trace) -> Iterator[_Doubt]:
@@ -97,11 +97,11 @@ def _answer_doubts(trace: Trace) -> Iterator[_Doubt]:
         if {"no_content", "no_root"} & set(trace.gaps):
             return
         if _ended_in_action(trace):
-            yield _Doubt(cost=0.2, told="it ended with a tool call and no answer")
+            yield _Doubt(cost=0.2, reason="it ended with a tool call and no answer")
         else:
-            yield _Doubt(cost=0.5, told="no final answer")
+            yield _Doubt(cost=0.5, reason="no final answer")
     elif found := _hedge(clip(trace.output)):
-        yield _Doubt(cost=0.25, told=f"the answer hedges or gives up: `{found.group()}`")
+        yield _Doubt(cost=0.25, reason=f"the answer hedges or gives up: `{found.group()}`")
 
 
 def _hedge(text: str) -> re.Match[str] | None:

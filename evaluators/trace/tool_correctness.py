@@ -37,13 +37,15 @@ def tool_correctness(trace: Trace) -> Score:
         "not offered": unknown(trace),
         "against the schema": misfits(trace),
     }
-    wrong = {id(call) for found in faults.values() for call in found}
-    told = [f"{len(found)} {kind} ({named(found)})" for kind, found in faults.items() if found]
+    wrong = {id(call) for faulty in faults.values() for call in faulty}
+    reasons = [
+        f"{len(faulty)} {kind} ({named(faulty)})" for kind, faulty in faults.items() if faulty
+    ]
     metadata, truncated = _metadata(trace)
     return Score(
         value=1 - len(wrong) / len(calls),
         explanation=f"{len(wrong)} of {len(calls)} tool calls at fault"
-        + (f": {'; '.join(told)}" if told else ""),
+        + (f": {'; '.join(reasons)}" if reasons else ""),
         metadata=metadata,
         evidence=span_ids([call for call in calls if id(call) in wrong]),
         truncated=truncated,
