@@ -27,10 +27,10 @@ from collector.pool.port import Workers
 from collector.receiver.families import ReceiverFamilies
 from collector.receiver.forward import Forwarder, forwarder
 from collector.receiver.receiver import Receiver
+from collector.runtime.families import RuntimeFamilies
 from collector.runtime.health import Health
 from collector.runtime.stages import Stages
-from collector.signals.prometheus.exporter import PrometheusSink
-from collector.signals.prometheus.exposition import exposition
+from collector.signals.prometheus.exporter import PrometheusExporter
 from collector.signals.sinks.delivery import Delivery
 from collector.telemetry import Telemetry
 from collector.version import version
@@ -72,7 +72,7 @@ class App:
         self._telemetry = Telemetry()
         declare_families(self._telemetry)
         self._telemetry.build.info({"version": version()})
-        self._health = Health(self._telemetry.event_loop_lag)
+        self._health = Health(RuntimeFamilies(self._telemetry).event_loop_lag)
         self._forward = self._forwarder()
 
     async def run(self, stopping: asyncio.Event, ready: Callable[[Endpoints], None]) -> None:
@@ -119,7 +119,7 @@ class App:
 
     def _start_publishing(self, stages: Stages, log: Log) -> None:
         config = self._config
-        prometheus = PrometheusSink(
+        prometheus = PrometheusExporter(
             log=log,
             telemetry=self._telemetry,
             windows=config.windows.agent,
@@ -129,7 +129,7 @@ class App:
         )
         stages.start("publish", prometheus.run)
         for sink in sinks(config):
-            delivery = Delivery(log=log, sink=sink, telemetry=self._telemetry, clock=self._clock)
+            delivery = Delivery(log=log, sink=sink, telemetry=self._telemetry)
             stages.start("publish", delivery.run)
 
     def _start_rooms(self, stages: Stages, rooms: Rooms) -> None:
@@ -190,7 +190,7 @@ class App:
             folder=self._config.data_dir / "index",
             config=self._config,
             telemetry=self._telemetry,
-            exposition=self._exposition,
+            exposition=self._telemetry.exposition,
             show=show,
             evaluators=self._evaluators,
             health=self._health,
@@ -199,7 +199,9 @@ class App:
 
     def _admin(self, api: Api | None) -> AdminServer:
         app = (
-            build_app(config=self._config, exposition=self._exposition, health=self._health)
+            build_app(
+                config=self._config, exposition=self._telemetry.exposition, health=self._health
+            )
             if api is None
             else api.app
         )
@@ -208,9 +210,6 @@ class App:
         return server
 
     # --- small answers -----------------------------------------------------------------------------------------------
-
-    def _exposition(self, accept: str) -> tuple[bytes, str]:
-        return exposition(self._telemetry.registry, accept)
 
     def _evaluators(self) -> Sequence[Mapping[str, Any]]:
         return listing(self._registry)

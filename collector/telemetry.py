@@ -19,6 +19,7 @@ from prometheus_client import (
     Info,
     disable_created_metrics,
 )
+from prometheus_client.exposition import choose_encoder
 
 disable_created_metrics()  # `_created` series would double what is scraped and say nothing we alert on
 MAX_SERVICES = 64
@@ -34,27 +35,8 @@ class Telemetry:
         self._services: set[str] = set()
         self._families: dict[str, object] = {}
 
-        self.poison_records = self.counter(
-            "poison_records",
-            "Records that can never be processed, named in the log and passed over.",
-            "topic",
-        )
-        self.signals = self.counter(
-            "signals", "Signals handed to a sink, by what became of them.", "sink", "result"
-        )
-        self.outbox_records = self.gauge(
-            "outbox_records", "Signals that a sink has not delivered yet.", "sink"
-        )
-        self.outbox_oldest = self.gauge(
-            "outbox_oldest_timestamp_seconds",
-            "Log time of the oldest signal that a sink has not delivered; 0 when there is none.",
-            "sink",
-        )
         self.label_overflow = self.counter(
             "label_overflow", "Label values folded into _other or dropped.", "label"
-        )
-        self.event_loop_lag = self.gauge(
-            "event_loop_lag_seconds", "How late the event loop ran its last heartbeat."
         )
         self.build = Info("spanwise_build", "The running version.", registry=self.registry)
 
@@ -67,6 +49,14 @@ class Telemetry:
             return OTHER
         self._services.add(name)
         return name
+
+    def exposition(self, accept: str) -> tuple[bytes, str]:
+        """All families in the format that the `Accept` header asks for, and its content type.
+
+        OpenMetrics has exemplars, the text format has none.
+        """
+        encode, content_type = choose_encoder(accept)
+        return encode(self.registry), content_type
 
     def counter(self, name: str, help_text: str, *labels: str) -> Counter:
         """The counter `spanwise_<name>`: made at the first call, the same one at every later call."""

@@ -10,7 +10,7 @@ from typing import Any
 from starlette.applications import Starlette
 
 from collector.api.app import Exposition, build_app
-from collector.api.families import Families
+from collector.api.families import ApiFamilies
 from collector.api.feed import Feed
 from collector.api.index import Index
 from collector.api.page import Pages
@@ -57,7 +57,7 @@ class Api:
         clock: Clock,
     ) -> None:
         content = config.redaction.content == "keep"
-        families = Families(telemetry)
+        families = ApiFamilies(telemetry)
         self._index = Index(
             folder,
             size=config.serve.index,

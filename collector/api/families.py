@@ -1,41 +1,30 @@
-"""What the index and the live stream count of themselves; each drop has a reason."""
+"""The metric families of the index and of the live stream."""
 
 from __future__ import annotations
-
-from prometheus_client import Counter, Gauge
 
 from collector.telemetry import Telemetry
 
 
-class Families:
-    """Families of the API, in the process's registry; made once."""
+class ApiFamilies:
+    """The size of the index, what it dropped, and the clients of the stream."""
 
     def __init__(self, telemetry: Telemetry) -> None:
-        registry = telemetry.registry
-        self.index_bytes = Gauge(
-            "spanwise_index_bytes", "Bytes in use in the API's index.", registry=registry
+        self.index_bytes = telemetry.gauge("index_bytes", "Bytes in use in the API's index.")
+        self.index_limit_bytes = telemetry.gauge(
+            "index_limit_bytes", "The limit of the API's index."
         )
-        self.index_limit_bytes = Gauge(
-            "spanwise_index_limit_bytes", "The limit of the API's index.", registry=registry
-        )
-        self.evicted = Counter(
-            "spanwise_index_evicted",
+        self.evicted = telemetry.counter(
+            "index_evicted",
             "Entries that the index forgot to stay within its limits.",
-            ("kind", "reason"),
-            registry=registry,
+            "kind",
+            "reason",
         )
-        self.refused = Counter(
-            "spanwise_index_refused_records",
-            "Records that found no room in the index.",
-            ("topic",),
-            registry=registry,
+        self.refused = telemetry.counter(
+            "index_refused_records", "Records that found no room in the index.", "topic"
         )
-        self.stream_clients = Gauge(
-            "spanwise_stream_clients", "Clients of the live stream now.", registry=registry
-        )
-        self.stream_dropped = Counter(
-            "spanwise_stream_clients_dropped",
+        self.stream_clients = telemetry.gauge("stream_clients", "Clients of the live stream now.")
+        self.stream_dropped = telemetry.counter(
+            "stream_clients_dropped",
             "Clients of the live stream that were let go, by why.",
-            ("reason",),
-            registry=registry,
+            "reason",
         )

@@ -11,146 +11,104 @@ A crash between 2 and 4 reads records again; the index takes the same record twi
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
-from contextlib import suppress
 
 from collector.api.index import Index, Taken
 from collector.api.stream import Stream
 from collector.clock import Clock
-from collector.errors import Retryable
-from collector.log.port import (
-    BACKGROUND_LINGER,
-    SIGNALS,
-    TRACES,
-    Batch,
-    Commit,
-    Log,
-    Reader,
-    Record,
-)
+from collector.log.consumer import Consumer
+from collector.log.port import BACKGROUND_LINGER, SIGNALS, TRACES, Batch, Log, Record
+from collector.runtime.retry import Retry
 from collector.telemetry import Telemetry
-
-logger = logging.getLogger(__name__)
 
 TRACES_GROUP, SIGNALS_GROUP = "api.traces", "api.signals"
 COMMIT_EVERY = 1.0
-PAUSE = 1.0
-"""Seconds to wait after the log could not be reached."""
+"""Seconds."""
 
 
 class Feed:
-    """Reads until `stopping` is set."""
+    """Both readers, and the thread in which the index is written."""
 
     def __init__(
         self, *, log: Log, index: Index, stream: Stream, telemetry: Telemetry, clock: Clock
     ) -> None:
-        self._log = log
-        self._index = index
-        self._stream = stream
-        self._telemetry = telemetry
-        self._clock = clock
+        # One thread: LMDB has one writer, and the event loop never waits for its disk.
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="index")
+
+        def reader(group: str, topic: str, take: Callable[[Sequence[Record]], Taken]) -> _Reader:
+            return _Reader(
+                log=log,
+                group=group,
+                topic=topic,
+                index=take,
+                thread=self._thread,
+                stream=stream,
+                telemetry=telemetry,
+                clock=clock,
+            )
+
+        self._readers = (
+            reader(TRACES_GROUP, TRACES, index.take_traces),
+            reader(SIGNALS_GROUP, SIGNALS, index.take_signals),
+        )
 
     async def run(self, stopping: asyncio.Event) -> None:
         """Fill the index; ends soon after `stopping`, with everything committed that was indexed."""
-        # One thread: LMDB has one writer, and the event loop never waits for its disk.
-        with ThreadPoolExecutor(1, thread_name_prefix="index") as thread:
+        with self._thread:
             async with asyncio.TaskGroup() as tasks:
-                for group, topic, take in (
-                    (TRACES_GROUP, TRACES, self._index.take_traces),
-                    (SIGNALS_GROUP, SIGNALS, self._index.take_signals),
-                ):
-                    tasks.create_task(self._follow(group, topic, take, thread, stopping))
+                for each in self._readers:
+                    tasks.create_task(each.run(stopping))
 
-    async def _follow(
+
+class _Reader(Consumer):
+    """Puts the records of one topic into the index."""
+
+    def __init__(
         self,
+        *,
+        log: Log,
         group: str,
         topic: str,
-        take: Callable[[Sequence[Record]], Taken],
+        index: Callable[[Sequence[Record]], Taken],
         thread: Executor,
-        stopping: asyncio.Event,
+        stream: Stream,
+        telemetry: Telemetry,
+        clock: Clock,
     ) -> None:
-        reader = self._log.read(group, topic, linger=BACKGROUND_LINGER)
-        done = _Done(group, topic, self._clock)
-        try:
-            while not stopping.is_set():
-                try:
-                    await self._step(reader, take, thread, done)
-                except Retryable:
-                    logger.warning("log cannot be reached, trying again", extra={"topic": topic})
-                    await _pause(stopping)
-            with suppress(Retryable):
-                await self._commit(done)
-        finally:
-            await reader.close()
-
-    async def _step(
-        self,
-        reader: Reader,
-        take: Callable[[Sequence[Record]], Taken],
-        thread: Executor,
-        done: _Done,
-    ) -> None:
-        batch = await reader.poll()
-        done.forget(batch.revoked)
-        if batch.records:
-            loop = asyncio.get_running_loop()
-            taken = await loop.run_in_executor(thread, take, batch.records)
-            self._stream.publish(taken.signals)
-            self._name_poison(taken)
-            done.add(batch)
-        if done.is_due():
-            await self._commit(done)
-
-    async def _commit(self, done: _Done) -> None:
-        commits = done.commits()
-        if commits:
-            await self._log.write((), commits)
-            done.settle(commits)
-
-    def _name_poison(self, taken: Taken) -> None:
-        for position, why in taken.poison:
-            self._telemetry.poison_records.labels(position.topic).inc()
-            logger.error(
-                "record cannot be indexed, passed over",
-                extra={**position._asdict(), "why": why},
-            )
-
-
-class _Done:
-    """What has been indexed and not yet committed. Pure."""
-
-    def __init__(self, group: str, topic: str, clock: Clock) -> None:
-        self._group, self._topic, self._clock = group, topic, clock
-        self._next: dict[int, int] = {}
+        super().__init__(
+            log=log,
+            group=group,
+            topic=topic,
+            retry=Retry(f"The index's reader of {topic}"),
+            telemetry=telemetry,
+            linger=BACKGROUND_LINGER,
+        )
+        self._index = index
+        self._thread = thread
+        self._stream = stream
+        self._clock = clock
         self._committed_at = clock()
 
-    def add(self, batch: Batch) -> None:
+    async def take(self, batch: Batch) -> None:
+        """Index the records, and offer the signals among them that are new."""
+        if not batch.records:
+            return
+        loop = asyncio.get_running_loop()
+        taken = await loop.run_in_executor(self._thread, self._index, batch.records)
+        self._stream.publish(taken.signals)
+        for position, error in taken.undecodable:
+            self._poison.unprocessable(position, error)
         for record in batch.records:
-            self._next[record.position.partition] = record.position.offset + 1
+            self._offsets.done(record.position)
 
-    def forget(self, partitions: Sequence[int]) -> None:
-        for partition in partitions:
-            self._next.pop(partition, None)
+    async def commit(self) -> None:
+        """At most once a second."""
+        is_due = abs(self._clock() - self._committed_at) >= COMMIT_EVERY
+        if is_due and self._offsets.commits():
+            await super().commit()
+            self._committed_at = self._clock()
 
-    def is_due(self) -> bool:
-        return bool(self._next) and abs(self._clock() - self._committed_at) >= COMMIT_EVERY
-
-    def commits(self) -> list[Commit]:
-        return [
-            Commit(group=self._group, topic=self._topic, partition=partition, offset=offset)
-            for partition, offset in sorted(self._next.items())
-        ]
-
-    def settle(self, commits: Sequence[Commit]) -> None:
-        self._committed_at = self._clock()
-        for commit in commits:
-            if self._next.get(commit.partition) == commit.offset:
-                del self._next[commit.partition]
-
-
-async def _pause(stopping: asyncio.Event) -> None:
-    with suppress(TimeoutError):
-        async with asyncio.timeout(PAUSE):
-            await stopping.wait()
+    async def finish(self) -> None:
+        """Commit what was indexed since the last commit."""
+        await super().commit()

@@ -16,7 +16,7 @@ import msgspec
 
 from collector.api import entries
 from collector.api.change import Change
-from collector.api.families import Families
+from collector.api.families import ApiFamilies
 from collector.api.store import NAMES, Reading, Store
 from collector.errors import ConfigError, Undecodable
 from collector.log.port import Position, Record
@@ -44,7 +44,9 @@ class Taken:
 
     signals: list[bytes] = field(default_factory=list[bytes])
     """The JSON of the signals that are new."""
-    poison: list[tuple[Position, str]] = field(default_factory=list[tuple[Position, str]])
+    undecodable: list[tuple[Position, Undecodable]] = field(
+        default_factory=list[tuple[Position, Undecodable]]
+    )
     """Records that cannot be decoded, with the reason."""
 
 
@@ -56,7 +58,7 @@ class Index:
     """
 
     def __init__(
-        self, folder: Path, *, size: int, max_traces: int, content: bool, families: Families
+        self, folder: Path, *, size: int, max_traces: int, content: bool, families: ApiFamilies
     ) -> None:
         self._max_traces = max_traces
         self._content = content
@@ -108,14 +110,14 @@ class Index:
                     try:
                         take(change, record, attempt)
                     except Undecodable as error:
-                        attempt.poison.append((record.position, str(error)))
+                        attempt.undecodable.append((record.position, error))
                 gone = change.trim(self._max_traces)
                 change.finish()
         except lmdb.MapFullError:
             self._halve(records, take, taken)
             return
         taken.signals += attempt.signals
-        taken.poison += attempt.poison
+        taken.undecodable += attempt.undecodable
         self._count_gone(0, *gone, reason="session_full")
 
     def _halve(

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 
-from collector.api.families import Families
+from collector.api.families import ApiFamilies
 
 WAITING = 256
 CLIENTS = 64
@@ -23,7 +23,7 @@ class Full(Exception):
 class Stream:
     """Owned by the event loop."""
 
-    def __init__(self, families: Families) -> None:
+    def __init__(self, families: ApiFamilies) -> None:
         self._families = families
         self._clients: set[asyncio.Queue[bytes | None]] = set()
         self._closed = False

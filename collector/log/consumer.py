@@ -12,7 +12,7 @@ import logging
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 
-from collector.errors import Retryable
+from collector.errors import Retryable, UnknownKind
 from collector.log.port import Assigned, Batch, Commit, Log, Position, Reader
 from collector.runtime.families import RuntimeFamilies
 from collector.runtime.retry import Retry
@@ -207,16 +207,35 @@ class PoisonReport:
     """Counts and names the records that can never be processed or written. The caller goes on with the next one."""
 
     def __init__(self, telemetry: Telemetry) -> None:
-        self._records = RuntimeFamilies(telemetry).poison_records
+        families = RuntimeFamilies(telemetry)
+        self._records = families.poison_records
+        self._unknown = families.unknown_records
+        self._has_named_unknown = False
 
     def unprocessable(self, position: Position, reason: object) -> None:
-        """A record that was read cannot be decoded, or breaks a rule of its topic."""
+        """A record that was read cannot be decoded, or breaks a rule of its topic.
+
+        A record of a kind that a newer version wrote is counted apart; the first one is named in the log.
+        """
+        if isinstance(reason, UnknownKind):
+            self._pass_over_unknown(position, reason)
+            return
         self._records.labels(position.topic).inc()
         _log.error(
             "A record of `%s`, partition %d, offset %d, can never be processed and is passed over: %s",
             *position,
             reason,
         )
+
+    def _pass_over_unknown(self, position: Position, reason: UnknownKind) -> None:
+        self._unknown.labels(position.topic).inc()
+        if not self._has_named_unknown:
+            self._has_named_unknown = True
+            _log.warning(
+                "Records that only a newer version knows are passed over, the first: `%s`, partition %d, offset %d: %s",
+                *position,
+                reason,
+            )
 
     def too_large(self, topic: str, key: bytes, reason: object) -> None:
         """A record is above what the log takes."""

@@ -15,7 +15,9 @@ import msgspec
 
 from collector.clock import wall
 from collector.config.tree import Config
+from collector.errors import Undecodable
 from collector.judging.budget import DAY
+from collector.log.consumer import PoisonReport
 from collector.log.disk.disk_log import DiskLog
 from collector.log.port import TRACES, Log, New
 from collector.offline.evaluate import EvaluationResult
@@ -59,7 +61,7 @@ async def rescore(
         groups=groups(config),
     )
     try:
-        history = await _history(log, runner, since)
+        history = await _history(log, runner, since, PoisonReport(telemetry))
         service = OfflineService(config, plan, InlineWorkers(runner), telemetry, only=only)
         await service.put(_spent(0, history.cost_usd))
         for record in history.traces.values():
@@ -72,12 +74,16 @@ async def rescore(
         await log.close()
 
 
-async def _history(log: Log, runner: JobRunner, since: float) -> _History:
+async def _history(log: Log, runner: JobRunner, since: float, poison: PoisonReport) -> _History:
     history = _History()
     today = wall() // DAY * DAY
     for partition in range(log.partitions(TRACES)):
         async for record in log.replay(TRACES, partition):
-            decoded = decode_traces(record.value)
+            try:
+                decoded = decode_traces(record.value)
+            except Undecodable as error:
+                poison.unprocessable(record.position, error)
+                continue
             if isinstance(decoded, VerdictRecord) and record.time >= today:
                 history.cost_usd += decoded.cost_usd
             elif isinstance(decoded, TraceRecord) and record.time >= since:

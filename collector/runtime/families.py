@@ -14,6 +14,11 @@ class RuntimeFamilies:
             "Records that can never be processed, named in the log and passed over.",
             "topic",
         )
+        self.unknown_records = telemetry.counter(
+            "unknown_records",
+            "Records of a kind that only a newer version knows, passed over by each reader.",
+            "topic",
+        )
         self.event_loop_lag = telemetry.gauge(
             "event_loop_lag_seconds", "How late the event loop ran its last heartbeat."
         )

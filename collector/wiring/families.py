@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from collector.api.families import ApiFamilies
 from collector.assembly.families import AssemblyFamilies
 from collector.judging.families import JudgingFamilies
 from collector.log.families import LogFamilies
@@ -15,9 +16,11 @@ from collector.pool.families import PoolFamilies
 from collector.receiver.families import ReceiverFamilies
 from collector.runtime.families import RuntimeFamilies
 from collector.scoring.families import ScoringFamilies
+from collector.signals.sinks.families import SinkFamilies
 from collector.telemetry import Telemetry
 
 FAMILIES: tuple[Callable[[Telemetry], object], ...] = (
+    ApiFamilies,
     AssemblyFamilies,
     JudgingFamilies,
     LogFamilies,
@@ -25,6 +28,7 @@ FAMILIES: tuple[Callable[[Telemetry], object], ...] = (
     ReceiverFamilies,
     RuntimeFamilies,
     ScoringFamilies,
+    SinkFamilies,
 )
 
 

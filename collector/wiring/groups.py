@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from collector.api import feed
 from collector.config.tree import Config
 from collector.log.port import CLOSINGS, SIGNALS, SPANS, TRACES
-from collector.signals.prometheus import exporter, trace_reader
+from collector.signals.prometheus import exporter, trace_metrics
 from collector.wiring.rooms import ASSEMBLY, JUDGING, SCORING
 from collector.wiring.sinks import delivery_groups
 
@@ -24,7 +24,7 @@ def groups(config: Config) -> Mapping[str, frozenset[str]]:
     return {
         SPANS: frozenset({ASSEMBLY}),
         CLOSINGS: frozenset({ASSEMBLY}),
-        TRACES: frozenset({SCORING, feed.TRACES_GROUP, trace_reader.GROUP, *_judging(config)}),
+        TRACES: frozenset({SCORING, feed.TRACES_GROUP, trace_metrics.GROUP, *_judging(config)}),
         SIGNALS: frozenset({feed.SIGNALS_GROUP, exporter.GROUP, *delivery_groups(config)}),
     }
 

@@ -10,6 +10,7 @@ import pytest
 from collector.api import build_app
 from collector.config.tree import Config
 from collector.log.port import TRACES
+from collector.runtime.families import RuntimeFamilies
 from collector.runtime.health import Health
 from collector.telemetry import Telemetry
 from tests.support import api_records as make
@@ -77,7 +78,7 @@ async def test_other_roles_have_metrics_and_health_without_an_index() -> None:
     app = build_app(
         config=Config(),
         exposition=lambda _: (b"x 1\n", "text/plain"),
-        health=Health(Telemetry().event_loop_lag),
+        health=Health(RuntimeFamilies(Telemetry()).event_loop_lag),
     )
     transport = httpx.ASGITransport(app)
     async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:

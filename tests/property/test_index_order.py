@@ -10,7 +10,7 @@ import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from collector.api.families import Families
+from collector.api.families import ApiFamilies
 from collector.api.index import Index
 from collector.api.query import Query, agent_shown
 from collector.log.port import SIGNALS, TRACES, Position, Record
@@ -26,7 +26,7 @@ def index_in(folder: str, *, max_traces: int = 1000) -> Index:
         size=4 << 20,
         max_traces=max_traces,
         content=True,
-        families=Families(Telemetry()),
+        families=ApiFamilies(Telemetry()),
     )
 
 

@@ -15,6 +15,7 @@ from collector.config.load import load
 from collector.config.tree import Config
 from collector.log.port import SIGNALS, TRACES
 from collector.records.signal import Signal
+from collector.runtime.families import RuntimeFamilies
 from collector.runtime.health import Health
 from collector.telemetry import Telemetry
 from evaluators.model import Trace
@@ -31,7 +32,7 @@ class Stand:
         self.config: Config = load([], {}, overrides)
         self.log = FaultyLog()
         self.telemetry = Telemetry()
-        self.health = Health(self.telemetry.event_loop_lag)
+        self.health = Health(RuntimeFamilies(self.telemetry).event_loop_lag)
         self.time = make.START
         self.api = Api(
             log=self.log,

@@ -1,17 +1,15 @@
-"""A PrometheusSink over a log of the tests, driven step by step; dropping it is kill -9."""
+"""The exporter over a log of the tests, driven step by step; dropping it is kill -9."""
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from prometheus_client import CollectorRegistry
 
 from collector.config.tree import AgentWindow
-from collector.log.port import Reader
 from collector.records.signal import Signal
-from collector.signals.prometheus.exporter import PrometheusSink
+from collector.signals.prometheus.exporter import PrometheusExporter
 from collector.telemetry import Telemetry
 from tests.support.faulty_log import FaultyLog
 from tests.support.signals import new
@@ -28,11 +26,11 @@ class Publisher:
     log: FaultyLog = field(default_factory=FaultyLog)
     limits: AgentWindow = field(default_factory=AgentWindow)
     objectives: Callable[[str], float | None] = objective
-    reader: Reader | None = None
+    joined: bool = False
 
     def __post_init__(self) -> None:
         self.telemetry = Telemetry(CollectorRegistry())
-        self.sink = PrometheusSink(
+        self.exporter = PrometheusExporter(
             log=self.log,
             telemetry=self.telemetry,
             windows=self.limits,
@@ -46,12 +44,13 @@ class Publisher:
         return Publisher(log=self.log, limits=self.limits, objectives=self.objectives)
 
     async def step(self) -> None:
-        """One poll; the first also reads the windows back."""
-        if self.reader is None:
-            await self.sink._restore()
-            self.reader = self.log.read("sink.prometheus", "signals")
-            await self.sink._step(self.reader, asyncio.Event())
-        await self.sink._step(self.reader, asyncio.Event())
+        """One poll; the first also reads the windows back. Raises LogUnavailable while the log is away."""
+        if not self.joined:
+            await self.exporter.restore()
+            self.exporter.join()
+            self.joined = True
+            await self.exporter.step()
+        await self.exporter.step()
 
     async def publish(self, *signals: Signal, first: bool = True) -> None:
         """Append the signals and read them."""

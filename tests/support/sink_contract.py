@@ -12,6 +12,7 @@ from collector.errors import Retryable
 from collector.log.port import SIGNALS, Position, Record
 from collector.runtime.retry import Backoff
 from collector.signals.sinks.delivery import Delivery
+from collector.signals.sinks.families import SinkFamilies
 from collector.signals.sinks.port import Refused, Sink
 from collector.telemetry import Telemetry
 from tests.support.eventually import eventually
@@ -164,7 +165,6 @@ def a_delivery(log: FaultyLog, sink: Sink) -> tuple[Delivery, Telemetry]:
         log=log,
         sink=sink,
         telemetry=telemetry,
-        clock=log.clock,
         backoff=Backoff(first=0.05, longest=0.2),
         grace=2.0,
     )
@@ -174,7 +174,7 @@ def a_delivery(log: FaultyLog, sink: Sink) -> tuple[Delivery, Telemetry]:
 def count(telemetry: Telemetry, result: str) -> float:
     return sum(
         sample.value
-        for metric in telemetry.signals.collect()
+        for metric in SinkFamilies(telemetry).signals.collect()
         for sample in metric.samples
         if sample.name.endswith("_total") and sample.labels["result"] == result
     )

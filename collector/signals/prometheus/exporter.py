@@ -1,11 +1,11 @@
 """The Prometheus families about agents: a reader of `signals` whose windows survive restarts in topic `windows`.
 
-    poll -> count and take in -> commit what was counted            (each batch)
-         -> windows that changed + how far they reach, in one write (every 10 s, and at the stop)
+    poll -> count and take in -> commit                  (each batch)
+         -> windows that changed, with their commit      (every 10 s, and at the stop)
 
-One commit holds two offsets. Its `offset` is where the stored windows stand: signals are read again from there after a
-restart. Its `metadata` is where counting stands: signals below it are counted. Each window also stores the offset
-until which it was read, so that on a log without transactions a crash between records and commit changes nothing.
+A commit holds two offsets. `offset` is where the stored windows end: after a restart, signals are read again from
+there. `metadata` is where the counters end: below it no signal is counted again. Each window also knows what it has
+read, so that on a log without transactions a crash between the records and the commit changes nothing either.
 """
 
 from __future__ import annotations
@@ -13,45 +13,43 @@ from __future__ import annotations
 import asyncio
 import logging
 
-from prometheus_client import CollectorRegistry
-
 from collector.clock import Clock
 from collector.config.tree import AgentWindow
 from collector.errors import Retryable, Undecodable
+from collector.log.consumer import Consumer
 from collector.log.port import (
     BACKGROUND_LINGER,
     SIGNALS,
     WINDOWS,
+    Assigned,
     Batch,
     Commit,
     Log,
     New,
-    Reader,
     Record,
 )
 from collector.records.signal_codec import FIRST, decode_signal
 from collector.records.windows import TASK, decode_task, decode_window
-from collector.runtime.retry import Backoff
-from collector.signals.prometheus.families import Families
-from collector.signals.prometheus.gauges import AgentGauges
-from collector.signals.prometheus.label_limit import OTHER
-from collector.signals.prometheus.recent_ids import Seen
-from collector.signals.prometheus.targets import Objectives, Placed, Targets
-from collector.signals.prometheus.task_gauges import TaskGauges
+from collector.runtime.retry import Retry
+from collector.signals.prometheus.families import AgentFamilies
+from collector.signals.prometheus.gauges import AgentGauges, TaskGauges
+from collector.signals.prometheus.label_limit import RecentIds
+from collector.signals.prometheus.targets import Admitted, Objectives, Targets
 from collector.signals.prometheus.task_runs import TaskRuns
-from collector.signals.prometheus.trace_reader import TraceFamilies
-from collector.telemetry import Telemetry
+from collector.signals.prometheus.trace_metrics import TraceMetrics
+from collector.telemetry import OTHER, Telemetry
 
-logger = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 GROUP = "sink.prometheus"
 EVERY = 10.0
 """Seconds between two writes of the windows."""
-TURN = 32
-"""Signals taken before the event loop has a turn: senders wait for their acknowledgements."""
+YIELD_EVERY = 32
+"""Signals taken before other tasks may run: senders wait for their acknowledgements."""
+RECENT = 32_768
 
 
-class PrometheusSink:
+class PrometheusExporter(Consumer):
     """Exactly one process runs it (role `publish`): it exports every family about agents."""
 
     def __init__(
@@ -63,64 +61,61 @@ class PrometheusSink:
         objectives: Objectives,
         clock: Clock,
         task_window: int = 20,
-        registry: CollectorRegistry | None = None,
-        backoff: Backoff | None = None,
     ) -> None:
-        """Register the families in `registry` (default: the telemetry's).
-
-        `objectives` by evaluator name; `task_window` is how many of a task's newest runs count.
-        """
-        registry = telemetry.registry if registry is None else registry
-        self._log = log
-        self._telemetry = telemetry
+        """`objectives` by evaluator name; `task_window` is how many of a task's newest runs count."""
+        super().__init__(
+            log=log,
+            group=GROUP,
+            topic=SIGNALS,
+            retry=Retry("The reader of signals for the metrics"),
+            telemetry=telemetry,
+            linger=BACKGROUND_LINGER,
+        )
+        self._label_overflow = telemetry.label_overflow
         self._clock = clock
-        self._backoff = backoff or Backoff()
         self._targets = Targets(windows, objectives)
-        self._families = Families(registry)
+        self._families = AgentFamilies(telemetry)
         self._runs = TaskRuns(window=task_window)
-        self._traces = TraceFamilies(
+        self._traces = TraceMetrics(
             log=log,
             families=self._families,
             targets=self._targets,
             runs=self._runs,
             telemetry=telemetry,
         )
-        self._seen = Seen(32_768)
+        self._recent = RecentIds(RECENT)
         self._now = 0.0
         self._durable: dict[int, int] = {}
         self._counted: dict[int, int] = {}
         self._stored = clock()
         self._caught_up = False
-        registry.register(
+        self._has_counted = False
+        telemetry.registry.register(
             AgentGauges(
                 self._targets, lambda: max(self._now, clock()), caught_up=lambda: self._caught_up
             )
         )
-        registry.register(TaskGauges(self._runs, caught_up=lambda: self._traces.caught_up))
+        telemetry.registry.register(
+            TaskGauges(self._runs, caught_up=lambda: self._traces.caught_up)
+        )
 
     async def run(self, stopping: asyncio.Event) -> None:
         """Read the windows back, then follow `signals` and `traces` until `stopping` is set."""
-        if not await self._until_restored(stopping):
+        self._retry.stopping = stopping
+        try:
+            await self._retry.log("read the windows back", self.restore)
+        except Retryable as error:
+            _log.warning("The metrics stop before their windows could be read back: %s", error)
             return
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._traces.run(stopping))
-            tasks.create_task(self._follow(stopping))
+            tasks.create_task(super().run(stopping))
 
-    async def _until_restored(self, stopping: asyncio.Event) -> bool:
-        while not stopping.is_set():
-            try:
-                await self._restore()
-            except Retryable as error:
-                logger.warning("cannot read the windows back: %s", error)
-                await self._backoff.wait(stopping)
-            else:
-                return True
-        return False
-
-    async def _restore(self) -> None:
+    async def restore(self) -> None:
+        """Take back the windows and task runs of the topic `windows`."""
         newest: dict[bytes, Record] = {}
-        for partition in range(self._log.partitions(WINDOWS)):
-            async for record in self._log.replay(WINDOWS, partition):
+        for partition in range(self._log_port.partitions(WINDOWS)):
+            async for record in self._log_port.replay(WINDOWS, partition):
                 newest[record.key] = record
         for record in newest.values():
             if not record.value:
@@ -128,57 +123,60 @@ class PrometheusSink:
             try:
                 self._restore_one(record)
             except Undecodable as error:
-                self._pass_over(record, error)
+                self._poison.unprocessable(record.position, error)
 
     def _restore_one(self, record: Record) -> None:
         if not record.key.startswith(TASK):
             self._targets.restore(decode_window(record.value))
             return
         agent, time = self._runs.restore(decode_task(record.value))
-        placed, _ = self._targets.place_agent(*agent, time) if OTHER not in agent else (agent, None)
-        if placed != agent:
+        if OTHER not in agent and self._targets.admit_agent(*agent, time)[0] != agent:
             self._runs.forget_agent(*agent)
 
-    async def _follow(self, stopping: asyncio.Event) -> None:
-        reader = self._log.read(GROUP, SIGNALS, linger=BACKGROUND_LINGER)
-        try:
-            while not stopping.is_set():
-                await self._step(reader, stopping)
-            await self._try_to_store()
-        finally:
-            await reader.close()
+    # --- the steps of the loop ---------------------------------------------------------------------------------------
 
-    async def _step(self, reader: Reader, stopping: asyncio.Event) -> None:
+    async def revoke(self, partition: int) -> None:
+        """Store the windows while the commit is ours; if the log is away, what is missing is read again."""
         try:
-            batch = await reader.poll(timeout=1.0)
-            await self._take_over(batch)
-            for number, record in enumerate(batch.records):
-                self._take(record)
-                if number % TURN == TURN - 1:
-                    await asyncio.sleep(0)
-            self._caught_up = self._caught_up or bool(batch.ends)
-            if self._clock() - self._stored >= EVERY:
-                await self._store()
-            elif batch.records:
-                await self._log.write((), self._commits())
-            self._backoff.reset()
+            await self._store()
         except Retryable as error:
-            logger.warning("metrics about agents wait for the log: %s", error)
-            await self._backoff.wait(stopping)
-
-    async def _take_over(self, batch: Batch) -> None:
-        if batch.revoked:
-            await self._try_to_store()
-        for partition in batch.revoked:
-            self._durable.pop(partition, None)
-        for each in batch.assigned:
-            if each.offset is not None:
-                self._durable[each.partition] = each.offset
-            self._counted[each.partition] = max(
-                self._counted.get(each.partition, 0), each.metadata or 0
+            _log.warning(
+                "The windows cannot be stored before a partition is handed over: %s", error
             )
+        self._durable.pop(partition, None)
+
+    async def assign(self, assigned: Assigned) -> None:
+        """Go on from the stored windows; below the commit's metadata, signals are counted already."""
+        partition = assigned.partition
+        if assigned.offset is not None:
+            self._durable[partition] = assigned.offset
+        self._counted[partition] = max(self._counted.get(partition, 0), assigned.metadata or 0)
+
+    async def take(self, batch: Batch) -> None:
+        """Count the signals and take them into the windows."""
         if batch.ends:
             self._now = max(self._now, min(batch.ends.values()))
+        for number, record in enumerate(batch.records, 1):
+            self._take(record)
+            if number % YIELD_EVERY == 0:
+                await asyncio.sleep(0)
+        self._caught_up = self._caught_up or bool(batch.ends)
+        self._has_counted = self._has_counted or bool(batch.records)
+
+    async def commit(self) -> None:
+        """Every 10 seconds the windows; otherwise only what was counted."""
+        if self._clock() - self._stored >= EVERY:
+            await self.finish()
+        elif self._has_counted:
+            commits = self._commits(self._durable)
+            await self._retry.log("commit signals", lambda: self._log_port.write((), commits))
+            self._has_counted = False
+
+    async def finish(self) -> None:
+        """Store the windows."""
+        await self._retry.log("store the windows", self._store)
+
+    # --- signals -----------------------------------------------------------------------------------------------------
 
     def _take(self, record: Record) -> None:
         _, partition, offset = record.position
@@ -189,31 +187,31 @@ class PrometheusSink:
             self._apply(record, is_new=is_new)
         except Undecodable as error:
             if is_new:
-                self._pass_over(record, error)
+                self._poison.unprocessable(record.position, error)
         self._counted[partition] = max(self._counted.get(partition, 0), offset + 1)
 
     def _apply(self, record: Record, *, is_new: bool) -> None:
         signal = decode_signal(record.value)
         first = FIRST in record.headers
-        placed = self._targets.place(signal, record.time)
-        self._make_room(placed, is_new=is_new)
-        self._targets.take(signal, placed.labels, record.position, record.time, first=first)
-        if not signal.final or not self._seen.add(signal.id) or not is_new:
+        admitted = self._targets.admit(signal, record.time)
+        self._forget_evicted(admitted, is_new=is_new)
+        self._targets.take(signal, admitted.labels, record.position, record.time, first=first)
+        if not signal.final or not self._recent.add(signal.id) or not is_new:
             return
         if first:
-            self._families.count_first(signal, placed.labels, record.time)
+            self._families.count_first(signal, admitted.labels, record.time)
         else:
-            self._families.count_revision(signal, placed.labels)
+            self._families.count_revision(signal, admitted.labels)
 
-    def _make_room(self, placed: Placed, *, is_new: bool) -> None:
-        if placed.evicted_agent is not None:
-            self._families.forget_agent(*placed.evicted_agent)
-            self._runs.forget_agent(*placed.evicted_agent)
-        if placed.evicted_evaluator is not None:
-            self._families.forget_evaluator(placed.evicted_evaluator)
+    def _forget_evicted(self, admitted: Admitted, *, is_new: bool) -> None:
+        if admitted.evicted_agent is not None:
+            self._families.forget_agent(*admitted.evicted_agent)
+            self._runs.forget_agent(*admitted.evicted_agent)
+        if admitted.evicted_evaluator is not None:
+            self._families.forget_evaluator(admitted.evicted_evaluator)
         if is_new:
-            for label in placed.overflows:
-                self._telemetry.label_overflow.labels(label).inc()
+            for label in admitted.overflows:
+                self._label_overflow.labels(label).inc()
 
     async def _store(self) -> None:
         """Write the windows that changed together with how far they reach."""
@@ -225,18 +223,11 @@ class PrometheusSink:
             for key, value in self._targets.pending().items()
         ]
         if records or reached != self._durable:
-            await self._log.write(records, self._commits(reached))
+            await self._log_port.write(records, self._commits(reached))
             self._targets.written()
             self._durable = reached
 
-    async def _try_to_store(self) -> None:
-        """At a stop or a hand-over: if the log is away now, what is missing is read again."""
-        try:
-            await self._store()
-        except Retryable as error:
-            logger.warning("cannot store the windows: %s", error)
-
-    def _commits(self, durable: dict[int, int] | None = None) -> tuple[Commit, ...]:
+    def _commits(self, durable: dict[int, int]) -> tuple[Commit, ...]:
         return tuple(
             Commit(
                 group=GROUP,
@@ -245,9 +236,5 @@ class PrometheusSink:
                 offset=offset,
                 metadata=self._counted[partition],
             )
-            for partition, offset in (durable or self._durable).items()
+            for partition, offset in durable.items()
         )
-
-    def _pass_over(self, record: Record, error: Undecodable) -> None:
-        self._telemetry.poison_records.labels(record.position.topic).inc()
-        logger.warning("passed over: %s: %s", record.position, error)

@@ -1,15 +1,21 @@
-"""Counters and histograms about agents (specs/alerting.md, section 3). They begin at 0 with the process."""
+"""The metric families about agents.
+
+Counters and histograms begin at 0 with the process (`AgentFamilies`). Gauges are computed from the windows at each
+scrape (`agent_gauges`, `task_gauges`).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TypeVar
 
-from prometheus_client import CollectorRegistry, Counter, Histogram
+from prometheus_client import Counter, Histogram
+from prometheus_client.core import GaugeMetricFamily
 
-from collector.records.signal import Signal
+from collector.records.signal import HEADLINES, Signal
 from collector.records.signal_codec import unix_seconds
 from collector.signals.prometheus.target import Labels
+from collector.telemetry import Telemetry
 
 _F = TypeVar("_F", Counter, Histogram)
 _T = ("service", "agent", "evaluator", "scope")
@@ -33,21 +39,21 @@ _LOW = 0.5
 """Scores below it carry an exemplar, so that a low bucket leads to a trace."""
 
 
-class Families:
-    """What is counted of signals and traces, with the label values that the caller has bounded."""
+class AgentFamilies:
+    """Counts signals and traces, by label values that the caller has bounded."""
 
-    def __init__(self, registry: CollectorRegistry) -> None:
+    def __init__(self, telemetry: Telemetry) -> None:
         self._names: dict[Counter | Histogram, tuple[str, ...]] = {}
         self._counters: dict[tuple[str, ...], dict[Counter, Counter]] = {}
         self._histograms: dict[tuple[str, ...], dict[Histogram, Histogram]] = {}
 
         def counter(name: str, text: str, *labels: str) -> Counter:
-            made = Counter(f"spanwise_{name}", text, labels, registry=registry)
+            made = telemetry.counter(name, text, *labels)
             self._names[made] = labels
             return made
 
         def histogram(name: str, text: str, buckets: tuple[float, ...], *labels: str) -> Histogram:
-            made = Histogram(f"spanwise_{name}", text, labels, buckets=buckets, registry=registry)
+            made = telemetry.histogram(name, text, *labels, buckets=buckets)
             self._names[made] = labels
             return made
 
@@ -136,7 +142,7 @@ class Families:
         cost_usd: float | None,
         tokens: dict[str, int | None],
     ) -> None:
-        """Count a trace: seconds, USD and tokens by type, each None where the spans do not say."""
+        """Count a trace: seconds, USD and tokens by type, each None where the spans do not carry it."""
         self._histogram(self._durations, service, agent).observe(duration)
         if cost_usd is not None and cost_usd >= 0:
             self._counter(self._cost, service, agent).inc(cost_usd)
@@ -149,11 +155,11 @@ class Families:
         self._counter(self._task_runs_dropped, service, agent, reason).inc()
 
     def forget_agent(self, service: str, agent: str) -> None:
-        """Remove every series of the pair: its slot was given away."""
+        """Remove every series of the pair: its label values went to another agent."""
         self._forget(lambda names: names.get("service") == service and names.get("agent") == agent)
 
     def forget_evaluator(self, evaluator: str) -> None:
-        """Remove every series of the evaluator: its slot was given away."""
+        """Remove every series of the evaluator: its label value went to another evaluator."""
         self._forget(lambda names: names.get("evaluator") == evaluator)
 
     def _counter(self, family: Counter, *values: str) -> Counter:
@@ -185,6 +191,52 @@ class Families:
                 del held[values]
 
 
+def agent_gauges() -> Mapping[str, GaugeMetricFamily]:
+    """The gauges about agents without samples, by name."""
+
+    def gauge(name: str, text: str, labels: tuple[str, ...] = _T) -> tuple[str, GaugeMetricFamily]:
+        return name, GaugeMetricFamily(f"spanwise_{name}", text, labels=labels)
+
+    versions = ("service", "agent", "agent_version")
+    sessions = "the newest sessions in the window, each with its latest score"
+    bound = "by the empirical Bernstein inequality; Wilson where every score is 0 or 1"
+    return dict(
+        (
+            *(
+                gauge(f"{name}_ratio", f"Mean {name} over {sessions}.", versions)
+                for name in HEADLINES
+            ),
+            gauge("window_mean_ratio", f"Mean score over {sessions}."),
+            gauge("window_lower_bound_ratio", f"Lower 95 % bound on the mean, {bound}."),
+            gauge("window_upper_bound_ratio", f"Upper 95 % bound on the mean, {bound}."),
+            gauge("window_samples", "Sessions behind the window's mean."),
+            gauge(
+                "drift_detected",
+                "1 from the alarm of the sequential test until the mean is back above the objective.",
+            ),
+            gauge("slo_objective_ratio", "The evaluator's objective."),
+            gauge("last_score_timestamp_seconds", "Log time of the newest score."),
+        )
+    )
+
+
+def task_gauges() -> tuple[GaugeMetricFamily, GaugeMetricFamily, GaugeMetricFamily]:
+    """The gauges about task runs without samples: pass@k, pass^k, and the tasks that are in neither."""
+
+    def gauge(name: str, text: str) -> GaugeMetricFamily:
+        return GaugeMetricFamily(f"spanwise_{name}", text, labels=("service", "agent", "k"))
+
+    mean = "mean over the agent's tasks with at least k runs in their window"
+    return (
+        gauge(
+            "task_pass_at_k_ratio",
+            f"Chance that at least one of k runs of a task succeeds, {mean}.",
+        ),
+        gauge("task_pass_pow_k_ratio", f"Chance that all k runs of a task succeed, {mean}."),
+        gauge("tasks_left_out", "Tasks with fewer than k runs: they are in neither mean."),
+    )
+
+
 def outcome_of(signal: Signal) -> str:
     """The value of label `outcome`: pass, fail, error or not_applicable."""
     if signal.outcome == "failed":
@@ -198,7 +250,7 @@ def outcome_of(signal: Signal) -> str:
 
 
 def exemplar(signal: Signal) -> dict[str, str] | None:
-    """Where to look: at most 128 characters, so ids of fixed length only; None for a session."""
+    """The ids of the scored span; None for a session. An exemplar has at most 128 characters: only fixed lengths."""
     if signal.trace_id is None or len(signal.trace_id) != 32:
         return None
     span = signal.span_id

@@ -1,21 +1,21 @@
-"""Gauges about agents, computed from the windows at each scrape: what is unknown has no series."""
+"""Gauges about agents, computed from the windows and task runs at each scrape: an unknown value has no series."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from collector.signals.prometheus.target import HEADLINES, Target
+from collector.records.signal import HEADLINES
+from collector.signals.prometheus.families import agent_gauges, task_gauges
+from collector.signals.prometheus.target import Target
 from collector.signals.prometheus.targets import Targets
-
-_T = ("service", "agent", "evaluator", "scope")
-_BOUND = "by the empirical Bernstein inequality; Wilson where every score is 0 or 1"
+from collector.signals.prometheus.task_runs import TaskRuns
 
 
 class AgentGauges(Collector):
-    """Registered once; reads the live state."""
+    """The windows of all label sets. Registered once; reads the live state."""
 
     def __init__(
         self, targets: Targets, now: Callable[[], float], caught_up: Callable[[], bool]
@@ -26,22 +26,19 @@ class AgentGauges(Collector):
 
     def describe(self) -> Iterable[Metric]:
         """The families without samples, so that registering computes nothing."""
-        return self._gauges().values()
+        return agent_gauges().values()
 
     def collect(self) -> Iterator[Metric]:
-        """Every family at this moment.
-
-        None while the windows of before a restart are still being read back: no number is better than an old one.
-        """
+        """Every family at this moment; no family until the windows from before a restart have been read back."""
         if not self._caught_up():
             return
         now = self._now()
-        gauges = self._gauges()
+        gauges = agent_gauges()
         for target in self._targets:
             self._add(gauges, target, now)
         yield from gauges.values()
 
-    def _add(self, gauges: dict[str, GaugeMetricFamily], target: Target, now: float) -> None:
+    def _add(self, gauges: Mapping[str, GaugeMetricFamily], target: Target, now: float) -> None:
         labels = target.labels
         objective = self._targets.objective(labels)
         if objective is not None:
@@ -65,33 +62,26 @@ class AgentGauges(Collector):
                     (labels.service, labels.agent, version), mean
                 )
 
-    def _gauges(self) -> dict[str, GaugeMetricFamily]:
-        def gauge(name: str, text: str, labels: tuple[str, ...] = _T) -> GaugeMetricFamily:
-            return GaugeMetricFamily(f"spanwise_{name}", text, labels=labels)
 
-        versions = ("service", "agent", "agent_version")
-        sessions = "the newest sessions in the window, each with its latest score"
-        return {
-            "agent_reliability_ratio": gauge(
-                "agent_reliability_ratio", f"Mean agent_reliability over {sessions}.", versions
-            ),
-            "agent_consistency_ratio": gauge(
-                "agent_consistency_ratio", f"Mean agent_consistency over {sessions}.", versions
-            ),
-            "window_mean_ratio": gauge("window_mean_ratio", f"Mean score over {sessions}."),
-            "window_lower_bound_ratio": gauge(
-                "window_lower_bound_ratio", f"Lower 95 % bound on the mean, {_BOUND}."
-            ),
-            "window_upper_bound_ratio": gauge(
-                "window_upper_bound_ratio", f"Upper 95 % bound on the mean, {_BOUND}."
-            ),
-            "window_samples": gauge("window_samples", "Sessions behind the window's mean."),
-            "drift_detected": gauge(
-                "drift_detected",
-                "1 from the alarm of the sequential test until the mean is back above the objective.",
-            ),
-            "slo_objective_ratio": gauge("slo_objective_ratio", "The evaluator's objective."),
-            "last_score_timestamp_seconds": gauge(
-                "last_score_timestamp_seconds", "Log time of the newest score."
-            ),
-        }
+class TaskGauges(Collector):
+    """pass@k and pass^k of agents' tasks. Registered once; reads the live state."""
+
+    def __init__(self, runs: TaskRuns, caught_up: Callable[[], bool]) -> None:
+        self._runs = runs
+        self._caught_up = caught_up
+
+    def describe(self) -> Iterable[Metric]:
+        """The families without samples, so that registering computes nothing."""
+        return task_gauges()
+
+    def collect(self) -> Iterator[Metric]:
+        """Every family; without samples while runs of before a restart are still being read."""
+        pass_at, pass_pow, left_out = gauges = task_gauges()
+        for agent, each in self._runs.passing() if self._caught_up() else ():
+            for passing in each:
+                labels = (*agent, str(passing.k))
+                left_out.add_metric(labels, passing.left_out)
+                if passing.pass_at_k is not None and passing.pass_pow_k is not None:
+                    pass_at.add_metric(labels, passing.pass_at_k)
+                    pass_pow.add_metric(labels, passing.pass_pow_k)
+        yield from gauges

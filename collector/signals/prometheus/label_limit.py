@@ -1,45 +1,71 @@
-"""The bound on label values: so many keep their name, the others share `_other`. Pure."""
+"""Bounds on what arrives without bound: label values, and ids that were met. Pure."""
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Hashable
 from typing import Generic, NamedTuple, TypeVar
 
 K = TypeVar("K", bound=Hashable)
 
-OTHER = "_other"
 MAX_AGENTS = 64
 """(service, agent) pairs with a name of their own."""
 MAX_EVALUATORS = 64
 IDLE = 86400.0
-"""Seconds after which an unused slot may be given to somebody else."""
+"""Seconds without use after which a value may be evicted for another."""
 
 
-class Place(NamedTuple, Generic[K]):
-    """Whether there is a slot, and whose it was until now (None: nobody's)."""
+class Admission(NamedTuple, Generic[K]):
+    """Whether a value keeps its name, and the value that was evicted for it, if any."""
 
-    granted: bool
+    admitted: bool
     evicted: K | None
 
 
-class Slots(Generic[K]):
-    """At most `limit` holders; when all are taken, one unused for 24 h of log time is given away."""
+class LabelLimit(Generic[K]):
+    """At most `limit` values keep their name; one that was not used for `idle` seconds of log time can be evicted."""
 
     def __init__(self, limit: int, *, idle: float = IDLE) -> None:
         self._limit = limit
         self._idle = idle
         self._used: dict[K, float] = {}
 
-    def place(self, key: K, now: float) -> Place[K]:
-        """Give the key its slot, or one that is free or idle."""
-        if key in self._used:
-            self._used[key] = max(self._used[key], now)
-            return Place(True, None)
+    def admit(self, value: K, now: float) -> Admission[K]:
+        """Admit the value if it is known, if there is room, or in place of an idle one."""
+        if value in self._used:
+            self._used[value] = max(self._used[value], now)
+            return Admission(True, None)
         evicted = None
         if len(self._used) >= self._limit:
             evicted = min(self._used, key=lambda each: self._used[each])
             if now - self._used[evicted] < self._idle:
-                return Place(False, None)
+                return Admission(False, None)
             del self._used[evicted]
-        self._used[key] = now
-        return Place(True, evicted)
+        self._used[value] = now
+        return Admission(True, evicted)
+
+
+class RecentIds:
+    """The newest `limit` ids; the one that was not met for longest is forgotten first."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._ids: OrderedDict[str, None] = OrderedDict()
+
+    def add(self, id_: str) -> bool:
+        """Remember the id; True when it is new."""
+        if id_ in self._ids:
+            self._ids.move_to_end(id_)
+            return False
+        if len(self._ids) >= self._limit:
+            self._ids.popitem(last=False)
+        self._ids[id_] = None
+        return True
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """The ids, in the order in which they would be forgotten."""
+        return tuple(self._ids)
+
+    def __len__(self) -> int:
+        return len(self._ids)

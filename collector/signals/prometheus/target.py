@@ -1,4 +1,4 @@
-"""What is known of one label set (service, agent, evaluator, scope): windows, detector, staleness. Pure."""
+"""The state of one label set (service, agent, evaluator, scope): windows, detector, staleness. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collector.log.port import Position
 from collector.records.codec import encode
 from collector.records.signal import HEADLINES
 from collector.records.windows import WindowEntry, WindowRecord
-from collector.signals.prometheus.recent_ids import Seen
+from collector.signals.prometheus.label_limit import RecentIds
 from collector.signals.prometheus.window import Stats, Window
 from evaluators.formulas.drift import Detector
 
@@ -21,7 +21,7 @@ MAX_FED = 256
 
 
 class Labels(NamedTuple):
-    """The label set T of specs/alerting.md."""
+    """The labels of the families about scores."""
 
     service: str
     agent: str
@@ -46,10 +46,10 @@ class Target:
         self._versions: dict[str, Window] = {}
         self._detector = Detector()
         self._next_offsets: dict[int, int] = {}
-        self._fed = Seen(MAX_FED)
+        self._fed = RecentIds(MAX_FED)
 
     def has_read(self, position: Position) -> bool:
-        """Whether this record was taken in before (by a former life of this process, perhaps)."""
+        """Whether this record was taken in before, perhaps before a restart."""
         return position.offset < self._next_offsets.get(position.partition, 0)
 
     def mark_read(self, position: Position) -> None:
@@ -72,16 +72,16 @@ class Target:
             self._detector.feed(score, objective)
 
     def settle(self, now: float, objective: float) -> None:
-        """End an alarm whose reason is gone. Called with records only, so that a replay comes to the same."""
+        """End the alarm once the mean is back above the objective; called per record, so that replays agree."""
         if self._detector.alarmed:
             stats = self._window.stats(now)
             self._detector.settle(stats and stats.bounds.mean, objective)
 
     def expire(self, now: float) -> bool:
-        """Forget what is too old; whether anything was."""
-        gone = [window.expire(now) for window in (self._window, *self._versions.values())]
+        """Forget sessions that are too old; whether there were any."""
+        expired = [window.expire(now) for window in (self._window, *self._versions.values())]
         self._versions = {v: each for v, each in self._versions.items() if each.entries}
-        return any(gone)
+        return any(expired)
 
     def stats(self, now: float) -> Stats | None:
         """Of the window, all versions together."""
@@ -89,8 +89,8 @@ class Target:
 
     def versions(self, now: float) -> dict[str, float]:
         """The mean of each version of the agent that has one."""
-        found = {version: each.stats(now) for version, each in self._versions.items()}
-        return {version: stats.bounds.mean for version, stats in found.items() if stats}
+        stats = {version: each.stats(now) for version, each in self._versions.items()}
+        return {version: each.bounds.mean for version, each in stats.items() if each}
 
     def is_drifting(self, mean: float, objective: float) -> bool:
         """Whether the detector stands on alarm and the mean is not back above the objective."""

@@ -11,20 +11,21 @@ from collector.records.session_key import session_key
 from collector.records.signal import Signal
 from collector.records.signal_codec import unix_seconds
 from collector.records.windows import WindowEntry, WindowRecord
-from collector.signals.prometheus.label_limit import MAX_AGENTS, MAX_EVALUATORS, OTHER, Slots
+from collector.signals.prometheus.label_limit import MAX_AGENTS, MAX_EVALUATORS, LabelLimit
 from collector.signals.prometheus.target import Labels, Target
 from collector.signals.prometheus.window import MIN_COVERAGE
+from collector.telemetry import OTHER
 
 Agent = tuple[str, str]
 """(service, agent)."""
 
 
 Objectives: TypeAlias = Callable[[str], float | None]
-"""By evaluator; None = not held to one: no drift is looked for, no burn rate computed."""
+"""By evaluator; None: it has no objective, so no drift is looked for and no burn rate computed."""
 
 
-class Placed(NamedTuple):
-    """The label values of a signal, and what had to leave or fold for them."""
+class Admitted(NamedTuple):
+    """The labels of a signal, and the values that were evicted or folded for them."""
 
     labels: Labels
     evicted_agent: Agent | None = None
@@ -33,38 +34,37 @@ class Placed(NamedTuple):
 
 
 class Targets:
-    """Every target, and which of them changed since they were last written to topic `windows`."""
+    """Every target, and those that changed since they were last written to topic `windows`."""
 
     def __init__(self, limits: AgentWindow, objectives: Objectives) -> None:
-        """`objectives` gives an evaluator's objective by its name, None for one that is not held to any."""
+        """`objectives` gives an evaluator's objective by its name."""
         self._limits = limits
         self._objectives = objectives
         self._targets: dict[Labels, Target] = {}
         self._changed: set[Labels] = set()
         self._removed: set[Labels] = set()
-        self._agents: Slots[Agent] = Slots(MAX_AGENTS)
-        self._evaluators: Slots[str] = Slots(MAX_EVALUATORS)
+        self._agents: LabelLimit[Agent] = LabelLimit(MAX_AGENTS)
+        self._evaluators: LabelLimit[str] = LabelLimit(MAX_EVALUATORS)
 
-    def place_agent(self, service: str, agent: str, now: float) -> tuple[Agent, Agent | None]:
-        """The (service, agent) labels to use, and the pair that lost its slot for them."""
-        place = self._agents.place((service, agent), now)
-        if place.evicted is not None:
-            self._remove(lambda each: each[:2] == place.evicted)
-        return ((service, agent) if place.granted else (OTHER, OTHER)), place.evicted
+    def admit_agent(self, service: str, agent: str, now: float) -> tuple[Agent, Agent | None]:
+        """The (service, agent) labels to use, and the pair that was evicted for them."""
+        admitted, evicted = self._agents.admit((service, agent), now)
+        if evicted is not None:
+            self._remove(lambda each: each[:2] == evicted)
+        return ((service, agent) if admitted else (OTHER, OTHER)), evicted
 
-    def place(self, signal: Signal, now: float) -> Placed:
+    def admit(self, signal: Signal, now: float) -> Admitted:
         """The labels to use for a signal."""
-        agent, evicted_agent = self.place_agent(signal.service, signal.agent, now)
-        slot = self._evaluators.place(signal.evaluator, now)
-        if slot.evicted is not None:
-            self._remove(lambda each: each.evaluator == slot.evicted)
-        evaluator = signal.evaluator if slot.granted else OTHER
+        agent, evicted_agent = self.admit_agent(signal.service, signal.agent, now)
+        admitted, evicted = self._evaluators.admit(signal.evaluator, now)
+        if evicted is not None:
+            self._remove(lambda each: each.evaluator == evicted)
         overflows = [
             *(["agent"] if agent == (OTHER, OTHER) else []),
-            *(["evaluator"] if not slot.granted else []),
+            *(["evaluator"] if not admitted else []),
         ]
-        labels = Labels(*agent, evaluator, signal.scope)
-        return Placed(labels, evicted_agent, slot.evicted, tuple(overflows))
+        labels = Labels(*agent, signal.evaluator if admitted else OTHER, signal.scope)
+        return Admitted(labels, evicted_agent, evicted, tuple(overflows))
 
     def take(
         self, signal: Signal, labels: Labels, position: Position, time: float, *, first: bool
@@ -106,9 +106,9 @@ class Targets:
         target = Target.of(record, self._limits)
         labels = target.labels
         if labels.agent != OTHER:
-            self._agents.place((labels.service, labels.agent), target.last_score)
+            self._agents.admit((labels.service, labels.agent), target.last_score)
         if labels.evaluator != OTHER:
-            self._evaluators.place(labels.evaluator, target.last_score)
+            self._evaluators.admit(labels.evaluator, target.last_score)
         self._targets[labels] = target
 
     def pending(self) -> dict[bytes, bytes | None]:
@@ -117,7 +117,7 @@ class Targets:
         return {**{each.key: None for each in self._removed}, **written}
 
     def written(self) -> None:
-        """What `pending` last gave is in the topic."""
+        """The records that `pending` returned last are in the topic."""
         self._changed.clear()
         self._removed.clear()
 
@@ -136,7 +136,7 @@ class Targets:
 
 
 def _entry(signal: Signal, labels: Labels) -> WindowEntry | None:
-    """What windows take of a signal: a stand-in of a trace is not mixed with verdicts."""
+    """The entry of a scored signal; None for the stand-in of a trace, which is not mixed with verdicts."""
     if signal.outcome != "scored" or signal.score is None:
         return None
     if signal.scope == "trace" and not signal.final:

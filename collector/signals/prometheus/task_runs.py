@@ -1,6 +1,6 @@
-"""The newest runs of each task, and what they say of an agent. Pure.
+"""The newest runs of each task, and the pass@k of agents that follows from them. Pure.
 
-The state depends on the set of runs taken in, never on their order, as long as no task is forgotten for want of room.
+The state depends on the set of runs taken in, never on their order, as long as no task is evicted.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MAX_TASKS = 4096
 
 
 class TaskRuns:
-    """Every task's window, and which tasks changed since they were last written."""
+    """Every task's window, and the tasks that changed since they were last written."""
 
     def __init__(self, *, window: int, most: int = MAX_TASKS) -> None:
         """`window` newest runs of a task count; at most `most` tasks are remembered."""
@@ -34,9 +34,9 @@ class TaskRuns:
         self._pending: dict[bytes, bytes | None] = {}
 
     def take(self, run: RunRecord, service: str, agent: str) -> Iterator[Agent]:
-        """Take in a run under these labels; yields the agent of each run forgotten for want of room.
+        """Take in a run under these labels; yields the agent of each run that was evicted for it.
 
-        A run whose success nobody can tell must not come here.
+        Runs whose success is unknown must not be taken in.
         """
         taken = Run(
             service=service,
@@ -51,10 +51,10 @@ class TaskRuns:
         if runs != held:
             self._put(runs)
             self._pending[_key(taken.task_id)] = _encoded(runs)
-        return iter(self._make_room())
+        return iter(self._evict())
 
     def forget_agent(self, service: str, agent: str) -> None:
-        """Its label slot was given away."""
+        """Forget its tasks: its label values went to another agent."""
         self._passing.pop((service, agent), None)
         for task in self._agents.pop((service, agent), {}):
             self._pending[_key(task)] = None
@@ -86,7 +86,7 @@ class TaskRuns:
         return dict(self._pending)
 
     def written(self, records: Mapping[bytes, bytes | None]) -> None:
-        """These are in the topic; what changed meanwhile is not."""
+        """These records are in the topic; tasks that changed meanwhile stay pending."""
         for key, value in records.items():
             if key in self._pending and self._pending[key] == value:
                 del self._pending[key]
@@ -104,16 +104,19 @@ class TaskRuns:
         self._agents.setdefault(agent, {})[runs[0].task_id] = runs
         self._passing.pop(agent, None)
 
-    def _make_room(self) -> list[Agent]:
-        """Forget the longest quiet task of the agent that has most, so that one that makes ids up harms itself."""
-        gone: list[Agent] = []
+    def _evict(self) -> list[Agent]:
+        """Evict the least recently run tasks of the agent with the most tasks.
+
+        An agent that makes up task ids only evicts its own. Returns the agent of each evicted run.
+        """
+        evicted: list[Agent] = []
         while sum(map(len, self._agents.values())) > self._most:
             agent, tasks = max(self._agents.items(), key=lambda each: (len(each[1]), each[0]))
             oldest = min(tasks, key=lambda task: (tasks[task][-1].ended, task))
-            gone += [agent] * len(tasks.pop(oldest))
+            evicted += [agent] * len(tasks.pop(oldest))
             self._passing.pop(agent, None)
             self._pending[_key(oldest)] = None
-        return gone
+        return evicted
 
 
 def _encoded(runs: tuple[Run, ...]) -> bytes:

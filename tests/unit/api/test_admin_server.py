@@ -12,6 +12,7 @@ import pytest
 from collector.api import AdminServer, build_app
 from collector.config.tree import Admin, Config
 from collector.errors import ConfigError
+from collector.runtime.families import RuntimeFamilies
 from collector.runtime.health import Health
 from collector.telemetry import Telemetry
 
@@ -20,7 +21,7 @@ def server(port: int = 0) -> AdminServer:
     app = build_app(
         config=Config(),
         exposition=lambda _: (b"x 1\n", "text/plain"),
-        health=Health(Telemetry().event_loop_lag),
+        health=Health(RuntimeFamilies(Telemetry()).event_loop_lag),
     )
     return AdminServer(app, Admin(port=port))
 
@@ -58,7 +59,7 @@ def test_a_taken_port_is_one_clear_line() -> None:
 async def test_lag_is_how_late_the_heartbeat_woke_up() -> None:
     telemetry = Telemetry()
     times = iter([10.0, 10.25])
-    health = Health(telemetry.event_loop_lag, monotonic=lambda: next(times))
+    health = Health(RuntimeFamilies(telemetry).event_loop_lag, monotonic=lambda: next(times))
 
     await health.beat(asyncio.Event(), every=0.0)
 

@@ -7,9 +7,8 @@ from pathlib import Path
 
 from prometheus_client import CollectorRegistry
 
-from collector.api.families import Families
 from collector.config.tree import AgentWindow
-from collector.signals.prometheus.exporter import PrometheusSink
+from collector.signals.prometheus.exporter import PrometheusExporter
 from collector.telemetry import Telemetry
 from collector.wiring.families import declare_families
 from tests.support.faulty_log import FaultyLog
@@ -22,15 +21,14 @@ def families() -> set[str]:
     registry = CollectorRegistry()
     telemetry = Telemetry(registry)
     declare_families(telemetry)
-    Families(telemetry)
-    sink = PrometheusSink(
+    exporter = PrometheusExporter(
         log=FaultyLog(),
         telemetry=telemetry,
         windows=AgentWindow(),
         objectives=lambda _: 0.9,
         clock=lambda: 0.0,
     )
-    sink._caught_up = True
+    exporter._caught_up = True
     return {f"{each.name}{SUFFIX.get(each.type, '')}" for each in registry.collect()}
 
 

@@ -1,4 +1,4 @@
-"""The exposition is clean under promtool, and has the families of specs/alerting.md."""
+"""The exposition is clean under promtool, and has every family that alerts use."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 
-from collector.signals.prometheus.exposition import exposition
+from collector.signals.sinks.families import SinkFamilies
 from tests.support.publisher import Publisher
 from tests.support.signals import failed, signal, skipped
 
@@ -35,12 +35,13 @@ async def publisher() -> Publisher:
         signal("s", None, score=0.7, evaluator="agent_consistency"),
     )
     await found.publish(signal(trace="a", score=0.9, revision=1), first=False)
-    found.sink._families.count_trace(
+    found.exporter._families.count_trace(
         "support-bot", "planner", duration=1.5, cost_usd=0.1, tokens={"input": 5, "output": None}
     )
-    found.telemetry.signals.labels("kafka", "acked").inc()
-    found.telemetry.outbox_records.labels("kafka").set(1)
-    found.telemetry.outbox_oldest.labels("kafka").set(1)
+    sinks = SinkFamilies(found.telemetry)
+    sinks.signals.labels("kafka", "acked").inc()
+    sinks.outbox_records.labels("kafka").set(1)
+    sinks.outbox_oldest.labels("kafka").set(1)
     found.telemetry.label_overflow.labels("agent").inc()
     return found
 
@@ -52,7 +53,7 @@ async def test_promtool_has_nothing_to_say(publisher: Publisher) -> None:
         if os.environ.get("SPANWISE_REQUIRE_PROMTOOL") == "1":
             pytest.fail(why)
         pytest.skip(why)
-    body, content_type = exposition(publisher.telemetry.registry, "text/plain")
+    body, content_type = publisher.telemetry.exposition("text/plain")
 
     done = await asyncio.to_thread(
         subprocess.run,
@@ -69,7 +70,7 @@ async def test_promtool_has_nothing_to_say(publisher: Publisher) -> None:
 
 @pytest.mark.parametrize("family", FAMILIES)
 async def test_every_family_that_has_a_source_is_there(publisher: Publisher, family: str) -> None:
-    body, _ = exposition(publisher.telemetry.registry, "")
+    body, _ = publisher.telemetry.exposition("")
 
     assert f"\nspanwise_{family}{{" in body.decode()
 
@@ -92,6 +93,6 @@ async def test_no_label_names_a_single_trace_or_person(publisher: Publisher) -> 
 
 
 async def test_the_text_format_has_no_exemplars(publisher: Publisher) -> None:
-    body, _ = exposition(publisher.telemetry.registry, "text/plain")
+    body, _ = publisher.telemetry.exposition("text/plain")
 
     assert b" # {" not in body

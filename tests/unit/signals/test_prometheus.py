@@ -13,7 +13,6 @@ from collector.log.port import TRACES, WINDOWS, New
 from collector.records.codec import encode
 from collector.records.signal import Signal
 from collector.records.traces import TraceRecord
-from collector.signals.prometheus.exposition import exposition
 from evaluators.model import Tokens, Trace
 from tests.support.eventually import eventually
 from tests.support.faulty_log import FaultyLog
@@ -235,8 +234,8 @@ async def test_a_fail_carries_an_exemplar_in_openmetrics() -> None:
     publisher = Publisher()
     await publisher.publish(signal(trace="bad", score=0.1), session("s-1", 0.1))
 
-    body, content_type = exposition(
-        publisher.telemetry.registry, "application/openmetrics-text;version=1.0.0"
+    body, content_type = publisher.telemetry.exposition(
+        "application/openmetrics-text;version=1.0.0"
     )
 
     lines = [line for line in body.decode().splitlines() if " # {" in line]
@@ -269,7 +268,7 @@ async def test_traces_feed_duration_cost_and_tokens_once() -> None:
     stopping = asyncio.Event()
 
     async with asyncio.TaskGroup() as tasks:
-        tasks.create_task(publisher.sink.run(stopping))
+        tasks.create_task(publisher.exporter.run(stopping))
         await eventually(lambda: any(each.topic == TRACES for each in log.commits))
         stopping.set()
 
@@ -286,9 +285,9 @@ async def test_the_log_being_away_ends_nothing_and_loses_no_count() -> None:
     publisher = Publisher()
     await publisher.step()
     await publisher.log.write([])
-    publisher.sink._backoff._first = publisher.sink._backoff._next = 0.0
     publisher.log.fails = LogUnavailable("away")
-    await publisher.step()
+    with pytest.raises(LogUnavailable):
+        await publisher.step()
     publisher.log.fails = None
 
     await publisher.publish(signal())
@@ -317,18 +316,18 @@ async def test_windows_stored_without_their_commit_are_not_fed_again() -> None:
     """Kafka writes the records, then the process dies before the commit: the detector must not read twice."""
     publisher = Publisher()
     await publisher.publish(*(signal(f"s{n}", f"t{n}", score=0.5) for n in range(5)))
-    (before,) = [target.encode() for target in publisher.sink._targets]
-    publisher.sink._backoff._first = publisher.sink._backoff._next = 0.0
+    (before,) = [target.encode() for target in publisher.exporter._targets]
     publisher.log.tears = True
     publisher.log.clock.now += 10
-    await publisher.step()
+    with pytest.raises(LogUnavailable):
+        await publisher.step()
     publisher.log.tears = False
     assert len(publisher.log.history(WINDOWS)) == 1
 
     after = publisher.successor()
     await after.step()
 
-    assert [target.encode() for target in after.sink._targets] == [before]
+    assert [target.encode() for target in after.exporter._targets] == [before]
     assert after.value("evaluations_total") is None
 
 
@@ -348,7 +347,7 @@ async def test_no_gauge_is_shown_before_what_was_known_is_read_back() -> None:
     await publisher.publish(session("s-1", 0.5, evaluator="agent_reliability"))
     successor = publisher.successor()
 
-    await successor.sink._restore()
+    await successor.exporter.restore()
 
     assert successor.value("agent_reliability_ratio") is None
     await successor.step()

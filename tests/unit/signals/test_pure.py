@@ -6,8 +6,7 @@ import random
 
 import pytest
 
-from collector.signals.prometheus.label_limit import Slots
-from collector.signals.prometheus.recent_ids import Seen
+from collector.signals.prometheus.label_limit import LabelLimit, RecentIds
 from evaluators.formulas.confidence_interval import bounds, empirical_bernstein, wilson
 from evaluators.formulas.drift import ALARM, Detector
 
@@ -104,21 +103,21 @@ def test_an_alarm_stands_until_the_mean_is_above_the_objective() -> None:
     assert detector.wealth == [1.0] * 7
 
 
-def test_seen_remembers_the_newest_ids_only() -> None:
-    seen = Seen(2)
+def test_recent_ids_are_the_newest_only() -> None:
+    recent = RecentIds(2)
 
-    assert [seen.add(each) for each in "aba"] == [True, True, False]
-    assert seen.add("c")  # "b" was not met for longest
-    assert not seen.add("a")
-    assert seen.add("b")
-    assert len(seen) == 2
+    assert [recent.add(each) for each in "aba"] == [True, True, False]
+    assert recent.add("c")  # "b" was not met for longest
+    assert not recent.add("a")
+    assert recent.add("b")
+    assert len(recent) == 2
 
 
-def test_a_slot_is_given_away_only_when_idle_and_needed() -> None:
-    slots: Slots[str] = Slots(2, idle=10)
+def test_a_label_value_is_evicted_only_when_idle_and_needed() -> None:
+    limit: LabelLimit[str] = LabelLimit(2, idle=10)
 
-    assert slots.place("a", 0) == (True, None)
-    assert slots.place("b", 5) == (True, None)
-    assert slots.place("c", 9) == (False, None)
-    assert slots.place("c", 10) == (True, "a")
-    assert slots.place("a", 11) == (False, None)
+    assert limit.admit("a", 0) == (True, None)
+    assert limit.admit("b", 5) == (True, None)
+    assert limit.admit("c", 9) == (False, None)
+    assert limit.admit("c", 10) == (True, "a")
+    assert limit.admit("a", 11) == (False, None)

@@ -43,9 +43,9 @@ class Kept:
     joined: bool = False
 
     async def step(self) -> None:
-        traces = self.publisher.sink._traces
+        traces = self.publisher.exporter._traces
         if not self.joined:
-            await self.publisher.sink._restore()
+            await self.publisher.exporter.restore()
             traces.join()
             self.joined = True
             await traces.step()
@@ -112,7 +112,7 @@ async def test_after_a_restart_no_number_is_better_than_an_old_one() -> None:
     await kept.end(a_run("a", 1))
     after = kept.successor()
 
-    await after.publisher.sink._restore()
+    await after.publisher.exporter.restore()
     assert after.gauges() == {}
     await after.step()
     assert after.gauges() == kept.gauges()

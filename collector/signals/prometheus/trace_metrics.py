@@ -12,24 +12,23 @@ from collector.log.port import BACKGROUND_LINGER, TRACES, WINDOWS, Batch, Log, N
 from collector.records.trace_views import CountedTrace, TraceUsage, decode_counted_trace
 from collector.records.traces import RunRecord
 from collector.runtime.retry import Retry
-from collector.signals.prometheus.families import Families
-from collector.signals.prometheus.label_limit import OTHER
-from collector.signals.prometheus.recent_ids import Seen
+from collector.signals.prometheus.families import AgentFamilies
+from collector.signals.prometheus.label_limit import RecentIds
 from collector.signals.prometheus.targets import Targets
 from collector.signals.prometheus.task_runs import TaskRuns
-from collector.telemetry import Telemetry
+from collector.telemetry import OTHER, Telemetry
 
 GROUP = "sink.prometheus.traces"
 
 
-class TraceFamilies(Consumer):
+class TraceMetrics(Consumer):
     """Feeds durations, cost and tokens into the families; commits per batch, so a restart counts nothing again."""
 
     def __init__(
         self,
         *,
         log: Log,
-        families: Families,
+        families: AgentFamilies,
         targets: Targets,
         runs: TaskRuns,
         telemetry: Telemetry,
@@ -46,10 +45,10 @@ class TraceFamilies(Consumer):
         self._families = families
         self._targets = targets
         self._runs = runs
-        self._telemetry = telemetry
-        self._seen = Seen(32_768)
+        self._label_overflow = telemetry.label_overflow
+        self._recent = RecentIds(32_768)
         self.caught_up = False
-        """Whether everything that was written before this life has been read."""
+        """Whether every record written before the start has been read."""
 
     async def take(self, batch: Batch) -> None:
         """Count the traces and keep the runs of a batch."""
@@ -79,28 +78,28 @@ class TraceFamilies(Consumer):
         elif isinstance(decoded, CountedTrace) and decoded.revision == 0:
             self._take_trace(decoded.trace, record.time)
 
-    def _place(self, service: str, agent: str, time: float) -> tuple[str, str]:
-        placed, evicted = self._targets.place_agent(service, agent, time)
+    def _admit(self, service: str, agent: str, time: float) -> tuple[str, str]:
+        labels, evicted = self._targets.admit_agent(service, agent, time)
         if evicted is not None:
             self._families.forget_agent(*evicted)
             self._runs.forget_agent(*evicted)
-        return placed
+        return labels
 
     def _take_run(self, run: RunRecord, time: float) -> None:
-        agent = self._place(run.service, run.agent, time)
+        agent = self._admit(run.service, run.agent, time)
         if OTHER in agent:
-            self._telemetry.label_overflow.labels("agent").inc()
+            self._label_overflow.labels("agent").inc()
         if run.success is None:
             self._families.drop_run(*agent, "no_success")
             return
-        for loser in self._runs.take(run, *agent):
-            self._families.drop_run(*loser, "max_tasks")
+        for evicted in self._runs.take(run, *agent):
+            self._families.drop_run(*evicted, "max_tasks")
 
     def _take_trace(self, trace: TraceUsage, time: float) -> None:
         """Count a trace when it closes for the first time."""
-        if not self._seen.add(trace.trace_id):
+        if not self._recent.add(trace.trace_id):
             return
-        service, agent = self._place(trace.service, trace.agent, time)
+        service, agent = self._admit(trace.service, trace.agent, time)
         self._families.count_trace(
             service,
             agent,

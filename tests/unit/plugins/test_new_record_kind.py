@@ -1,0 +1,180 @@
+"""A new kind of record on `traces` is a struct in collector/records/traces.py: older readers pass over it.
+
+While versions are mixed, a process meets kinds that it does not know. No reader may call them broken, or stop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import msgspec
+import pytest
+from prometheus_client import CollectorRegistry
+
+from collector.clock import wall
+from collector.config.plan import plan
+from collector.config.tree import AgentWindow, Config, JudgeConfig
+from collector.errors import UnknownKind
+from collector.judging.budget import Budget
+from collector.judging.judging_room import JudgingRoom
+from collector.judging.port import Job, JobDone
+from collector.log.disk.disk_log import DiskLog
+from collector.log.memory import MemoryLog
+from collector.log.port import SIGNALS, TRACES, Log, New
+from collector.offline.replay import rescore
+from collector.records import trace_views
+from collector.records.codec import encode
+from collector.records.session_key import session_key
+from collector.records.traces import decode_traces
+from collector.scoring.scorer import Scorer
+from collector.signals.prometheus.exporter import PrometheusExporter
+from collector.telemetry import Telemetry
+from collector.wiring.groups import groups
+from tests.support import api_records as make
+from tests.support.api_stand import Stand
+from tests.support.eventually import eventually
+from tests.support.scoring_fakes import FakeWorkers, rules, windows
+
+TRACE = make.trace()
+KEY = session_key(TRACE.service, TRACE.session_id)
+
+
+class Annotation(msgspec.Struct, kw_only=True, tag="annotation"):
+    """The new kind, with a field that has another type in the kinds that are known."""
+
+    service: str = "support-bot"
+    trace: int = 1
+
+
+async def mixed(log: Log) -> None:
+    """A record of the new kind, then a trace."""
+    values = (encode(Annotation()), make.trace_value(TRACE))
+    await log.write([New(topic=TRACES, key=KEY, value=value) for value in values])
+
+
+def value(telemetry: Telemetry, name: str) -> float:
+    found = telemetry.registry.get_sample_value(f"spanwise_{name}_total", {"topic": TRACES})
+    return found or 0.0
+
+
+class NoJudges:
+    async def judge(self, make: Callable[[int], Job]) -> JobDone:
+        raise AssertionError("nothing is judged here")
+
+    def written(self, done: JobDone) -> None:
+        pass
+
+    async def run(self) -> None:
+        await asyncio.Event().wait()
+
+
+async def score(log: Log, telemetry: Telemetry) -> None:
+    scorer = Scorer(
+        log=log, workers=FakeWorkers(), rules=rules(), windows=windows(), telemetry=telemetry
+    )
+    await scorer.drain()
+    assert [record async for record in log.replay(SIGNALS, 0)]
+
+
+async def judge(log: Log, telemetry: Telemetry) -> None:
+    room = JudgingRoom(
+        log=log,
+        judges=NoJudges(),
+        judged=(),
+        config=JudgeConfig(),
+        budget=Budget(usd_per_day=1.0, calls_per_minute=1),
+        telemetry=telemetry,
+        clock=wall,
+    )
+    async with room.standing():
+        await room.drain()
+
+
+async def export(log: Log, telemetry: Telemetry) -> None:
+    exporter = PrometheusExporter(
+        log=log,
+        telemetry=telemetry,
+        windows=AgentWindow(),
+        objectives=lambda _: None,
+        clock=wall,
+    )
+    labels = {"service": TRACE.service, "agent": TRACE.agent}
+    name = "spanwise_trace_duration_seconds_count"
+    stopping = asyncio.Event()
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(exporter.run(stopping))
+        await eventually(lambda: telemetry.registry.get_sample_value(name, labels) == 1)
+        stopping.set()
+
+
+@pytest.mark.parametrize("read", [score, judge, export])
+async def test_a_reader_passes_over_a_new_kind_and_counts_it(
+    read: Callable[[Log, Telemetry], Awaitable[None]],
+) -> None:
+    telemetry = Telemetry(CollectorRegistry())
+    log = MemoryLog(clock=lambda: 1.0, groups=groups(Config(judge=JudgeConfig(model="m"))))
+    await mixed(log)
+
+    await read(log, telemetry)
+
+    assert value(telemetry, "unknown_records") == 1
+    assert value(telemetry, "poison_records") == 0
+
+
+async def test_the_index_passes_over_a_new_kind_and_counts_it(tmp_path: Path) -> None:
+    stand = Stand(tmp_path)
+    stopping = asyncio.Event()
+    await mixed(stand.log)
+
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(stand.api.run(stopping))
+        await eventually(lambda: value(stand.telemetry, "unknown_records") == 1)
+        stopping.set()
+    found = await stand.get(f"/api/v1/traces/{TRACE.trace_id}")
+    stand.close()
+
+    assert found.status_code == 200
+    assert value(stand.telemetry, "poison_records") == 0
+
+
+async def test_replay_passes_over_a_new_kind_and_names_it_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    config = Config(data_dir=tmp_path, workers=0)
+    log = await DiskLog.open(
+        tmp_path / "log",
+        max_size=config.log.disk.max_size,
+        clock=wall,
+        telemetry=Telemetry(),
+        groups=groups(config),
+    )
+    await mixed(log)
+    await mixed(log)
+    await log.close()
+
+    with caplog.at_level(logging.WARNING):
+        result = await rescore(config, plan(config, only=["step_efficiency"]), since=0, only=None)
+
+    assert [trace.trace_id for trace in result.traces] == [TRACE.trace_id]
+    lines = [each for each in caplog.messages if "annotation" in each]
+    assert len(lines) == 1
+
+
+@pytest.mark.parametrize(
+    "decode",
+    [
+        decode_traces,
+        trace_views.decode_without_spans,
+        trace_views.decode_raw_trace,
+        trace_views.decode_listed_trace,
+        trace_views.decode_counted_trace,
+    ],
+)
+def test_every_decoder_tells_a_new_kind_from_broken_bytes(
+    decode: Callable[[bytes], object],
+) -> None:
+    with pytest.raises(UnknownKind, match="`annotation`"):
+        decode(encode(Annotation()))
