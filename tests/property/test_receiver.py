@@ -28,7 +28,7 @@ from collector.receiver.intake import Intake
 from collector.records.otlp_signals import TRACES
 from collector.runtime.http_server import BearerTokens
 from collector.telemetry import Telemetry
-from tests.support.fake_log import FakeLog, spans_of
+from tests.support.received_log import ReceivedLog, spans_of
 
 MAX_SPAN = 400
 texts = st.text(alphabet='ab "\\\0\nü€😀', max_size=20)
@@ -166,7 +166,7 @@ damaged = st.builds(
 ALLOWED = {Code.OK, Code.INVALID_ARGUMENT, Code.RESOURCE_EXHAUSTED, Code.UNAVAILABLE}
 
 
-def intake(log: FakeLog) -> Intake:
+def intake(log: ReceivedLog) -> Intake:
     return Intake(
         log=log,
         max_request=20_000,
@@ -182,7 +182,7 @@ def intake(log: FakeLog) -> Intake:
     st.sampled_from([None, LogFull("full"), LogUnavailable("away"), ValueError("bug")]),
 )
 def test_any_bytes_over_grpc_get_an_allowed_code(sent: bytes, fault: Exception | None) -> None:
-    log = FakeLog()
+    log = ReceivedLog()
     log.fails = fault
 
     answer = asyncio.run(intake(log).take(sent, signal=TRACES, transport="grpc", decode=sniff))
@@ -231,7 +231,7 @@ documents = st.recursive(
 def test_any_bytes_over_http_get_an_allowed_status(
     sent: bytes, media: bytes, encoding: bytes
 ) -> None:
-    app = HttpApp(intake(FakeLog()), BearerTokens(()), paths={"/v1/traces": TRACES})
+    app = HttpApp(intake(ReceivedLog()), BearerTokens(()), paths={"/v1/traces": TRACES})
     headers = [(b"content-type", media), (b"content-encoding", encoding)]
 
     status = asyncio.run(ask(app, sent, headers))
@@ -282,7 +282,7 @@ def test_every_span_is_counted_once_under_random_faults(
     batches: list[tuple[list[Span], Exception | None]],
 ) -> None:
     """The contract checker's scenarios: accepted, refused and rejected are what was sent; the log has the accepted."""
-    log, telemetry = FakeLog(), Telemetry()
+    log, telemetry = ReceivedLog(), Telemetry()
     room = Intake(
         log=log,
         max_request=1 << 20,

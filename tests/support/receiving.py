@@ -23,7 +23,7 @@ from collector.otlp.signal import OtlpSignal
 from collector.receiver.receiver import Receiver
 from collector.records.otlp_signals import OTLP_SIGNALS
 from collector.telemetry import Telemetry
-from tests.support.fake_log import FakeLog
+from tests.support.received_log import ReceivedLog
 
 METHOD = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
 
@@ -33,7 +33,7 @@ class Served:
     """A running receiver and what is around it."""
 
     receiver: Receiver
-    log: FakeLog
+    log: ReceivedLog
     telemetry: Telemetry
 
     @property
@@ -61,7 +61,7 @@ async def serving(
     **settings: Any,
 ) -> AsyncGenerator[Served]:
     """A receiver with these settings, stopped at the end."""
-    log, telemetry = FakeLog(), Telemetry()
+    log, telemetry = ReceivedLog(), Telemetry()
     receiver = Receiver(
         log=log,
         config=ReceiverConfig(grpc=Grpc(port=0), http=Http(port=0, paths=paths), **settings),

@@ -24,8 +24,8 @@ from collector.receiver.intake import Intake
 from collector.records.otlp_signals import OTLP_SIGNALS
 from collector.runtime.http_server import BearerTokens
 from collector.telemetry import Telemetry
-from tests.support.fake_log import FakeLog
 from tests.support.otlp import body, length, span, trace_id
+from tests.support.received_log import ReceivedLog
 from tests.support.receiving import (
     assert_refused,
     call,
@@ -57,7 +57,7 @@ async def test_g10_a_refusal_is_never_a_partial_success(reason: Retryable) -> No
 async def test_g11_the_python_exporter_waits_as_long_as_it_was_told() -> None:
     """G11: it reads RetryInfo from its own trailer only."""
     async with serving() as served:
-        served.log.failures = [LogFull("full")]
+        served.log.write_failures = [LogFull("full")]
         exporter = OTLPSpanExporter(endpoint=served.target, insecure=True)
 
         result = await through(exporter, sdk_spans(1))
@@ -213,7 +213,7 @@ async def test_g22_a_connection_that_ages_out_loses_no_batch() -> None:
     """G22: age 180 s and 60 s grace by default; here 0.5 s, under load."""
     assert dict(options(MIB))["grpc.max_connection_age_ms"] == 180_000
     assert dict(options(MIB))["grpc.max_connection_age_grace_ms"] == 60_000
-    log = FakeLog()
+    log = ReceivedLog()
     intake = Intake(
         log=log,
         max_request=MIB,

@@ -278,7 +278,7 @@ async def test_h8_overload_and_own_faults_are_503_with_retry_after(
 async def test_h8_the_python_exporter_tries_again_after_503() -> None:
     """H8."""
     async with serving() as served:
-        served.log.failures = [LogFull("full")]
+        served.log.write_failures = [LogFull("full")]
 
         result = await through(OTLPSpanExporter(endpoint=served.url), sdk_spans(2))
 

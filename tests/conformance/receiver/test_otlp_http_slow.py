@@ -15,9 +15,9 @@ from collector.receiver.intake import Intake
 from collector.records.otlp_signals import TRACES
 from collector.runtime.http_server import BearerTokens
 from collector.telemetry import Telemetry
-from tests.support.fake_log import FakeLog
 from tests.support.otlp import body, span
 from tests.support.otlp_http import JSON, PROTOBUF, one_span, post, status_of
+from tests.support.received_log import ReceivedLog
 from tests.support.receiving import serving, until
 
 MIB = 1 << 20
@@ -72,7 +72,7 @@ async def _server(
 ) -> AsyncGenerator[tuple[HttpServer, Telemetry]]:
     telemetry = Telemetry()
     intake = Intake(
-        log=FakeLog(),
+        log=ReceivedLog(),
         max_request=MIB,
         max_item=MIB,
         families=ReceiverFamilies(telemetry),

@@ -113,7 +113,7 @@ async def test_every_node_exporter_reaches_us(
 async def test_the_node_http_exporters_try_again_after_503(exporter: Path, protocol: str) -> None:
     """H8: Retry-After is waited for."""
     async with serving() as served:
-        served.log.failures = [LogFull("full")]
+        served.log.write_failures = [LogFull("full")]
 
         code = await send(exporter, served, protocol)
 

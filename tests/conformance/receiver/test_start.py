@@ -20,8 +20,8 @@ from collector.errors import ConfigError
 from collector.receiver.receiver import Receiver
 from collector.telemetry import Telemetry
 from tests.support.certificates import Certificates, make
-from tests.support.fake_log import FakeLog
 from tests.support.otlp import body, span
+from tests.support.received_log import ReceivedLog
 from tests.support.receiving import Said, export, serving
 
 PROTOBUF = {"content-type": "application/x-protobuf"}
@@ -30,7 +30,7 @@ PROTOBUF = {"content-type": "application/x-protobuf"}
 def receiver(**settings: object) -> Receiver:
     """Not started."""
     return Receiver(
-        log=FakeLog(),
+        log=ReceivedLog(),
         config=ReceiverConfig.model_validate(
             {"grpc": {"port": 0}, "http": {"port": 0}, **settings}
         ),

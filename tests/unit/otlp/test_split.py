@@ -7,8 +7,8 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 
 from collector.errors import Undecodable
 from collector.otlp.split import split_by_trace
-from tests.support.fake_log import spans_of
 from tests.support.otlp import body, request, span, trace_id, under
+from tests.support.received_log import spans_of
 
 LARGE = 1 << 20
 

@@ -1,0 +1,30 @@
+"""The log behind a receiver, with its records decoded."""
+
+from __future__ import annotations
+
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from opentelemetry.proto.trace.v1.trace_pb2 import Span
+
+from tests.support.faulty_log import FaultyLog
+
+
+class ReceivedLog(FaultyLog):
+    """Holds what a receiver has taken."""
+
+    def requests(self) -> list[ExportTraceServiceRequest]:
+        """Every record, decoded."""
+        return [ExportTraceServiceRequest.FromString(record.value) for record in self.written]
+
+    def spans(self) -> list[Span]:
+        """Every span in the log, in order."""
+        return [span for request in self.requests() for span in spans_of(request)]
+
+
+def spans_of(request: ExportTraceServiceRequest) -> list[Span]:
+    """All spans of a request."""
+    return [
+        span
+        for resource in request.resource_spans
+        for scope in resource.scope_spans
+        for span in scope.spans
+    ]
