@@ -1,4 +1,4 @@
-"""Assembly over a `ListLog`, stepped by the test: no wall clock anywhere."""
+"""Assembly over a `FaultyLog`, stepped by the test: no wall clock anywhere."""
 
 from __future__ import annotations
 
@@ -14,53 +14,42 @@ from collector.log.port import CLOSINGS, SPANS, TRACES
 from collector.records.closings import Mark, decode_mark
 from collector.records.traces import TraceRecord, decode_traces
 from collector.telemetry import Telemetry
-from tests.support.list_log import Disk, ListLog
+from tests.support.faulty_log import FaultyLog
 from tests.support.reading import ReadingWorkers
 from tests.support.spans import Made, request
+from tests.support.ticking import SetClock
 
 WINDOWS = Windows(
     trace=TraceWindow(
         root_grace=6, local_root_grace=30, idle=300, max_age=3600, late=600, max_revisions=3
     )
 )
-
-
-class Now:
-    """A clock that the test sets."""
-
-    def __init__(self) -> None:
-        self.time = 100.0
-
-    def __call__(self) -> float:
-        return self.time
+GROUPS = {SPANS: frozenset({"assembly"}), CLOSINGS: frozenset({"assembly"})}
 
 
 @dataclass(slots=True, kw_only=True)
 class Site:
     """A log, workers, and one assembler at a time over them."""
 
-    disk: Disk = field(default_factory=Disk)
+    partitions: int = 1
     windows: Windows = WINDOWS
-    now: Now = field(default_factory=Now)
+    clock: SetClock = field(default_factory=lambda: SetClock(100.0))
     workers: ReadingWorkers = field(default_factory=ReadingWorkers)
     telemetry: Telemetry = field(default_factory=Telemetry)
     atomic: bool = True
     max_marks: int = 1000
     slept: list[float] = field(default_factory=list[float])
-    log: ListLog = field(init=False)
+    log: FaultyLog = field(init=False)
 
     def __post_init__(self) -> None:
-        self.log = self.reopen()
-
-    def reopen(self, crash_at: int | None = None) -> ListLog:
-        """A new life over what survived."""
-        self.log = ListLog(disk=self.disk, clock=self.now, atomic=self.atomic, crash_at=crash_at)
-        return self.log
+        self.log = FaultyLog(
+            clock=self.clock, partitions=self.partitions, atomic=self.atomic, groups=GROUPS
+        )
 
     def send(self, time: float, *spans: Made, partition: int = 0) -> None:
         """A record of `spans` at a log time."""
-        self.now.time = max(self.now.time, time)
-        self.disk.append(SPANS, partition, b"", request(*spans), self.now.time)
+        self.clock.now = max(self.clock.now, time)
+        self.log.append(SPANS, request(*spans), partition=partition)
 
     def assembler(self) -> Assembler:
         return Assembler(
@@ -103,21 +92,21 @@ class Site:
 
     async def once(self, until: float) -> None:
         """One life that reads everything, with the clock at `until`."""
-        self.now.time = max(self.now.time, until)
-        self.reopen()
+        self.clock.now = max(self.clock.now, until)
+        self.log.restart()
         async with self.running():
             await self.polled(5)
 
     async def drained(self, reason: Literal["shutdown", "end"] = "end") -> None:
-        self.reopen()
+        self.log.restart()
         await self.assembler().drain(reason)
 
     def traces(self) -> list[TraceRecord]:
-        found = [decode_traces(record.value) for record in self.disk.all(TRACES)]
+        found = [decode_traces(record.value) for record in self.log.history(TRACES)]
         return [each for each in found if isinstance(each, TraceRecord)]
 
     def marks(self) -> list[Mark]:
-        return [decode_mark(record.value) for record in self.disk.all(CLOSINGS)]
+        return [decode_mark(record.value) for record in self.log.history(CLOSINGS)]
 
     def count(self, name: str, **labels: str) -> float:
         return self.telemetry.registry.get_sample_value(f"spanwise_{name}", labels) or 0.0

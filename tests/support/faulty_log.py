@@ -17,7 +17,7 @@ import msgspec
 
 from collector.errors import LogUnavailable, RecordTooLarge
 from collector.log.commits import Committed
-from collector.log.embedded.polling import PollingReader
+from collector.log.embedded.polling import PollingReader, _PollBuffer
 from collector.log.embedded.prepared_record import PreparedRecord, TopicPartition
 from collector.log.memory import MemoryLog, MemoryRecords
 from collector.log.port import Assigned, Batch, Commit, New, Position, Record
@@ -112,8 +112,12 @@ class FaultyLog(MemoryLog):
 
     def skip_to(self, offset: int, topic: str, partition: int = 0) -> None:
         """Leave a gap: the partition's next record stands at `offset`, unless the partition is longer already."""
-        ends = self._store.end_offsets
-        ends[topic, partition] = max(ends.get((topic, partition), 0), offset)
+        end = max(self.end_offset(topic, partition), offset)
+        self._store.end_offsets[topic, partition] = end
+
+    def end_offset(self, topic: str, partition: int = 0) -> int:
+        """The offset that the partition's next record will have."""
+        return self._store.end_offsets.get((topic, partition), 0)
 
     def history(self, topic: str) -> list[Record]:
         """Every record that was ever appended to the topic, in order."""
@@ -143,7 +147,10 @@ class FaultyLog(MemoryLog):
         self.commits.clear()
 
     def restart(self, crash_at: int | None = None) -> None:
-        """The process starts again; it crashes at step `crash_at`."""
+        """The process starts again, without readers and faults; it crashes at step `crash_at`."""
+        self.fails, self.tears = None, False
+        for failures in (self.write_failures, self.poll_failures, self.get_failures):
+            failures.clear()
         self._readers.clear()
         self.readers.clear()
         self.replayed.clear()
@@ -199,7 +206,7 @@ class FaultyLog(MemoryLog):
     async def backlog(self, group: str, topic: str) -> int:
         """See `port.Backlog`."""
         return sum(
-            self._store.end_offsets.get((topic, partition), 0)
+            self.end_offset(topic, partition)
             - (self.committed(group, topic, partition).offset or 0)
             for partition in range(self.partitions(topic))
         )
@@ -280,6 +287,8 @@ class FaultyReader(PollingReader):
     ) -> None:
         super().__init__(log, group, topic, closed=closed)
         self.polls = 0
+        self.lag = 0
+        """Hide this many of the newest offsets of each partition."""
         self._log = log
         self._revoked: list[int] = []
         self._coming: list[int] = []
@@ -287,7 +296,6 @@ class FaultyReader(PollingReader):
 
     def revoke(self, partition: int) -> None:
         """Take the partition away; the next poll says so."""
-        self._positions.pop(partition)
         self._revoked.append(partition)
 
     def assign(self, partition: int) -> None:
@@ -337,6 +345,8 @@ class FaultyReader(PollingReader):
     def _rebalance(self) -> Batch:
         revoked, self._revoked = self._revoked, []
         coming, self._coming = self._coming, []
+        for each in revoked:
+            del self._positions[each]
         return Batch(
             revoked=tuple(revoked), assigned=tuple(self._assigned(each) for each in coming)
         )
@@ -356,6 +366,16 @@ class FaultyReader(PollingReader):
         for partition, count in lost.items():
             self._positions[partition] += count
         return lost
+
+    async def _take(self, partition: int, buffer: _PollBuffer) -> None:
+        if not self.lag:
+            await super()._take(partition, buffer)
+            return
+        since = self._positions[partition]
+        end = self._log.end_offset(self.topic, partition) - self.lag
+        records, _ = self._log.slice(self.topic, partition, since, end=end, most=buffer.space)
+        if records:
+            buffer.add(partition, records)
 
     async def _wait(self, timeout: float) -> bool:
         """Turns of the event loop, not seconds."""

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from collector.log.port import SPANS, TRACES
 from collector.records.traces import TraceRecord, decode_traces
 from tests.support.assembling import Site
-from tests.support.list_log import Crash, Disk
+from tests.support.faulty_log import Crash
 from tests.support.spans import Made, child, remote, root
 
 FAR = 1e6
@@ -58,7 +58,7 @@ lives = st.builds(
 
 def by_revision(site: Site) -> dict[tuple[str, int], set[bytes]]:
     found: dict[tuple[str, int], set[bytes]] = {}
-    for record in site.disk.all(TRACES):
+    for record in site.log.history(TRACES):
         trace = decode_traces(record.value)
         assert isinstance(trace, TraceRecord)
         found.setdefault((trace.trace.trace_id, trace.revision), set()).add(record.value)
@@ -67,7 +67,7 @@ def by_revision(site: Site) -> dict[tuple[str, int], set[bytes]]:
 
 def undisturbed(records: list[Sent]) -> dict[tuple[str, int], set[bytes]]:
     """One life that begins when everything has come: as far behind as a reader can be."""
-    site = Site(disk=Disk(partitions=2))
+    site = Site(partitions=2)
     time = 100.0
     for each in records:
         time += each.after
@@ -78,18 +78,17 @@ def undisturbed(records: list[Sent]) -> dict[tuple[str, int], set[bytes]]:
 
 async def live(site: Site, life: Life, *, end: float) -> None:
     """One life, cut short at its step; then the log loses whatever it may lose."""
-    site.now.time = min(site.now.time + life.after, end)
-    site.reopen(crash_at=life.crash_at)
+    site.clock.now = min(site.clock.now + life.after, end)
+    site.log.restart(crash_at=life.crash_at)
     try:
         async with site.running():
             await site.polled(6)
     except* Crash:
         pass
-    site.disk.trim()
 
 
 def disturbed(records: list[Sent], plan: list[Life], *, atomic: bool) -> Site:
-    site = Site(disk=Disk(partitions=2), atomic=atomic)
+    site = Site(partitions=2, atomic=atomic)
     due = sorted(plan, key=lambda life: life.records)
     time = 100.0
     for index, each in enumerate(records):
@@ -116,8 +115,7 @@ def test_any_crashes_and_any_lag_give_the_same_records(
 
     found = by_revision(site)
     assert found == undisturbed(records)
-    site.disk.trim()
-    assert site.disk.all(SPANS) == [], "nothing is open: nothing is kept"
+    assert site.log.stored(SPANS) == [], "nothing is open: nothing is kept"
 
 
 STORY = [

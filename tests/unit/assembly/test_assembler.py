@@ -9,7 +9,7 @@ from collector.log.port import SPANS, TRACES, Position
 from collector.records.session_key import session_key
 from evaluators.digest import trace_digest
 from tests.support.assembling import WINDOWS, Site
-from tests.support.list_log import Disk, unavailable
+from tests.support.faulty_log import unavailable
 from tests.support.spans import child, request, root, span_id, trace_id
 
 
@@ -29,11 +29,11 @@ async def test_a_closed_trace_is_written_marked_and_committed() -> None:
         106,
         session_key("shop", "s"),
     )
-    (stored,) = site.disk.all(TRACES)
+    (stored,) = site.log.history(TRACES)
     assert stored.position == Position(TRACES, mark.traces_partition, mark.traces_offset)
     assert stored.key == mark.session_key
-    assert site.disk.commits["assembly", SPANS, 0].offset == 1
-    assert site.disk.released == {Position(SPANS, 0, 0)}
+    assert site.log.committed("assembly", SPANS, 0).offset == 1
+    assert site.log.released == {Position(SPANS, 0, 0)}
     assert site.count("traces_closed_total", service="shop", reason="root_ended") == 1
     assert site.count("traces_active") == 0
     assert site.count("buffer_bytes") == 0
@@ -46,7 +46,7 @@ async def test_stopping_closes_nothing() -> None:
     await site.once(103)
 
     assert site.traces() == []
-    assert site.disk.commits == {} or site.disk.commits["assembly", SPANS, 0].offset == 0
+    assert site.log.committed("assembly", SPANS, 0).offset in {None, 0}
 
 
 async def test_the_idle_tick_spares_a_reader_that_is_not_at_the_end() -> None:
@@ -55,7 +55,7 @@ async def test_the_idle_tick_spares_a_reader_that_is_not_at_the_end() -> None:
     site.send(101, child(2))
     async with site.running():
         site.log.readers[-1].lag = 1
-        site.now.time = 500
+        site.clock.now = 500
         await site.polled()
         assert site.traces() == []
         site.log.readers[-1].lag = 0
@@ -92,7 +92,7 @@ async def test_late_copies_make_no_revision() -> None:
 
     assert len(site.traces()) == 1
     assert site.count("late_spans_total", service="shop", action="duplicate") == 1
-    assert site.disk.commits["assembly", SPANS, 0].offset == 2
+    assert site.log.committed("assembly", SPANS, 0).offset == 2
 
 
 @pytest.mark.parametrize("why", ["too late", "too many revisions", "expired"])
@@ -104,14 +104,15 @@ async def test_late_spans_are_ignored(why: str) -> None:
     site.send(100, root())
     await site.once(106)
     if why == "expired":
-        site.disk.records[TRACES, 0].clear()
+        for record in site.log.stored(TRACES):
+            site.log.expire(record.position)
     site.send(707 if why == "too late" else 200, child(2), child(3))
 
     await site.once(1000)
 
     assert len(site.marks()) == 1
     assert site.count("late_spans_total", service="shop", action="ignored") == 2
-    assert site.disk.commits["assembly", SPANS, 0].offset == 2
+    assert site.log.committed("assembly", SPANS, 0).offset == 2
 
 
 async def test_a_revision_never_outgrows_the_limits_of_a_trace() -> None:
@@ -138,7 +139,7 @@ async def test_a_revised_trace_stays_in_its_session() -> None:
     assert first.trace.session_id == second.trace.session_id == first.trace.trace_id
     assert second.trace.session_source == "trace"
     assert second.session_changed
-    keys = {record.key for record in site.disk.all(TRACES)}
+    keys = {record.key for record in site.log.history(TRACES)}
     assert keys == {session_key("shop", first.trace.trace_id)}
     assert site.count("late_spans_total", service="shop", action="session_changed") == 1
 
@@ -148,11 +149,11 @@ async def test_a_late_span_of_a_trace_in_flight_makes_a_revision() -> None:
     site.workers.gate = asyncio.Event()
     site.send(100, root())
     async with site.running():
-        site.now.time = 106
+        site.clock.now = 106
         await site.until(lambda: bool(site.workers.jobs))
         site.send(107, child(2))
         await site.polled()
-        site.now.time = 113
+        site.clock.now = 113
         await site.polled()
         assert site.traces() == []
         site.workers.gate.set()
@@ -168,21 +169,21 @@ async def test_several_traces_in_one_record_each_close() -> None:
     await site.once(106)
 
     assert len(site.traces()) == 2
-    assert site.disk.commits["assembly", SPANS, 0].offset == 0
-    assert site.disk.released == set()
+    assert site.log.committed("assembly", SPANS, 0).offset == 0
+    assert site.log.released == set()
 
     await site.once(400)
 
     assert {record.trace.trace_id for record in site.traces()} == {
         trace_id(number).hex() for number in (1, 2, 3)
     }
-    assert site.disk.commits["assembly", SPANS, 0].offset == 1
-    assert site.disk.released == {Position(SPANS, 0, 0)}
+    assert site.log.committed("assembly", SPANS, 0).offset == 1
+    assert site.log.released == {Position(SPANS, 0, 0)}
 
 
 async def test_poison_is_named_counted_and_passed_over(caplog: pytest.LogCaptureFixture) -> None:
     site = Site()
-    site.disk.append(SPANS, 0, b"", b"\xff\xff\xff", 100)
+    site.log.append(SPANS, b"\xff\xff\xff")
     site.send(100, root())
 
     await site.once(106)
@@ -190,7 +191,7 @@ async def test_poison_is_named_counted_and_passed_over(caplog: pytest.LogCapture
     assert len(site.traces()) == 1
     assert site.count("poison_records_total", topic="spans") == 1
     assert "`spans`, partition 0, offset 0" in caplog.text
-    assert site.disk.commits["assembly", SPANS, 0].offset == 2
+    assert site.log.committed("assembly", SPANS, 0).offset == 2
 
 
 async def test_a_trace_that_no_worker_can_read_is_marked_closed(
@@ -209,26 +210,26 @@ async def test_a_trace_that_no_worker_can_read_is_marked_closed(
     assert [mark.traces_offset for mark in site.marks()] == [-1, 0]
     assert site.count("poison_records_total", topic="spans") == 1
     assert "partition 0, offset 0, can never be processed" in caplog.text
-    assert site.disk.commits["assembly", SPANS, 0].offset == 3
+    assert site.log.committed("assembly", SPANS, 0).offset == 3
 
 
 async def test_a_record_too_large_for_the_log_takes_nobody_with_it() -> None:
     site = Site()
     site.send(100, root(trace=1))
     site.send(100, *(child(number, trace=2) for number in range(2, 200)), root(trace=2))
-    site.log.max_record = 4000
+    site.log.largest = {TRACES: 4000}
     async with site.running():
-        site.now.time = 106
+        site.clock.now = 106
         await site.until(lambda: len(site.marks()) == 2)
 
     assert [record.trace.trace_id for record in site.traces()] == [trace_id(1).hex()]
     assert site.count("poison_records_total", topic="spans") == 1
-    assert site.disk.commits["assembly", SPANS, 0].offset == 2
+    assert site.log.committed("assembly", SPANS, 0).offset == 2
 
 
 async def test_memory_pressure_closes_the_oldest_of_all_partitions() -> None:
     size = len(request(child(2)))
-    site = Site(disk=Disk(partitions=2), windows=Windows(trace=WINDOWS.trace, memory=2 * size))
+    site = Site(partitions=2, windows=Windows(trace=WINDOWS.trace, memory=2 * size))
     site.send(100, child(2, trace=2), partition=1)
     site.send(101, child(2, trace=1), partition=0)
     site.send(102, child(2, trace=3), partition=1)
@@ -244,8 +245,8 @@ async def test_a_log_that_cannot_be_written_to_is_waited_for() -> None:
     site = Site()
     site.send(100, root())
     async with site.running():
-        site.log.failures = unavailable(7)
-        site.now.time = 106
+        site.log.write_failures = unavailable(7)
+        site.clock.now = 106
         await site.until(lambda: bool(site.traces()))
 
     assert len(site.traces()) == 1

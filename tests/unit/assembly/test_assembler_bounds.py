@@ -8,7 +8,7 @@ import pytest
 from collector.errors import LogUnavailable
 from collector.log.port import SPANS, TRACES, Commit, New, Position
 from tests.support.assembling import Site
-from tests.support.list_log import Disk, ListLog, unavailable
+from tests.support.faulty_log import FaultyLog, unavailable
 from tests.support.spans import Made, child, root
 
 
@@ -28,8 +28,8 @@ async def test_stopping_does_not_wait_for_ever_for_a_dead_log() -> None:
     site.send(100, root())
     async with site.running():
         await site.polled()
-        site.log.failures = unavailable(10_000)
-        site.now.time = 106
+        site.log.write_failures = unavailable(10_000)
+        site.clock.now = 106
         await site.polled()
     assert site.traces() == []
 
@@ -45,7 +45,7 @@ async def test_reading_stops_while_too_much_is_in_flight(monkeypatch: pytest.Mon
     for trace in range(1, 11):
         site.send(100, root(trace=trace))
     async with site.running():
-        site.now.time = 106
+        site.clock.now = 106
         await site.until(lambda: len(site.workers.jobs) >= 5)
         polls = site.log.readers[-1].polls
         for _ in range(50):
@@ -61,15 +61,15 @@ async def test_what_is_finished_is_written_in_portions(monkeypatch: pytest.Monke
     site = Site()
     for trace in range(1, 6):
         site.send(100, root(trace=trace))
-    write, portions = ListLog.write, list[int]()
+    write, portions = FaultyLog.write, list[int]()
 
     async def noted(
-        log: ListLog, records: Sequence[New], commits: Sequence[Commit] = ()
+        log: FaultyLog, records: Sequence[New], commits: Sequence[Commit] = ()
     ) -> Sequence[Position]:
         portions.append(sum(each.topic == TRACES for each in records))
         return await write(log, records, commits)
 
-    monkeypatch.setattr(ListLog, "write", noted)
+    monkeypatch.setattr(FaultyLog, "write", noted)
     await site.once(106)
 
     assert [each for each in portions if each] == [1] * 5
@@ -102,7 +102,7 @@ async def test_marks_that_rereads_need_are_not_evicted_the_old_trace_closes_inst
 
 
 async def test_a_drain_at_the_end_writes_in_the_order_of_start() -> None:
-    site = Site(disk=Disk(partitions=3))
+    site = Site(partitions=3)
     for trace, start in enumerate([50, 10, 30, 10, 20], 1):
         parent = 7 if trace == 3 else 0
         site.send(100, Made(trace=trace, span=1, parent=parent, start=start), partition=trace % 3)
@@ -126,11 +126,11 @@ async def test_a_drain_after_a_run_goes_on_where_it_stopped() -> None:
 
     (record,) = site.traces()
     assert (record.trace.closed, record.trace.spans) == ("shutdown", 2)
-    assert site.disk.commits["assembly", SPANS, 0].offset == 2
+    assert site.log.committed("assembly", SPANS, 0).offset == 2
 
 
 async def test_a_partition_that_comes_back_goes_on_with_its_open_traces() -> None:
-    site = Site(disk=Disk(partitions=2))
+    site = Site(partitions=2)
     site.send(100, root(trace=1))
     site.send(100, child(2, trace=2), partition=1)
     async with site.running():
@@ -142,8 +142,8 @@ async def test_a_partition_that_comes_back_goes_on_with_its_open_traces() -> Non
         await site.polled(2)
         reader.assign(0)
         await site.polled(3)
-        assert site.log.replays == [0, 1], "its marks are not read again"
-        site.now.time = 106
+        assert site.log.replayed == [0, 1], "its marks are not read again"
+        site.clock.now = 106
         await site.until(lambda: bool(site.traces()))
 
     (record,) = site.traces()
@@ -152,13 +152,14 @@ async def test_a_partition_that_comes_back_goes_on_with_its_open_traces() -> Non
 
 
 async def test_a_partition_that_was_somebody_elses_is_read_afresh() -> None:
-    site = Site(disk=Disk(partitions=1))
+    site = Site(partitions=1)
     site.send(100, root())
     async with site.running():
         await site.polled()
         site.log.readers[-1].revoke(0)
         await site.polled(2)
-        other = Site(disk=site.disk, now=site.now)
+        other = Site(clock=site.clock)
+        other.log = site.log.other_process()
         await other.once(106)
         assert len(site.traces()) == 1
         site.log.readers[-1].assign(0)
@@ -172,7 +173,7 @@ async def test_nothing_is_left_when_everything_is_written() -> None:
     for trace in range(1, 50):
         site.send(100, root(trace=trace), child(2, trace=trace + 100))
     async with site.running() as assembler:
-        site.now.time = 500
+        site.clock.now = 500
         await site.until(lambda: len(site.traces()) == 98)
         await site.polled()
 
@@ -181,14 +182,14 @@ async def test_nothing_is_left_when_everything_is_written() -> None:
     assert not pipeline._results
     assert (pipeline._in_flight, pipeline._bytes) == (0, 0)
     assert all(len(each) == 0 and each.is_idle for each in assembler._revoked.values())
-    assert len(site.disk.released) == 49
+    assert len(site.log.released) == 49
 
 
 async def test_a_drain_that_cannot_write_says_so() -> None:
     site = Site()
     site.send(100, root())
-    site.reopen()
-    site.log.failures = unavailable(100)
+    site.log.restart()
+    site.log.write_failures = unavailable(100)
 
     with pytest.raises(LogUnavailable):
         await site.assembler().drain("end")

@@ -49,7 +49,7 @@ def test_a_parent_of_the_same_process_is_awaited() -> None:
 async def test_its_mark_says_that_the_root_was_local() -> None:
     site = Site()
     for value in exported(is_remote=True):
-        site.disk.append("spans", 0, b"", value, 100)
+        site.log.append("spans", value)
 
     await site.once(130)
 
