@@ -128,7 +128,7 @@ class SessionScorer:
         for name, state in self._states.items():
             try:
                 state.put(turn)
-            except Exception as error:  # noqa: BLE001 - a third party's state must not end the desk
+            except Exception as error:  # noqa: BLE001 - a third party's state must not end scoring
                 self._failures[name] = failure_of(error)
 
     def drop(self, trace_id: str) -> None:
@@ -136,7 +136,7 @@ class SessionScorer:
         for name, state in self._states.items():
             try:
                 state.drop(trace_id)
-            except Exception as error:  # noqa: BLE001 - a third party's state must not end the desk
+            except Exception as error:  # noqa: BLE001 - a third party's state must not end scoring
                 self._failures[name] = failure_of(error)
 
     def outcomes(self, session: Session, *, closed: bool) -> tuple[Outcome, ...]:
