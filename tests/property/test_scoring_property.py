@@ -11,13 +11,14 @@ from hypothesis import strategies as st
 from collector.log.port import SIGNALS
 from collector.records.signal import Signal
 from collector.records.traces import TraceRecord
-from tests.support.crashing_log import CrashingLog, Killed
+from tests.support.faulty_log import Crash, FaultyLog
 from tests.support.scoring_fakes import (
     append,
     latest,
     make_record,
     make_scorer,
     run_to_end,
+    scored_log,
     signals,
     windows,
 )
@@ -69,10 +70,8 @@ def in_revision_order(records: Sequence[TraceRecord]) -> list[TraceRecord]:
     return [waiting[each.trace.trace_id].pop(0) for each in records]
 
 
-async def _scored(
-    records: Sequence[TraceRecord], *, max_traces: int, max_age: float
-) -> CrashingLog:
-    log = CrashingLog()
+async def _scored(records: Sequence[TraceRecord], *, max_traces: int, max_age: float) -> FaultyLog:
+    log = scored_log()
     for each in records:
         append(log, each)
     limits = windows(max_traces=max_traces, max_age=max_age, idle=1.0)
@@ -80,7 +79,7 @@ async def _scored(
     return log
 
 
-def final(log: CrashingLog) -> dict[object, object]:
+def final(log: FaultyLog) -> dict[object, object]:
     newest = latest(log).items()
     return {key: (each.id, each.score) for key, each in newest if each.scope == "session"}
 
@@ -119,9 +118,9 @@ def _ids(newest: dict[tuple[str, str, str], Signal]) -> dict[tuple[str, str, str
 
 async def _lived(
     arrived: Sequence[Arrival], fuses: Sequence[int], *, atomic: bool, max_open: int
-) -> CrashingLog:
+) -> FaultyLog:
     """Feed in stages, be killed by each fuse in turn, end by draining."""
-    log = CrashingLog(atomic=atomic)
+    log = scored_log(atomic=atomic)
     limits = windows(idle=5.0, max_age=20.0, max_traces=3, max_open=max_open)
     left = list(fuses)
     stages = [arrived[n : n + 4] for n in range(0, len(arrived), 4)]
@@ -129,11 +128,12 @@ async def _lived(
         for now, each in stage or ():
             append(log, each, now)
         while True:
-            log.fuse = left.pop(0) if left else None
+            log.restart()
+            log.crash_after = left.pop(0) if left else None
             scorer = make_scorer(log, limits=limits)
             try:
                 await (scorer.drain("idle") if stage is None else run_to_end(scorer, log))
-            except Killed:
+            except Crash:
                 continue
             break
     return log
@@ -152,8 +152,8 @@ def test_a_crash_at_any_write_changes_no_signal(
     calm = asyncio.run(_lived(arrived, [], atomic=True, max_open=max_open))
     stormy = asyncio.run(_lived(arrived, fuses, atomic=atomic, max_open=max_open))
 
-    assert {each.value for each in stormy.topics[SIGNALS]} == {
-        each.value for each in calm.topics[SIGNALS]
+    assert {each.value for each in stormy.history(SIGNALS)} == {
+        each.value for each in calm.history(SIGNALS)
     }
     assert final(stormy) == final(calm)
     if atomic:

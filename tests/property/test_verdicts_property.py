@@ -14,13 +14,14 @@ from collector.records.signal import Signal
 from collector.records.signal_codec import FIRST
 from collector.records.traces import SessionRecord, TraceRecord, VerdictRecord, decode_traces
 from tests.property.test_scoring_property import arrivals
-from tests.support.crashing_log import CrashingLog, Killed
+from tests.support.faulty_log import Crash, FaultyLog
 from tests.support.scoring_fakes import (
     append,
     append_verdict,
     judged_rules,
     make_scorer,
     run_to_end,
+    scored_log,
     signals,
     verdict_of,
     windows,
@@ -46,9 +47,9 @@ def conversations(draw: st.DrawFn) -> list[Arrival]:
     return arrived
 
 
-async def _lived(arrived: Sequence[Arrival], fuses: Sequence[int], *, atomic: bool) -> CrashingLog:
+async def _lived(arrived: Sequence[Arrival], fuses: Sequence[int], *, atomic: bool) -> FaultyLog:
     """Feed in stages, be killed by each fuse in turn, end by draining; a judge answers for closed sessions."""
-    log = CrashingLog(atomic=atomic)
+    log = scored_log(atomic=atomic)
     limits = windows(idle=5.0, max_age=20.0, max_traces=3)
     left = list(fuses)
     answered: set[int] = set()
@@ -60,19 +61,20 @@ async def _lived(arrived: Sequence[Arrival], fuses: Sequence[int], *, atomic: bo
             else:
                 append_verdict(log, each, now)
         while True:
-            log.fuse = left.pop(0) if left else None
+            log.restart()
+            log.crash_after = left.pop(0) if left else None
             scorer = make_scorer(log, limits=limits, judged=judged_rules(max_lag=1e9))
             try:
                 await (scorer.drain("idle") if stage is None else run_to_end(scorer, log))
-            except Killed:
+            except Crash:
                 continue
             break
         _answer(log, answered)
     return log
 
 
-def _answer(log: CrashingLog, answered: set[int]) -> None:
-    for record in list(log.topics.get(TRACES, [])):
+def _answer(log: FaultyLog, answered: set[int]) -> None:
+    for record in list(log.history(TRACES)):
         found = decode_traces(record.value)
         offset = record.position.offset
         if isinstance(found, SessionRecord) and found.due and offset not in answered:
@@ -80,7 +82,7 @@ def _answer(log: CrashingLog, answered: set[int]) -> None:
             append_verdict(log, verdict_of(found))
 
 
-def finals(log: CrashingLog) -> Counter[tuple[str, ...]]:
+def finals(log: FaultyLog) -> Counter[tuple[str, ...]]:
     """Distinct final signals per subject as it was, evaluator and revision of the trace."""
     ids = {each.id: each for each in signals(log) if each.final and each.method == "llm_judge"}
     return Counter(_subject(each) for each in ids.values())
@@ -100,8 +102,8 @@ def test_a_crash_changes_no_verdict_and_no_score_that_follows_from_it(
     calm = asyncio.run(_lived(arrived, [], atomic=True))
     stormy = asyncio.run(_lived(arrived, fuses, atomic=True))
 
-    assert {each.value for each in stormy.topics[SIGNALS]} == {
-        each.value for each in calm.topics[SIGNALS]
+    assert {each.value for each in stormy.history(SIGNALS)} == {
+        each.value for each in calm.history(SIGNALS)
     }
     assert len(signals(stormy)) == len(signals(calm))
 
@@ -148,7 +150,7 @@ def test_an_id_stands_for_one_text(
 
     texts = {
         (each.id, record.value)
-        for record, each in zip(log.topics[SIGNALS], signals(log), strict=True)
+        for record, each in zip(log.history(SIGNALS), signals(log), strict=True)
     }
     assert len({id_ for id_, _ in texts}) == len(texts)
 
@@ -159,7 +161,7 @@ def test_counters_count_a_judged_outcome_of_a_trace_once(arrived: list[Arrival])
     log = asyncio.run(_lived(arrived, [], atomic=True))
 
     counted: Counter[tuple[str | None, int]] = Counter()
-    for record, signal in zip(log.topics[SIGNALS], signals(log), strict=True):
+    for record, signal in zip(log.history(SIGNALS), signals(log), strict=True):
         if signal.evaluator == "confidence" and FIRST in record.headers:
             assert signal.final
             counted[signal.trace_id, 0] += 1

@@ -294,6 +294,11 @@ class FaultyReader(PollingReader):
         self._coming: list[int] = []
         self._is_assigned = False
 
+    @property
+    def is_closed(self) -> bool:
+        """Whether `close` was called."""
+        return not self._open
+
     def revoke(self, partition: int) -> None:
         """Take the partition away; the next poll says so."""
         self._revoked.append(partition)

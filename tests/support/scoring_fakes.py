@@ -1,4 +1,4 @@
-"""Traces to score, evaluators that are plain hashes, and a way to run the room over a list-backed log."""
+"""Traces to score, evaluators that are plain hashes, and a way to run the room over a log of the tests."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ from evaluators.plan import Configured, Plan, make_plan
 from evaluators.registry import Registry
 from evaluators.resources import Block, History, UnitInterval
 from evaluators.run import SessionScorer
-from tests.support.crashing_log import CrashingLog
+from tests.support.faulty_log import FaultyLog
+from tests.support.ticking import SetClock
 
 HISTORY = 3
 
@@ -232,11 +233,22 @@ def make_record(
     return TraceRecord(trace=trace, spans=(), revision=revision, seen=seen)
 
 
-def append(log: CrashingLog, record: TraceRecord, now: float | None = None) -> int:
-    log.now = log.now if now is None else now
+def scored_log(*, atomic: bool = True) -> FaultyLog:
+    """A log whose time begins at 0."""
+    return FaultyLog(clock=SetClock(0.0), atomic=atomic)
+
+
+def append_bytes(log: FaultyLog, key: bytes, value: bytes) -> int:
+    """A record at the next multiple of 100, whatever the scorer has written in between."""
+    log.skip_to((log.end_offset(TRACES) + 99) // 100 * 100, TRACES)
+    return log.append(TRACES, value, key=key).offset
+
+
+def append(log: FaultyLog, record: TraceRecord, now: float | None = None) -> int:
+    log.clock.now = log.clock.now if now is None else now
     trace = record.trace
     key = session_key(trace.service, trace.session_id)
-    return log.append(TRACES, key, encode(record))
+    return append_bytes(log, key, encode(record))
 
 
 def windows(**session: float) -> Windows:
@@ -248,7 +260,7 @@ async def _no_pause(_seconds: float) -> None:
 
 
 def make_scorer(
-    log: CrashingLog,
+    log: FaultyLog,
     *,
     workers: FakeWorkers | None = None,
     limits: Windows | None = None,
@@ -268,17 +280,17 @@ def make_scorer(
     )
 
 
-async def run_to_end(scorer: Scorer, log: CrashingLog) -> None:
+async def run_to_end(scorer: Scorer, log: FaultyLog) -> None:
     """Until the reader has seen everything, the scorer's own records included."""
     log.at_end = asyncio.Event()
     await scorer.run(log.at_end)
 
 
-def signals(log: CrashingLog) -> list[Signal]:
-    return [decode_signal(each.value) for each in log.topics.get(SIGNALS, [])]
+def signals(log: FaultyLog) -> list[Signal]:
+    return [decode_signal(each.value) for each in log.history(SIGNALS)]
 
 
-def latest(log: CrashingLog) -> dict[tuple[str, str, str], Signal]:
+def latest(log: FaultyLog) -> dict[tuple[str, str, str], Signal]:
     """As consumers upsert: the highest revision of (scope, subject, evaluator), the last one of equals."""
     newest: dict[tuple[str, str, str], Signal] = {}
     for each in signals(log):
@@ -321,6 +333,7 @@ def verdict_of(subject: TraceRecord | SessionRecord, *, salt: str = "") -> Verdi
     )
 
 
-def append_verdict(log: CrashingLog, verdict: VerdictRecord, now: float | None = None) -> int:
-    log.now = log.now if now is None else now
-    return log.append(TRACES, session_key(verdict.service, verdict.session_id), encode(verdict))
+def append_verdict(log: FaultyLog, verdict: VerdictRecord, now: float | None = None) -> int:
+    log.clock.now = log.clock.now if now is None else now
+    key = session_key(verdict.service, verdict.session_id)
+    return append_bytes(log, key, encode(verdict))

@@ -1,4 +1,4 @@
-"""The room over a log made of lists, with judges that a test decides."""
+"""The room over a log of the tests, with judges that a test decides."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from collector.judging.port import (
     SessionJob,
     TraceJob,
 )
-from collector.log.port import TRACES, Commit, New, Position
+from collector.log.port import TRACES
 from collector.records.codec import encode
 from collector.records.session_key import session_key
 from collector.records.traces import SessionRecord, TraceRecord, VerdictRecord, decode_traces
@@ -27,7 +27,7 @@ from evaluators.model import Trace
 from evaluators.outcome import not_applicable
 from evaluators.plan import Configured, make_plan
 from tests.support.evaluating import OURS, a_trace
-from tests.support.list_log import Disk, ListLog
+from tests.support.faulty_log import FaultyLog
 from tests.support.ticking import SetClock
 
 NOW = 1_790_000_000.0
@@ -40,21 +40,6 @@ PLAN = make_plan(
     judge=True,
     only=["loop_detection", "helpfulness", "conversation_quality"],
 )
-
-
-class RememberingLog(ListLog):
-    """Remembers each write."""
-
-    def __init__(self, disk: Disk, clock: SetClock) -> None:
-        super().__init__(disk=disk, clock=clock)
-        self.writes: list[tuple[Sequence[New], Sequence[Commit]]] = []
-
-    async def write(
-        self, records: Sequence[New], commits: Sequence[Commit] = ()
-    ) -> Sequence[Position]:
-        if records:
-            self.writes.append((records, commits))
-        return await super().write(records, commits)
 
 
 class FakeJudges:
@@ -106,10 +91,10 @@ class FakeJudges:
 class Stand:
     """A room, what it reads, and its judges."""
 
-    def __init__(self, disk: Disk | None = None) -> None:
-        self.clock = SetClock(NOW)
-        self.disk = disk or Disk()
-        self.log = RememberingLog(self.disk, self.clock)
+    def __init__(self, log: FaultyLog | None = None) -> None:
+        self.log = log or FaultyLog(clock=SetClock(NOW))
+        self.log.restart()
+        self.clock = self.log.clock
         self.judges = FakeJudges()
         self.budget = Budget(usd_per_day=10.0, calls_per_minute=60)
         self.room = JudgingRoom(
@@ -125,14 +110,14 @@ class Stand:
     def put(self, *traces: Trace) -> None:
         for trace in traces:
             record = TraceRecord(trace=trace, revision=0, spans=(), seen=self.clock())
-            self.disk.append(TRACES, 0, KEY, encode(record), self.clock())
+            self.log.append(TRACES, encode(record), key=KEY)
 
     def close(self, *offsets: int, digest: str = "") -> None:
         due = ("conversation_quality",) if digest else ()
         record = SessionRecord(
             service="bot", session_id="s-1", closed="idle", traces=offsets, digest=digest, due=due
         )
-        self.disk.append(TRACES, 0, KEY, encode(record), self.clock())
+        self.log.append(TRACES, encode(record), key=KEY)
 
     async def drain(self) -> None:
         async with self.room.standing():
@@ -140,7 +125,7 @@ class Stand:
 
     @property
     def verdicts(self) -> list[VerdictRecord]:
-        every = (decode_traces(each.value) for each in self.disk.of(TRACES, 0))
+        every = (decode_traces(each.value) for each in self.log.history(TRACES))
         return [each for each in every if isinstance(each, VerdictRecord)]
 
 
@@ -158,7 +143,7 @@ async def test_a_verdict_and_its_commit_are_one_write() -> None:
     stand.put(turn(1))
     await stand.drain()
 
-    ((records, commits),) = stand.log.writes
+    ((records, commits),) = [call for call in stand.log.calls if call[0]]
     assert len(records) == 1
     assert [(each.group, each.offset) for each in commits] == [("judging", 1)]
     (verdict,) = stand.verdicts
@@ -169,13 +154,12 @@ async def test_a_verdict_and_its_commit_are_one_write() -> None:
 
 
 async def test_a_restart_asks_only_for_what_has_no_verdict_and_restores_the_spend() -> None:
-    disk = Disk()
-    first = Stand(disk)
+    first = Stand()
     first.put(turn(1), turn(2))
     await first.drain()
     # The commit is lost, and a third trace came.
-    disk.commits.clear()
-    second = Stand(disk)
+    first.log.forget_commits()
+    second = Stand(first.log)
     second.put(turn(3))
     await second.drain()
 
@@ -186,8 +170,7 @@ async def test_a_restart_asks_only_for_what_has_no_verdict_and_restores_the_spen
 
 
 async def test_what_was_under_way_at_the_stop_is_asked_again_and_not_committed_over() -> None:
-    disk = Disk()
-    first = Stand(disk)
+    first = Stand()
     first.judges.holds = True
     first.put(turn(1), turn(2))
     stopping = asyncio.Event()
@@ -196,8 +179,8 @@ async def test_what_was_under_way_at_the_stop_is_asked_again_and_not_committed_o
         await first.judges.has(2)
         stopping.set()
     assert not first.verdicts
-    assert not disk.commits
-    second = Stand(disk)
+    assert not first.log.commits
+    second = Stand(first.log)
     await second.drain()
     assert len(second.judges.jobs) == 2
     assert len(second.verdicts) == 2
@@ -221,16 +204,15 @@ async def test_history_is_the_three_turns_before_in_order_of_their_start() -> No
 
 
 async def test_history_outlives_a_restart_and_ends_with_the_session() -> None:
-    disk = Disk()
-    first = Stand(disk)
+    first = Stand()
     first.put(turn(1), turn(2))
     await first.drain()
-    second = Stand(disk)
+    second = Stand(first.log)
     second.put(turn(3))
     await second.drain()
     offsets = [
         each.position.offset
-        for each in disk.of(TRACES, 0)
+        for each in first.log.history(TRACES)
         if isinstance(decode_traces(each.value), TraceRecord)
     ]
     second.close(*offsets)
@@ -274,8 +256,8 @@ async def test_a_late_judge_writes_nothing_and_is_passed_over() -> None:
 
 async def test_a_record_that_cannot_be_read_is_passed_over() -> None:
     stand = Stand()
-    stand.disk.append(TRACES, 0, KEY, b"\xc1", stand.clock())
+    stand.log.append(TRACES, b"\xc1", key=KEY)
     stand.put(turn(1))
     await stand.drain()
     assert len(stand.judges.jobs) == 1
-    assert [each.offset for each in stand.disk.commits.values()] == [2]
+    assert stand.log.committed("judging", TRACES, 0).offset == 2

@@ -12,13 +12,13 @@ from collector.log.consumer import Consumer, Offsets
 from collector.log.port import Assigned, Batch, Commit, New, Position, Record
 from collector.runtime.retry import Retry
 from collector.telemetry import Telemetry
-from tests.support.list_log import Disk, ListLog, unavailable
+from tests.support.faulty_log import FaultyLog, unavailable
 
 
 class Room(Consumer):
     """Keeps what it takes; `on_take` may stop it, or take a partition away."""
 
-    def __init__(self, log: ListLog, *, batch: int = 2, last_attempts: int = 1) -> None:
+    def __init__(self, log: FaultyLog, *, batch: int = 2, last_attempts: int = 1) -> None:
         self.telemetry = Telemetry()
         self.waits: list[float] = []
         super().__init__(
@@ -68,8 +68,8 @@ class Room(Consumer):
         self.waits.append(seconds)
 
 
-async def a_log(*values: bytes, partitions: int = 1) -> ListLog:
-    log = ListLog(disk=Disk(partitions=partitions), clock=lambda: 1.0)
+async def a_log(*values: bytes, partitions: int = 1) -> FaultyLog:
+    log = FaultyLog(partitions=partitions)
     news = [
         New(topic="traces", key=b"k", value=value, partition=number % partitions)
         for number, value in enumerate(values)
@@ -79,8 +79,8 @@ async def a_log(*values: bytes, partitions: int = 1) -> ListLog:
     return log
 
 
-def committed(log: ListLog) -> dict[int, int]:
-    return {commit.partition: commit.offset for commit in log.disk.commits.values()}
+def committed(log: FaultyLog) -> dict[int, int]:
+    return {commit.partition: commit.offset for commit in log.commits}
 
 
 async def test_a_room_meets_its_steps_in_order_and_every_batch_is_committed() -> None:
@@ -96,7 +96,7 @@ async def test_a_room_meets_its_steps_in_order_and_every_batch_is_committed() ->
         "finish",
     ]
     assert [commit.offset for commit in log.commits] == [2, 3]
-    assert log.readers[0].next_offsets == {}, "the reader is closed"
+    assert log.readers[0].is_closed
 
 
 async def test_a_second_life_goes_on_from_the_commit() -> None:
@@ -128,7 +128,7 @@ async def test_poison_is_counted_named_and_passed_over(caplog: pytest.LogCapture
 
 async def test_an_outage_of_the_log_is_waited_out_and_loses_no_record() -> None:
     log = await a_log(b"1", b"2", b"3")
-    log.failures = unavailable(3)
+    log.write_failures = unavailable(3)
     room = Room(log)
     room._retry.stopping = asyncio.Event()
 
@@ -161,7 +161,7 @@ async def test_a_stop_during_an_outage_leaves_the_records_to_the_next_start(
 
     def fail() -> None:
         if room.records:
-            log.failures = unavailable(10)
+            log.write_failures = unavailable(10)
             stopping.set()
 
     room.on_take = fail
@@ -170,7 +170,7 @@ async def test_a_stop_during_an_outage_leaves_the_records_to_the_next_start(
     assert committed(log) == {}
     assert "what is unwritten waits in the log" in caplog.text
     again = Room(log)
-    log.failures.clear()
+    log.write_failures.clear()
     await again.read_to_end()
     assert again.records == [b"1", b"2"]
 
@@ -191,7 +191,7 @@ async def test_a_revoked_partition_is_not_committed() -> None:
 
 
 async def test_a_member_without_partitions_gives_up_reading_to_the_end() -> None:
-    room = Room(ListLog(disk=Disk(partitions=0), clock=lambda: 1.0))
+    room = Room(FaultyLog(partitions=0))
 
     await room.read_to_end()
 
@@ -226,10 +226,10 @@ def test_offsets_that_moved_on_during_a_commit_stay_to_be_committed() -> None:
 
 async def test_an_outage_without_a_stop_in_sight_is_an_error_after_the_last_attempt() -> None:
     log = await a_log(b"1")
-    log.failures = unavailable(10)
+    log.write_failures = unavailable(10)
     room = Room(log, last_attempts=3)
 
     with pytest.raises(LogUnavailable):
         await room.read_to_end()
 
-    assert len(log.failures) == 7
+    assert len(log.write_failures) == 7

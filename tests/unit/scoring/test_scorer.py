@@ -5,42 +5,45 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from collector.log.port import SESSIONS, SIGNALS, TRACES
+from collector.errors import LogFull
+from collector.log.port import SESSIONS, SIGNALS, TRACES, Position
 from collector.records.sessions import SessionTurn, decode_sessions
 from collector.records.signal import Signal
 from collector.records.signal_codec import FIRST, decode_signal
 from collector.records.traces import SessionRecord, decode_traces
 from collector.telemetry import Telemetry
 from evaluators.model import Previous
-from tests.support.crashing_log import CrashingLog, Killed
+from tests.support.faulty_log import Crash, FaultyLog, unavailable
 from tests.support.scoring_fakes import (
     FakeWorkers,
     append,
+    append_bytes,
     latest,
     make_record,
     make_scorer,
     run_to_end,
+    scored_log,
     signals,
     windows,
 )
 
 
 @pytest.fixture
-def log() -> CrashingLog:
-    return CrashingLog()
+def log() -> FaultyLog:
+    return scored_log()
 
 
 def counted(telemetry: Telemetry, name: str, **labels: str) -> float:
     return telemetry.registry.get_sample_value(f"spanwise_{name}", labels) or 0.0
 
 
-def shown(log: CrashingLog, evaluator: str) -> list[Signal]:
+def shown(log: FaultyLog, evaluator: str) -> list[Signal]:
     return [each for each in signals(log) if each.evaluator == evaluator]
 
 
-def first_counts(log: CrashingLog) -> dict[tuple[str, str], int]:
+def first_counts(log: FaultyLog) -> dict[tuple[str, str], int]:
     counts: dict[tuple[str, str], int] = {}
-    for record in log.topics[SIGNALS]:
+    for record in log.history(SIGNALS):
         signal = decode_signal(record.value)
         key = (signal.trace_id or signal.session_id, signal.evaluator)
         counts[key] = counts.get(key, 0) + (FIRST in record.headers)
@@ -54,7 +57,7 @@ def _stop(stopping: asyncio.Event) -> Callable[[float], Awaitable[None]]:
     return pause
 
 
-async def test_a_trace_gives_its_signals_then_its_session(log: CrashingLog) -> None:
+async def test_a_trace_gives_its_signals_then_its_session(log: FaultyLog) -> None:
     offset = append(log, make_record("t1", seen=3.0), 5.0)
 
     await run_to_end(make_scorer(log), log)
@@ -72,7 +75,7 @@ async def test_a_trace_gives_its_signals_then_its_session(log: CrashingLog) -> N
     }
 
 
-async def test_history_is_the_three_turns_before_in_order(log: CrashingLog) -> None:
+async def test_history_is_the_three_turns_before_in_order(log: FaultyLog) -> None:
     for n in range(5):
         append(log, make_record(f"t{n}", start=n))
     workers = FakeWorkers()
@@ -84,7 +87,7 @@ async def test_history_is_the_three_turns_before_in_order(log: CrashingLog) -> N
     assert last.history[-1].output == "out t3 0"
 
 
-async def test_a_late_trace_scores_its_followers_again(log: CrashingLog) -> None:
+async def test_a_late_trace_scores_its_followers_again(log: FaultyLog) -> None:
     for n in (1, 2, 3, 4, 5):
         append(log, make_record(f"t{n}", start=n))
     append(log, make_record("t0", start=0))
@@ -103,10 +106,10 @@ async def test_a_late_trace_scores_its_followers_again(log: CrashingLog) -> None
     assert first_counts(log)["t1", "loop_detection"] == 1
 
 
-async def test_a_follower_that_has_expired_stays_as_it_was(log: CrashingLog) -> None:
+async def test_a_follower_that_has_expired_stays_as_it_was(log: FaultyLog) -> None:
     expired = append(log, make_record("t1", start=1))
     await run_to_end(make_scorer(log), log)
-    log.expired.add(expired)
+    log.expire(Position(TRACES, 0, expired))
     append(log, make_record("t0", start=0))
 
     await run_to_end(make_scorer(log), log)
@@ -114,7 +117,7 @@ async def test_a_follower_that_has_expired_stays_as_it_was(log: CrashingLog) -> 
     assert len([each for each in shown(log, "loop_detection") if each.trace_id == "t1"]) == 1
 
 
-async def test_text_that_state_let_go_of_is_read_from_the_log(log: CrashingLog) -> None:
+async def test_text_that_state_let_go_of_is_read_from_the_log(log: FaultyLog) -> None:
     for n in range(20):
         append(log, make_record(f"t{n:02}", start=2 * n))
     append(log, make_record("late", start=7))
@@ -124,13 +127,13 @@ async def test_text_that_state_let_go_of_is_read_from_the_log(log: CrashingLog) 
 
     late = next(each for each in workers.jobs if each.trace.trace_id == "late")
     assert [each.output for each in late.history] == ["out t01 0", "out t02 0", "out t03 0"]
-    stored = {each.key: decode_sessions(each.value) for each in log.topics[SESSIONS]}
+    stored = {each.key: decode_sessions(each.value) for each in log.history(SESSIONS)}
     texts = [each.turn.output for each in stored.values() if isinstance(each, SessionTurn)]
     assert len([each for each in texts if each is not None]) == 8
 
 
 async def test_a_trace_that_is_no_turn_is_scored_and_left_out_of_its_session(
-    log: CrashingLog,
+    log: FaultyLog,
 ) -> None:
     append(log, make_record("t1", start=1))
     append(log, make_record("t2", start=2, turn=False))
@@ -146,7 +149,7 @@ async def test_a_trace_that_is_no_turn_is_scored_and_left_out_of_its_session(
     assert isinstance(history[0], Previous)
 
 
-async def test_a_trace_counts_once(log: CrashingLog) -> None:
+async def test_a_trace_counts_once(log: FaultyLog) -> None:
     """Rule 7."""
     telemetry = Telemetry()
     append(log, make_record("t1"))
@@ -158,7 +161,7 @@ async def test_a_trace_counts_once(log: CrashingLog) -> None:
     assert counted(telemetry, "trace_records_dropped_total", reason="repeated") == 1
 
 
-async def test_a_trace_counts_once_across_a_restart(log: CrashingLog) -> None:
+async def test_a_trace_counts_once_across_a_restart(log: FaultyLog) -> None:
     """Rule 7 needs rule 5."""
     append(log, make_record("t1"))
     await run_to_end(make_scorer(log), log)
@@ -169,7 +172,7 @@ async def test_a_trace_counts_once_across_a_restart(log: CrashingLog) -> None:
     assert len(shown(log, "confidence")) == 1
 
 
-async def test_a_revision_replaces_and_counts_no_second_time(log: CrashingLog) -> None:
+async def test_a_revision_replaces_and_counts_no_second_time(log: FaultyLog) -> None:
     append(log, make_record("t1"))
     append(log, make_record("t1", revision=1))
 
@@ -179,10 +182,10 @@ async def test_a_revision_replaces_and_counts_no_second_time(log: CrashingLog) -
     assert first_counts(log)["t1", "confidence"] == 1
 
 
-async def test_a_restart_changes_no_session_score(log: CrashingLog) -> None:
+async def test_a_restart_changes_no_session_score(log: FaultyLog) -> None:
     """Rule 5."""
     records = [make_record(f"t{n}", start=n) for n in range(6)]
-    undisturbed = CrashingLog()
+    undisturbed = scored_log()
     for each in records:
         append(undisturbed, each)
         append(log, each)
@@ -191,20 +194,20 @@ async def test_a_restart_changes_no_session_score(log: CrashingLog) -> None:
 
     await make_scorer(log).drain()
 
-    assert {each.value for each in log.topics[SIGNALS]} == {
-        each.value for each in undisturbed.topics[SIGNALS]
+    assert {each.value for each in log.history(SIGNALS)} == {
+        each.value for each in undisturbed.history(SIGNALS)
     }
 
 
-async def test_signals_then_session_record_then_commit(log: CrashingLog) -> None:
+async def test_signals_then_session_record_then_commit(log: FaultyLog) -> None:
     """Rule 4."""
     append(log, make_record("t1"))
     await make_scorer(log).drain()
 
-    for records, _commits in log.writes:
+    for records, _commits in log.calls:
         topics = [each.topic for each in records]
         assert topics == sorted(topics, key=lambda topic: topic != SIGNALS)
-    records, commits = log.writes[0]
+    records, commits = log.calls[0]
     assert {each.topic for each in records} == {SIGNALS, SESSIONS}
     assert [each.offset for each in commits] == [1]
 
@@ -212,20 +215,21 @@ async def test_signals_then_session_record_then_commit(log: CrashingLog) -> None
 @pytest.mark.parametrize("fuse", range(31))
 async def test_a_torn_write_loses_no_signal(fuse: int) -> None:
     """Rule 4: were state or commit written before the signals, some crash would lose signals."""
-    log = CrashingLog(atomic=False)
+    log = scored_log(atomic=False)
     for n in range(5):
         append(log, make_record(f"t{n}", start=n))
-    log.fuse = fuse
-    with pytest.raises(Killed):
+    log.restart()
+    log.crash_after = fuse
+    with pytest.raises(Crash):
         await run_to_end(make_scorer(log), log)
-    log.fuse = None
+    log.restart()
 
     await run_to_end(make_scorer(log), log)
 
     assert {each.trace_id for each in shown(log, "confidence")} == {f"t{n}" for n in range(5)}
 
 
-async def test_sessions_of_a_batch_are_scored_together(log: CrashingLog) -> None:
+async def test_sessions_of_a_batch_are_scored_together(log: FaultyLog) -> None:
     for n in range(12):
         append(log, make_record(f"t{n:02}", start=n, session=f"s{n % 4}"))
     workers = FakeWorkers()
@@ -235,7 +239,7 @@ async def test_sessions_of_a_batch_are_scored_together(log: CrashingLog) -> None
     assert workers.waves == [4, 4, 4]
 
 
-async def test_an_idle_session_closes_at_log_time(log: CrashingLog) -> None:
+async def test_an_idle_session_closes_at_log_time(log: FaultyLog) -> None:
     telemetry = Telemetry()
     offset = append(log, make_record("t1", session="a"), 0.0)
     append(log, make_record("t2", session="b"), 9.9)
@@ -254,29 +258,29 @@ async def test_an_idle_session_closes_at_log_time(log: CrashingLog) -> None:
     assert first_counts(log)["a", "agent_reliability"] == 1
 
 
-async def test_a_tick_at_the_end_closes_too(log: CrashingLog) -> None:
+async def test_a_tick_at_the_end_closes_too(log: FaultyLog) -> None:
     append(log, make_record("t1"), 0.0)
     await run_to_end(make_scorer(log), log)
-    log.now = 1800.0
+    log.clock.now = 1800.0
 
     await run_to_end(make_scorer(log), log)
 
     assert latest(log)["session", "s", "latency"].closed == "idle"
 
 
-async def test_a_closed_session_leaves_a_record_and_no_state(log: CrashingLog) -> None:
+async def test_a_closed_session_leaves_a_record_and_no_state(log: FaultyLog) -> None:
     offsets = [append(log, make_record(f"t{n}", start=-n)) for n in range(3)]
 
     await make_scorer(log).drain("shutdown")
 
-    closed = [decode_traces(each.value) for each in log.topics[TRACES]][-1]
+    closed = [decode_traces(each.value) for each in log.history(TRACES)][-1]
     assert closed == SessionRecord(
         service="bot", session_id="s", closed="shutdown", traces=tuple(reversed(offsets))
     )
     assert [each async for each in log.replay(SESSIONS, 0)] == []
 
 
-async def test_a_later_trace_opens_the_session_afresh(log: CrashingLog) -> None:
+async def test_a_later_trace_opens_the_session_afresh(log: FaultyLog) -> None:
     limits = windows(idle=10.0)
     append(log, make_record("t1"), 0.0)
     append(log, make_record("t2"), 20.0)
@@ -289,7 +293,7 @@ async def test_a_later_trace_opens_the_session_afresh(log: CrashingLog) -> None:
     assert first_counts(log)["s", "agent_reliability"] == 2
 
 
-async def test_above_max_open_the_oldest_touched_session_closes(log: CrashingLog) -> None:
+async def test_above_max_open_the_oldest_touched_session_closes(log: FaultyLog) -> None:
     telemetry = Telemetry()
     for n, session in enumerate("abac"):
         append(log, make_record(f"t{n}", session=session))
@@ -301,7 +305,7 @@ async def test_above_max_open_the_oldest_touched_session_closes(log: CrashingLog
     assert counted(telemetry, "sessions_closed_total", service="bot", reason="memory") == 1
 
 
-async def test_shutdown_of_the_service_closes_nothing(log: CrashingLog) -> None:
+async def test_shutdown_of_the_service_closes_nothing(log: FaultyLog) -> None:
     append(log, make_record("t1"))
 
     await run_to_end(make_scorer(log), log)
@@ -309,9 +313,9 @@ async def test_shutdown_of_the_service_closes_nothing(log: CrashingLog) -> None:
     assert not any(each.final for each in signals(log) if each.scope == "session")
 
 
-async def test_a_full_log_is_tried_again_and_state_applied_once(log: CrashingLog) -> None:
+async def test_a_full_log_is_tried_again_and_state_applied_once(log: FaultyLog) -> None:
     append(log, make_record("t1"))
-    log.refusals = 3
+    log.write_failures = [LogFull("full")] * 3
 
     await make_scorer(log).drain()
 
@@ -319,22 +323,22 @@ async def test_a_full_log_is_tried_again_and_state_applied_once(log: CrashingLog
     assert len([each for each in shown(log, "latency") if each.final]) == 1
 
 
-async def test_a_log_that_does_not_answer_is_asked_again(log: CrashingLog) -> None:
+async def test_a_log_that_does_not_answer_is_asked_again(log: FaultyLog) -> None:
     append(log, make_record("t1", start=1))
     append(log, make_record("t0", start=0))
-    log.silences = 2
+    log.get_failures = unavailable(2)
 
     await run_to_end(make_scorer(log), log)
 
     assert len([each for each in shown(log, "loop_detection") if each.trace_id == "t1"]) == 2
 
 
-async def test_a_stop_while_the_log_is_full_loses_nothing(log: CrashingLog) -> None:
+async def test_a_stop_while_the_log_is_full_loses_nothing(log: FaultyLog) -> None:
     append(log, make_record("t1"))
-    log.refusals = 2
+    log.write_failures = [LogFull("full")] * 2
     stopping = asyncio.Event()
     await make_scorer(log, pause=_stop(stopping)).run(stopping)
-    assert SIGNALS not in log.topics
+    assert not log.history(SIGNALS)
 
     await make_scorer(log).drain()
 
@@ -342,11 +346,11 @@ async def test_a_stop_while_the_log_is_full_loses_nothing(log: CrashingLog) -> N
 
 
 async def test_poison_is_named_counted_and_passed_over(
-    log: CrashingLog, caplog: pytest.LogCaptureFixture
+    log: FaultyLog, caplog: pytest.LogCaptureFixture
 ) -> None:
     telemetry = Telemetry()
-    log.append(TRACES, b"bot\0s", b"\xff\xff")
-    log.append(TRACES, b"no session key", b"\xc1")
+    append_bytes(log, b"bot\0s", b"\xff\xff")
+    append_bytes(log, b"no session key", b"\xc1")
     append(log, make_record("t1"))
 
     await run_to_end(make_scorer(log, telemetry=telemetry), log)
@@ -356,43 +360,43 @@ async def test_poison_is_named_counted_and_passed_over(
     assert len(shown(log, "confidence")) == 1
 
 
-async def test_a_trace_under_a_key_that_is_no_sessions_is_poison(log: CrashingLog) -> None:
+async def test_a_trace_under_a_key_that_is_no_sessions_is_poison(log: FaultyLog) -> None:
     telemetry = Telemetry()
     append(log, make_record("t1"))
-    good = log.topics[TRACES][0]
-    log.append(TRACES, b"nonsense", good.value)
+    good = log.history(TRACES)[0]
+    append_bytes(log, b"nonsense", good.value)
 
     await run_to_end(make_scorer(log, telemetry=telemetry), log)
 
     assert counted(telemetry, "poison_records_total", topic="traces") == 1
 
 
-async def test_a_record_too_large_is_dropped_and_the_rest_written(log: CrashingLog) -> None:
+async def test_a_record_too_large_is_dropped_and_the_rest_written(log: FaultyLog) -> None:
     telemetry = Telemetry()
     append(log, make_record("t1"))
-    log.too_large = {SESSIONS}
+    log.largest = {SESSIONS: 0}
 
     await run_to_end(make_scorer(log, telemetry=telemetry), log)
 
     assert len(shown(log, "confidence")) == 1
     assert counted(telemetry, "poison_records_total", topic="sessions") > 0
-    assert log.committed["scoring", TRACES] == 1
+    assert log.committed("scoring", TRACES, 0).offset == 1
 
 
-async def test_evaluators_that_others_need_are_computed_and_not_emitted(log: CrashingLog) -> None:
+async def test_evaluators_that_others_need_are_computed_and_not_emitted(log: FaultyLog) -> None:
     append(log, make_record("t1"))
 
     await run_to_end(make_scorer(log), log)
 
-    turns = [decode_sessions(each.value) for each in log.topics[SESSIONS]]
+    turns = [decode_sessions(each.value) for each in log.history(SESSIONS)]
     assert shown(log, "hidden") == []
     assert [each.turn.unscored for each in turns if isinstance(each, SessionTurn)] == [("hidden",)]
 
 
-async def test_redaction_reaches_the_signals(log: CrashingLog) -> None:
+async def test_redaction_reaches_the_signals(log: FaultyLog) -> None:
     append(log, make_record("t1", output="a secret"))
 
     await make_scorer(log, redact=True).drain()
 
-    assert not any(b"secret" in each.value for each in log.topics[SIGNALS])
+    assert not any(b"secret" in each.value for each in log.history(SIGNALS))
     assert shown(log, "confidence")[0].metadata == {"text": None, "n": 1}

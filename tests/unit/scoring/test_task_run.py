@@ -21,7 +21,7 @@ from collector.records.traces import (
 from collector.scoring.effects import Drop
 from collector.scoring.open_sessions import OpenSessions
 from collector.scoring.session_end import merge_task_claims
-from tests.support.crashing_log import CrashingLog, Killed
+from tests.support.faulty_log import Crash, FaultyLog
 from tests.support.scoring_fakes import (
     append,
     append_verdict,
@@ -30,6 +30,7 @@ from tests.support.scoring_fakes import (
     make_scorer,
     rules,
     run_to_end,
+    scored_log,
     verdict_of,
     windows,
 )
@@ -44,13 +45,13 @@ def claiming(
     return amended(record, trace=replace(record.trace, task_id=task, task_success=success))
 
 
-def runs(log: CrashingLog) -> list[RunRecord]:
-    records = (decode_traces(each.value) for each in log.topics[TRACES])
+def runs(log: FaultyLog) -> list[RunRecord]:
+    records = (decode_traces(each.value) for each in log.history(TRACES))
     return [each for each in records if isinstance(each, RunRecord)]
 
 
-def verdict(log: CrashingLog, *, success: bool | None) -> VerdictRecord:
-    closed = [decode_traces(each.value) for each in log.topics[TRACES]]
+def verdict(log: FaultyLog, *, success: bool | None) -> VerdictRecord:
+    closed = [decode_traces(each.value) for each in log.history(TRACES)]
     (session,) = [each for each in closed if isinstance(each, SessionRecord)]
     verdict = verdict_of(session)
     outcomes = tuple(amended(each, success=success) for each in verdict.outcomes)
@@ -83,14 +84,14 @@ def test_a_revision_replaces_its_earlier_claims() -> None:
 
 
 async def test_claims_of_spans_survive_restarts_and_leaving_the_window() -> None:
-    log = CrashingLog()
+    log = scored_log()
     small = windows(idle=10.0, max_traces=1)
     append(log, claiming("t1", 1, "refund", success=False), 0.0)
     await run_to_end(make_scorer(log, limits=small), log)
     append(log, make_record("t2", start=2, seen=3.0), 3.0)
     await run_to_end(make_scorer(log, limits=small), log)
 
-    log.now = 20.0
+    log.clock.now = 20.0
     await run_to_end(make_scorer(log, limits=small), log)
 
     (run,) = runs(log)
@@ -106,7 +107,7 @@ async def test_claims_of_spans_survive_restarts_and_leaving_the_window() -> None
 
 
 async def test_a_session_without_a_task_is_no_run() -> None:
-    log = CrashingLog()
+    log = scored_log()
     append(log, claiming("t1", 1, None, success=True), 0.0)
 
     await make_scorer(log).drain("idle")
@@ -115,7 +116,7 @@ async def test_a_session_without_a_task_is_no_run() -> None:
 
 
 async def test_without_a_claim_or_a_verdict_success_is_unknown() -> None:
-    log = CrashingLog()
+    log = scored_log()
     append(log, claiming("t1", 1, "a"), 0.0)
 
     await make_scorer(log).drain("idle")
@@ -125,7 +126,7 @@ async def test_without_a_claim_or_a_verdict_success_is_unknown() -> None:
 
 @pytest.mark.parametrize("success", [True, False, None])
 async def test_a_judged_evaluator_decides_with_its_verdict(success: bool | None) -> None:
-    log = CrashingLog()
+    log = scored_log()
     judged = judged_rules(max_lag=1e9)
     append(log, claiming("t1", 1, "a"), 0.0)
 
@@ -136,7 +137,7 @@ async def test_a_judged_evaluator_decides_with_its_verdict(success: bool | None)
 
     await live()
     append_verdict(log, verdict_of(claiming("t1", 1, "a")), 0.0)
-    log.now = 20.0
+    log.clock.now = 20.0
     await live()
     assert runs(log) == []
 
@@ -150,7 +151,7 @@ async def test_a_judged_evaluator_decides_with_its_verdict(success: bool | None)
 
 
 async def test_a_claim_of_spans_does_not_wait_for_the_judge() -> None:
-    log = CrashingLog()
+    log = scored_log()
     append(log, claiming("t1", 1, "a", success=True), 0.0)
     scorer = make_scorer(log, judged=judged_rules(max_lag=1e9))
     scorer._rules = replace(scorer._rules, task_evaluator="tone")
@@ -186,16 +187,17 @@ def test_a_judge_that_is_gone_after_a_restart_leaves_an_unknown_run() -> None:
 @pytest.mark.parametrize("atomic", [True, False])
 async def test_a_crash_at_any_record_gives_the_same_runs(atomic: bool) -> None:
     async def lived(fuse: int | None) -> set[bytes]:
-        log = CrashingLog(atomic=atomic)
+        log = scored_log(atomic=atomic)
         append(log, claiming("t1", 1, "a", success=False), 0.0)
         append(log, claiming("t2", 2, None, success=True), 1.0)
-        log.fuse = fuse
+        log.restart()
+        log.crash_after = fuse
         for _ in range(2):
             try:
                 await run_to_end(make_scorer(log, limits=LIMITS), log)
-            except Killed:
-                log.fuse = None
-            log.now = 20.0
+            except Crash:
+                log.restart()
+            log.clock.now = 20.0
         await run_to_end(make_scorer(log, limits=LIMITS), log)
         return {repr(each).encode() for each in runs(log)}
 
