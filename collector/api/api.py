@@ -88,5 +88,5 @@ class Api:
             self._stream.close()
 
     def close(self) -> None:
-        """Let the index's folder go; after the listener has stopped."""
+        """Close the index; after the listener has stopped."""
         self._index.close()

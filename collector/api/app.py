@@ -20,7 +20,7 @@ from collector.config.tree import Config
 from collector.runtime.health import Health
 from evaluators.formulas.criteria import available_metrics as connexity_listing
 
-logger = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 Exposition: TypeAlias = Callable[[str], tuple[bytes, str]]
 """The request's Accept header in; the exposition and its content type out."""
@@ -80,5 +80,5 @@ async def _http_error(request: Request, raised: Exception) -> Response:
 
 
 async def _unexpected(request: Request, raised: Exception) -> Response:
-    logger.error("request failed", extra={"path": request.url.path}, exc_info=raised)
+    _log.error("A request for %s failed", request.url.path, exc_info=raised)
     return error(500, "this request failed inside Spanwise; the log of the service says why")

@@ -1,7 +1,7 @@
 """The index behind the page and `/api/v1`: agents, sessions, traces and signals, within `serve.index` bytes.
 
-It can be rebuilt from nothing but time, so it never stops the service: what finds no room is counted and passed over,
-what is oldest is forgotten first and counted.
+It fills again by itself, so it never stops the service: a record that does not fit is counted and passed over, the
+oldest sessions are evicted first and counted.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _CHUNK = 16
 
 @dataclass(slots=True)
 class Taken:
-    """What became of a batch."""
+    """The outcome of a batch."""
 
     signals: list[bytes] = field(default_factory=list[bytes])
     """The JSON of the signals that are new."""
@@ -84,7 +84,7 @@ class Index:
             yield Reading(self.store, txn)
 
     def close(self) -> None:
-        """Let the folder go."""
+        """Close the folder."""
         self._env.close()
 
     # --- within ---
@@ -154,7 +154,7 @@ class Index:
         self._families.index_bytes.set(used)
 
     def _evict(self, at_most: int = _AT_ONCE) -> bool:
-        """Forget some of the oldest sessions; whether there were any."""
+        """Evict some of the oldest sessions; whether there were any."""
         sessions = traces = signals = 0
         try:
             with self._env.begin(write=True) as txn:
@@ -175,7 +175,7 @@ class Index:
                 self._families.evicted.labels(kind, reason).inc(count)
 
     def _forget_everything(self) -> None:
-        """Not even forgetting has room: begin anew."""
+        """There is no room even to evict: start again empty."""
         with self._env.begin(write=True) as txn:
             for name in NAMES:
                 if name != "about":
@@ -183,16 +183,16 @@ class Index:
         self._families.evicted.labels("index", "index_full").inc()
 
     def _forget_other_versions(self) -> None:
-        """Another layout, or texts that are no longer wanted: begin anew."""
-        wanted = VERSION + (b"+content" if self._content else b"")
+        """Start again empty after a change of the layout, or of `redaction.content`."""
+        version = VERSION + (b"+content" if self._content else b"")
         with self._env.begin() as txn:
-            found = txn.get(b"version", db=self.store.about)
-        if found == wanted:
+            stored = txn.get(b"version", db=self.store.about)
+        if stored == version:
             return
         with self._env.begin(write=True) as txn:
             for name in NAMES:
                 txn.drop(getattr(self.store, name), delete=False)
-            txn.put(b"version", wanted, db=self.store.about)
+            txn.put(b"version", version, db=self.store.about)
 
 
 def _redacted(value: bytes) -> bytes:

@@ -1,4 +1,4 @@
-"""What the index answers. Lists are newest first; a cursor is the key of the last entry that was looked at.
+"""Queries of the index. Lists are newest first; a cursor is the key of the last entry that was looked at.
 
 Every list looks at a bounded number of entries: with a filter that few entries pass, a page may be short or empty and
 still have a `next`.

@@ -1,4 +1,4 @@
-"""The endpoints that read the index (CONTRACT section 3)."""
+"""The endpoints that read the index."""
 
 from __future__ import annotations
 

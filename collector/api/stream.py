@@ -1,6 +1,6 @@
-"""The live stream: every new signal to every client, none of whom can hold it up.
+"""The live stream: every new signal to every client. A slow client delays no other client.
 
-A client that has not taken its last `WAITING` signals is let go and counted; it may come back.
+A client with more than `WAITING` signals unread is disconnected and counted; it may connect again.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Stream:
         for client in list(self._clients):
             for signal in signals:
                 if client.full():
-                    self._let_go(client, "slow")
+                    self._disconnect(client, "slow")
                     break
                 client.put_nowait(signal)
 
@@ -42,7 +42,7 @@ class Stream:
         self._closed = True
         for client in list(self._clients):
             if client.full():
-                self._let_go(client, "slow")
+                self._disconnect(client, "slow")
             else:
                 client.put_nowait(None)
 
@@ -78,7 +78,7 @@ class Stream:
         finally:
             self._forget(client)
 
-    def _let_go(self, client: asyncio.Queue[bytes | None], reason: str) -> None:
+    def _disconnect(self, client: asyncio.Queue[bytes | None], reason: str) -> None:
         while not client.empty():
             client.get_nowait()
         client.put_nowait(None)

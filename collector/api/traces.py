@@ -23,7 +23,7 @@ Show: TypeAlias = Callable[[Trace], dict[str, Any]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FullTrace:
-    """What `/api/v1/traces/{trace_id}` and the trace view show; `spans` are gone once the log let go of them."""
+    """A trace for `/api/v1/traces/{trace_id}` and the page; `spans` is empty once the log has dropped them."""
 
     trace: dict[str, Any]
     spans: Sequence[dict[str, Any]]

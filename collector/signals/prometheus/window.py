@@ -9,11 +9,11 @@ from collector.records.windows import WindowEntry
 from evaluators.formulas.confidence_interval import ConfidenceInterval, bounds
 
 MIN_COVERAGE = 0.5
-"""Below this share of the scores that were due, a session's score says too little."""
+"""Sessions with fewer of their expected scores are left out of windows."""
 
 
 class Stats(NamedTuple):
-    """What the gauges of one label set say."""
+    """The values of one label set's gauges."""
 
     bounds: ConfidenceInterval
     samples: int
@@ -33,7 +33,7 @@ class Window:
             self.offer(entry)
 
     def offer(self, entry: WindowEntry) -> bool:
-        """Take in a score; False when it changed nothing: older than what is held, or a repeat."""
+        """Take in a score; False if it is a repeat or older than the score that is held."""
         held = self._entries.get(entry.session)
         if held is not None:
             if entry.rank <= held.rank:
@@ -48,21 +48,23 @@ class Window:
 
     def expire(self, now: float) -> bool:
         """Forget sessions that had no trace within the window's age; whether there were any."""
-        gone = [each.session for each in self._entries.values() if each.time < now - self._max_age]
-        for session in gone:
+        expired = [
+            each.session for each in self._entries.values() if each.time < now - self._max_age
+        ]
+        for session in expired:
             del self._entries[session]
-        return bool(gone)
+        return bool(expired)
 
     def stats(self, now: float) -> Stats | None:
-        """Of the sessions that count now; None when none does: unknown is not a frozen number."""
+        """Over the sessions that count now; None if there are none: an unknown value is not shown."""
         scores = [
             each.score
             for each in self._entries.values()
             if each.covered and each.time >= now - self._max_age
         ]
         # Sorted, so that the sum is the same to the last bit whatever the order of arrival.
-        found = bounds(sorted(scores))
-        return None if found is None else Stats(found, len(scores))
+        interval = bounds(sorted(scores))
+        return None if interval is None else Stats(interval, len(scores))
 
     @property
     def newest(self) -> float:
@@ -71,5 +73,5 @@ class Window:
 
     @property
     def entries(self) -> tuple[WindowEntry, ...]:
-        """What is held, oldest first."""
+        """The entries, oldest first."""
         return tuple(sorted(self._entries.values(), key=lambda each: each.age))

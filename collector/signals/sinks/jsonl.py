@@ -57,7 +57,7 @@ class JsonlSink:
 
     async def close(self, deadline: float) -> None:
         """See `Sink`."""
-        self._drop()
+        self._close()
 
     def _deliver(self, records: Sequence[Record]) -> dict[Position, str]:
         lines, refused = _lines(records)
@@ -76,7 +76,7 @@ class JsonlSink:
             self._write(bytes(pending))
         except OSError:
             # The next try opens the file again and trims what this one may have torn.
-            self._drop()
+            self._close()
             raise
 
     def _would_overflow(self, more: int) -> bool:
@@ -95,7 +95,7 @@ class JsonlSink:
     def _open(self) -> BinaryIO:
         if self._file is None:
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            mend(self._path)
+            repair(self._path)
             self._file = self._path.open("ab")
             self._size = self._file.tell()
             sync_folder(self._path.parent)
@@ -104,7 +104,7 @@ class JsonlSink:
     def _rotate_unless_empty(self) -> None:
         if self._size == 0:
             return
-        self._drop()
+        self._close()
         if self._keep == 0:
             self._path.unlink()
         else:
@@ -117,13 +117,13 @@ class JsonlSink:
     def _rotated(self, number: int) -> Path:
         return self._path.with_name(f"{self._path.name}.{number}")
 
-    def _drop(self) -> None:
+    def _close(self) -> None:
         file, self._file = self._file, None
         if file is not None:
             file.close()
 
 
-def mend(path: Path) -> None:
+def repair(path: Path) -> None:
     """Make the file end with a whole line: a last line that only lacks its break gets it, a torn one is cut off."""
     if not path.exists():
         return

@@ -1,4 +1,4 @@
-"""A signal as the OpenTelemetry event `gen_ai.evaluation.result` (CONTRACT section 5). Pure."""
+"""A signal as the OpenTelemetry event `gen_ai.evaluation.result`. Pure."""
 
 from __future__ import annotations
 
@@ -73,19 +73,21 @@ def _label(signal: Signal) -> str | None:
 
 
 def _extras(signal: Signal) -> Mapping[str, Any]:
-    """What the signal says besides; the words are the signal's own."""
+    """The other fields of the signal under their own names."""
     return dict(_flat("spanwise", _rest(signal)))
 
 
-_SAID = frozenset({"time", "trace_id", "span_id", "evaluator", "score", "explanation", "service"})
+_ELSEWHERE = frozenset(
+    {"time", "trace_id", "span_id", "evaluator", "score", "explanation", "service"}
+)
 """Fields that already stand elsewhere in the event or on its resource."""
 
 
 def _rest(signal: Signal) -> dict[str, Any]:
     fields = {each: getattr(signal, each) for each in signal.__struct_fields__}
-    kept = {key: value for key, value in fields.items() if key not in _SAID}
+    kept = {key: value for key, value in fields.items() if key not in _ELSEWHERE}
     if signal.metadata:
-        # As one JSON text: its keys are the seed documents', not attribute names.
+        # As one JSON text: its keys are the evaluators' own, not attribute names.
         kept["metadata"] = msgspec.json.encode(signal.metadata).decode()
     return kept
 
@@ -120,7 +122,7 @@ def _array(values: Sequence[Any]) -> AnyValue:
 
 
 def _bytes(hex_id: str | None, length: int) -> bytes:
-    """An id as OTLP carries it; empty when there is none or it is not one."""
+    """An id as OTLP carries it; empty if it is missing or malformed."""
     try:
         raw = bytes.fromhex(hex_id or "")
     except ValueError:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from collector.signals.sinks.jsonl import JsonlSink, mend
+from collector.signals.sinks.jsonl import JsonlSink, repair
 from tests.support.sink_contract import record
 
 
@@ -101,7 +101,7 @@ def test_a_torn_line_longer_than_a_step_is_found(tmp_path: Path) -> None:
     path = tmp_path / "signals.jsonl"
     path.write_bytes(b"{}\n" + b'{"x": "' + b"y" * (3 << 20))
 
-    mend(path)
+    repair(path)
 
     assert path.read_bytes() == b"{}\n"
 
@@ -110,7 +110,7 @@ def test_a_file_that_is_all_torn_becomes_empty(tmp_path: Path) -> None:
     path = tmp_path / "signals.jsonl"
     path.write_bytes(b'{"id"')
 
-    mend(path)
-    mend(tmp_path / "absent")
+    repair(path)
+    repair(tmp_path / "absent")
 
     assert path.read_bytes() == b""

@@ -1,4 +1,4 @@
-"""Counters, windows and headline gauges as CONTRACT section 8 promises them."""
+"""Counters, windows and headline gauges: what counts once, what is left out, what survives a restart."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ def graded(rng: random.Random, mean: float, count: int) -> list[float]:
 
 
 def test_false_alarms_are_rare_over_thirty_days() -> None:
-    """specs/alerting.md, section 2: 0.025 per 30 days at 0.92, at most one at exactly the objective."""
+    """0.025 per 30 days at 0.92, at most one at exactly the objective."""
     rng = random.Random(11)
     at_baseline = [len(alarms(coin(rng, 0.92, 28_800))) for _ in range(4)]
     at_objective = [len(alarms(coin(rng, 0.90, 28_800))) for _ in range(4)]

@@ -1,0 +1,68 @@
+"""A new metric family is one line in its room's `families.py`, and its row in docs/operate.md.
+
+tests/unit/docs/test_operate_page.py fails while the row is missing. A new room's class is a line in `FAMILIES`.
+"""
+
+from __future__ import annotations
+
+import pkgutil
+from importlib import import_module
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+import collector
+from collector.signals.prometheus.families import AgentFamilies
+from collector.telemetry import Telemetry
+from collector.wiring import families
+from collector.wiring.families import FAMILIES, declare_families
+
+
+class NewFamilies:
+    """The file that a newcomer adds, with its family."""
+
+    def __init__(self, telemetry: Telemetry) -> None:
+        self.examples = telemetry.counter("examples", "Examples, by why.", "reason")
+
+
+def unlisted() -> set[str]:
+    """The classes of every `families.py` that FAMILIES lacks; those about agents belong to role `publish` alone."""
+    modules = [
+        import_module(each.name)
+        for each in pkgutil.walk_packages(collector.__path__, "collector.")
+        if each.name.endswith(".families") and each.name != families.__name__
+    ]
+    return {
+        name
+        for module in modules
+        for name, value in vars(module).items()
+        if name.endswith("Families") and value not in (*FAMILIES, AgentFamilies)
+    }
+
+
+def test_a_new_family_stands_in_the_exposition_before_the_first_event(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(families, "FAMILIES", (*FAMILIES, NewFamilies))
+    telemetry = Telemetry(CollectorRegistry())
+
+    declare_families(telemetry)
+    body, _ = telemetry.exposition("text/plain")
+
+    assert b"# HELP spanwise_examples_total Examples, by why." in body
+
+
+def test_a_family_is_made_once_however_often_it_is_declared() -> None:
+    telemetry = Telemetry(CollectorRegistry())
+
+    first, second = NewFamilies(telemetry), NewFamilies(telemetry)
+
+    assert first.examples is second.examples
+
+
+def test_a_forgotten_line_fails_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert unlisted() == set()
+
+    monkeypatch.setattr("collector.api.families.NewFamilies", NewFamilies, raising=False)
+
+    assert unlisted() == {"NewFamilies"}
