@@ -1,4 +1,4 @@
-"""What an instrumentation must be told so that its spans carry what is missing: how a dialect declares it.
+"""Settings of an instrumentation that supply what its spans lack, as a dialect declares them.
 
 Every name was read in the instrumentation's own documentation or source, which `source` cites. Where nothing can be
 set, the advice says so.

@@ -1,17 +1,16 @@
-"""Fill what a dialect left open from the GenAI attributes of the same span."""
+"""Fields that a dialect left open, filled from the GenAI attributes of the same span."""
 
 from __future__ import annotations
 
-from evaluators.dialects.content.content import Content
-from evaluators.dialects.content.facts import NO_TOKENS, Facts
+from evaluators.dialects.content.facts import NO_TOKENS, Content, Facts
 from evaluators.dialects.decoding.values import string
 from evaluators.dialects.readers import genai
 
 
 def complete(facts: Facts) -> Facts:
-    """The same facts, completed; what the dialect itself said is never changed."""
+    """The same facts, completed; the dialect's own are kept."""
     span = facts.span
-    if not genai.speaks(span) or (facts.kind == "other" and not genai.says_more(span)):
+    if not genai.speaks(span) or (facts.kind == "other" and not genai.has_content(span)):
         return facts
     if facts.kind == "tool" and _knows_its_call(facts):
         facts.agent = facts.agent or string(span.attributes.get("gen_ai.agent.name"))
@@ -37,7 +36,7 @@ def complete(facts: Facts) -> Facts:
 
 
 def _knows_its_call(facts: Facts) -> bool:
-    """Whether the dialect said everything about its tool call."""
+    """Whether the dialect has everything about its tool call."""
     return None not in (facts.tool_name, facts.tool_id, facts.arguments, facts.result)
 
 

@@ -1,4 +1,4 @@
-"""What a dialect declares: the spans that are its own, how they are read, and what people should know about it.
+"""The declaration of a dialect: which spans are its own, how they are read, and which settings improve them.
 
 A dialect is one `Dialect` in one file of `readers/`, named in `registry.DIALECTS`. Detection, reading, docs/dialects.md
 and the doctor's advice are read off that object.
@@ -105,10 +105,10 @@ class Dialect:
     """Spans are only of this dialect with an event whose name begins so."""
 
     read: Reader | None = None
-    """The facts of a span, where a table cannot say it."""
+    """Reads the facts of a span in code, where a table is not enough."""
 
     base: Callable[[Span, str], Facts] | None = None
-    """What is read before the table, under this dialect's name: the conventions, where its spans follow them too."""
+    """Reads the conventions first, under this dialect's name, where its spans follow them too."""
     based: Condition = ANY
     """The spans that have this base."""
     kind: Callable[[Facts], Kind] = _kept
@@ -124,7 +124,7 @@ class Dialect:
     scopes: tuple[str, ...] = ()
     """Beginnings of the scopes to which `advice` also applies where no span was read as this dialect."""
     advice: tuple[Advice, ...] = ()
-    """What to set where its spans lack something."""
+    """The settings that supply what its spans lack."""
     reads: tuple[Row, ...] = ()
     """For docs/dialects.md: the keys that `read` or `finish` looks at."""
 

@@ -1,6 +1,6 @@
 """The table of a dialect: the fields of a span's facts, each filled from the first of its keys that holds a value.
 
-A field leaves alone what the conventions on the same span said already; `over` lets the dialect's own keys win. Which
+A field that the conventions on the same span filled already stays; `over` lets the dialect's own keys win. Which
 keys a span has is looked up once per set of keys (`Plan`), not per span.
 """
 
@@ -14,8 +14,7 @@ from functools import partial
 from typing import Any, Literal
 
 from evaluators.dialects.content import usage
-from evaluators.dialects.content.content import Content
-from evaluators.dialects.content.facts import NO_TOKENS, Facts
+from evaluators.dialects.content.facts import NO_TOKENS, Content, Facts
 from evaluators.dialects.content.messages import Side
 from evaluators.dialects.content.tool_values import arguments_of, outcome_of
 from evaluators.dialects.decoding.key_sets import Question
@@ -44,7 +43,7 @@ Label = Literal[
 """A field of the normalised trace, as docs/dialects.md names it."""
 On = Literal["model call", "tool", "agent", "step", "any"]
 Read = Callable[[JSON], Any]
-"""From a recorded value to the field's; None: the value says nothing, and the next key is tried."""
+"""From a recorded value to the field's; None: the value is empty, and the next key is tried."""
 Default = Callable[[Span], Any]
 Get = Callable[[str], JSON]
 """Gives the value of one attribute of the span."""
@@ -83,7 +82,7 @@ def token_rows(table: usage.TokenKeys, on: On = "model call") -> tuple[Row, ...]
 
 
 class Field:
-    """One field of `Facts`, read from the first of its keys that says something, else given by its default."""
+    """One field of `Facts`, read from the first of its keys with a value, else given by its default."""
 
     __slots__ = ("_default", "_into", "_read", "keys", "label", "overrides")
 
@@ -101,7 +100,7 @@ class Field:
         self._into, self._read, self._default = into, read, default
 
     def rows(self, on: On) -> tuple[Row, ...]:
-        """What docs/dialects.md says of it."""
+        """Its rows in docs/dialects.md."""
         return (row(self.label, on, *self.keys),) if self.keys else ()
 
     def within(self, names: AbstractSet[str]) -> Fill | None:
@@ -126,7 +125,7 @@ def _as_is(value: JSON) -> JSON:
 
 
 def over(field: Field) -> Field:
-    """The same field, whose keys win over what the conventions said."""
+    """The same field, whose keys win over the conventions."""
     field = copy.copy(field)
     field.overrides = True
     return field
@@ -153,12 +152,12 @@ def tool_id(*keys: str, read: Read = string) -> Field:
 
 
 def arguments(*keys: str, read: Read = arguments_of) -> Field:
-    """What the tool was called with."""
+    """The arguments of the tool."""
     return Field("arguments", "arguments", keys, read)
 
 
 def result(*keys: str, read: Read = _as_is) -> Field:
-    """What the tool returned."""
+    """The result of the tool."""
     return Field("result", "result", keys, lambda value: outcome_of(read(value)).result)
 
 
@@ -174,7 +173,7 @@ class _Outcome(Field):
 
 
 def outcome(key: str, *, read: Read = _as_is) -> Field:
-    """What the tool returned, with the id and the failure that its wrapping states."""
+    """The result of the tool, with the id and the failure that its wrapping states."""
     return _Outcome("result", "result", (key,), read)
 
 
@@ -199,12 +198,12 @@ def _content(
 
 
 def input_from(*keys: str, read: Read | None = None, later: Read | None = None) -> Field:
-    """What went in: the value, through `read`, and through `later` once somebody asks for it."""
+    """The input: the value, through `read`, and through `later` when it is first looked at."""
     return _content("input", "input", "input", keys, read, later)
 
 
 def output_from(*keys: str, read: Read | None = None, later: Read | None = None) -> Field:
-    """What came out, as `input_from`."""
+    """The output, as `input_from`."""
     return _content("output", "output", "output", keys, read, later)
 
 

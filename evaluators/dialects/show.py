@@ -1,4 +1,4 @@
-"""The normalised trace as `spanwise inspect` and the API print it (CONTRACT section 4)."""
+"""The normalised trace as `spanwise inspect` and the API print it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def show(trace: Trace) -> dict[str, JSON]:
-    """Exactly the contract's names, in its order, then start and end."""
+    """The trace's fields in their public order, then start and end."""
     tokens = trace.tokens
     return {
         "trace_id": trace.trace_id,

@@ -77,7 +77,7 @@ _REACT = re.compile(
 
 
 class Body(msgspec.Struct, eq=False):
-    """What was found inside a message."""
+    """The inside of a message."""
 
     texts: list[str] = []
     calls: list[Call] = []
@@ -119,14 +119,14 @@ def read_message(item: dict[str, JSON], role: Role) -> Body:
 
 def _read_action(text: str, body: Body) -> None:
     """A call as ReAct agents have it written, and the result that some add to the same message."""
-    found = _REACT.search(text)
-    arguments = unwrap(found["input"].strip()) if found else None
-    if found is None or not isinstance(arguments, dict):
+    match = _REACT.search(text)
+    arguments = unwrap(match["input"].strip()) if match else None
+    if match is None or not isinstance(arguments, dict):
         return
-    name = found["name"].strip()
+    name = match["name"].strip()
     body.calls.append(Call(name=name, arguments=arguments))
-    if found["result"] is not None:
-        body.results.append(Result(name=name, content=found["result"]))
+    if match["result"] is not None:
+        body.results.append(Result(name=name, content=match["result"]))
 
 
 def read_content(value: JSON) -> Body:
@@ -178,8 +178,8 @@ def _read_block(item: dict[str, JSON], body: Body) -> None:
     if kind == "tool_call" and item.keys() <= _CONVENTION:
         name = string(item.get("name"))
         if name is not None:
-            given = read_arguments(item.get("arguments"))
-            body.calls.append(Call(name=name, id=string(item.get("id")), arguments=given))
+            arguments = read_arguments(item.get("arguments"))
+            body.calls.append(Call(name=name, id=string(item.get("id")), arguments=arguments))
             return
     kind = kind if isinstance(kind, str) else None
     if kind in _SILENT_TYPES or item.get("thought") is True:
@@ -193,7 +193,7 @@ def _read_block(item: dict[str, JSON], body: Body) -> None:
 
 
 def _read_keyed(item: dict[str, JSON], body: Body) -> bool:
-    """Gemini's and Bedrock's blocks say what they are by their only key."""
+    """Gemini's and Bedrock's blocks are known by their only key."""
     for key in _KEYED_CALLS:
         if isinstance(item.get(key), dict) and (call := read_call(as_dict(item[key]))):
             body.calls.append(call)
@@ -223,10 +223,10 @@ def _read_calls(item: dict[str, JSON], body: Body) -> None:
     for source in (item, extra):
         calls = source.get("tool_calls") or source.get("toolCalls")
         for entry in as_list(unwrap(calls) if isinstance(calls, str) else calls):
-            shown = unwrap(entry)
-            if isinstance(shown, str):
-                shown = read_repr(shown)
-            if call := read_call(as_dict(shown)):
+            parsed = unwrap(entry)
+            if isinstance(parsed, str):
+                parsed = read_repr(parsed)
+            if call := read_call(as_dict(parsed)):
                 body.calls.append(call)
         if body.calls:
             return
@@ -306,11 +306,11 @@ def _read_tool_message(item: dict[str, JSON], body: Body) -> None:
         content = item.get("parts") or item.get("contents") or item.get("blocks")
     inner = unwrap(content) if isinstance(content, str) and content[:1] == "[" else content
     if isinstance(inner, list | dict):
-        found = read_content(inner)
+        body_inside = read_content(inner)
         if (
-            found.results or found.calls
+            body_inside.results or body_inside.calls
         ):  # a "tool" that is a call is a definition: Langfuse writes them so
-            body.results += found.results
+            body.results += body_inside.results
             return
     body.results.append(
         Result(
@@ -344,6 +344,6 @@ def _first(item: dict[str, JSON], *keys: str) -> JSON:
 
 def _first_text(item: dict[str, JSON], *keys: str) -> str | None:
     for key in keys:
-        if found := string(item.get(key)):
-            return found
+        if text := string(item.get(key)):
+            return text
     return None

@@ -32,9 +32,9 @@ def _read(value: JSON, depth: int) -> Iterable[ToolDefinition]:
         for item in as_list(value):
             yield from _read(unwrap(item), depth + 1)
     elif isinstance(value, str):
-        shown = read_repr(value)
-        if isinstance(shown, dict):
-            yield from _read_object(as_dict(shown), depth)
+        parsed = read_repr(value)
+        if isinstance(parsed, dict):
+            yield from _read_object(as_dict(parsed), depth)
         elif name := string(value):
             yield ToolDefinition(name=name)
     elif isinstance(value, dict):

@@ -1,14 +1,17 @@
-"""The facts of one span, in the fields that all dialects share."""
+"""The facts of one span, in the fields that all dialects share, and the content of its two sides."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import Literal
 
 import msgspec
 
-from evaluators.dialects.content.content import Content
 from evaluators.dialects.content.message_model import Message
-from evaluators.dialects.decoding.values import string
+from evaluators.dialects.content.messages import Side, read_messages
+from evaluators.dialects.content.plain_text import plain_text
+from evaluators.dialects.decoding.reprs import is_opaque, looks_like_object, read_repr
+from evaluators.dialects.decoding.values import string, unwrap_cut
 from evaluators.model import JSON, Span, Tokens
 
 Kind = Literal["agent", "llm", "tool", "handoff", "other"]
@@ -19,8 +22,87 @@ PLAIN = "plain"
 """The dialect of a span that no other dialect reads."""
 
 
+class Content(msgspec.Struct, eq=False):
+    """One side of a span. `source` gives the recorded value, parsed once, when first asked for."""
+
+    source: Callable[[], JSON] | JSON
+    side: Side
+    _messages: tuple[Message, ...] | None = None
+    _cut: bool | None = None
+    _value: JSON = None
+
+    def _read(self) -> None:
+        raw = self.source() if callable(self.source) else self.source
+        value, self._cut = unwrap_cut(raw)
+        self._value = (read_repr(value) or value) if isinstance(value, str) else value
+
+    @property
+    def raw(self) -> JSON:
+        """The value as it was recorded; None while it would have to be built."""
+        return None if callable(self.source) else self.source
+
+    def may_mention(self, texts: Iterable[str]) -> bool:
+        """Whether one of `texts` can occur in it, without parsing."""
+        raw = self.source
+        return not isinstance(raw, str) or any(text in raw for text in texts)
+
+    @property
+    def value(self) -> JSON:
+        """The value without its wrapping."""
+        if self._cut is None:
+            self._read()
+        return self._value
+
+    @property
+    def cut(self) -> bool:
+        """Whether only the beginning is there."""
+        if self._cut is None:
+            if isinstance(self.source, str) and _looks_whole(self.source):
+                return False
+            self._read()
+        return self._cut is True
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """Its messages; empty when it is no conversation."""
+        if self._messages is None:
+            self._messages = read_messages(self.value, self.side)
+        return self._messages
+
+    @property
+    def text(self) -> str | None:
+        """The last text of this side, as a person would read it; None when it has none or was cut."""
+        if self.messages:
+            return last_text(self.messages, self.side)
+        if isinstance(self.value, str):
+            unsaid = looks_like_object(self.value) or is_opaque(self.value)
+            return None if unsaid else string(self.value)
+        return None if self.cut else plain_text(self.value, self.side)
+
+
+def _looks_whole(text: str) -> bool:
+    """Cheap: a container ends as it began, anything else cannot be seen to be cut."""
+    head, tail = text[:1], text[-1:]
+    return head not in ("{", "[") or tail == ("}" if head == "{" else "]")
+
+
+def last_text(messages: tuple[Message, ...], side: Side) -> str | None:
+    """The user's last words, or the assistant's, when nothing but its own words follows them."""
+    if side == "input":
+        for message in reversed(messages):
+            if message.role == "user" and message.text:
+                return message.text
+        return None
+    for message in reversed(messages):
+        if message.role == "assistant" and message.text:
+            return message.text
+        if message.role in ("user", "tool") or message.calls:
+            return None
+    return None
+
+
 class Facts(msgspec.Struct, kw_only=True, eq=False):
-    """The facts of one span. None or empty: the span does not say. Built by one dialect, completed by another."""
+    """The facts of one span. None or empty: not recorded. Built by one dialect, completed from the conventions."""
 
     span: Span
     dialect: str
@@ -28,7 +110,7 @@ class Facts(msgspec.Struct, kw_only=True, eq=False):
     agent: str | None = None
     """The agent this span is, or works for."""
     names_agent: bool = False
-    """Whether an agent span says its agent's name itself, rather than only having a span name."""
+    """Whether `agent` is a name that the agent was given, rather than its span's."""
     input: Content | None = None
     output: Content | None = None
     system: JSON = None

@@ -1,4 +1,4 @@
-"""What a message is made of, once its shape no longer matters."""
+"""Messages, tool calls and tool results, in one shape for all providers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):
-    """What a tool gave back, as a later message says it."""
+    """The result of a tool, in a later message."""
 
     id: str | None = None
     name: str | None = None
@@ -40,7 +40,7 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def this_turn(messages: Sequence[Message]) -> Sequence[Message]:
-    """What follows the user's last words: former turns are repeated in every request and must not count again."""
+    """The messages after the user's last one: former turns are repeated in every request and must not count again."""
     for index in range(len(messages) - 1, -1, -1):
         if messages[index].role == "user":
             return messages[index + 1 :]

@@ -103,14 +103,14 @@ def _read(value: JSON, side: Side, depth: int) -> list[Message]:
     items = as_list(value)
     if _are_blocks(items):
         return _loose_blocks(items, side)
-    found: list[Message] = []
+    messages: list[Message] = []
     for item in items:
         role = _plain_role(as_dict(item)) if isinstance(item, dict) and depth < _DEPTH else None
         if role is not None:
-            found += _one(as_dict(item), role)
+            messages += _one(as_dict(item), role)
         else:
-            found += _read(unwrap_container(item), side, depth + 1)
-    return found
+            messages += _read(unwrap_container(item), side, depth + 1)
+    return messages
 
 
 def _are_blocks(items: list[JSON]) -> bool:
@@ -130,7 +130,7 @@ def unwrap_container(item: JSON) -> JSON:
 
 
 def _loose_blocks(items: list[JSON], side: Side) -> list[Message]:
-    """Content blocks without a message around them: one message of whoever speaks on this side."""
+    """Content blocks without a message around them: one message in this side's role."""
     body = blocks.read_blocks(items)
     if body.results and not body.text and not body.calls:
         return [_message("tool", body)]
@@ -159,7 +159,7 @@ def _read_object(item: dict[str, JSON], side: Side, depth: int) -> list[Message]
 
 
 def _read_typed(item: dict[str, JSON]) -> list[Message]:
-    """A message that says by its type or role what it is."""
+    """A message that is known by its type or role."""
     if "source" in item and item.get("type") in _AUTOGEN:
         return [_autogen(item)]
     if role := _role_in(item):
@@ -212,17 +212,17 @@ def _langchain(item: dict[str, JSON], side: Side, depth: int) -> list[Message]:
 
 def _pydantic_ai(item: dict[str, JSON]) -> list[Message]:
     """pydantic-ai's own messages: one request may hold system prompt, tool returns and the user's words."""
-    found: list[Message] = []
+    messages: list[Message] = []
     for part in as_list(item.get("parts")):
         entry = as_dict(part)
         kind = entry.get("part_kind")
         if kind in ("system-prompt", "user-prompt"):
-            found += _one(entry, "system" if kind == "system-prompt" else "user")
+            messages += _one(entry, "system" if kind == "system-prompt" else "user")
         elif kind in ("tool-return", "retry-prompt"):
-            found.append(_message("tool", blocks.read_blocks([entry])))
+            messages.append(_message("tool", blocks.read_blocks([entry])))
     if item["kind"] == "response":
-        found.append(_message("assistant", blocks.read_blocks(as_list(item["parts"]))))
-    return found
+        messages.append(_message("assistant", blocks.read_blocks(as_list(item["parts"]))))
+    return messages
 
 
 _AUTOGEN: dict[JSON, Role] = {
@@ -237,7 +237,7 @@ _AUTOGEN: dict[JSON, Role] = {
 
 
 def _autogen(item: dict[str, JSON]) -> Message:
-    """AutoGen's messages: who speaks is their `source`, what they are their `type`."""
+    """AutoGen's messages: `source` is the speaker, `type` the kind."""
     kind, content = item["type"], item.get("content")
     role = "user" if item["source"] == "user" else _AUTOGEN[kind]
     part = "tool_call" if kind == "ToolCallRequestEvent" else "tool_result"
@@ -258,9 +258,9 @@ def _read_wrapper(item: dict[str, JSON], side: Side, depth: int) -> list[Message
             inner = unwrap_container(inner)
         if not isinstance(inner, dict | list):
             continue
-        found = _read(inner, side, depth + 1)
-        if found:
-            return _system_beside(item) + found
+        messages = _read(inner, side, depth + 1)
+        if messages:
+            return _system_beside(item) + messages
     if side == "output" and ("parts" in item or isinstance(item.get("tool_calls"), list)):
         return _one(item, "assistant")
     if side == "output" and isinstance(item.get("content"), dict | list):

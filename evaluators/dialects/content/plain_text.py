@@ -52,7 +52,7 @@ _DEPTH = 6
 
 
 def plain_text(value: JSON, side: str, depth: int = 0) -> str | None:
-    """The text under a key that says so, else the only text there is; None when it would be a guess."""
+    """The text under a key of that meaning, else the only text there is; None when it would be a guess."""
     if isinstance(value, str):
         inner = unwrap(value) if depth else value
         return string(value) if isinstance(inner, str) else plain_text(inner, side, depth + 1)
@@ -63,7 +63,7 @@ def plain_text(value: JSON, side: str, depth: int = 0) -> str | None:
         return plain_text(items[0], side, depth + 1) if len(items) == 1 else None
     item = as_dict(value)
     for key in _KEYS["input" if side == "input" else "output"]:
-        if key in item and (found := plain_text(item[key], side, depth + 1)):
-            return found
+        if key in item and (text := plain_text(item[key], side, depth + 1)):
+            return text
     texts = [text for text in map(string, item.values()) if text]
     return texts[0] if len(texts) == 1 and len(item) == 1 else None

@@ -99,22 +99,22 @@ def find_id(
         keys: The user's own.
         all_names: Every key of every span.
     """
-    wanted, among, inside = _wanted(what, keys)
+    keys_of_id, among, inside = _ranked_keys(what, keys)
     nested = bool(inside) and _BAG in all_names
-    if not nested and wanted.isdisjoint(all_names):
+    if not nested and keys_of_id.isdisjoint(all_names):
         return None
     for span in spans:
         there: tuple[str, ...] = ask(span.attributes, among)
         if nested and _BAG in names_of(span.attributes):
             there = tuple(key for key in among if key in there or key in inside)
         for key in there:
-            if found := _id(span, key):
-                return found, key
+            if value := _id(span, key):
+                return value, key
     return None
 
 
 @lru_cache(maxsize=64)
-def _wanted(what: What, keys: Keys) -> tuple[frozenset[str], Among, frozenset[str]]:
+def _ranked_keys(what: What, keys: Keys) -> tuple[frozenset[str], Among, frozenset[str]]:
     """All keys of such an id; which of them are there, best first; and those also looked for inside `metadata`."""
     if what == "session":
         ranked = (*keys.session, *SESSION)
@@ -132,8 +132,8 @@ def _id(span: Span, key: str) -> str | None:
     value = span.attributes.get(key)
     if value is None and key.startswith("metadata."):
         value = as_dict(unwrap(span.attributes.get("metadata"))).get(key.removeprefix("metadata."))
-    found = _as_id(value)
-    return None if key in _GENERATED and found and _UUID.fullmatch(found) else found
+    identifier = _as_id(value)
+    return None if key in _GENERATED and identifier and _UUID.fullmatch(identifier) else identifier
 
 
 def _as_id(value: JSON) -> str | None:
@@ -147,7 +147,7 @@ def _as_id(value: JSON) -> str | None:
 
 
 def task_success(spans: Iterable[Span], all_names: AbstractSet[str]) -> bool | None:
-    """What a span says of its task's success (`spanwise.task.success`), also as text."""
+    """The first span's `spanwise.task.success`, a truth value or its text; None: no span has one."""
     if "spanwise.task.success" not in all_names:
         return None
     for span in spans:

@@ -77,13 +77,13 @@ def _crewai(item: dict[str, JSON]) -> JSON:
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
-    """A tool's result, and what its wrapping said about it."""
+    """A tool's result, and the id, failure and name that its wrapping states."""
 
     result: JSON = None
     id: str | None = None
     is_error: bool = False
     name: str | None = None
-    """The tool, where its answer says it."""
+    """The tool's name, where its answer states it."""
 
 
 _NOTHING = Outcome()
@@ -104,7 +104,7 @@ def outcome_of(value: JSON) -> Outcome:
 
 
 def _of_mcp(item: dict[str, JSON]) -> Outcome:
-    """What an MCP server answers to tools/call."""
+    """An MCP server's answer to tools/call."""
     text = read_content(item["content"]).text
     return Outcome(result=text if text is not None else item["content"], is_error=item["isError"])
 
@@ -118,7 +118,7 @@ def _may_be_wrapped(text: str) -> bool:
 
 
 def _of_llama_index(item: dict[str, JSON]) -> Outcome:
-    """LlamaIndex's ToolOutput, which also says the tool's name."""
+    """LlamaIndex's ToolOutput, which also has the tool's name."""
     text = read_content(item.get("blocks") or item.get("content")).text
     raw = item["raw_output"]
     return Outcome(

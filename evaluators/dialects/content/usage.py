@@ -156,12 +156,12 @@ def read_tokens(attributes: Mapping[str, JSON], keys: TokenKeys) -> Tokens:
     there: Spellings = ask(attributes, keys)
     if not there:
         return NO_TOKENS
-    given, came = _first(attributes, there[0]), _first(attributes, there[1])
+    sent, received = _first(attributes, there[0]), _first(attributes, there[1])
     cached = _first(attributes, there[2]) if there[2] else None
     reasoning = _first(attributes, there[3]) if there[3] else None
-    if given is None and came is None and cached is None and reasoning is None:
+    if sent is None and received is None and cached is None and reasoning is None:
         return NO_TOKENS
-    return Tokens(input=given, output=came, cached=cached, reasoning=reasoning)
+    return Tokens(input=sent, output=received, cached=cached, reasoning=reasoning)
 
 
 def read_genai_tokens(attributes: Mapping[str, JSON]) -> Tokens:

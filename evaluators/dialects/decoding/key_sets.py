@@ -1,4 +1,4 @@
-"""What a span's keys say, found out once for all spans that carry the same keys.
+"""Answers that depend on a span's keys only, worked out once for all spans that carry the same keys.
 
 An instrumentation writes the same few sets of keys over and over. Which of them a reader wants does not depend on the
 values, so it is asked once per set and remembered.
@@ -17,7 +17,7 @@ _KEYS = 64
 
 
 class Question(ABC):
-    """Something that can be said of keys alone. Compared by identity: make one per module, not per call."""
+    """A question about keys alone. Compared by identity: make one per module, not per call."""
 
     __slots__ = ()
 
@@ -84,16 +84,16 @@ class Shape(dict[Question, Any]):
         return answer
 
 
-_known: dict[frozenset[str], Shape] = {}
+_by_names: dict[frozenset[str], Shape] = {}
 
 
 def shape_of(names: frozenset[str]) -> Shape:
     """The one shape of these keys; a new one where there are too many keys or shapes to remember."""
-    shape = _known.get(names)
+    shape = _by_names.get(names)
     if shape is None:
         shape = Shape(names)
         if len(names) <= _KEYS:
-            if len(_known) >= _SHAPES:
-                _known.clear()
-            _known[names] = shape
+            if len(_by_names) >= _SHAPES:
+                _by_names.clear()
+            _by_names[names] = shape
     return shape

@@ -36,7 +36,7 @@ _WORD = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
 def looks_like_object(text: str) -> bool:
-    """Whether a text is an object's repr (or the beginning of one) rather than something said."""
+    """Whether a text is an object's repr (or the beginning of one) rather than prose."""
     return _OBJECT.match(text) is not None
 
 
@@ -46,7 +46,7 @@ def is_opaque(text: str) -> bool:
 
 
 def read_repr(text: str) -> JSON:
-    """The object in a repr; None when `text` is none, is too large, or was cut.
+    """The object in a repr; None when `text` is no repr, is too large, or was cut.
 
     A keyword's leading underscore is dropped (`_role`, a private field), and an object without a `type` of its own
     gets its class's name in snake case, as the conventions name types (`ToolCall` -> `tool_call`).
@@ -112,13 +112,13 @@ class _Reader:
 
     def fields(self) -> dict[str, JSON]:
         """`name=value` after `name=value`, until the end."""
-        found: dict[str, JSON] = {}
+        fields: dict[str, JSON] = {}
         while not self.at_end():
             key = self._keyword()
             if key is None:
                 raise _NoReprError
-            found[key] = self.value(0)
-        return found
+            fields[key] = self.value(0)
+        return fields
 
     def _named(self, name: str, depth: int) -> JSON:
         if name in _CONSTANTS:
@@ -126,19 +126,19 @@ class _Reader:
         if not self._skip("("):
             return name
         item: dict[str, JSON] = {}
-        given: list[JSON] = []
+        positional: list[JSON] = []
         while not self._skip(")"):
             key = self._keyword()
             value = self.value(depth + 1)
             if key is None:
-                given.append(value)
+                positional.append(value)
             else:
                 item[key.lstrip("_") or key] = value
             if not self._skip(","):
                 self._expect(")")
                 break
-        if given and not item:
-            return given[0] if len(given) == 1 else given
+        if positional and not item:
+            return positional[0] if len(positional) == 1 else positional
         if _TYPED.isdisjoint(item):
             item["type"] = _WORD.sub("_", name.rpartition(".")[2]).lower()
         return item
@@ -159,18 +159,18 @@ class _Reader:
         return pairs if opening == "{" and not items else items
 
     def _keyword(self) -> str | None:
-        found = _KEYWORD.match(self._text, self._at)
-        if found is None:
+        match = _KEYWORD.match(self._text, self._at)
+        if match is None:
             return None
-        self._at = found.end()
-        return found.group(1)
+        self._at = match.end()
+        return match.group(1)
 
     def _next(self) -> tuple[str, str]:
-        found = _TOKEN.match(self._text, self._at)
-        if found is None or found.lastgroup is None:
+        match = _TOKEN.match(self._text, self._at)
+        if match is None or match.lastgroup is None:
             raise _NoReprError
-        self._at = found.end()
-        return found.lastgroup, found.group(found.lastgroup)
+        self._at = match.end()
+        return match.lastgroup, match.group(match.lastgroup)
 
     def _skip(self, symbol: str) -> bool:
         text, at = self._text, self._at

@@ -136,14 +136,14 @@ def text_of(value: JSON) -> str | None:
 
 
 def string(value: JSON) -> str | None:
-    """`value` when it is a text that says something, else None."""
+    """`value` when it is a text, neither empty nor scrubbed, else None."""
     if not isinstance(value, str) or not value:
         return None
     return None if value[0] == "[" and is_scrubbed(value) else value
 
 
 def integer(value: JSON) -> int | None:
-    """`value` as a count, also when exported as float or text; None when it is none."""
+    """`value` as a count, also when exported as float or text, else None."""
     if isinstance(value, bool) or value is None:
         return None
     if isinstance(value, int):

@@ -44,9 +44,9 @@ class Agents:
         self._tree = tree
         self._nearest: dict[str, str | None] = {}
         spans = [f for f in tree.order if f.kind == "agent" and stable_name(f.agent)]
-        said = [f for f in spans if f.names_agent] or spans
-        self.names = tuple(dict.fromkeys(name for f in said if (name := stable_name(f.agent))))
-        outermost = min(said, key=self._depth) if len(said) > 1 else next(iter(said), None)
+        named = [f for f in spans if f.names_agent] or spans
+        self.names = tuple(dict.fromkeys(name for f in named if (name := stable_name(f.agent))))
+        outermost = min(named, key=self._depth) if len(named) > 1 else next(iter(named), None)
         self.outermost = stable_name(outermost.agent) if outermost else self._mentioned()
         if not self.names and self.outermost:
             self.names = (self.outermost,)
@@ -63,7 +63,7 @@ class Agents:
         return None
 
     def of(self, facts: Facts) -> str | None:
-        """The agent a span worked for: what it says itself, else its nearest agent span."""
+        """The agent a span worked for: the one it names, else its nearest agent span."""
         if facts.kind != "agent" and facts.agent:
             return stable_name(facts.agent)
         parent = facts.span.parent_span_id

@@ -120,8 +120,8 @@ def _version(spans: Sequence[Span], names: AbstractSet[str]) -> str | None:
 def _is_cut(facts: Facts) -> bool:
     if facts.span.dropped_attributes_count:
         return True
-    given, came = facts.input, facts.output
-    return (given is not None and given.cut) or (came is not None and came.cut)
+    sent, received = facts.input, facts.output
+    return (sent is not None and sent.cut) or (received is not None and received.cut)
 
 
 def _status(

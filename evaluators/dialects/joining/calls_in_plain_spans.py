@@ -1,4 +1,4 @@
-"""Executions of tools in spans that do not say what they are, because people wrapped their functions by hand."""
+"""Executions of tools in spans without a kind, because people wrapped their functions by hand."""
 
 from __future__ import annotations
 

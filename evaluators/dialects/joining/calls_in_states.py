@@ -44,7 +44,7 @@ def add_calls_in_states(
 
 
 def name_classes(calls: Sequence[DraftCall], exchanges: Sequence[Exchange]) -> None:
-    """Name a span that only says its tool's class by the tool that was requested with its arguments."""
+    """Rename a span that is named for its tool's class: it is the tool that was requested with its arguments."""
     classes = [call for call in calls if call.name in _CLASSES]
     in_answers = [call for call, _ in requested(exchanges)] if classes else []
     for call in classes:

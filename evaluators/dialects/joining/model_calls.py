@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from typing import Literal
 
-from evaluators.dialects.content.content import last_text
-from evaluators.dialects.content.facts import NO_TOKENS, Facts
+from evaluators.dialects.content.facts import NO_TOKENS, Facts, last_text
 from evaluators.dialects.content.message_model import Message
 from evaluators.dialects.joining.tree import Tree
 
 _NEAR = 64
 """Calls before one that may be the same, recorded by a layer around it; they are in order of start."""
 _Key = tuple[str, int, int | None, int | None, int | None, int | None]
-"""What two records of one call have in common: an id, a start, its four counts."""
+"""Equal for two records of one call: an id, a start, four counts."""
 
 
 class Exchange:
     """One call of a model: the span nearest to the wire first, then the layers around it.
 
-    What a call says of itself (model, tokens, cost, error) is taken from the first layer that says it.
+    Model, tokens, cost and error are taken from the first layer that has them.
     """
 
     __slots__ = (
@@ -44,7 +43,7 @@ class Exchange:
         """The model that answered, else the one asked."""
         self.tokens = leaf.tokens
         self.cost = leaf.cost
-        """What the call cost, when a layer says so exactly."""
+        """The exact cost in USD, when a layer states it."""
         self.error = leaf.error
         """Why the call failed, else None."""
         for facts in layers[1:]:
@@ -63,7 +62,7 @@ class Exchange:
 
     @property
     def messages_in(self) -> tuple[Message, ...]:
-        """What the model was sent, from the first layer that says it."""
+        """The messages sent to the model, from the first layer that has them."""
         for facts in self.layers:
             if messages := facts.messages_in:
                 return messages
@@ -71,7 +70,7 @@ class Exchange:
 
     @property
     def messages_out(self) -> tuple[Message, ...]:
-        """What it answered."""
+        """The messages of its answer."""
         if self._messages_out is None:
             self._messages_out = ()
             for facts in self.layers:
@@ -120,7 +119,7 @@ def find_exchanges(tree: Tree) -> list[Exchange]:
     _add_outer_layers(calls, inner, home)
     apart = list(groups.values())
     if len(tree.scopes) > 1:
-        apart = _told_apart(apart)
+        apart = _separated(apart)
     exchanges = [Exchange(layers) for layers in apart]
     return sorted(exchanges, key=lambda e: (e.start, e.layers[0].span.span_id))
 
@@ -148,16 +147,16 @@ def _add_outer_layers(
             home[facts.span.span_id] = layers
 
 
-def _told_apart(groups: list[list[Facts]]) -> list[list[Facts]]:
+def _separated(groups: list[list[Facts]]) -> list[list[Facts]]:
     """One group per call: of two instrumentations beside each other, one may count an answer differently or not."""
-    kept: list[list[Facts]] = []
+    calls_apart: list[list[Facts]] = []
     for layers in groups:
-        twin = next((k for k in kept[-_NEAR:] if _one_answer(k[0], layers[0])), None)
+        twin = next((k for k in calls_apart[-_NEAR:] if _one_answer(k[0], layers[0])), None)
         if twin is None:
-            kept.append(layers)
+            calls_apart.append(layers)
         else:  # the one that began later is nearer to the wire
             twin[:0] = layers
-    return kept
+    return calls_apart
 
 
 def _one_answer(first: Facts, later: Facts) -> bool:

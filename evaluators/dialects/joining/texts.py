@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from evaluators.dialects.content.blocks import read_content
-from evaluators.dialects.content.content import Content
+from evaluators.dialects.content.facts import Content
 from evaluators.dialects.decoding.reprs import looks_like_object
 from evaluators.dialects.decoding.values import (
     as_dict,
@@ -125,13 +125,13 @@ def _first_description(tasks: JSON) -> str | None:
     planned = as_list(unwrap(tasks))
     if planned:
         return string(as_dict(planned[0]).get("description"))
-    shown = _DESCRIPTION.search(tasks) if isinstance(tasks, str) else None
-    literal = as_list(python_literal(f"[{shown.group(1)}]")) if shown else []
+    match = _DESCRIPTION.search(tasks) if isinstance(tasks, str) else None
+    literal = as_list(python_literal(f"[{match.group(1)}]")) if match else []
     return string(literal[0]) if len(literal) == 1 else None
 
 
 def _filled_in(template: str, text: str) -> str | None:
-    """What stands in `text` at the only place of `template`."""
+    """The value in `text` for the only placeholder of `template`."""
     pieces = _PLACE.split(template)
     if len(pieces) != 3:
         return None

@@ -53,9 +53,9 @@ class DraftCall(msgspec.Struct, eq=False):
         self.facts, self.start, self.end = facts, span.start_time_unix_nano, span.end_time_unix_nano
 
     def take(self, result: Result) -> None:
-        """Take what a message says that the call gave."""
+        """Take the result from a message."""
         self.result = result.content
-        if self.error is None and (result.is_error or _says_failure(result.content)):
+        if self.error is None and (result.is_error or _is_failure(result.content)):
             self.error = error_text(result.content)
 
 
@@ -73,28 +73,28 @@ def call_of_span(facts: Facts, agents: Agents) -> DraftCall:
     return call
 
 
-def _says_failure(content: JSON) -> bool:
-    """Whether LangGraph's tool node wrote it: older versions tell a tool's failure by the words of a template only."""
+def _is_failure(content: JSON) -> bool:
+    """Whether LangGraph's tool node wrote it: older versions mark a failure by a template only."""
     return (
         isinstance(content, str) and content.startswith(_FAILED[0]) and content.endswith(_FAILED[1])
     )
 
 
 def span_error(facts: Facts) -> str | None:
-    """Why a tool's span says that it failed; None when it does not."""
+    """Why the tool's span failed; None when it did not."""
     error = facts.error
     if error is None and facts.tool_error is None:
         return None
     if error is None or error == "error":
-        said = facts.tool_error if facts.tool_error != "error" else None
-        return said or error_text(facts.result)
+        text = facts.tool_error if facts.tool_error != "error" else None
+        return text or error_text(facts.result)
     return error
 
 
 def error_text(result: JSON) -> str:
-    """What a failed call gave, as the text of its error; `true` and numbers say nothing of it."""
-    said = text_of(result) if isinstance(result, str | dict | list) else None
-    return said or "error"
+    """The result of a failed call as the text of its error; `true` and numbers are no explanation."""
+    text = text_of(result) if isinstance(result, str | dict | list) else None
+    return text or "error"
 
 
 def uses_semantic_kernel(scopes: Iterable[str]) -> bool:

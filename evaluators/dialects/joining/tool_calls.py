@@ -24,7 +24,7 @@ from evaluators.dialects.joining.tree import Tree
 from evaluators.model import ToolCall
 
 PSEUDO = frozenset({"final_answer", "finish", "final_result", "(merged tools)"})
-"""How smolagents, dspy and pydantic-ai let a model say its answer, and how ADK sums up parallel calls: no tools."""
+"""Names under which smolagents, dspy and pydantic-ai let a model answer and ADK sums up parallel calls: no tools."""
 _HANDOFF = re.compile(r"(?:transfer|hand_?off|delegate)(?:_back|_work)?_to_?_?(.*)", re.IGNORECASE)
 
 
@@ -43,29 +43,29 @@ def find_tool_calls(
     add_traced(calls, tree, exchanges, agents)
     add_results(calls, tree, exchanges)
     add_hand_written(calls, tree)
-    kept = [c for c in calls if c.name not in PSEUDO and not _is_handoff(c, agents)]
-    kept.sort(key=lambda c: (c.start, c.facts is None, c.facts.span.span_id if c.facts else ""))
-    return tuple(_finish(call) for call in kept)
+    tools = [c for c in calls if c.name not in PSEUDO and not _is_handoff(c, agents)]
+    tools.sort(key=lambda c: (c.start, c.facts is None, c.facts.span.span_id if c.facts else ""))
+    return tuple(_finish(call) for call in tools)
 
 
 # --- spans -----------------------------------------------------------------------------------------------------------
 
 
 def _from_spans(tree: Tree, agents: Agents) -> list[DraftCall]:
-    found: dict[str, DraftCall] = {}
+    by_span: dict[str, DraftCall] = {}
     for facts in tree.order:
         if facts.kind != "tool" or not (facts.tool_name or facts.tool_id):
             continue
-        outer = _same_call_around(tree, facts, found)
+        outer = _same_call_around(tree, facts, by_span)
         if outer is not None:
             outer.merge(facts)
-            found[facts.span.span_id] = outer
+            by_span[facts.span.span_id] = outer
         elif facts.tool_name:
-            found[facts.span.span_id] = call_of_span(facts, agents)
-    return list({id(call): call for call in found.values()}.values())
+            by_span[facts.span.span_id] = call_of_span(facts, agents)
+    return list({id(call): call for call in by_span.values()}.values())
 
 
-def _same_call_around(tree: Tree, facts: Facts, found: dict[str, DraftCall]) -> DraftCall | None:
+def _same_call_around(tree: Tree, facts: Facts, by_span: dict[str, DraftCall]) -> DraftCall | None:
     """The call this span records a second time: a tool span of the same name (and id) right around it."""
     parent = tree.parent(facts)
     if parent is None or parent.kind in ("llm", "agent"):
@@ -74,7 +74,7 @@ def _same_call_around(tree: Tree, facts: Facts, found: dict[str, DraftCall]) -> 
         if ancestor.kind in ("llm", "agent"):
             return None
         if ancestor.kind == "tool":
-            call = found.get(ancestor.span.span_id)
+            call = by_span.get(ancestor.span.span_id)
             if call is None or (facts.tool_name or call.name) != call.name:
                 return None
             if not facts.tool_name and call.id != facts.tool_id:
@@ -92,12 +92,12 @@ def _is_handoff(call: DraftCall, agents: Agents) -> bool:
     match = _HANDOFF.fullmatch(call.name)
     if match is None:
         return False
-    known = {_letters(name) for name in agents.names}
+    agent_names = {_letters(name) for name in agents.names}
     target = _letters(match.group(1))
-    if target in known:
+    if target in agent_names:
         return True
     named = [_letters(str(value)) for value in as_dict(call.arguments).values()]
-    return target in ("agent", "") and any(name in known for name in named)
+    return target in ("agent", "") and any(name in agent_names for name in named)
 
 
 def _letters(name: str) -> str:

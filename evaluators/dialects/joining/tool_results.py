@@ -1,4 +1,4 @@
-"""What tool calls gave, where their spans do not say it: the step around the span does, or a message."""
+"""Results of tool calls whose spans have none: from the step around the span, or from a message."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def add_results(calls: Sequence[DraftCall], tree: Tree, exchanges: Sequence[Exch
 
 
 def _take_around(call: DraftCall, tree: Tree) -> None:
-    """What the step around a tool's span gave, where the span says nothing: LangGraph's tool node answers for it."""
+    """Take the output of the step around a tool's span that has none, as LangGraph's tool node."""
     if call.error is not None or call.facts is None:
         return
     around = tree.parent(call.facts)
@@ -41,23 +41,23 @@ def _take_around(call: DraftCall, tree: Tree) -> None:
 
 def _add_by_id(calls: Sequence[DraftCall], exchanges: Sequence[Exchange]) -> None:
     """Histories repeat, so the last is looked at first; answers hold results where one span is a whole run."""
-    wanted = {call.id: call for call in calls if call.id}
+    open_by_id = {call.id: call for call in calls if call.id}
     for exchange in reversed(exchanges):
         for facts in exchange.layers:
-            if not wanted:
+            if not open_by_id:
                 return
-            if facts.input is not None and facts.input.may_mention(wanted):
-                _take_by_id(wanted, facts.messages_in)
-    for exchange in exchanges if wanted else ():
-        _take_by_id(wanted, exchange.messages_out)
+            if facts.input is not None and facts.input.may_mention(open_by_id):
+                _take_by_id(open_by_id, facts.messages_in)
+    for exchange in exchanges if open_by_id else ():
+        _take_by_id(open_by_id, exchange.messages_out)
 
 
-def _take_by_id(wanted: dict[str, DraftCall], messages: Sequence[Message]) -> None:
+def _take_by_id(open_by_id: dict[str, DraftCall], messages: Sequence[Message]) -> None:
     """Give the calls their results, and take those that got one out of `wanted`."""
     for message in messages:
         for result in message.results:
-            if result.id is not None and result.id in wanted:
-                wanted.pop(result.id).take(result)
+            if result.id is not None and result.id in open_by_id:
+                open_by_id.pop(result.id).take(result)
 
 
 # --- by place --------------------------------------------------------------------------------------------------------
@@ -67,22 +67,22 @@ def _add_by_place(
     open_calls: Sequence[DraftCall], calls: Sequence[DraftCall], exchanges: Sequence[Exchange]
 ) -> None:
     """Results that name no call that is known answer the calls right before them: of the same name, else in order."""
-    known = {call.id for call in calls if call.id}
+    known_ids = {call.id for call in calls if call.id}
     answers: list[tuple[Call, Result]] = []
     for exchange in exchanges:
-        found = [*_answers(_conversation(exchange), known)]
-        if found[: len(answers)] == answers:
-            answers = found
+        in_exchange = [*_answers(_conversation(exchange), known_ids)]
+        if in_exchange[: len(answers)] == answers:
+            answers = in_exchange
         else:
-            answers += [answer for answer in found if answer not in answers]
+            answers += [answer for answer in in_exchange if answer not in answers]
     taken = {call.id for call in calls if call.id and call.result is not None}
     answers = [(c, r) for c, r in answers if c.id not in taken and r.id not in taken]
     for call in open_calls:
         for matches in (_same_id, _same_name_and_arguments, _same_name):
             index = next((i for i, (c, _) in enumerate(answers) if matches(call, c)), None)
             if index is not None:
-                asked, result = answers.pop(index)
-                call.id = call.id or asked.id
+                request, result = answers.pop(index)
+                call.id = call.id or request.id
                 call.take(result)
                 break
 
@@ -90,48 +90,50 @@ def _add_by_place(
 def _conversation(exchange: Exchange) -> Sequence[Message]:
     """This turn as the first layer has it that holds a result: the one nearest to the wire may leave them out."""
     sent = (this_turn(facts.messages_in) for facts in exchange.layers)
-    told = next((messages for messages in sent if any(m.results for m in messages)), ())
-    return (*told, *exchange.messages_out)
+    history = next((messages for messages in sent if any(m.results for m in messages)), ())
+    return (*history, *exchange.messages_out)
 
 
-def _answers(messages: Iterable[Message], known: AbstractSet[str]) -> Iterable[tuple[Call, Result]]:
+def _answers(
+    messages: Iterable[Message], known_ids: AbstractSet[str]
+) -> Iterable[tuple[Call, Result]]:
     """Every result with the call it answers."""
-    asked: list[Call] = []
+    requests: list[Call] = []
     answering = False
     for message in messages:
         if message.calls:
-            asked = [*(() if answering else asked), *message.calls]
+            requests = [*(() if answering else requests), *message.calls]
             answering = False
         for result in message.results:
             answering = True
-            call = _answered(asked, result, known)
+            call = _call_of(requests, result, known_ids)
             if call is not None:
-                asked.remove(call)
+                requests.remove(call)
                 yield call, result
             elif result.name is not None:
                 yield Call(name=result.name, id=result.id), result
 
 
-def _answered(asked: Sequence[Call], result: Result, known: AbstractSet[str]) -> Call | None:
+def _call_of(requests: Sequence[Call], result: Result, known_ids: AbstractSet[str]) -> Call | None:
     """The call of the result's id, else the first of its name.
 
     OpenAI's responses name a call twice, and some export one name with the call, the other with the result.
     """
     if result.id is not None:
-        same = next((call for call in asked if call.id == result.id), None)
-        if same is not None or result.id in known:
+        same = next((call for call in requests if call.id == result.id), None)
+        if same is not None or result.id in known_ids:
             return same
-    return next((call for call in asked if result.name in (None, call.name)), None)
+    return next((call for call in requests if result.name in (None, call.name)), None)
 
 
-def _same_id(call: DraftCall, asked: Call) -> bool:
-    return call.id is not None and call.id == asked.id
+def _same_id(call: DraftCall, request: Call) -> bool:
+    return call.id is not None and call.id == request.id
 
 
-def _same_name_and_arguments(call: DraftCall, asked: Call) -> bool:
-    return same_name(call, asked) and call.same_arguments(asked)
+def _same_name_and_arguments(call: DraftCall, request: Call) -> bool:
+    return same_name(call, request) and call.same_arguments(request)
 
 
-def _same_name(call: DraftCall, asked: Call) -> bool:
+def _same_name(call: DraftCall, request: Call) -> bool:
     """Same name, where arguments are not known on both sides: a result of other arguments is another call's."""
-    return same_name(call, asked) and (call.arguments is None or asked.arguments is None)
+    return same_name(call, request) and (call.arguments is None or request.arguments is None)

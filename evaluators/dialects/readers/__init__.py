@@ -1,1 +1,1 @@
-"""One file per dialect: what its spans say."""
+"""One file per dialect: the declared object, and how its spans are read."""

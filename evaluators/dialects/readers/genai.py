@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from evaluators.dialects.content import usage
-from evaluators.dialects.content.content import Content
-from evaluators.dialects.content.facts import NO_TOKENS, Facts, Kind
+from evaluators.dialects.content.facts import NO_TOKENS, Content, Facts, Kind
 from evaluators.dialects.content.sessions import ONLY_OF, SESSION, USER
 from evaluators.dialects.content.tool_values import arguments_of, outcome_of
 from evaluators.dialects.decoding.decode import ask, names_of
@@ -140,7 +139,7 @@ def speaks(span: Span) -> bool:
     return bool(ask(span.attributes, _MARKS))
 
 
-def says_more(span: Span) -> bool:
+def has_content(span: Span) -> bool:
     """Whether a span that is neither call nor agent still carries a tool's name or a conversation."""
     return bool(ask(span.attributes, _WORTH))
 
@@ -172,7 +171,7 @@ def read(span: Span, dialect: str = "genai") -> Facts:
 
 
 def kind_of(span: Span) -> Kind:
-    """What a span is by `gen_ai.operation.name`, else by what only one kind of span carries."""
+    """The kind by `gen_ai.operation.name`, else by attributes that only one kind of span carries."""
     attributes = span.attributes
     operation = string(attributes.get("gen_ai.operation.name"))
     if operation is not None:
@@ -200,7 +199,7 @@ _OF_A_CALL = Among(
 
 
 def attributes_are_empty(attributes: Mapping[str, JSON]) -> bool:
-    """Whether nothing says that the model was really called."""
+    """Whether no attribute shows that the model was really called."""
     return not ask(attributes, _OF_A_CALL)
 
 
@@ -246,12 +245,12 @@ def _read_function(attributes: Mapping[str, JSON], facts: Facts) -> None:
     """Google's GenAI instrumentation before 0.7: every parameter of the tool's function by itself."""
     if facts.arguments is None:
         names = [n for n in names_of(attributes) if n.startswith(_PARAMETERS)]
-        given = {
+        arguments = {
             name.removeprefix(_PARAMETERS).removesuffix(".value"): unwrap(attributes.get(name))
             for name in sorted(names)
             if name.endswith(".value")
         }
-        facts.arguments = given or None
+        facts.arguments = arguments or None
     if facts.result is None:
         facts.result = attributes.get("code.function.return.value")
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from evaluators.dialects.content.blocks import read_content
-from evaluators.dialects.content.content import Content
-from evaluators.dialects.content.facts import Facts
+from evaluators.dialects.content.facts import Content, Facts
 from evaluators.dialects.content.tool_values import arguments_of
 from evaluators.dialects.decoding.values import as_dict, as_list, string, unwrap
 from evaluators.dialects.fields import row
@@ -22,8 +21,8 @@ def read_conversation(span: Span, facts: Facts) -> None:
     if not events:
         return
     if span.attributes.get("gen_ai.operation.name") == "process_thread_run":
-        events, said = _split_run(events)
-        facts.output = facts.output or _side(said, "output")
+        events, answers = _split_run(events)
+        facts.output = facts.output or _side(answers, "output")
     if facts.input is None:
         facts.input = _side([e for e in events if _is_input(e)], "input")
     if facts.output is None:
@@ -31,11 +30,11 @@ def read_conversation(span: Span, facts: Facts) -> None:
 
 
 def _split_run(events: list[Event]) -> tuple[list[Event], list[Event]]:
-    """Azure's thread run has no choice: what its assistant says after the user's last words is what came out."""
+    """Azure's thread run has no choice: the assistant's messages after the user's last one are the output."""
     users = [index for index, event in enumerate(events) if event.name == "gen_ai.user.message"]
     start = users[-1] + 1 if users else 0
-    said = [e for e in events[start:] if e.name == "gen_ai.assistant.message"]
-    return [e for e in events if e not in said], said
+    answers = [e for e in events[start:] if e.name == "gen_ai.assistant.message"]
+    return [e for e in events if e not in answers], answers
 
 
 def _is_input(event: Event) -> bool:

@@ -22,7 +22,7 @@ _EMPTY = ("{}", "N/A", "<not specified>", "null")
 
 
 def _kind(facts: Facts) -> Kind:
-    """As the conventions say, else by the span's name, which also names the agent or the tool."""
+    """By the conventions, else by the span's name, which also names the agent or the tool."""
     if facts.kind not in ("other", "llm"):
         return facts.kind
     head, _, tail = facts.span.name.partition(" ")

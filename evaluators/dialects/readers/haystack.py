@@ -1,99 +1,56 @@
 """Haystack's own tracing: `haystack.pipeline.*`, `haystack.component.*` and `haystack.agent.*`.
 
-Content is there when HAYSTACK_CONTENT_TRACING_ENABLED is set. What a component is, its class name says.
+Content is there when HAYSTACK_CONTENT_TRACING_ENABLED is set. The kind of a component is the end of its class name.
 """
 
 from __future__ import annotations
 
+from functools import partial
+
+from evaluators.dialects import fields
 from evaluators.dialects.advice import CONTENT, Advice
 from evaluators.dialects.content import usage
 from evaluators.dialects.content.blocks import read_content
-from evaluators.dialects.content.content import Content
-from evaluators.dialects.content.facts import NO_TOKENS, Facts
+from evaluators.dialects.content.facts import NO_TOKENS, Facts, Kind
 from evaluators.dialects.content.messages import Side
 from evaluators.dialects.content.plain_text import plain_text
-from evaluators.dialects.content.tool_values import arguments_of, outcome_of
-from evaluators.dialects.decoding.key_sets import Among
 from evaluators.dialects.decoding.values import as_dict, as_list, string, unwrap
 from evaluators.dialects.dialect import Dialect, has
-from evaluators.dialects.fields import row
-from evaluators.model import JSON, Span
+from evaluators.model import JSON
 
 _COMPONENT = "haystack.component.type"
 _AGENT = "haystack.agent."
 _PIPELINE = "haystack.pipeline."
-_TOOL = "haystack.tool."
+_TOOL = "haystack.tool.name"
 _LLM = "haystack.agent.step.llm."
 """Version 3: a span of each model call and of each tool call of an agent's step."""
 _STEP_TOOL = "haystack.agent.step.tool."
-_MARKS = Among(
-    _COMPONENT,
-    f"{_AGENT}max_steps",
-    f"{_PIPELINE}max_runs_per_component",
-    f"{_PIPELINE}input_data",
-    f"{_TOOL}name",
-    f"{_LLM}input",
-)
 
 
-def _read(span: Span) -> Facts:
-    """The facts of a run of a pipeline, a component or an agent."""
-    get = span.attributes.get
-    facts = Facts(span=span, dialect="haystack")
-    component = string(get(_COMPONENT))
+def _kind(facts: Facts) -> Kind:
+    attributes = facts.span.attributes
+    component = string(attributes.get(_COMPONENT))
     if component is not None:
-        _read_component(span, facts, component)
-    elif f"{_AGENT}max_steps" in span.attributes:
-        facts.kind = "agent"
-        _read_sides(facts, get(f"{_AGENT}input"), get(f"{_AGENT}output"))
-        tools = get(f"{_AGENT}tools")
-        facts.definitions = Content(lambda: _tools(tools), "input")
-    elif f"{_TOOL}name" in span.attributes:
-        _read_tool(span, facts)
-    elif f"{_LLM}input" in span.attributes:
-        _read_generator(facts, get(f"{_LLM}input"), get(f"{_LLM}output"))
-    else:
-        _read_pipeline(span, facts)
-    return facts
+        if component.endswith("Generator"):
+            return "llm"
+        return "agent" if component.endswith("Agent") else "other"
+    if f"{_AGENT}max_steps" in attributes:
+        return "agent"
+    if _TOOL in attributes:
+        return "tool"
+    return "llm" if f"{_LLM}input" in attributes else "other"
 
 
-def _read_component(span: Span, facts: Facts, component: str) -> None:
-    get = span.attributes.get
-    given, came = get("haystack.component.input"), get("haystack.component.output")
-    if component == "ToolInvoker":
-        _read_invoker(facts, came)
-        return
-    if component.endswith("Generator"):
-        _read_generator(facts, given, came)
-        return
-    _read_sides(facts, given, came)
-    if component.endswith("Agent"):
-        facts.kind, facts.agent = "agent", string(get("haystack.component.name"))
-        facts.names_agent = facts.agent is not None
-
-
-def _read_generator(facts: Facts, given: JSON, came: JSON) -> None:
-    facts.kind = "llm"
-    _read_sides(facts, given, came)
-    facts.definitions = Content(lambda: _tools(as_dict(unwrap(given)).get("tools")), "input")
-    _read_meta(facts, as_dict(unwrap(came)))
-
-
-def _read_tool(span: Span, facts: Facts) -> None:
-    get = span.attributes.get
-    facts.kind, facts.tool_name = "tool", string(get(f"{_TOOL}name"))
-    facts.arguments = arguments_of(get(f"{_STEP_TOOL}input"))
-    facts.result = outcome_of(get(f"{_STEP_TOOL}output")).result
-    if get(f"{_TOOL}error"):
-        said = as_dict(unwrap(facts.result)).get("error")
-        facts.tool_error = string(said) or "error"
-
-
-def _read_sides(facts: Facts, given: JSON, came: JSON) -> None:
-    if given is not None:
-        facts.input = Content(lambda: _messages(given, "input"), "input")
-    if came is not None:
-        facts.output = Content(lambda: _messages(came, "output"), "output")
+def _finish(facts: Facts) -> None:
+    get = facts.span.attributes.get
+    if facts.kind == "llm":
+        _read_meta(facts, as_dict(unwrap(get("haystack.component.output") or get(f"{_LLM}output"))))
+    elif facts.kind == "tool" and get("haystack.tool.error"):
+        message = as_dict(unwrap(facts.result)).get("error")
+        facts.tool_error = string(message) or "error"
+    elif get(_COMPONENT) == "ToolInvoker":
+        facts.input = facts.output = None
+        _read_invoker(facts, get("haystack.component.output"))
 
 
 def _messages(value: JSON, side: Side) -> JSON:
@@ -126,10 +83,12 @@ def _read_meta(facts: Facts, answer: dict[str, JSON]) -> None:
             facts.tokens = usage.read_usage_object(meta.get("usage"))
 
 
-def _read_invoker(facts: Facts, came: JSON) -> None:
-    """One span for all calls of a step: it stands for a call when it made just one, else messages tell."""
-    said = [as_dict(message) for message in as_list(as_dict(unwrap(came)).get("tool_messages"))]
-    contents = [message.get("content") or message.get("_content") for message in said]
+def _read_invoker(facts: Facts, output: JSON) -> None:
+    """One span for all calls of a step: it is a call's span when it made just one, else messages have the calls."""
+    messages = [
+        as_dict(message) for message in as_list(as_dict(unwrap(output)).get("tool_messages"))
+    ]
+    contents = [message.get("content") or message.get("_content") for message in messages]
     results = [result for content in contents for result in read_content(content).results]
     origins = [
         as_dict(as_dict(as_dict(block).get("tool_call_result")).get("origin"))
@@ -146,20 +105,16 @@ def _read_invoker(facts: Facts, came: JSON) -> None:
 
 def _tools(value: JSON) -> JSON:
     """Serialised tools: the definition stands in `data`; a toolset holds several."""
-    found: list[JSON] = []
+    definitions: list[JSON] = []
     value = unwrap(value)
     for tool in as_list(value) if isinstance(value, list) else [value]:
         data = as_dict(as_dict(tool).get("data")) or as_dict(tool)
-        found += as_list(_tools(data["tools"])) if "tools" in data else [data] if data else []
-    return found
+        definitions += as_list(_tools(data["tools"])) if "tools" in data else [data] if data else []
+    return definitions
 
 
-def _read_pipeline(span: Span, facts: Facts) -> None:
-    """What went into each component; the question where all that were given a text were given the same."""
-    get = span.attributes.get
-    given, came = get(f"{_PIPELINE}input_data"), get(f"{_PIPELINE}output_data")
-    facts.input = Content(lambda: _of_pipeline(given, "input"), "input")
-    facts.output = Content(lambda: _of_pipeline(came, "output"), "output")
+def _tools_beside(request: JSON) -> JSON:
+    return _tools(as_dict(unwrap(request)).get("tools"))
 
 
 def _of_pipeline(value: JSON, side: Side) -> JSON:
@@ -171,21 +126,52 @@ def _of_pipeline(value: JSON, side: Side) -> JSON:
     return texts.pop() if len(texts) == 1 else None
 
 
+def _sides(*stems: str) -> tuple[fields.Field, ...]:
+    return (
+        fields.input_from(
+            *(f"{stem}input" for stem in stems), later=partial(_messages, side="input")
+        ),
+        fields.output_from(
+            *(f"{stem}output" for stem in stems), later=partial(_messages, side="output")
+        ),
+    )
+
+
 HAYSTACK = Dialect(
     name="haystack",
-    speaks=has(*_MARKS),
-    read=_read,
-    reads=(
-        row("input", "model call", "haystack.component.input"),
-        row("output", "model call", "haystack.component.output"),
-        row("tools offered", "model call", "haystack.component.input"),
-        row("input", "agent", "haystack.component.input"),
-        row("output", "agent", "haystack.component.output"),
-        row("agent", "agent", "haystack.component.name"),
-        row("tool name", "tool", "haystack.tool.name"),
-        row("arguments", "tool", "haystack.agent.step.tool.input"),
-        row("result", "tool", "haystack.agent.step.tool.output"),
+    speaks=has(
+        _COMPONENT,
+        f"{_AGENT}max_steps",
+        f"{_PIPELINE}max_runs_per_component",
+        f"{_PIPELINE}input_data",
+        _TOOL,
+        f"{_LLM}input",
     ),
+    kind=_kind,
+    fields={
+        "llm": (
+            *_sides("haystack.component.", _LLM),
+            fields.definitions("haystack.component.input", f"{_LLM}input", later=_tools_beside),
+        ),
+        "tool": (
+            fields.tool_name(_TOOL),
+            fields.arguments(f"{_STEP_TOOL}input"),
+            fields.result(f"{_STEP_TOOL}output"),
+        ),
+        "agent": (
+            *_sides("haystack.component.", _AGENT),
+            fields.definitions(f"{_AGENT}tools", later=_tools),
+            fields.agent("haystack.component.name"),
+        ),
+        "other": (
+            *_sides("haystack.component."),
+            fields.input_from(f"{_PIPELINE}input_data", later=partial(_of_pipeline, side="input")),
+            fields.output_from(
+                f"{_PIPELINE}output_data", later=partial(_of_pipeline, side="output")
+            ),
+        ),
+    },
+    finish=_finish,
     advice=(
         Advice(
             lacks=CONTENT,

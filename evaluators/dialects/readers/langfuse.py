@@ -5,8 +5,7 @@ from __future__ import annotations
 from evaluators.dialects import fields
 from evaluators.dialects.advice import CONTENT, Advice
 from evaluators.dialects.content import usage
-from evaluators.dialects.content.content import Content
-from evaluators.dialects.content.facts import Facts
+from evaluators.dialects.content.facts import Content, Facts
 from evaluators.dialects.content.messages import Side
 from evaluators.dialects.decoding.values import as_dict, integer, number, string, unwrap
 from evaluators.dialects.dialect import By, Dialect, has, scope

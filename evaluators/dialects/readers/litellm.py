@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Set as AbstractSet
 
 from evaluators.dialects.content import usage
-from evaluators.dialects.content.content import Content
-from evaluators.dialects.content.facts import Facts
+from evaluators.dialects.content.facts import Content, Facts
 from evaluators.dialects.decoding.decode import ask
 from evaluators.dialects.decoding.key_sets import Question
 from evaluators.dialects.decoding.values import string, unwrap

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from evaluators.dialects.advice import Advice
 from evaluators.dialects.content import usage
-from evaluators.dialects.content.content import Content
-from evaluators.dialects.content.facts import NO_TOKENS, Facts
+from evaluators.dialects.content.facts import NO_TOKENS, Content, Facts
 from evaluators.dialects.content.tool_values import arguments_of, outcome_of
 from evaluators.dialects.decoding.values import as_dict, as_list, string, unwrap
 from evaluators.dialects.dialect import Dialect, has, scope, scope_is
@@ -17,7 +16,7 @@ from evaluators.dialects.readers import genai
 from evaluators.model import JSON, Span
 
 AGENTS = "logfire.openai_agents"
-"""Scope of the spans of the OpenAI Agents SDK, whose kinds are told by their names' beginnings."""
+"""Scope of the spans of the OpenAI Agents SDK, whose kinds are the beginnings of their names."""
 _PROVIDERS = ("logfire.openai", "logfire.anthropic")
 _MARKS = frozenset({"request_data", "response_data", "events"})
 _NO_CHAT = ("Embedding", "Image", "Text → Speech", "Speech → Text")
@@ -88,10 +87,10 @@ def _answer(answer: dict[str, JSON], *, anthropic: bool) -> JSON:
 
 def _without_input(call: dict[str, JSON]) -> JSON:
     function = as_dict(call.get("function"))
-    given = as_dict(unwrap(function.get("arguments")))
-    if given.keys() != {"input"}:
+    arguments = as_dict(unwrap(function.get("arguments")))
+    if arguments.keys() != {"input"}:
         return call
-    return {**call, "function": {**function, "arguments": given["input"]}}
+    return {**call, "function": {**function, "arguments": arguments["input"]}}
 
 
 def _read_events(span: Span, facts: Facts) -> None:

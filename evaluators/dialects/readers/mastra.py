@@ -1,4 +1,4 @@
-"""Mastra before 1.0: `mastra.span.type` says what a span is, `input` and `output` what went in and came out.
+"""Mastra before 1.0: `mastra.span.type` is a span's kind, `input` and `output` are its two sides.
 
 Since 1.0 its exporter writes the conventions, and its spans are read as such; only a model's step is still its own.
 """
@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from evaluators.dialects import fields
 from evaluators.dialects.advice import Advice
-from evaluators.dialects.content.content import Content
-from evaluators.dialects.content.facts import Facts, Kind
+from evaluators.dialects.content.facts import Content, Facts, Kind
 from evaluators.dialects.decoding.values import as_dict, string, unwrap
 from evaluators.dialects.dialect import By, Dialect, has, scope_is
 from evaluators.dialects.readers import genai

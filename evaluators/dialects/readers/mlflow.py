@@ -7,8 +7,7 @@ import re
 from evaluators.dialects import fields
 from evaluators.dialects.advice import Advice
 from evaluators.dialects.content import usage
-from evaluators.dialects.content.content import Content
-from evaluators.dialects.content.facts import NO_TOKENS, Facts, Kind
+from evaluators.dialects.content.facts import NO_TOKENS, Content, Facts, Kind
 from evaluators.dialects.content.tool_values import arguments_of, outcome_of
 from evaluators.dialects.decoding.values import as_dict, number, string, unwrap
 from evaluators.dialects.dialect import By, Dialect, has, scope

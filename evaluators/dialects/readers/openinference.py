@@ -8,9 +8,8 @@ import msgspec
 
 from evaluators.dialects.advice import CONTENT, Advice
 from evaluators.dialects.content import usage
-from evaluators.dialects.content.content import Content
 from evaluators.dialects.content.definitions import tools_in_request
-from evaluators.dialects.content.facts import NO_TOKENS, Facts, Kind
+from evaluators.dialects.content.facts import NO_TOKENS, Content, Facts, Kind
 from evaluators.dialects.content.messages import Side, read_messages
 from evaluators.dialects.content.tool_values import arguments_of, outcome_of
 from evaluators.dialects.decoding.decode import names_of
@@ -92,7 +91,7 @@ def _read_haystack_agent(span: Span, facts: Facts) -> None:
 
 
 def _tokens(span: Span) -> Tokens:
-    """The flattened counts. Anthropic's own answer, where exported, says its input without what the cache gave."""
+    """The flattened counts. Anthropic's own answer, where exported, counts its input without cached tokens."""
     attributes = span.attributes
     tokens = usage.read_tokens(attributes, usage.OPENINFERENCE)
     if tokens is NO_TOKENS:
@@ -172,8 +171,8 @@ def _messages(span: Span, names: frozenset[str], side: Side) -> JSON:
     messages = [_message(as_dict(as_dict(item).get("message"))) for item in items]
     if any(_lost_its_call(message) for message in messages):
         results = [result for m in read_messages(raw, side) for result in m.results]
-        told = any(_is_result(message) and message.get("content") for message in messages)
-        if results and (not told or all(result.id for result in results)):
+        complete = any(_is_result(message) and message.get("content") for message in messages)
+        if results and (not complete or all(result.id for result in results)):
             return raw
         messages = [{**m, "role": "tool"} if _is_result(m) else m for m in messages]
     if _is_dspy(span):
@@ -253,11 +252,11 @@ def _tools(span: Span, names: frozenset[str]) -> JSON:
         return [unwrap(schema) for schema in schemas]
     for key in ("llm.invocation_parameters", "input.value"):
         raw = get(key)
-        found = tools_in_request(raw) if isinstance(raw, str) and _TOOLS.search(raw) else ()
-        if found:
+        beside = tools_in_request(raw) if isinstance(raw, str) and _TOOLS.search(raw) else ()
+        if beside:
             return [
                 {"name": d.name, "description": d.description, "parameters": d.parameters}
-                for d in found
+                for d in beside
             ]
     return dspy_tools(_messages(span, names, "input")) if _is_dspy(span) else None
 

@@ -1,4 +1,4 @@
-"""What OpenInference exports of four frameworks in those frameworks' own shape: CrewAI, DSPy, Gemini, Haystack."""
+"""Four frameworks that OpenInference exports in their own shapes: CrewAI, DSPy, Gemini, Haystack."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _TOOL = re.compile(
     r"^\s*\(\d+\) (\w+), whose description is <desc>(.*?)</desc>", re.MULTILINE | re.DOTALL
 )
 _FAILED = ("Failed to execute: ", "Execution error in ")
-"""How its ReAct tells the model that a tool raised."""
+"""How its ReAct reports to the model that a tool raised."""
 GEMINI_HISTORY = "automatic_function_calling_history"
 
 
@@ -28,7 +28,7 @@ GEMINI_HISTORY = "automatic_function_calling_history"
 
 
 def crew_question(attributes: Mapping[str, JSON]) -> JSON:
-    """What a crew was asked: its inputs, else its only task. Newer versions state them as `input.value`."""
+    """The question of a crew: its inputs, else its only task. Newer versions write them as `input.value`."""
     inputs = as_dict(unwrap(attributes.get("crew_inputs")))
     if inputs:
         return inputs
@@ -60,7 +60,7 @@ def _fields(text: str) -> dict[str, str]:
 
 
 def expand_dspy(messages: list[dict[str, JSON]]) -> list[dict[str, JSON]]:
-    """The messages with the tool calls that an answer asks for, and those that a trajectory tells of."""
+    """The messages with the tool calls that an answer asks for, and those in a trajectory."""
     return [part for message in messages for part in _parts(message)]
 
 
@@ -69,25 +69,30 @@ def _parts(message: dict[str, JSON]) -> Iterable[dict[str, JSON]]:
     if not isinstance(text, str) or ("[[ ## " not in text and "next_tool_name" not in text):
         yield message
     elif message.get("role") == "assistant":
-        said = _fields(text) or as_dict(unwrap(text))
-        name = string(said.get("next_tool_name"))
-        whole = name is not None and "next_tool_args" in said  # else the name itself may be cut
-        asked = [_call(name, said["next_tool_args"])] if name and whole else []
-        yield {**message, "tool_calls": asked} if asked else message
+        stated = _fields(text) or as_dict(unwrap(text))
+        name = string(stated.get("next_tool_name"))
+        whole = name is not None and "next_tool_args" in stated  # else the name itself may be cut
+        calls = [_call(name, stated["next_tool_args"])] if name and whole else []
+        yield {**message, "tool_calls": calls} if calls else message
     else:
         yield message
         if message.get("role") == "user":
             yield from _trajectory(_fields(_RESPOND.split(text)[0]))
 
 
-def _trajectory(said: dict[str, str]) -> Iterable[dict[str, JSON]]:
-    for key, name in said.items():
-        if not key.startswith("tool_name_") or f"observation_{key[10:]}" not in said:
+def _trajectory(stated: dict[str, str]) -> Iterable[dict[str, JSON]]:
+    for key, name in stated.items():
+        if not key.startswith("tool_name_") or f"observation_{key[10:]}" not in stated:
             continue
-        call = _call(name, said.get(f"tool_args_{key[10:]}"))
-        seen = said[f"observation_{key[10:]}"]
+        call = _call(name, stated.get(f"tool_args_{key[10:]}"))
+        observation = stated[f"observation_{key[10:]}"]
         yield {"role": "assistant", "tool_calls": [call]}
-        yield {"role": "tool", "name": name, "content": seen, "is_error": seen.startswith(_FAILED)}
+        yield {
+            "role": "tool",
+            "name": name,
+            "content": observation,
+            "is_error": observation.startswith(_FAILED),
+        }
 
 
 def _call(name: str, arguments: JSON) -> JSON:
@@ -119,10 +124,10 @@ def _this_run(items: JSON) -> list[JSON]:
 
 
 def gemini_run(raw: JSON) -> JSON:
-    """What a Gemini answer says and, before it, the functions that the SDK called on the way."""
+    """A Gemini answer after the functions that the SDK called on the way."""
     answer = as_dict(unwrap(raw))
-    said = [as_dict(entry).get("content") for entry in as_list(answer.get("candidates"))[:1]]
-    return [*_this_run(answer.get(GEMINI_HISTORY)), *said]
+    stated = [as_dict(entry).get("content") for entry in as_list(answer.get("candidates"))[:1]]
+    return [*_this_run(answer.get(GEMINI_HISTORY)), *stated]
 
 
 def haystack_run(raw: JSON) -> list[JSON]:

@@ -8,8 +8,7 @@ from __future__ import annotations
 import re
 
 from evaluators.dialects.advice import CONTENT, Advice
-from evaluators.dialects.content.content import Content
-from evaluators.dialects.content.facts import Facts
+from evaluators.dialects.content.facts import Content, Facts
 from evaluators.dialects.decoding.decode import ask
 from evaluators.dialects.decoding.key_sets import Among
 from evaluators.dialects.decoding.values import as_dict, as_list, string, unwrap
@@ -37,18 +36,18 @@ def _read(span: Span) -> Facts:
 
 
 def _read_function(span: Span, facts: Facts) -> None:
-    """What a function was called with and gave back: it may be an agent, a step or a tool."""
+    """Arguments and result of a traced function, which may be an agent, a step or a tool."""
     get = span.attributes.get
     facts.tool_name = string(span.name)
-    facts.arguments = _given(get("function.kwargs"))
-    came = get("gen_ai.output.messages")
-    facts.result = get("gen_ai.completion") if came is None else came
-    given = facts.arguments if facts.arguments is not None else _given(get("function.args"))
-    if facts.input is None and given is not None:
-        facts.input = Content(given, "input")
+    facts.arguments = _recorded(get("function.kwargs"))
+    answer = get("gen_ai.output.messages")
+    facts.result = get("gen_ai.completion") if answer is None else answer
+    sent = facts.arguments if facts.arguments is not None else _recorded(get("function.args"))
+    if facts.input is None and sent is not None:
+        facts.input = Content(sent, "input")
 
 
-def _given(value: JSON) -> JSON:
+def _recorded(value: JSON) -> JSON:
     """Arguments, shown as a Python repr."""
     if value in _EMPTY:
         return None
@@ -59,14 +58,14 @@ def _given(value: JSON) -> JSON:
 
 
 def _read_call(span: Span, facts: Facts) -> None:
-    given, came = facts.input, facts.output
-    if given is not None and not span.attributes.get("gen_ai.input.messages"):
-        facts.input = Content(lambda: _by_lines(given.value), "input")
+    sent, received = facts.input, facts.output
+    if sent is not None and not span.attributes.get("gen_ai.input.messages"):
+        facts.input = Content(lambda: _by_lines(sent.value), "input")
     if not ask(span.attributes, _CALLS):
         return
     calls = _calls(span)
     if calls and not any(message.calls for message in facts.messages_out):
-        text = came.text if came is not None else None
+        text = received.text if received is not None else None
         facts.output = Content(
             [
                 {
@@ -85,16 +84,18 @@ def _calls(span: Span) -> list[JSON]:
     calls = as_list(unwrap(get("gen_ai.response.tool_calls")))
     if calls or not string(get("gen_ai.tool.name")):
         return calls
-    given = get("gen_ai.tool.args")
-    given = get("gen_ai.tool.call.arguments") if given is None else given
+    recorded = get("gen_ai.tool.args")
+    recorded = get("gen_ai.tool.call.arguments") if recorded is None else recorded
     names, ids = (str(get(f"gen_ai.tool.{key}") or "").split(", ") for key in ("name", "call.id"))
-    arguments: list[JSON] = [unwrap(given)]
+    arguments: list[JSON] = [unwrap(recorded)]
     if len(names) > 1:  # several calls stand in one text
-        arguments = as_list(unwrap(f"[{given}]"))
+        arguments = as_list(unwrap(f"[{recorded}]"))
     if not len(names) == len(ids) == len(arguments):
         return []
-    found = zip(names, ids, arguments, strict=True)
-    return [{"name": name, "id": id_ or None, "arguments": value} for name, id_, value in found]
+    calls_found = zip(names, ids, arguments, strict=True)
+    return [
+        {"name": name, "id": id_ or None, "arguments": value} for name, id_, value in calls_found
+    ]
 
 
 def _by_lines(value: JSON) -> JSON:
@@ -104,10 +105,10 @@ def _by_lines(value: JSON) -> JSON:
     if not isinstance(text, str) or not _ROLE.match(text):
         return value
     pieces = _ROLE.split(text)
-    found = zip(pieces[1::2], pieces[2::2], strict=True)
+    pairs = zip(pieces[1::2], pieces[2::2], strict=True)
     return [
         {"role": role, "content": content}
-        for role, content in ((role, said.removesuffix("\n")) for role, said in found)
+        for role, content in ((role, line.removesuffix("\n")) for role, line in pairs)
         if content not in _NONE
     ]
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from evaluators.dialects import fields
 from evaluators.dialects.advice import CONTENT, Advice
 from evaluators.dialects.content import usage
-from evaluators.dialects.content.content import Content
-from evaluators.dialects.content.facts import Facts, Kind
+from evaluators.dialects.content.facts import Content, Facts, Kind
 from evaluators.dialects.decoding.decode import ask
 from evaluators.dialects.decoding.key_sets import Among
 from evaluators.dialects.decoding.values import as_dict, as_list, string, unwrap

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from evaluators.dialects import fields
 from evaluators.dialects.advice import CONTENT, Advice
-from evaluators.dialects.content.content import Content
-from evaluators.dialects.content.facts import Facts
+from evaluators.dialects.content.facts import Content, Facts
 from evaluators.dialects.decoding.values import as_dict, as_list, string, unwrap
 from evaluators.dialects.dialect import By, Dialect, has, scope_is
 from evaluators.dialects.readers import genai

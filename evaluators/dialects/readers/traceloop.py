@@ -6,8 +6,7 @@ import re
 from collections.abc import Mapping
 
 from evaluators.dialects.advice import ALL_CONTENT, Advice
-from evaluators.dialects.content.content import Content
-from evaluators.dialects.content.facts import NO_TOKENS, Facts, Kind
+from evaluators.dialects.content.facts import NO_TOKENS, Content, Facts, Kind
 from evaluators.dialects.content.tool_values import Outcome, arguments_of, outcome_of
 from evaluators.dialects.decoding.decode import names_of
 from evaluators.dialects.decoding.values import as_dict, as_list, python_literal, string, unwrap
@@ -31,7 +30,7 @@ _AGNO = re.compile(
 
 
 def _read(span: Span) -> Facts:
-    """The facts of an OpenLLMetry entity span, over what the conventions say in it."""
+    """The facts of an OpenLLMetry entity span, over those of the conventions."""
     attributes = span.attributes
     facts = genai.read(span, "traceloop")
     kind = _KINDS.get(str(attributes.get("traceloop.span.kind")))
@@ -71,8 +70,8 @@ def _calls_tool(attributes: Mapping[str, JSON]) -> bool:
         return True
     if attributes.get("traceloop.entity.name") != "call_tool.task":
         return False
-    came = attributes.get("traceloop.entity.output")
-    return isinstance(came, str) and "tool_output" in came
+    entity_output = attributes.get("traceloop.entity.output")
+    return isinstance(entity_output, str) and "tool_output" in entity_output
 
 
 def _read_task(span: Span, facts: Facts) -> None:
@@ -112,7 +111,7 @@ def _read_tool(span: Span, facts: Facts) -> None:
 
 
 def _input(entity: JSON) -> JSON:
-    """What went into a step; a graph's state is the first of two arguments, the other is its configuration."""
+    """The input of a step; a graph's state is the first of two arguments, the other is its configuration."""
     if isinstance(entity, str) and entity.startswith(_STATE):
         return as_list(as_dict(unwrap(entity)).get("args"))[:1]
     return entity
@@ -121,25 +120,25 @@ def _input(entity: JSON) -> JSON:
 def _arguments(entity: JSON) -> JSON:
     """The arguments; OpenLLMetry for JS shows LangChain's as a list of one text."""
     item = as_dict(unwrap(entity))
-    given = as_list(item.get("args"))
-    if item.keys() == {"args"} and len(given) == 1:
-        return arguments_of(given[0])
+    entity_input = as_list(item.get("args"))
+    if item.keys() == {"args"} and len(entity_input) == 1:
+        return arguments_of(entity_input[0])
     return arguments_of(entity)
 
 
 def _outcome(attributes: Mapping[str, JSON]) -> Outcome:
     """The entity's output; that of an MCP call (OpenLLMetry's client) stands in `{"result", "is_error"}`."""
-    given, came = (
+    entity_input, entity_output = (
         attributes.get("traceloop.entity.input"),
         attributes.get("traceloop.entity.output"),
     )
-    if isinstance(came, str) and (run := _AGNO.match(came)):
+    if isinstance(entity_output, str) and (run := _AGNO.match(entity_output)):
         return _of_agno(run)
-    if not (isinstance(given, str) and given.startswith('{"tool_name"')):
-        return outcome_of(came)
-    item = as_dict(unwrap(came))
+    if not (isinstance(entity_input, str) and entity_input.startswith('{"tool_name"')):
+        return outcome_of(entity_output)
+    item = as_dict(unwrap(entity_output))
     if "result" not in item or not item.keys() <= {"result", "is_error"}:
-        return outcome_of(came)
+        return outcome_of(entity_output)
     return Outcome(result=item["result"], is_error=item.get("is_error") is True)
 
 

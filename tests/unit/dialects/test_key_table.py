@@ -97,6 +97,7 @@ OF: dict[str, dict[str, dict[str, Any]]] = {
         "model call": {"haystack.component.type": "OpenAIChatGenerator"},
         "tool": {"haystack.tool.name": "some_tool"},
         "agent": {"haystack.component.type": "Agent"},
+        "step": {"haystack.component.type": "PromptBuilder"},
     },
     "claude_code": {
         "model call": {"span.type": "llm_request"},
@@ -133,6 +134,7 @@ CANDIDATES: dict[str, list[Any]] = {
     "input": [
         WORD,
         json.dumps({"messages": MESSAGE}),
+        json.dumps({"prompt_builder": {"messages": MESSAGE}}),
         json.dumps(MESSAGE),
         json.dumps({"contents": [{"role": "user", "parts": [{"text": WORD}]}]}),
         json.dumps([{"event.name": "gen_ai.user.message", "role": "user", "content": WORD}]),
@@ -146,6 +148,7 @@ CANDIDATES: dict[str, list[Any]] = {
         WORD,
         json.dumps({"message": ANSWER[0]}),
         json.dumps({"replies": ANSWER}),
+        json.dumps({"generator": {"replies": ANSWER}}),
         json.dumps({"output": [{"type": "message", **ANSWER[0]}]}),
         json.dumps(ANSWER),
         json.dumps({"content": {"role": "model", "parts": [{"text": WORD}]}}),

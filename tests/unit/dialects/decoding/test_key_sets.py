@@ -47,7 +47,7 @@ def test_no_more_shapes_are_remembered_than_fit() -> None:
     for number in range(3 * key_sets._SHAPES):
         shape_of(frozenset({f"key.{number}"}))
 
-    assert len(key_sets._known) <= key_sets._SHAPES
+    assert len(key_sets._by_names) <= key_sets._SHAPES
 
 
 def test_a_flattened_conversation_is_not_remembered() -> None:
