@@ -106,18 +106,23 @@ class Field:
     def within(self, names: AbstractSet[str]) -> Fill | None:
         """How it is filled on spans of these keys; None: it never is."""
         keys = tuple(key for key in self.keys if key in names)
-        return partial(self._fill, keys) if keys or self._default is not None else None
+        return self._filler(keys) if keys or self._default is not None else None
 
-    def _fill(self, keys: tuple[str, ...], facts: Facts, get: Get) -> None:
-        value = getattr(facts, self._into)
-        if not (value is None or value is NO_TOKENS or self.overrides):
-            return
-        for key in keys:
-            if (own := self._read(get(key))) is not None:
-                setattr(facts, self._into, own)
+    def _filler(self, keys: tuple[str, ...]) -> Fill:
+        into, read, default, overrides = self._into, self._read, self._default, self.overrides
+
+        def fill(facts: Facts, get: Get) -> None:
+            value = getattr(facts, into)
+            if value is not None and value is not NO_TOKENS and not overrides:
                 return
-        if value is None and self._default is not None:
-            setattr(facts, self._into, self._default(facts.span))
+            for key in keys:
+                if (own := read(get(key))) is not None:
+                    setattr(facts, into, own)
+                    return
+            if value is None and default is not None:
+                setattr(facts, into, default(facts.span))
+
+        return fill
 
 
 def _as_is(value: JSON) -> JSON:
@@ -165,6 +170,9 @@ class _Outcome(Field):
     """The result of a tool, and the call's id and failure where its wrapping states them."""
 
     __slots__ = ()
+
+    def _filler(self, keys: tuple[str, ...]) -> Fill:
+        return partial(self._fill, keys)
 
     def _fill(self, keys: tuple[str, ...], facts: Facts, get: Get) -> None:
         outcome = outcome_of(self._read(get(keys[0])))
@@ -258,6 +266,9 @@ class _Agent(Field):
         super().__init__("agent", "agent", (*keys, *beside), string, default)
         self._given, self._always = frozenset(keys), always
 
+    def _filler(self, keys: tuple[str, ...]) -> Fill:
+        return partial(self._fill, keys)
+
     def _fill(self, keys: tuple[str, ...], facts: Facts, get: Get) -> None:
         if facts.agent is not None and not self.overrides:
             return
@@ -296,6 +307,9 @@ class _Counts(Field):
     def rows(self, on: On) -> tuple[Row, ...]:
         """One row per kind of count."""
         return tuple(each for each in token_rows(self._table, on) if each.keys)
+
+    def _filler(self, keys: tuple[str, ...]) -> Fill:
+        return partial(self._fill, keys)
 
     def _fill(self, keys: tuple[str, ...], facts: Facts, get: Get) -> None:
         if (counts := self._read(facts.span.attributes)) is not NO_TOKENS:
