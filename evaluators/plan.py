@@ -54,12 +54,6 @@ class Plan:
     judged: tuple[Configured, ...] = ()
     """Evaluators of either scope that wait for a judge or for hosted embeddings."""
 
-    @property
-    def assumed_counts(self) -> frozenset[str]:
-        """Names of the trace evaluators whose assumed scores count in session formulas."""
-        every = (*self.trace, *self.judged)
-        return frozenset(each.spec.name for each in every if each.spec.assumed_counts)
-
 
 def make_plan(
     registry: Registry,

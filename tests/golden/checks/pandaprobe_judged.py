@@ -91,7 +91,7 @@ def argument_correctness(given: Any, expected: Any, quirk: str | None) -> None:
     outcome = _judge(trace, configured, lambda _: text)
 
     if quirk is not None:
-        # Calls that nobody judged are never scored.
+        # Calls without a verdict are never scored.
         assert outcome.state == "failed"
         return
     _same(outcome, expected)

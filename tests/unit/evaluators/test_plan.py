@@ -43,7 +43,7 @@ def test_without_settings_all_whose_needs_are_met_run() -> None:
     assert all(each.emit and each.final for each in (*plan.trace, *plan.session))
 
 
-def test_without_an_embedder_what_embeds_is_off() -> None:
+def test_without_an_embedder_evaluators_that_embed_are_off() -> None:
     plan = make_plan(OURS, {}, embedder=None)
 
     assert "coherence" not in names(plan.trace)

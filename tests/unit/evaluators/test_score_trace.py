@@ -183,7 +183,7 @@ def test_threshold_and_success_stand_in_the_metadata_where_the_document_lists_th
     assert (outcome.threshold, outcome.success) == (0.9, True)
 
 
-def test_an_embedder_that_fails_fails_what_embeds_and_nothing_else() -> None:
+def test_an_embedder_that_fails_fails_only_evaluators_that_embed() -> None:
     outcomes = score_trace(
         EVERYTHING, a_trace(tool_calls=(a_call(),)), embedder=ScriptedEmbedder({})
     )

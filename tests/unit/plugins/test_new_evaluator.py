@@ -15,12 +15,14 @@ from collector.config.tree import Config
 from collector.doctor.finding import diagnose
 from collector.doctor.seen import Seen, see
 from collector.otlp import display
+from collector.scoring.rules import Rules
 from evaluators.declare import DEFAULT_READS, Spec
 from evaluators.dialects.show import show
 from evaluators.formulas.signals import SIGNALS, SignalName
 from evaluators.plan import LOCAL_EMBEDDER, make_plan
 from evaluators.providers.wordllama import MODEL
 from evaluators.registry import Registry
+from evaluators.run import SessionScorer
 from scripts import docs
 from tests.support import plugin
 from tests.support.dialect_spans import SpanSpec, request, trace_of
@@ -103,7 +105,8 @@ def a_trace_without_tokens() -> Seen:
 def test_assumed_scores_count_where_the_declaration_says_so(with_acme: Registry) -> None:
     planned = make_plan(with_acme, {}, embedder=MODEL)
 
-    assert planned.assumed_counts == {"coherence", "loop_detection", "acme/thrift"}
+    rules = Rules.of(planned, lambda: SessionScorer(planned), history=0)
+    assert rules.assumed == {"coherence", "loop_detection", "acme/thrift"}
 
 
 def test_every_evaluator_of_ours_names_its_source() -> None:

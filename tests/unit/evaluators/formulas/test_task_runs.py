@@ -83,7 +83,7 @@ def test_agents_and_services_are_kept_apart() -> None:
     }
 
 
-def test_what_the_trace_states_wins() -> None:
+def test_the_success_stated_by_the_trace_wins() -> None:
     assert succeeded(False, True) is False
     assert succeeded(None, True) is True
     assert succeeded(None, None) is None

@@ -57,7 +57,7 @@ def test_optional_fields_are_required_and_may_be_null() -> None:
     assert verdict["properties"]["verdict"]["enum"] == ["no", "yes"]
 
 
-def test_what_no_strict_schema_can_say_is_an_error() -> None:
+def test_a_type_that_no_strict_schema_can_express_is_an_error() -> None:
     class Loose(Block, frozen=True, kw_only=True):
         """Anything goes."""
 

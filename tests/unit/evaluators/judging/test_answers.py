@@ -108,7 +108,7 @@ def test_a_rating_that_could_mean_several_things_is_an_error(raw: str) -> None:
         'Well.\n<reasoning>{"score": 0.99}</think',
     ],
 )
-def test_what_a_cut_off_answer_quotes_is_not_its_verdict(raw: str) -> None:
+def test_the_text_quoted_by_a_cut_off_answer_is_not_its_verdict(raw: str) -> None:
     with pytest.raises(AnswerError):
         read(raw)
 

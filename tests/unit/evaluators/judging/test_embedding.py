@@ -82,14 +82,14 @@ async def test_without_vectors_each_ends_with_the_reason(
     assert verdict.outcomes[1].compared == ("pd",)
 
 
-async def test_what_needs_no_vectors_is_not_asked_for() -> None:
+async def test_an_evaluator_that_needs_no_vectors_requests_none() -> None:
     embed = ScriptedEmbed(ValueError("must not be asked"))
     verdict = await run(embed, a_trace(output=None))
     assert not embed.asked
     assert [each.assumed for each in verdict.outcomes] == [1.0, 1.0]
 
 
-async def test_an_evaluator_that_asks_for_ever_fails_after_a_few_requests() -> None:
+async def test_an_evaluator_that_never_stops_asking_fails_after_a_few_requests() -> None:
     @evaluator(version="1")
     def curious(trace: Trace, *, embedder: Embedder) -> Score:
         """Wants one more text each time."""

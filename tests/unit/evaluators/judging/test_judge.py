@@ -205,7 +205,7 @@ async def test_facts_that_contradict_a_verdict_are_named() -> None:
     assert outcomes["confidence"].evidence == ("c1",)
 
 
-async def test_what_was_expected_is_shown_to_those_who_read_it_alone() -> None:
+async def test_an_expected_output_is_shown_only_to_evaluators_that_read_it() -> None:
     asked = answering()
     expectation = Expectation(output="XYZZY")
 
@@ -217,7 +217,7 @@ async def test_what_was_expected_is_shown_to_those_who_read_it_alone() -> None:
     assert verdict.outcomes[0].expectation == expectation.digest
 
 
-async def test_a_long_trace_is_cut_to_the_prompt_and_says_so() -> None:
+async def test_a_long_trace_is_cut_to_the_prompt_and_marked_as_truncated() -> None:
     asked = answering()
     calls = tuple(a_call(f"t{at}", {"q": "x" * 5000}) for at in range(60))
 

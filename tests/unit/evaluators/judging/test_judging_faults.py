@@ -94,7 +94,7 @@ async def test_a_spent_budget_skips() -> None:
     assert {(o.state, o.reason, o.error) for o in verdict.outcomes} == {("skipped", "budget", None)}
 
 
-async def test_a_budget_that_ends_in_between_skips_what_is_left() -> None:
+async def test_a_budget_that_ends_in_between_skips_the_remaining_evaluators() -> None:
     def script(prompt: Prompt) -> str | Exception:
         if prompt.name == "extraction":
             return fitting_answer(prompt)

@@ -115,7 +115,7 @@ async def test_no_attack_in_a_conversation_changes_a_score(attack: int) -> None:
 
 
 @pytest.mark.parametrize("attack", range(len(INJECTIONS)))
-async def test_an_extraction_that_was_taken_in_takes_nobody_else_in(attack: int) -> None:
+async def test_an_extraction_that_obeyed_an_injection_stays_inside_the_fence(attack: int) -> None:
     text = INJECTIONS[attack].encode("utf-8", "ignore").decode()
 
     def script(prompt: Prompt) -> str:

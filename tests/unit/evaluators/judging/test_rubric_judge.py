@@ -44,7 +44,7 @@ async def test_the_score_is_clamped(said: Any, score: float, success: bool) -> N
 
 
 @pytest.mark.parametrize("said", [None, True, "good", [0.5], float("nan"), float("inf")])
-async def test_what_is_no_number_is_no_score(said: Any) -> None:
+async def test_a_score_that_is_not_a_number_fails(said: Any) -> None:
     (outcome,) = (await judge(a_trace(), scoring(said), planned())).outcomes
 
     assert outcome.state == "failed"
@@ -101,7 +101,7 @@ def test_the_version_follows_the_rubric_unless_it_is_given() -> None:
     ("name", "rubric", "threshold"),
     [("Tone", RUBRIC, 0.5), ("a/b", RUBRIC, 0.5), ("tone", "  ", 0.5), ("tone", RUBRIC, 1.5)],
 )
-def test_what_does_not_fit_is_named(name: str, rubric: str, threshold: float) -> None:
+def test_an_invalid_judge_is_named(name: str, rubric: str, threshold: float) -> None:
     with pytest.raises(SettingsError, match=f"judges.{name}"):
         rubric_judge(name, rubric, "trace", threshold)
 

@@ -35,7 +35,7 @@ def _long(calls: int, size: int) -> Trace:
     )
 
 
-def test_a_short_trace_is_told_in_full() -> None:
+def test_a_short_trace_is_rendered_in_full() -> None:
     trace = a_trace(
         system="Be brief.",
         tools_offered=(a_tool("search", {"type": "object"}),),
@@ -82,7 +82,7 @@ def test_a_recording_fits_and_keeps_what_matters(calls: int, size: int, tokens: 
     assert (recording.truncated is None) == (recording.text == whole)
 
 
-def test_what_was_left_out_is_said() -> None:
+def test_the_parts_left_out_are_named() -> None:
     cut_only = trace_recording(_long(10, 5000), max_tokens=6000).truncated
     thinned = trace_recording(_long(300, 1000), max_tokens=6000).truncated
 
@@ -102,7 +102,7 @@ def test_even_ten_thousand_calls_fit_with_their_errors() -> None:
     assert "characters in the middle left out" in (recording.truncated or "")
 
 
-def test_equal_calls_in_a_row_are_told_as_one_when_room_is_short() -> None:
+def test_equal_calls_in_a_row_are_merged_when_the_budget_is_short() -> None:
     calls = tuple(a_call("search", None) for _ in range(5000))
 
     recording = trace_recording(a_trace(tool_calls=calls), max_tokens=1000)
@@ -122,7 +122,7 @@ def test_no_value_looks_like_a_line_of_the_recording() -> None:
     ]
 
 
-def test_a_conversation_tells_what_its_turns_share_once() -> None:
+def test_a_conversation_has_the_parts_that_its_turns_share_once() -> None:
     traces = tuple(
         a_trace(trace_id=f"{at}", system="Be brief.", tools_offered=(a_tool(),), input=f"q{at}")
         for at in range(3)

@@ -77,7 +77,7 @@ def test_a_pattern_does_not_match_where_only_python_s_would(
         "a{1,99999999999999}", "(?<1a>a)", "(?<a>x)(?<a>y)", "(?<y>a)\\k", "(?<=a+)b",
     ],
 )  # fmt: skip
-def test_what_is_no_pattern_there_is_an_error(pattern: str) -> None:
+def test_an_invalid_pattern_is_an_error(pattern: str) -> None:
     with pytest.raises(re.error):
         found(pattern, "a")
 

@@ -1,4 +1,4 @@
-"""Schemas out of traces are data: nothing is fetched, nothing runs for ever."""
+"""Schemas out of traces are data: nothing is fetched, no pattern of exponential cost runs."""
 
 from __future__ import annotations
 
@@ -38,9 +38,7 @@ def test_a_reference_to_another_document_is_never_fetched() -> None:
         (False, {}, "False schema does not allow {}"),
     ],
 )  # fmt: skip
-def test_what_is_wrong_with_arguments_is_told_with_its_path(
-    schema: Any, value: Any, error: str | None
-) -> None:
+def test_an_error_in_arguments_names_its_path(schema: Any, value: Any, error: str | None) -> None:
     assert argument_error(schema, value) == error
 
 

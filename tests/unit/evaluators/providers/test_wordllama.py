@@ -22,7 +22,7 @@ assert (logging.getLogger().handlers[:], logging.getLogger().level) == before
 """
 
 
-def test_it_loads_without_network_and_says_nothing() -> None:
+def test_it_loads_without_network_and_without_output() -> None:
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", QUIET],
         capture_output=True,
@@ -39,7 +39,7 @@ def embedder() -> WordLlamaEmbedder:
     return WordLlamaEmbedder(remember=4)
 
 
-def test_what_is_close_in_meaning_is_close(embedder: WordLlamaEmbedder) -> None:
+def test_texts_close_in_meaning_have_close_vectors(embedder: WordLlamaEmbedder) -> None:
     weather, rain, stocks = embedder.embed(
         ["The weather in Paris is sunny.", "It is raining in Paris today.", "Shares fell sharply."]
     )
