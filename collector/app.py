@@ -20,7 +20,7 @@ from collector.api.api import Api
 from collector.api.app import build_app
 from collector.api.server import AdminServer
 from collector.clock import Clock, wall
-from collector.config.plan import plan
+from collector.config.plan import plan_from
 from collector.config.tree import Config
 from collector.log.port import Log
 from collector.pool.port import Workers
@@ -68,7 +68,7 @@ class App:
         self._config = config
         self._clock = clock
         self._registry = Registry.discover()
-        self._plan = plan(config, registry=self._registry)
+        self._plan = plan_from(config, registry=self._registry)
         self._telemetry = Telemetry()
         declare_families(self._telemetry)
         self._telemetry.build.info({"version": version()})

@@ -15,12 +15,11 @@ from rich.text import Text
 
 from collector.commands.options import Files, Overrides, loaded
 from collector.commands.output import opened
-from collector.config import plan as planning
+from collector.config.plan import plan_from
 from collector.config.tree import Config
-from collector.doctor.finding import Diagnosis, Stack, diagnose
-from collector.doctor.from_files import seen_in
-from collector.doctor.from_service import Service, seen_by
+from collector.doctor.diagnosis import Diagnosis, Stack, diagnose
 from collector.doctor.needs import Stop, stops, without_tasks
+from collector.doctor.sources import AdminApi, traces_in_recordings, traces_of_service
 from collector.offline import recordings
 from evaluators.dialects.advice import Advice
 from evaluators.registry import Registry
@@ -69,14 +68,14 @@ def examine(config: Config, paths: Sequence[Path], *, traces: int) -> Diagnosis:
         ConfigError: a path is no recording, or nobody answers.
     """
     registry = Registry.discover()
-    plan = planning.plan(config, registry=registry)
+    due = plan_from(config, registry=registry)
     seen = (
-        seen_in(config, recordings.find(paths))
+        traces_in_recordings(config, recordings.find(paths))
         if paths
-        else seen_by(Service(config.admin), config, limit=traces)
+        else traces_of_service(AdminApi(config.admin), config, limit=traces)
     )
     off: tuple[Stop, ...] = stops(registry, config)
-    return diagnose(seen, plan=plan, stops=(*off, *without_tasks(seen)))
+    return diagnose(seen, plan=due, stops=(*off, *without_tasks(seen)))
 
 
 def print_diagnosis(stream: TextIO, found: Diagnosis) -> None:

@@ -16,7 +16,7 @@ import typer
 from collector.commands.options import Files, Overrides, Paths, loaded
 from collector.commands.output import note, opened, progress_over
 from collector.commands.tables import signal_table, summary_table
-from collector.config.plan import plan
+from collector.config.plan import plan_from
 from collector.config.tree import Config
 from collector.errors import ConfigError
 from collector.offline import recordings
@@ -100,7 +100,7 @@ def evaluate(
     Raises:
         ConfigError: a path, an evaluator or an option that is not there.
     """
-    due = plan(config, only=only)
+    due = plan_from(config, only=only)
     every = (*due.trace, *due.session, *due.judged)
     unknown = fail_under.keys() - {each.spec.name for each in every}
     if unknown:

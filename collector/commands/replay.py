@@ -20,7 +20,7 @@ from collector.clock import wall
 from collector.commands.evaluate import summarise
 from collector.commands.options import Files, Overrides, loaded
 from collector.commands.output import note, opened
-from collector.config.plan import plan
+from collector.config.plan import plan_from
 from collector.config.tree import Config, parse_duration
 from collector.errors import ConfigError
 from collector.offline.replay import rescore
@@ -65,7 +65,7 @@ def replay(config: Config, *, since: float, only: list[str] | None, output: Path
         raise ConfigError("log.kind: replay reads the disk log; set log.kind: disk")
     if not (config.data_dir / "log").is_dir():
         raise ConfigError(f"data_dir: there is no log in {config.data_dir}")
-    scored = asyncio.run(rescore(config, plan(config, only=only), since=since, only=only))
+    scored = asyncio.run(rescore(config, plan_from(config, only=only), since=since, only=only))
     with opened(output) as stream:
         stream.writelines(line.decode() + "\n" for line in scored.signals)
     signals = [json.loads(each) for each in scored.signals]

@@ -7,9 +7,9 @@ from typing import Annotated
 import typer
 
 from collector.commands.options import Files, Overrides, loaded
-from collector.config.conflicting_distributions import neighbours
-from collector.config.plan import plan
+from collector.config.plan import plan_from
 from collector.errors import ConfigError
+from collector.version import conflicting_distributions
 
 
 def register(app: typer.Typer) -> None:
@@ -26,17 +26,17 @@ def validate(
     ] = False,
 ) -> None:
     """Check the configuration; exit 1 with one line per bad field."""
-    wrong = neighbours()
+    wrong = conflicting_distributions()
     try:
         settings = loaded(config, overrides)
-        plan(settings)  # evaluators' names and options: only the registry knows them
+        plan_from(settings)  # evaluators' names and options: only the registry knows them
     except ConfigError as error:
         raise ConfigError("\n".join([*str(error).splitlines(), *wrong])) from error
     if wrong:
         raise ConfigError("\n".join(wrong))
     if connect:
         # Only here: it imports the Kafka client.
-        from collector.doctor.connectivity import connect as try_out  # noqa: PLC0415
+        from collector.doctor.connectivity import connect_all  # noqa: PLC0415
 
-        try_out(settings)
+        connect_all(settings)
     typer.echo("the configuration is valid")

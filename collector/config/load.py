@@ -1,4 +1,4 @@
-"""Loading the configuration (CONTRACT section 9): files, then environment, then `--set`; later wins."""
+"""Loading the configuration: files, then environment, then `--set`; later wins."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, cast
 from pydantic import ValidationError
 
 from collector.config.crosscheck import crosscheck
-from collector.config.problems import complaints, path_of, unknown
+from collector.config.problems import path_of, problems, unknown
 from collector.config.sources import (
     PREFIX,
     Text,
@@ -88,7 +88,7 @@ def _validated(tree: Tree) -> tuple[Config | None, list[str]]:
     try:
         return Config.model_validate(plain), []
     except ValidationError as error:
-        return None, complaints(error.errors(include_url=False), plain)
+        return None, problems(error.errors(include_url=False), plain)
 
 
 def _plain(value: Any, texts: frozenset[tuple[str | int, ...]], path: tuple[Any, ...] = ()) -> Any:

@@ -1,4 +1,4 @@
-"""From configuration to what is due: the same in the main process, in every worker and offline."""
+"""From the configuration to the evaluators that are due: the same in the main process, in workers and offline."""
 
 from __future__ import annotations
 
@@ -24,22 +24,24 @@ from evaluators.registry import Registry
 from evaluators.resources import Embedder
 
 
-def read_keys(config: Config) -> Keys:
-    """The attribute keys that the user wants looked at first."""
+def keys_from(config: Config) -> Keys:
+    """The attribute keys of the user, which are read before all others."""
     keys = config.attributes
     return Keys(session=keys.session, task=keys.task, user=keys.user)
 
 
-def plan(
+def plan_from(
     config: Config, *, registry: Registry | None = None, only: Collection[str] | None = None
 ) -> Plan:
-    """What is due for every trace and session.
+    """The evaluators that are due for every trace and session.
 
     Raises:
         ConfigError: an evaluator, an option or a resource that is not there, named by its key; an expectations
             file that cannot be read.
     """
-    expectations(config)  # a mistake in it is told at the start, not by every worker
+    expectations_from(
+        config
+    )  # so that a mistake in the file is an error of the start, not of every worker
     try:
         every = with_rubric_judges(registry or Registry.discover(), _own_judges(config))
         _check_tasks(config, every)
@@ -57,7 +59,7 @@ def plan(
 
 
 def _check_tasks(config: Config, every: Registry) -> None:
-    """One that is off is no error: then only what spans say of their task's success counts."""
+    """An evaluator that is off is no error: task success then comes from span attributes alone."""
     name = config.tasks.evaluator
     scopes = {each.scope for each in every.named(name)}
     if "session" in scopes:
@@ -73,20 +75,20 @@ def embedder_model(config: Config) -> str | None:
     return {"wordllama": MODEL, "litellm": embedder.model, "none": None}[embedder.kind]
 
 
-def embedder(config: Config) -> Embedder | None:
-    """The local embedder. It imports numpy and its model at the first text: only workers may use it."""
+def embedder_from(config: Config) -> Embedder | None:
+    """The local embedder, if one is configured. It loads numpy and its model at the first text: only workers use it."""
     return WordLlamaEmbedder() if config.embedder.kind == "wordllama" else None
 
 
 def _own_judges(config: Config) -> list[Spec]:
-    """Off without a judge, like every judged evaluator; a mistake in them is told all the same."""
+    """The judges of the configuration. Without a judge model they are off, but still checked."""
     return [
         rubric_judge(name, each.rubric, each.scope, each.threshold, each.version)
         for name, each in config.judges.items()
     ]
 
 
-def expectations(config: Config) -> Expectations | None:
+def expectations_from(config: Config) -> Expectations | None:
     """The entries of the expectations file; None without one.
 
     Raises:
@@ -119,7 +121,7 @@ def _first_line(error: Exception) -> str:
     return (str(error).splitlines() or [type(error).__name__])[0]
 
 
-def failed(
+def failed_outcomes(
     plan: Plan, kind: str, message: str, only: Collection[str] | None = None
 ) -> tuple[Outcome, ...]:
     """Every due trace evaluator's outcome when none of them could be run."""

@@ -39,7 +39,7 @@ _BOUND = {
 }
 
 
-def complaints(details: Sequence[Detail], tree: Mapping[str, Any]) -> list[str]:
+def problems(details: Sequence[Detail], tree: Mapping[str, Any]) -> list[str]:
     """One line per bad field, in the order of the tree; several errors of one union become one line."""
     lines: dict[Path, list[str]] = {}
     for detail in details:

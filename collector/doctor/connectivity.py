@@ -1,41 +1,51 @@
-"""`spanwise validate --connect`: does what the configuration names answer, and is it fit for us?"""
+"""`spanwise validate --connect`: whether Kafka and the models of the configuration answer, and fit."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.errors import KafkaError
 
 from collector.config.tree import Config
-from collector.doctor.judge_models import models_refuse
 from collector.errors import ConfigError
 from collector.kafka.client import ClientSettings, client_settings
 from collector.log.kafka.bootstrap import REFUSED, greet, refusal, topic_settings
 from collector.log.kafka.cluster import LARGEST
 from collector.log.port import TOPICS, WINDOWS
+from evaluators.judging.client import JudgeError, Prompt, digest_of
+from evaluators.providers.litellm import LiteLlmEmbedder, LiteLlmJudge
 
 PATIENCE = 10.0
 """Seconds for the whole of Kafka."""
 Settings = Mapping[str, Mapping[str, str]]
+_SYSTEM, _USER = "Answer with one word.", "Say ok."
+QUESTION = Prompt(
+    name="trial",
+    system=_SYSTEM,
+    user=_USER,
+    schema=None,
+    digest=digest_of("trial", _SYSTEM, _USER, None),
+)
+"""One tiny question, so that a wrong key is found before the first trace."""
 
 
-def connect(config: Config) -> None:
+def connect_all(config: Config) -> None:
     """Try everything that is configured.
 
     Raises:
         ConfigError: One line per thing that does not answer or does not fit.
     """
     wrong = asyncio.run(_kafka(config)) if config.log.kind == "kafka" else []
-    wrong += asyncio.run(models_refuse(config))
+    wrong += asyncio.run(unreachable_models(config))
     if wrong:
         raise ConfigError("\n".join(wrong))
 
 
 async def _kafka(config: Config) -> list[str]:
-    # The client's own complaints would stand beside our one line.
+    # The client's own log lines would stand beside our one line.
     logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
     kafka = config.log.kafka
     client = client_settings(kafka.bootstrap_servers or "", kafka.security, section="log.kafka")
@@ -104,3 +114,51 @@ async def _asked(client: ClientSettings, prefix: str) -> tuple[dict[str, int], S
         return partitions, await topic_settings(admin, names)
     finally:
         await admin.close()
+
+
+async def unreachable_models(config: Config) -> list[str]:
+    """One line per model that does not answer; what a line says is never the provider's own text."""
+    judge, embedder = config.judge, config.embedder
+    wrong: list[str] = []
+    if judge.model is not None:
+        wrong += await _refusal("judge", judge.model, judge.base_url, _ask(config, judge.model))
+    if embedder.kind == "litellm" and embedder.model is not None:
+        asked = _embed(config, embedder.model)
+        wrong += await _refusal("embedder", embedder.model, embedder.base_url, asked)
+    return wrong
+
+
+async def _refusal(
+    section: str, model: str, base_url: str | None, asked: Awaitable[object]
+) -> list[str]:
+    try:
+        await asked
+    except JudgeError as error:
+        where = f" at {base_url}" if base_url else ""
+        keys = f"{section}.base_url and {section}.api_key"
+        why = f"{error.type}: {error.message}"
+        return [f"{section}.model: `{model}`{where} does not answer ({why}); check it, {keys}"]
+    return []
+
+
+async def _ask(config: Config, model: str) -> object:
+    judge = config.judge
+    provider = LiteLlmJudge(
+        timeout=judge.timeout,
+        temperature=judge.temperature,
+        base_url=judge.base_url,
+        api_key=None if judge.api_key is None else judge.api_key.get_secret_value(),
+    )
+    return await provider.ask(QUESTION, model=model)
+
+
+async def _embed(config: Config, model: str) -> object:
+    embedder = config.embedder
+    key = embedder.api_key
+    provider = LiteLlmEmbedder(
+        model,
+        timeout=config.judge.timeout,
+        base_url=embedder.base_url,
+        api_key=None if key is None else key.get_secret_value(),
+    )
+    return await provider.embed(["ok"])

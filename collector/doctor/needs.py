@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from collector.config.tree import Config
-from collector.doctor.seen import Seen
+from collector.doctor.examined_trace import ExaminedTrace
 from evaluators.declare import Spec
 from evaluators.dialects.advice import Lack
 from evaluators.model import Content
@@ -71,9 +71,9 @@ def _because(spec: Spec, why: str, setting: str) -> Stop:
     return Stop(evaluator=spec.name, method=spec.method, why=why, setting=setting)
 
 
-def without_tasks(seen: Iterable[Seen]) -> tuple[Stop, ...]:
+def without_tasks(traces: Iterable[ExaminedTrace]) -> tuple[Stop, ...]:
     """pass@k and pass^k need task runs: sessions whose spans name their task."""
-    turns = [each for each in seen if each.is_turn]
+    turns = [each for each in traces if each.is_turn]
     if not turns or any(each.has_task for each in turns):
         return ()
     setting = 'span.set_attribute("spanwise.task.id", "...") on any span of a task run'

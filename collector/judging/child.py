@@ -9,7 +9,6 @@ import asyncio
 import os
 import signal
 import socket
-import struct
 import sys
 from pathlib import Path
 
@@ -27,9 +26,9 @@ from collector.judging.port import (
     decode_to_judge,
     encode,
 )
+from collector.runtime.frames import pack_frame, receive_frame
 from evaluators.providers.litellm import LiteLlmEmbedder, LiteLlmJudge
 
-_LENGTH = struct.Struct(">I")
 NICENESS = 5
 CACHE = "judge-cache"
 
@@ -46,7 +45,7 @@ def main() -> None:
 async def _work(descriptor: int) -> None:
     reader, writer = await asyncio.open_connection(sock=socket.socket(fileno=descriptor))
     try:
-        setup = decode_setup(await _read(reader))
+        setup = decode_setup(await receive_frame(reader))
         await _Process(setup, writer).run(reader)
     except* (_EndError, asyncio.IncompleteReadError):
         pass
@@ -87,7 +86,7 @@ class _Process:
         async with asyncio.TaskGroup() as jobs:
             try:
                 while True:
-                    self._take(await _read(reader), jobs)
+                    self._take(await receive_frame(reader), jobs)
             except (asyncio.IncompleteReadError, ConnectionError) as error:
                 # The main process has ended: leaving by an error cancels the jobs under way.
                 raise _EndError from error
@@ -111,7 +110,7 @@ class _Process:
         self._frame(encode(frame))
 
     def _frame(self, payload: bytes) -> None:
-        self._writer.write(_LENGTH.pack(len(payload)) + payload)
+        self._writer.write(pack_frame(payload))
 
 
 def _vectors(config: Config, setup: Setup) -> LiteLlmEmbedder | None:
@@ -129,11 +128,6 @@ def _vectors(config: Config, setup: Setup) -> LiteLlmEmbedder | None:
 
 class _EndError(Exception):
     """The main process has closed the socket."""
-
-
-async def _read(reader: asyncio.StreamReader) -> bytes:
-    (length,) = _LENGTH.unpack(await reader.readexactly(4))
-    return await reader.readexactly(length)
 
 
 if __name__ == "__main__":

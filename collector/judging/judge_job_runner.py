@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from collector.config import plan as planning
+from collector.config.plan import expectations_from, plan_from
 from collector.config.tree import Config
 from collector.judging.judge_client import JudgeClientPool, SubjectClient
 from collector.judging.port import Job, JobDone, SessionJob, TraceJob
@@ -51,10 +51,10 @@ class JudgeJobRunner:
     ) -> JudgeJobRunner:
         """The runner of the configured evaluators; `only` limits them."""
         return cls(
-            plan=planning.plan(config, only=only),
+            plan=plan_from(config, only=only),
             config=config,
             clients=clients,
-            expectations=planning.expectations(config),
+            expectations=expectations_from(config),
         )
 
     async def run(self, job: Job) -> JobDone:

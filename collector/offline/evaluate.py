@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from collector.config.plan import plan
+from collector.config.plan import plan_from
 from collector.config.tree import Config
 from collector.offline.recordings import requests
 from collector.records.otlp_signals import TRACES
@@ -49,7 +49,7 @@ async def read_recordings(
     Raises:
         ConfigError: a file cannot be read.
     """
-    every, telemetry = plan(config), Telemetry()
+    every, telemetry = plan_from(config), Telemetry()
     workers = start_workers(config, every, telemetry, count=0)
     service = OfflineService(config, every, workers, telemetry)
     result = EvaluationResult()

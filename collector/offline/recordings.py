@@ -8,7 +8,6 @@
 from __future__ import annotations
 
 import gzip
-import struct
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,8 +19,8 @@ from collector.errors import ConfigError, Undecodable
 from collector.otlp.json import to_protobuf
 from collector.otlp.signal import OtlpSignal
 from collector.records.otlp_signals import OTLP_SIGNALS, TRACES
+from collector.runtime.frames import IncompleteFrameError, read_frames
 
-_LENGTH = struct.Struct(">I")
 BINARY = (".otlp", ".otlp.gz")
 TEXT = (".json", ".jsonl")
 NOT_READ = (".logs.otlp", ".logs.otlp.gz")
@@ -93,8 +92,7 @@ def _open(path: Path) -> IO[bytes] | gzip.GzipFile:
 
 
 def _framed(stream: IO[bytes] | gzip.GzipFile, path: Path) -> Iterator[bytes]:
-    while head := stream.read(4):
-        body = stream.read(_LENGTH.unpack(head)[0]) if len(head) == _LENGTH.size else b""
-        if len(head) < _LENGTH.size or len(body) < _LENGTH.unpack(head)[0]:
-            raise ConfigError(f"{path}: ends in the middle of a request")
-        yield body
+    try:
+        yield from read_frames(stream)
+    except IncompleteFrameError as error:
+        raise ConfigError(f"{path}: ends in the middle of a request") from error

@@ -7,7 +7,13 @@ from collections.abc import Sequence
 
 import msgspec
 
-from collector.config import plan as planning
+from collector.config.plan import (
+    embedder_from,
+    expectations_from,
+    failed_outcomes,
+    keys_from,
+    plan_from,
+)
 from collector.config.tree import Config
 from collector.pool.port import ReadJob, ScoreJob
 from evaluators.dialects.content.sessions import Keys
@@ -43,13 +49,13 @@ class JobRunner:
     @classmethod
     def of(cls, config: Config, plan: Plan | None = None) -> JobRunner:
         """The runner of the configuration. Loads the embedder if an evaluator needs it."""
-        plan = plan or planning.plan(config)
+        plan = plan or plan_from(config)
         embeds = any(each.spec.method == "embedding" for each in plan.trace)
         return cls(
             plan=plan,
-            keys=planning.read_keys(config),
-            embedder=planning.embedder(config) if embeds else None,
-            expectations=planning.expectations(config),
+            keys=keys_from(config),
+            embedder=embedder_from(config) if embeds else None,
+            expectations=expectations_from(config),
         )
 
     def read(self, job: ReadJob) -> Trace:
@@ -67,7 +73,7 @@ class JobRunner:
         unread = job.trace.unread
         if unread is not None:
             message = f"the trace could not be read: {unread}"
-            return planning.failed(self._plan, unread, message, job.only)
+            return failed_outcomes(self._plan, unread, message, job.only)
         return score_trace(
             self._plan,
             job.trace,

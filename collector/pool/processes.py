@@ -16,13 +16,14 @@ from collections.abc import Sequence
 
 import msgspec
 
-from collector.config.plan import failed
+from collector.config.plan import failed_outcomes
 from collector.config.tree import Config
 from collector.errors import SpanwiseError
 from collector.pool.families import PoolFamilies
 from collector.pool.job_runner import Job, bare_trace, encode_job_into
 from collector.pool.port import PackedTrace, ReadJob, ScoreJob, TraceHead
-from collector.runtime.child import LENGTH, Child, restart_backoff
+from collector.runtime.child import Child, restart_backoff
+from collector.runtime.frames import LENGTH
 from collector.telemetry import Telemetry
 from evaluators.model import Outcome, Trace
 from evaluators.plan import Plan
@@ -95,7 +96,7 @@ class ProcessWorkers:
         answers = await self._all(jobs)
         message = f"the worker died or hung {MAX_ATTEMPTS} times on this trace"
         return [
-            failed(self._plan, "worker_died", message, job.only)
+            failed_outcomes(self._plan, "worker_died", message, job.only)
             if each is None
             else _outcomes(each)
             for job, each in zip(jobs, answers, strict=True)

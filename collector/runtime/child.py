@@ -1,18 +1,17 @@
-"""A child process and the socket to it: frames of a 4-byte big-endian length and a payload."""
+"""A child process and the socket to it, over which frames are exchanged."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import socket
-import struct
 import sys
 from types import TracebackType
 from typing import Self
 
+from collector.runtime.frames import pack_frame, receive_frame
 from collector.runtime.retry import Backoff, Sleep
 
-LENGTH = struct.Struct(">I")
 LONGEST_RESTART = 10.0
 """Seconds: the longest wait between two starts."""
 _END_TIMEOUT = 3.0
@@ -77,16 +76,15 @@ class Child:
 
     def send(self, payload: bytes) -> None:
         """Send one frame, buffered: the caller bounds the unanswered frames."""
-        self.send_frame(LENGTH.pack(len(payload)) + payload)
+        self.send_frame(pack_frame(payload))
 
-    def send_frame(self, frame: bytes | bytearray) -> None:
+    def send_frame(self, framed: bytes | bytearray) -> None:
         """Send a payload that begins with its length; it must not be changed afterwards."""
-        self._writer.write(frame)
+        self._writer.write(framed)
 
     async def receive(self) -> bytes:
         """The next frame."""
-        (length,) = LENGTH.unpack(await self._reader.readexactly(4))
-        return await self._reader.readexactly(length)
+        return await receive_frame(self._reader)
 
     def kill(self) -> None:
         """End a child that hangs. A pending `receive` raises EOFError."""

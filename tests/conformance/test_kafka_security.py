@@ -12,7 +12,7 @@ import pytest
 
 from collector.clock import wall
 from collector.config.tree import Config, KafkaLogConfig, LogConfig
-from collector.doctor.connectivity import connect
+from collector.doctor.connectivity import connect_all
 from collector.errors import ConfigError
 from collector.log.kafka.kafka_log import KafkaLog
 from collector.log.port import TRACES
@@ -77,7 +77,7 @@ async def test_records_go_and_come_over_sasl_and_tls(secured: tuple[KafkaNode, P
 
 
 def test_validate_finds_the_secured_cluster_fit(secured: tuple[KafkaNode, Path]) -> None:
-    connect(whole(settings(secured, PASSWORD)))
+    connect_all(whole(settings(secured, PASSWORD)))
 
 
 async def test_a_wrong_password_is_a_configuration_error(secured: tuple[KafkaNode, Path]) -> None:
@@ -90,7 +90,7 @@ async def test_a_wrong_password_is_a_configuration_error(secured: tuple[KafkaNod
 
 def test_validate_says_that_we_are_refused(secured: tuple[KafkaNode, Path]) -> None:
     with pytest.raises(ConfigError, match="refuses us"):
-        connect(whole(settings(secured, "wrong-horse")))
+        connect_all(whole(settings(secured, "wrong-horse")))
 
 
 def test_a_certificate_of_a_stranger_is_refused(
@@ -99,7 +99,7 @@ def test_a_certificate_of_a_stranger_is_refused(
     stranger = certificates.make(tmp_path).ca.cert
 
     with pytest.raises(ConfigError, match="refuses us"):
-        connect(whole(settings((secured[0], stranger), PASSWORD)))
+        connect_all(whole(settings((secured[0], stranger), PASSWORD)))
 
 
 def test_a_process_that_is_refused_ends_with_one_line(
@@ -150,7 +150,7 @@ async def test_validate_names_what_does_not_fit(
     kafka_settings = KafkaLogConfig(bootstrap_servers=kafka, topic_prefix=prefix)
 
     with pytest.raises(ConfigError, match=complaint):
-        await asyncio.to_thread(connect, whole(kafka_settings))
+        await asyncio.to_thread(connect_all, whole(kafka_settings))
 
 
 async def test_unequal_partition_counts_are_a_configuration_error(kafka: str) -> None:

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from collector.config.tree import Admin, Config
-from collector.doctor.from_service import Service as Api
-from collector.doctor.from_service import seen_by
+from collector.doctor.sources import AdminApi, traces_of_service
 from collector.offline import recordings
 from tests.support.eventually import eventually
 from tests.support.otlp_backend import grpc_backend
@@ -43,10 +42,10 @@ async def test_a_recording_sent_is_forwarded_and_diagnosed(tmp_path: Path) -> No
             config = Config(admin=Admin(port=port))
 
             def settled() -> bool:
-                return len(seen_by(Api(config.admin), config, limit=10)) == 3
+                return len(traces_of_service(AdminApi(config.admin), config, limit=10)) == 3
 
             await eventually(settled)
-            seen = seen_by(Api(config.admin), config, limit=10)
+            seen = traces_of_service(AdminApi(config.admin), config, limit=10)
         finally:
             service.kill()
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from collector.config.plan import plan
+from collector.config.plan import plan_from
 from collector.config.tree import Config
 from collector.pool.port import ScoreJob
 from collector.pool.processes import ProcessWorkers
@@ -50,7 +50,9 @@ async def workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncItera
     folder = str(plugin.install(tmp_path / "installed"))
     monkeypatch.setattr(sys, "path", [folder, *sys.path])
     monkeypatch.setenv("PYTHONPATH", folder)
-    pool = ProcessWorkers(CONFIG, plan(CONFIG), count=1, telemetry=Telemetry(), job_timeout=5.0)
+    pool = ProcessWorkers(
+        CONFIG, plan_from(CONFIG), count=1, telemetry=Telemetry(), job_timeout=5.0
+    )
     pool.start()
     yield pool
     await pool.close()

@@ -11,8 +11,8 @@ import pytest
 import yaml
 
 from collector import cli
-from collector.config.conflicting_distributions import neighbours
 from collector.doctor.connectivity import partitions_differ, too_small
+from collector.version import conflicting_distributions
 from evaluators.registry import Registry
 
 
@@ -100,7 +100,10 @@ def test_another_distribution_with_our_packages_is_named(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     installed = {"collector": ["spanwise", "collector"], "evaluators": ["spanwise"], "x": ["y"]}
-    monkeypatch.setattr("collector.commands.validate.neighbours", lambda: neighbours(installed))
+    monkeypatch.setattr(
+        "collector.commands.validate.conflicting_distributions",
+        lambda: conflicting_distributions(installed),
+    )
 
     assert cli.main(["validate"]) == 1
     assert capsys.readouterr().err.startswith("the distribution `collector` also installs")

@@ -10,10 +10,10 @@ from typing import get_args
 import pytest
 
 from collector import cli
-from collector.config.plan import plan
+from collector.config.plan import plan_from
 from collector.config.tree import Config
-from collector.doctor.finding import diagnose
-from collector.doctor.seen import Seen, see
+from collector.doctor.diagnosis import diagnose
+from collector.doctor.examined_trace import ExaminedTrace, examine
 from collector.otlp import display
 from collector.scoring.rules import Rules
 from evaluators.declare import DEFAULT_READS, Spec
@@ -88,7 +88,9 @@ def test_a_plug_in_is_listed(with_acme: Registry, capsys: pytest.CaptureFixture[
 
 
 def test_the_doctor_names_a_plug_in_where_content_is_missing(with_acme: Registry) -> None:
-    found = diagnose([a_trace_without_tokens()], plan=plan(Config(), registry=with_acme), stops=())
+    found = diagnose(
+        [a_trace_without_tokens()], plan=plan_from(Config(), registry=with_acme), stops=()
+    )
 
     by_lack = {finding.lack: finding.stops for finding in found.stacks[0].findings}
     assert "acme/thrift" in by_lack["no_tokens"]
@@ -96,10 +98,10 @@ def test_the_doctor_names_a_plug_in_where_content_is_missing(with_acme: Registry
     assert "acme/brevity" in by_lack["no_content"]
 
 
-def a_trace_without_tokens() -> Seen:
+def a_trace_without_tokens() -> ExaminedTrace:
     attributes = {"gen_ai.operation.name": "chat", "gen_ai.request.model": "gpt-4o-mini"}
     made = SpanSpec(id=1, attributes=attributes, scope="my.agent")
-    return see(show(trace_of(made)), display.decode([request(made)], content=True))
+    return examine(show(trace_of(made)), display.decode([request(made)], content=True))
 
 
 def test_assumed_scores_count_where_the_declaration_says_so(with_acme: Registry) -> None:

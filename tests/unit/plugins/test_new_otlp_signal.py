@@ -132,7 +132,7 @@ def signals_without_a_line(listed: tuple[OtlpSignal, ...]) -> list[str]:
 def test_a_forgotten_line_fails_here(monkeypatch: pytest.MonkeyPatch) -> None:
     assert signals_without_a_line(OTLP_SIGNALS) == []
 
-    monkeypatch.setattr("collector.records.traces.LOGS", LOGS, raising=False)
+    monkeypatch.setattr("collector.records.otlp_signals.LOGS", LOGS, raising=False)
 
     assert signals_without_a_line(OTLP_SIGNALS) == ["log_records"]
     assert signals_without_a_line(WITH_ITS_LINE) == []

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.config.plan import plan
+from collector.config.plan import plan_from
 from collector.config.tree import Config
 from collector.errors import ConfigError, LogUnavailable, Undecodable
 from collector.log.port import TRACES, WINDOWS, New
@@ -288,11 +288,11 @@ def test_an_evaluator_of_tasks_that_is_not_there_is_a_configuration_error(
     name: str, said: str
 ) -> None:
     with pytest.raises(ConfigError, match=rf"^tasks\.evaluator: .*{said}"):
-        plan(Config.model_validate({"tasks": {"evaluator": name}}))
+        plan_from(Config.model_validate({"tasks": {"evaluator": name}}))
 
 
 def test_an_own_judge_of_sessions_may_decide() -> None:
-    plan(
+    plan_from(
         Config.model_validate(
             {
                 "tasks": {"evaluator": "done"},

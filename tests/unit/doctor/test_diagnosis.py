@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from collector.config.plan import plan
+from collector.config.plan import plan_from
 from collector.config.tree import Config
-from collector.doctor.finding import Diagnosis, diagnose
+from collector.doctor.diagnosis import Diagnosis, diagnose
+from collector.doctor.examined_trace import ExaminedTrace, examine
 from collector.doctor.needs import stops, without_tasks
-from collector.doctor.seen import Seen, see
 from collector.otlp import display
 from evaluators.dialects.advice import LACKS, Lack
 from evaluators.dialects.advise import advise, all_advice
@@ -28,15 +28,15 @@ TEXT = {
 }
 
 
-def seen_of(*made: SpanSpec, **more: bool) -> Seen:
+def seen_of(*made: SpanSpec, **more: bool) -> ExaminedTrace:
     shown = display.decode([request(*made)], content=True)
-    return see(show(trace_of(*made)), shown, **more)
+    return examine(show(trace_of(*made)), shown, **more)
 
 
-def diagnosed(*seen: Seen, config: Config | None = None) -> Diagnosis:
+def diagnosed(*seen: ExaminedTrace, config: Config | None = None) -> Diagnosis:
     config = config or Config()
     registry = Registry.discover()
-    return diagnose(seen, plan=plan(config, registry=registry), stops=stops(registry, config))
+    return diagnose(seen, plan=plan_from(config, registry=registry), stops=stops(registry, config))
 
 
 def chat(

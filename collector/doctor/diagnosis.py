@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from collector.doctor.examined_trace import ExaminedTrace
 from collector.doctor.needs import Stop, weakened_by
-from collector.doctor.seen import Seen
 from evaluators.declare import Spec
 from evaluators.dialects.advice import LACKS, Advice, Lack
 from evaluators.dialects.advise import advise
@@ -49,10 +49,10 @@ class Diagnosis:
     """Evaluators that the configuration or the spans keep from running at all, whatever the stack."""
 
 
-def diagnose(seen: Iterable[Seen], *, plan: Plan, stops: Sequence[Stop]) -> Diagnosis:
+def diagnose(traces: Iterable[ExaminedTrace], *, plan: Plan, stops: Sequence[Stop]) -> Diagnosis:
     """What is missing in these traces, for the evaluators of `plan`."""
-    stacks: dict[tuple[str, tuple[str, ...]], list[Seen]] = {}
-    for each in seen:
+    stacks: dict[tuple[str, tuple[str, ...]], list[ExaminedTrace]] = {}
+    for each in traces:
         stacks.setdefault((each.service, each.dialects), []).append(each)
     specs = tuple(c.spec for c in (*plan.trace, *plan.session, *plan.judged))
     made = [
@@ -65,11 +65,11 @@ def diagnose(seen: Iterable[Seen], *, plan: Plan, stops: Sequence[Stop]) -> Diag
 
 
 def _stack(
-    service: str, dialects: tuple[str, ...], found: Sequence[Seen], specs: Sequence[Spec]
+    service: str, dialects: tuple[str, ...], found: Sequence[ExaminedTrace], specs: Sequence[Spec]
 ) -> Stack:
     turns = [each for each in found if each.is_turn]
     scopes = tuple(sorted({scope for each in found for scope in each.scopes}))
-    by_lack: Mapping[Lack, list[Seen]] = {
+    by_lack: Mapping[Lack, list[ExaminedTrace]] = {
         lack: [each for each in turns if lack in each.lacks] for lack in LACKS
     }
     return Stack(

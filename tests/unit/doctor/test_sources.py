@@ -10,8 +10,7 @@ import pytest
 
 from collector import cli
 from collector.config.tree import Config
-from collector.doctor.from_files import seen_in
-from collector.doctor.from_service import seen_by
+from collector.doctor.sources import traces_in_recordings, traces_of_service
 from collector.offline import recordings
 from collector.otlp import display
 from evaluators.dialects.show import show
@@ -43,7 +42,7 @@ class FakeApi:
 def test_the_running_service_is_asked_page_by_page_and_each_trace_once() -> None:
     api = FakeApi()
 
-    seen = seen_by(api, Config(), limit=10)
+    seen = traces_of_service(api, Config(), limit=10)
 
     assert [each.trace_id for each in seen] == [TRACE_ID]
     assert "no_content" in seen[0].lacks
@@ -55,7 +54,7 @@ def test_the_running_service_is_asked_page_by_page_and_each_trace_once() -> None
 def test_no_more_traces_are_asked_for_than_wanted() -> None:
     api = FakeApi()
 
-    seen_by(api, Config(), limit=1)
+    traces_of_service(api, Config(), limit=1)
 
     assert [path for path in api.asked if "/traces/" in path] == [f"/api/v1/traces/{TRACE_ID}"]
 
@@ -89,7 +88,7 @@ def test_real_stacks_get_the_setting_of_their_own(
 
 
 def test_recordings_tell_scopes_with_versions_and_sdks() -> None:
-    seen = seen_in(Config(), recordings.find([CAPTURES / "dspy"]))
+    seen = traces_in_recordings(Config(), recordings.find([CAPTURES / "dspy"]))
 
     assert {scope for each in seen for scope in each.scopes} == {
         "openinference.instrumentation.dspy 0.1.48"

@@ -25,8 +25,8 @@ _GAPS: Mapping[str, Lack] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
-    """What one trace says of the stack that sent it, and what it lacks."""
+class ExaminedTrace:
+    """One trace: the stack that sent it, and what it lacks."""
 
     trace_id: str
     service: str
@@ -40,20 +40,20 @@ class Seen:
     lacks: frozenset[Lack]
 
 
-def see(
+def examine(
     shown: Shown,
     spans: Sequence[SpanShown],
     *,
     content_in_logs: bool = False,
     redacted: bool = False,
-) -> Seen:
-    """Look at one trace.
+) -> ExaminedTrace:
+    """Examine one trace.
 
     Args:
         shown: As `spanwise inspect` prints it.
-        spans: Empty when the log let them go: scopes and SDKs are then unknown.
+        spans: Empty when the log has dropped them: scopes and SDKs are then unknown.
         content_in_logs: Its messages came as log records.
-        redacted: The service shows no content: what it hides does not lack.
+        redacted: The service shows no content: what it hides counts as present.
     """
     lacks = _lacks(shown, spans, content_in_logs=content_in_logs)
     if redacted:
@@ -62,7 +62,7 @@ def see(
     is_turn = bool(calls or shown["models"] or shown["input"] or shown["output"]) or any(
         count is not None for count in shown["tokens"].values()
     )
-    return Seen(
+    return ExaminedTrace(
         trace_id=shown["trace_id"],
         service=shown["service"],
         dialects=tuple(shown["dialects"]),
