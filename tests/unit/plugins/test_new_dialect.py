@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from collector.doctor.finding import diagnose
-from collector.doctor.seen import see
+from collector.doctor.diagnosis import diagnose
+from collector.doctor.examined_trace import examine
 from evaluators.dialects import readers, registry
 from evaluators.dialects.decoding import key_sets
 from evaluators.dialects.show import show
@@ -121,7 +121,7 @@ def test_its_keys_stand_in_the_docs() -> None:
 
 @pytest.mark.usefixtures("_line")
 def test_the_doctor_advises_what_its_declaration_says() -> None:
-    seen = see(show(trace_of(*SPANS)), ())
+    seen = examine(show(trace_of(*SPANS)), ())
 
     (stack,) = diagnose([seen], plan=Plan(), stops=()).stacks
 
