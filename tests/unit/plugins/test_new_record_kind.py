@@ -15,7 +15,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from collector.clock import wall
-from collector.config.plan import plan
+from collector.config.plan import plan_from
 from collector.config.tree import AgentWindow, Config, JudgeConfig
 from collector.errors import UnknownKind
 from collector.judging.budget import Budget
@@ -156,7 +156,9 @@ async def test_replay_passes_over_a_new_kind_and_names_it_once(
     await log.close()
 
     with caplog.at_level(logging.WARNING):
-        result = await rescore(config, plan(config, only=["step_efficiency"]), since=0, only=None)
+        result = await rescore(
+            config, plan_from(config, only=["step_efficiency"]), since=0, only=None
+        )
 
     assert [trace.trace_id for trace in result.traces] == [TRACE.trace_id]
     lines = [each for each in caplog.messages if "annotation" in each]
