@@ -1,4 +1,4 @@
-"""Every setting, typed, with its default: the tree behind `spanwise.yaml` (CONTRACT section 9).
+"""Every setting, typed, with its default: the tree behind `spanwise.yaml`.
 
 Durations are seconds (float) and sizes are bytes (int) once parsed; a file says `500ms 5s 30m 24h` and
 `64KiB 64MiB 4GiB`. Unknown keys are errors. How files, environment and `--set` are merged: collector/config/load.py.

@@ -196,7 +196,7 @@ async def test_g6_full_success_leaves_partial_success_unset() -> None:
 
 
 async def test_ok_is_said_only_after_the_log_has_the_spans() -> None:
-    """DESIGN, section 2: until then the answer is owed."""
+    """Spans that are not in the log are not acknowledged."""
     async with serving() as served:
         served.log.gate = asyncio.Event()
         async with asyncio.TaskGroup() as group:

@@ -118,7 +118,7 @@ async def test_h10_connections_are_kept_alive() -> None:
 
 
 async def test_h11_there_is_no_cors() -> None:
-    """H11: left out until asked for (DESIGN, section 6): a preflight gets 405 and no permission."""
+    """H11: browsers do not export to it: a preflight gets 405 and no permission."""
     async with serving() as served, httpx.AsyncClient() as client:
         reply = await client.options(
             served.url,
