@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import asyncio
 import copy
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from dataclasses import replace
 
 import msgspec
 
@@ -112,8 +113,7 @@ class FaultyLog(MemoryLog):
 
     def skip_to(self, offset: int, topic: str, partition: int = 0) -> None:
         """Leave a gap: the partition's next record stands at `offset`, unless the partition is longer already."""
-        end = max(self.end_offset(topic, partition), offset)
-        self._store.end_offsets[topic, partition] = end
+        self._store.end_offsets[topic, partition] = max(self.end_offset(topic, partition), offset)
 
     def end_offset(self, topic: str, partition: int = 0) -> int:
         """The offset that the partition's next record will have."""
@@ -170,13 +170,26 @@ class FaultyLog(MemoryLog):
         if self._crashed:
             raise Crash
 
+    def fail(self, failures: list[Exception]) -> None:
+        """Raises the next failure, if there is one."""
+        if failures:
+            raise failures.pop(0)
+        if self.fails is not None:
+            raise self.fails
+
     # --- the port --------------------------------------------------------------------------------------------------
 
     async def write(
         self, records: Sequence[New], commits: Sequence[Commit] = ()
     ) -> Sequence[Position]:
         self.arrivals.append(asyncio.get_running_loop().time())
-        await self._pass_gate()
+        await asyncio.sleep(0)
+        if self.gate is not None:
+            self.waiting += 1
+            try:
+                await self.gate.wait()
+            finally:
+                self.waiting -= 1
         self.step()
         self._refuse(records)
         self.calls.append((records, commits))
@@ -213,20 +226,8 @@ class FaultyLog(MemoryLog):
 
     # --- inside ----------------------------------------------------------------------------------------------------
 
-    async def _pass_gate(self) -> None:
-        await asyncio.sleep(0)
-        if self.gate is not None:
-            self.waiting += 1
-            try:
-                await self.gate.wait()
-            finally:
-                self.waiting -= 1
-
     def _refuse(self, records: Sequence[New]) -> None:
-        if self.write_failures:
-            raise self.write_failures.pop(0)
-        if self.fails is not None:
-            raise self.fails
+        self.fail(self.write_failures)
         for each in records:
             largest = self.largest.get(each.topic)
             if largest is not None and isinstance(each.value, bytes) and len(each.value) > largest:
@@ -269,7 +270,7 @@ class FaultyLog(MemoryLog):
 
     def _reader(self, group: str, topic: str, linger: float) -> FaultyReader:
         del linger  # it is a time of the clock
-        reader = FaultyReader(self, group, topic, closed=self._readers.discard)
+        reader = FaultyReader(self, group, topic)
         self.readers.append(reader)
         return reader
 
@@ -277,15 +278,8 @@ class FaultyLog(MemoryLog):
 class FaultyReader(PollingReader):
     """Owns every partition, unless the test takes some away with `revoke` and gives them back with `assign`."""
 
-    def __init__(
-        self,
-        log: FaultyLog,
-        group: str,
-        topic: str,
-        *,
-        closed: Callable[[PollingReader], None],
-    ) -> None:
-        super().__init__(log, group, topic, closed=closed)
+    def __init__(self, log: FaultyLog, group: str, topic: str) -> None:
+        super().__init__(log, group, topic, closed=log._readers.discard)
         self.polls = 0
         self.lag = 0
         """Hide this many of the newest offsets of each partition."""
@@ -310,7 +304,7 @@ class FaultyReader(PollingReader):
     async def poll(self, *, max_records: int = 256, timeout: float = 1.0) -> Batch:
         await asyncio.sleep(0)
         self._log.step()
-        self._raise_failures()
+        self._log.fail(self._log.poll_failures)
         self.polls += 1
         if self._revoked or self._coming:
             return self._rebalance()
@@ -325,19 +319,7 @@ class FaultyReader(PollingReader):
             and set(batch.ends) == set(self._positions)
         ):
             self._log.at_end.set()
-        return Batch(
-            revoked=batch.revoked,
-            assigned=batch.assigned,
-            records=batch.records,
-            ends=batch.ends,
-            lost=lost,
-        )
-
-    def _raise_failures(self) -> None:
-        if self._log.poll_failures:
-            raise self._log.poll_failures.pop(0)
-        if self._log.fails is not None:
-            raise self._log.fails
+        return replace(batch, lost=lost)
 
     def _assign(self) -> Batch:
         batch = super()._assign()

@@ -117,7 +117,7 @@ class Retention:
     quotas: Quotas
     partitions: Callable[[str], int]
     waits_for: Mapping[str, frozenset[str]] = field(default_factory=dict[str, frozenset[str]])
-    """By topic, the groups whose unread records are never dropped: whoever writes more must wait for them."""
+    """By topic, the groups whose unread records are never dropped: writers wait for these groups."""
 
     def admit(
         self,
