@@ -23,6 +23,9 @@ Gap = Literal["no_root", "no_session", "no_content", "no_tool_definitions", "tru
 Content = Literal["text", "tool_calls", "tool_definitions", "root", "session", "tokens"]
 """What an evaluator can read of a recording: texts of messages, calls of tools with their arguments, ..."""
 Closed = Literal["root_ended", "idle", "max_age", "max_spans", "max_bytes", "memory", "shutdown"]
+"""Why a trace closed."""
+SessionClosed = Literal["idle", "max_age", "memory", "shutdown"]
+"""Why a session closed."""
 State = Literal["scored", "measured", "not_applicable", "failed", "skipped"]
 Reason = Literal["not_a_turn", "nothing_to_judge", "no_expectation"]
 """Why an outcome of this library is not_applicable; the service adds its own for `skipped`."""
@@ -207,7 +210,7 @@ class Session:
     session_id: str
     agent: str
     turns: Sequence[Turn] = ()
-    closed: str | None = None
+    closed: SessionClosed | None = None
     """Why it closed; None while it is open."""
 
 

@@ -14,7 +14,7 @@ from typing import Literal, Protocol
 import msgspec
 
 from collector.errors import SpanwiseError
-from evaluators.model import Closed, Outcome, Previous
+from evaluators.model import Outcome, Previous, SessionClosed
 
 Result = Literal[
     "ok", "retry", "rate_limited", "timeout", "parse_error", "provider_error", "budget_denied"
@@ -60,7 +60,7 @@ class SessionJob(msgspec.Struct, frozen=True, kw_only=True, tag="session"):
     owner: str
     service: str
     session_id: str
-    closed: Closed
+    closed: SessionClosed
     traces: tuple[msgspec.Raw, ...]
 
 

@@ -7,7 +7,7 @@ from typing import TypeAlias
 import msgspec
 
 from collector.records.codec import decode
-from evaluators.model import Closed, Outcome, Turn
+from evaluators.model import Closed, Outcome, SessionClosed, Turn
 
 
 class TaskClaims(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -83,7 +83,7 @@ class SessionAwaited(msgspec.Struct, frozen=True, kw_only=True, tag="awaited", o
     agent: str
     agent_version: str | None
     seen: float
-    closed: Closed
+    closed: SessionClosed
     closed_at: float
     """Log time."""
     digest: str

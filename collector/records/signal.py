@@ -11,7 +11,7 @@ from typing import Any, Literal
 import msgspec
 
 from evaluators.digest import canonical
-from evaluators.model import Closed, Method, Outcome, Scope, State
+from evaluators.model import Closed, Method, Outcome, Scope, SessionClosed, State
 
 SCHEMA_VERSION = 1
 HEADLINES = {"agent_reliability": "reliability", "agent_consistency": "consistency"}
@@ -76,7 +76,7 @@ class Signal(msgspec.Struct, frozen=True, kw_only=True):
     contradiction: bool = False
     truncated: str | None = None
     coverage: Coverage | None = None
-    closed: Closed | None = None
+    closed: Literal[Closed, SessionClosed] | None = None
     sample: Literal["random"] = "random"
     sample_probability: float = 1.0
     judge: JudgeCost | None = None

@@ -7,7 +7,7 @@ from typing import TypeAlias
 import msgspec
 
 from collector.records.codec import decode
-from evaluators.model import Closed, Outcome, Trace
+from evaluators.model import Outcome, SessionClosed, Trace
 
 
 class TraceRecord(msgspec.Struct, frozen=True, kw_only=True, tag="trace", omit_defaults=True):
@@ -53,7 +53,7 @@ class SessionRecord(msgspec.Struct, frozen=True, kw_only=True, tag="session", om
 
     service: str
     session_id: str
-    closed: Closed
+    closed: SessionClosed
     traces: tuple[int, ...]
     digest: str = ""
     """The input digest that a verdict about the session names."""

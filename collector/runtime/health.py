@@ -1,7 +1,7 @@
 """Whether the process lives and whether it takes spans.
 
 Liveness is the event loop answering at all. Readiness is receivers bound and not stopping: an outage of Kafka or of a
-judge fails neither, since a restart would mend neither.
+judge fails neither, because a restart would not end it.
 """
 
 from __future__ import annotations

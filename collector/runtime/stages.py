@@ -1,4 +1,4 @@
-"""The rooms of a process as stages: started from the end of the walk, stopped from its beginning."""
+"""The rooms of a process as stages: started from the sinks to the receiver, stopped from the receiver to the sinks."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from collections.abc import Awaitable, Callable
 from types import TracebackType
 from typing import Self, TypeAlias
 
-log = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 Run: TypeAlias = Callable[[asyncio.Event], Awaitable[None]]
 
 
 class Stages:
-    """Tasks that each run until their own stop; one that fails ends the process, which may be started again.
+    """Tasks that each run until their own stop; one that fails ends the process, which can be started again.
 
     Used as a context: leaving it by an error cancels what still runs.
     """
@@ -24,7 +24,7 @@ class Stages:
         self._running: list[tuple[str, asyncio.Event, asyncio.Task[None]]] = []
 
     async def __aenter__(self) -> Self:
-        """Ready to start stages."""
+        """Enter the task group of the stages."""
         await self._group.__aenter__()
         return self
 
@@ -34,7 +34,7 @@ class Stages:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Wait for what was told to stop."""
+        """Wait until every stage has ended."""
         await self._group.__aexit__(kind, error, trace)
 
     def start(self, name: str, run: Run) -> None:
@@ -61,5 +61,5 @@ async def _run(name: str, run: Run, stopping: asyncio.Event) -> None:
     try:
         await run(stopping)
     except Exception:
-        log.exception("stage `%s` failed; the process ends and can be started again", name)
+        _log.exception("Stage `%s` failed; the process ends and can be started again", name)
         raise

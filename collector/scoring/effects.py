@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 import msgspec
 
@@ -10,9 +10,8 @@ from collector.records.sessions import SessionsTopic, SessionTurn
 from collector.records.signal import Signal
 from collector.records.traces import RunRecord, SessionRecord, VerdictRecord
 from collector.scoring.sliding_window import Placement
-from evaluators.model import Outcome, Trace
+from evaluators.model import Outcome, SessionClosed, Trace
 
-SessionClosed = Literal["idle", "max_age", "memory", "shutdown"]
 Report: TypeAlias = SessionRecord | RunRecord | VerdictRecord
 """Records that scoring adds to topic `traces`, for the other rooms and for itself."""
 

@@ -16,7 +16,6 @@ from collector.scoring.effects import (
     Publication,
     Rerun,
     Rescored,
-    SessionClosed,
     Task,
 )
 from collector.scoring.outcome_signals import (
@@ -38,7 +37,7 @@ from collector.scoring.sliding_window import (
     unscored_turn,
     without_output,
 )
-from evaluators.model import Outcome
+from evaluators.model import Outcome, SessionClosed
 from evaluators.run import SessionScorer
 
 

@@ -14,11 +14,11 @@ from collector.config.tree import SessionWindow
 from collector.records.session_key import session_key, split_session_key
 from collector.records.sessions import SessionAwaited, SessionHead, SessionsTopic, SessionTurn
 from collector.records.traces import TraceRecord, VerdictRecord
-from collector.scoring.effects import Change, Drop, Effects, Rescored, SessionClosed, Task
+from collector.scoring.effects import Change, Drop, Effects, Rescored, Task
 from collector.scoring.open_session import OpenSession
 from collector.scoring.pending_verdicts import PendingVerdicts
 from collector.scoring.rules import Rules
-from evaluators.model import Outcome
+from evaluators.model import Outcome, SessionClosed
 
 Dropped: TypeAlias = Literal["repeated", "outdated"]
 """Why a trace record is not scored."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 from msgspec.structs import replace
@@ -20,10 +20,10 @@ from collector.records.signal import (
     signal_id,
     trace_input_digest,
 )
-from collector.scoring.effects import Publication, SessionClosed
+from collector.scoring.effects import Publication
 from collector.scoring.rules import Rules
 from collector.scoring.sliding_window import SlidingWindow
-from evaluators.model import Closed, JudgeUse, Outcome, Scope, Session
+from evaluators.model import Closed, JudgeUse, Outcome, Scope, Session, SessionClosed
 from evaluators.run import SessionScorer
 
 
@@ -39,7 +39,7 @@ class Subject(msgspec.Struct, frozen=True, kw_only=True):
     seen: float
     """Log time at which its newest span was first seen: the signal's `time`."""
     revision: int
-    closed: Closed | None
+    closed: Literal[Closed, SessionClosed] | None
     trace_id: str | None = None
     span_id: str | None = None
 
@@ -93,7 +93,11 @@ def closed_subject(session: SessionAwaited, offset: int) -> Subject:
 
 
 def session_outcomes(
-    subject: Subject, window: SlidingWindow, scorer: SessionScorer
+    subject: Subject,
+    window: SlidingWindow,
+    scorer: SessionScorer,
+    *,
+    closed: SessionClosed | None = None,
 ) -> tuple[Outcome, ...]:
     """The outcomes of the session's evaluators; the scorer holds the window's turns."""
     session = Session(
@@ -101,9 +105,9 @@ def session_outcomes(
         session_id=subject.session_id,
         agent=subject.agent,
         turns=window.turns,
-        closed=subject.closed,
+        closed=closed,
     )
-    return scorer.outcomes(session, closed=subject.closed is not None)
+    return scorer.outcomes(session, closed=closed is not None)
 
 
 def trace_signal_id(entry: SessionTurn, outcome: Outcome) -> str:

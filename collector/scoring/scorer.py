@@ -23,13 +23,13 @@ from collector.records.sessions import SessionsTopic, SessionTurn, decode_sessio
 from collector.records.trace_views import decode_without_spans
 from collector.records.traces import TraceRecord, VerdictRecord
 from collector.runtime.retry import Retry, Sleep
-from collector.scoring.effects import Effects, Rescored, SessionClosed, Task
+from collector.scoring.effects import Effects, Rescored, Task
 from collector.scoring.families import ScoringFamilies
 from collector.scoring.open_sessions import OpenSessions
 from collector.scoring.rules import Rules
 from collector.scoring.write_batch import WriteBatch
 from collector.telemetry import Telemetry
-from evaluators.model import Outcome, Previous
+from evaluators.model import Outcome, Previous, SessionClosed
 
 _BATCH = 32
 """Records of one poll."""

@@ -13,7 +13,6 @@ from msgspec.structs import replace
 
 from collector.records.sessions import SessionAwaited, SessionHead, TaskClaims
 from collector.records.traces import RunRecord, SessionRecord
-from collector.scoring.effects import SessionClosed
 from collector.scoring.outcome_signals import (
     Subject,
     session_outcomes,
@@ -23,7 +22,7 @@ from collector.scoring.outcome_signals import (
 from collector.scoring.rules import JudgedRules, Rules
 from collector.scoring.sliding_window import SlidingWindow, without_output
 from evaluators.formulas.task_runs import succeeded
-from evaluators.model import Outcome, Trace
+from evaluators.model import Outcome, SessionClosed, Trace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +59,7 @@ def session_end(
         unasked = judged.unasked_session(key, has_turns=bool(len(window.turns)))
         if not unasked:
             awaited = _awaited(subject, head, window, judged, now)
-    outcomes = _final_outcomes(subject, window, rules)
+    outcomes = _final_outcomes(subject, window, rules, reason)
     run = None
     if awaited is None or not is_undecided(awaited, rules.task_evaluator):
         run = task_run(head.task, subject, (*outcomes, *unasked), evaluator=rules.task_evaluator)
@@ -93,12 +92,14 @@ def _awaited(
     )
 
 
-def _final_outcomes(subject: Subject, window: SlidingWindow, rules: Rules) -> tuple[Outcome, ...]:
+def _final_outcomes(
+    subject: Subject, window: SlidingWindow, rules: Rules, reason: SessionClosed
+) -> tuple[Outcome, ...]:
     """Computed from scratch, so that they do not depend on the order in which turns arrived."""
     scorer = rules.new_scorer()
     for turn in window.turns:
         scorer.put(without_output(turn))
-    return session_outcomes(subject, window, scorer)
+    return session_outcomes(subject, window, scorer, closed=reason)
 
 
 def merge_task_claims(claims: TaskClaims | None, trace: Trace) -> TaskClaims | None:

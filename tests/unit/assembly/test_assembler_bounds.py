@@ -2,14 +2,18 @@
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import pytest
 
 from collector.errors import LogUnavailable
 from collector.log.port import SPANS, TRACES, Commit, New, Position
+from collector.pool.port import ReadJob
+from evaluators.model import Trace
 from tests.support.assembling import Site
 from tests.support.faulty_log import FaultyLog, unavailable
-from tests.support.spans import Made, child, root
+from tests.support.reading import ReadingWorkers, read
+from tests.support.spans import Made, child, root, trace_id
 
 
 async def test_workers_that_fail_are_asked_again() -> None:
@@ -74,6 +78,38 @@ async def test_what_is_finished_is_written_in_portions(monkeypatch: pytest.Monke
 
     assert [each for each in portions if each] == [1] * 5
     assert len(site.traces()) == 5
+
+
+@dataclass(slots=True, kw_only=True)
+class _SlowWorkers(ReadingWorkers):
+    """Reads the trace `slow` only once the gate is open, the others at once."""
+
+    slow: bytes
+
+    async def read(self, jobs: Sequence[ReadJob]) -> Sequence[Trace | None]:
+        if self.gate is not None and any(job.trace_id == self.slow for job in jobs):
+            await self.gate.wait()
+        return [read(job) for job in jobs]
+
+
+async def test_a_slow_batch_delays_the_others_not_and_each_trace_is_written_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("collector.assembly.closing_pipeline.BATCH_TRACES", 1)
+    gate = asyncio.Event()
+    site = Site(workers=_SlowWorkers(slow=trace_id(1), gate=gate))
+    for trace in range(1, 4):
+        site.send(100, root(trace=trace))
+    async with site.running():
+        site.now.time = 106
+        await site.until(lambda: len(site.traces()) == 2)
+        gate.set()
+        await site.until(lambda: len(site.traces()) == 3)
+        await site.polled()
+
+    assert sorted(each.trace.trace_id for each in site.traces()) == [
+        trace_id(each).hex() for each in range(1, 4)
+    ]
 
 
 async def test_marks_are_bounded_and_evictions_counted() -> None:

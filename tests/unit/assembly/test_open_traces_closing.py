@@ -1,4 +1,4 @@
-"""When a trace closes, and why (DESIGN section 4)."""
+"""When a trace closes, and why."""
 
 from collector.assembly.open_trace import Closing
 from collector.config.tree import TraceWindow

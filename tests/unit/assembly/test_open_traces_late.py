@@ -1,4 +1,4 @@
-"""What comes after a trace has closed (DESIGN section 4, closing marks and late spans)."""
+"""Spans that come after their trace has closed: read again, late, or ignored."""
 
 import pytest
 
