@@ -101,7 +101,7 @@ async def test_a_slow_batch_delays_the_others_not_and_each_trace_is_written_once
     for trace in range(1, 4):
         site.send(100, root(trace=trace))
     async with site.running():
-        site.now.time = 106
+        site.clock.now = 106
         await site.until(lambda: len(site.traces()) == 2)
         gate.set()
         await site.until(lambda: len(site.traces()) == 3)
