@@ -1,4 +1,4 @@
-"""The command `spanwise`: finds the command's file and turns every error of the user's making into one line.
+"""The command `spanwise`: finds the command's file and turns every mistake of the user into one line of stderr.
 
 One file per command under `collector/commands/`, each with `register(app)`. Only the file of the command that was asked
 for is imported, so that `--help` and `--version` answer at once.
@@ -34,17 +34,17 @@ COMMANDS: Mapping[str, str] = {
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; the exit code. 1: the input is wrong. 2: the command line is."""
-    given = list(sys.argv[1:] if arguments is None else arguments)
+    words = list(sys.argv[1:] if arguments is None else arguments)
     os.environ.setdefault(
         "GRPC_ENABLE_FORK_SUPPORT", "0"
     )  # read when grpc is imported; we spawn, it only complains
     try:
-        code = assemble(given)(given, prog_name="spanwise", standalone_mode=False)
+        code = assemble(words)(words, prog_name="spanwise", standalone_mode=False)
         sys.stdout.flush()
     except typer.TyperException as error:
-        return _complain(f"spanwise: {_one_line(error.format_message())}", error.exit_code)
+        return _print_error(f"spanwise: {_one_line(error.format_message())}", error.exit_code)
     except (ConfigError, EvaluatorError) as error:
-        return _complain(str(error), 1)
+        return _print_error(str(error), 1)
     except (typer.Abort, KeyboardInterrupt):
         return 130
     except BrokenPipeError:
@@ -54,12 +54,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:
         if error.filename is None:
             raise
-        return _complain(f"{error.filename}: {error.strerror}", 1)
+        return _print_error(f"{error.filename}: {error.strerror}", 1)
     return code if isinstance(code, int) else 0
 
 
-def assemble(given: Sequence[str]) -> typer.Typer:
-    """The application, with the command that `given` asks for and the names of the others."""
+def assemble(words: Sequence[str]) -> typer.Typer:
+    """The application, with the command that `words` asks for and the names of the others."""
     app = typer.Typer(
         name="spanwise",
         help="Scores your AI agents from the OpenTelemetry traces they already send.",
@@ -69,7 +69,7 @@ def assemble(given: Sequence[str]) -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback(invoke_without_command=True)(_top)
-    chosen = next((word for word in given if not word.startswith("-")), None)
+    chosen = next((word for word in words if not word.startswith("-")), None)
     for name, text in COMMANDS.items():
         if name == chosen:
             import_module(f"collector.commands.{name}").register(app)
@@ -91,7 +91,7 @@ def _top(
 
 
 def _elsewhere() -> None:
-    """Stands for a command that was not asked for."""
+    """The placeholder of a command that was not asked for: only its help is shown."""
 
 
 def _one_line(message: str) -> str:
@@ -99,7 +99,7 @@ def _one_line(message: str) -> str:
     return f"{text}; `spanwise --help` says what is possible"
 
 
-def _complain(message: str, code: int) -> int:
+def _print_error(message: str, code: int) -> int:
     typer.echo(message, err=True)
     return code
 

@@ -1,4 +1,4 @@
-"""Time as an argument: whoever needs it is given a `Clock`, so that tests own it."""
+"""Time as an argument: code that needs it takes a `Clock`, so that tests can set it."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ class SpanwiseError(Exception):
 
 
 class ConfigError(SpanwiseError):
-    """Something that only a human can mend."""
+    """A mistake of the user's; the message ends with what to do."""
 
 
 class DataFolderInUse(ConfigError):

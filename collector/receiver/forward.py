@@ -1,9 +1,9 @@
-"""Every request that was taken, passed on as it came to the user's own backend (`forward` of the configuration).
+"""Every request that was taken, passed on unchanged to the user's own backend (`forward` of the configuration).
 
     receiver -> queue, bounded in bytes -> senders, each with its own wait between tries
 
-It never blocks ingest and never fails it: what does not fit, cannot be delivered in time or is refused for ever is
-dropped, counted with its reason. Nothing survives a stop but what was delivered within the grace.
+It never blocks ingest and never fails it: a request that does not fit, cannot be delivered in time or is refused for
+good is dropped and counted with its reason. So is every request that is not delivered within the grace of a stop.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ PATIENCE = 300.0
 GRACE = 5.0
 TIMEOUT = 10.0
 
-log = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 
 def forwarder(settings: OtlpTarget, *, families: ReceiverFamilies, clock: Clock) -> Forwarder:
@@ -117,7 +117,7 @@ class Forwarder:
             await self._transport.close()
 
     async def _send(self, stopping: asyncio.Event) -> None:
-        """One sender: the oldest request, until it is delivered or dropped; then the next."""
+        """One sender: deliver or drop the oldest request, then the next."""
         while (request := await self._next()) is not None:
             result: Result = "stopped"
             try:
@@ -127,7 +127,7 @@ class Forwarder:
                 self._hold(-len(request))
 
     async def _next(self) -> bytes | None:
-        """The oldest request; None once nothing waits and nothing will come."""
+        """The oldest request; None once the queue is empty and closed."""
         while not self._waiting:
             if self._closed:
                 return None
@@ -155,7 +155,7 @@ class Forwarder:
                 continue
             self._recovered()
             if rejected:
-                log.warning("the forward backend rejected %d spans: %s", rejected, words[:200])
+                _log.warning("the forward backend rejected %d spans: %s", rejected, words[:200])
                 return "partial"
             return "forwarded"
 
@@ -163,12 +163,12 @@ class Forwarder:
         """Log a change of state, not every failure."""
         if not self._failing:
             self._failing = True
-            log.warning("the forward backend %s", words[:300])
+            _log.warning("the forward backend %s", words[:300])
 
     def _recovered(self) -> None:
         if self._failing:
             self._failing = False
-            log.info("the forward backend takes requests again")
+            _log.info("the forward backend takes requests again")
 
     def _drop_all(self) -> None:
         while self._waiting:
@@ -176,7 +176,7 @@ class Forwarder:
             self._count("stopped")
 
     def _hold(self, size: int) -> None:
-        """What is being sent counts as well: it is in memory until it is gone."""
+        """Requests that are being sent count as well: they are in memory until they are delivered or dropped."""
         self._bytes += size
         self._gauge.set(self._bytes)
 
