@@ -16,9 +16,8 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import Any
 
+from collector.api.admin import AdminServer, build_app
 from collector.api.api import Api
-from collector.api.app import build_app
-from collector.api.server import AdminServer
 from collector.clock import Clock, wall
 from collector.config.plan import plan_from
 from collector.config.tree import Config

@@ -9,7 +9,7 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
-from collector.api import keys
+from collector.api.store import read_cursor
 
 DEFAULT_LIMIT = 50
 MAX_LIMIT = 500
@@ -88,7 +88,7 @@ def cursor_of(request: Request) -> bytes | None:
     if not text:
         return None
     try:
-        return keys.read_cursor(text)
+        return read_cursor(text)
     except ValueError as wrong:
         raise Refused(422, "cursor: expected the `next` of an earlier answer") from wrong
 

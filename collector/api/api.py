@@ -9,14 +9,13 @@ from typing import Any
 
 from starlette.applications import Starlette
 
-from collector.api.app import Exposition, build_app
+from collector.api.admin import Exposition, build_app
 from collector.api.families import ApiFamilies
-from collector.api.feed import Feed
+from collector.api.feed import Feed, Stream
 from collector.api.index import Index
 from collector.api.page import Pages
 from collector.api.query import Query
 from collector.api.routes import Routes
-from collector.api.stream import Stream
 from collector.api.traces import Show, Traces
 from collector.clock import Clock
 from collector.config.tree import Config

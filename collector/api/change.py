@@ -8,17 +8,24 @@ from itertools import islice
 import lmdb
 import msgspec
 
-from collector.api import entries, keys
-from collector.api.entries import (
+from collector.api.store import (
     AgentEntry,
+    Reading,
     SessionEntry,
     SignalEntry,
+    Store,
     TraceEntry,
+    encode_entry,
+    key_of,
+    link,
+    micros,
+    number_key,
+    read_number_key,
+    session_key,
+    trace_subject,
 )
-from collector.api.store import Reading, Store, link, session_key, trace_subject
 from collector.log.port import Position
-from collector.records.signal import HEADLINES
-from collector.records.signal_codec import SignalHeader
+from collector.records.signal import HEADLINES, SignalHeader
 from collector.records.trace_views import ListedTrace, TraceHeader
 from collector.records.traces import SessionRecord
 
@@ -74,7 +81,7 @@ class Change(Reading):
             if trace_id is None
             else trace_subject(trace_id)
         )
-        key = subject + keys.of(header.service, header.scope, header.evaluator, header.method)
+        key = subject + key_of(header.service, header.scope, header.evaluator, header.method)
         old = self.signal(key)
         if old is not None and not supersedes(header.revision, position, old):
             return False
@@ -139,10 +146,10 @@ class Change(Reading):
 
     def _last_sequence(self) -> int:
         cursor = self.txn.cursor(self.store.recent)
-        return keys.read_number(bytes(cursor.key())) if cursor.last() else 0
+        return read_number_key(bytes(cursor.key())) if cursor.last() else 0
 
     def _place(self, entry: TraceEntry, old: TraceEntry | None) -> None:
-        self.txn.put(entry.header.trace_id.encode(), entries.encode(entry), db=self.store.traces)
+        self.txn.put(entry.header.trace_id.encode(), encode_entry(entry), db=self.store.traces)
         if old is not None:
             if link(old) == link(entry):
                 return
@@ -157,7 +164,7 @@ class Change(Reading):
         header = seen.trace
         started = header.start_time_unix_nano // 1000
         session.started = started if session.started is None else min(session.started, started)
-        session.last = max(session.last, keys.micros(seen.seen))
+        session.last = max(session.last, micros(seen.seen))
         session.agent, session.agent_version = header.agent, header.agent_version
         session.session_source = header.session_source
         if position.offset > session.newest:
@@ -173,7 +180,7 @@ class Change(Reading):
         position: Position,
     ) -> None:
         if old is not None:
-            self.txn.delete(keys.number(old.sequence), db=self.store.recent)
+            self.txn.delete(number_key(old.sequence), db=self.store.recent)
         self.sequence += 1
         entry = SignalEntry(
             sequence=self.sequence,
@@ -185,8 +192,8 @@ class Change(Reading):
             trace_id=header.trace_id,
             json=json,
         )
-        self.txn.put(key, entries.encode(entry), db=self.store.signals)
-        self.txn.put(keys.number(self.sequence), key, db=self.store.recent, append=True)
+        self.txn.put(key, encode_entry(entry), db=self.store.signals)
+        self.txn.put(number_key(self.sequence), key, db=self.store.recent, append=True)
 
     def _note_scores(self, header: SignalHeader) -> None:
         session = self._touch(session_key(header.service, header.session_id), header)
@@ -235,28 +242,28 @@ class Change(Reading):
 
     def _write_session(self, key: bytes, session: SessionEntry) -> None:
         store = self.store
-        self.txn.put(key, entries.encode(session), db=store.sessions)
-        self.txn.put(keys.number(session.last) + key, b"", db=store.sessions_by_last)
-        self.txn.put(keys.of("id", session.session_id) + key, b"", db=store.sessions_by_id)
+        self.txn.put(key, encode_entry(session), db=store.sessions)
+        self.txn.put(number_key(session.last) + key, b"", db=store.sessions_by_last)
+        self.txn.put(key_of("id", session.session_id) + key, b"", db=store.sessions_by_id)
         self._count(session, 1)
 
     def _forget_session_rows(self, key: bytes, session: SessionEntry) -> None:
         store = self.store
         self.txn.delete(key, db=store.sessions)
-        self.txn.delete(keys.number(session.last) + key, db=store.sessions_by_last)
-        self.txn.delete(keys.of("id", session.session_id) + key, db=store.sessions_by_id)
+        self.txn.delete(number_key(session.last) + key, db=store.sessions_by_last)
+        self.txn.delete(key_of("id", session.session_id) + key, db=store.sessions_by_id)
         self._count(session, -1)
 
     def _drop_signals(self, subject: bytes) -> int:
         found = list(self.signals_of(subject))
         for key, entry in found:
             self.txn.delete(key, db=self.store.signals)
-            self.txn.delete(keys.number(entry.sequence), db=self.store.recent)
+            self.txn.delete(number_key(entry.sequence), db=self.store.recent)
         return len(found)
 
     def _count(self, session: SessionEntry, sign: int) -> None:
         """Add a session to its agent's sums, or take it out."""
-        key = keys.of("agent", session.service, session.agent, session.agent_version or "")
+        key = key_of("agent", session.service, session.agent, session.agent_version or "")
         agent = self.agent(key) or AgentEntry(
             service=session.service, agent=session.agent, agent_version=session.agent_version
         )
@@ -272,7 +279,7 @@ class Change(Reading):
         if agent.sessions <= 0:
             self.txn.delete(key, db=self.store.agents)
         else:
-            self.txn.put(key, entries.encode(agent), db=self.store.agents)
+            self.txn.put(key, encode_entry(agent), db=self.store.agents)
 
 
 def supersedes(revision: int, position: Position, old: SignalEntry) -> bool:
@@ -300,6 +307,6 @@ def _begin(header: TraceHeader | SignalHeader) -> SessionEntry:
 
 def _micros(time: str) -> int:
     try:
-        return keys.micros(datetime.fromisoformat(time).timestamp())
+        return micros(datetime.fromisoformat(time).timestamp())
     except ValueError:
         return 0

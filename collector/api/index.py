@@ -14,13 +14,12 @@ from pathlib import Path
 import lmdb
 import msgspec
 
-from collector.api import entries
 from collector.api.change import Change
 from collector.api.families import ApiFamilies
-from collector.api.store import NAMES, Reading, Store
+from collector.api.store import NAMES, Reading, Store, excerpt
 from collector.errors import ConfigError, Undecodable
 from collector.log.port import Position, Record
-from collector.records.signal_codec import (
+from collector.records.signal import (
     decode_signal,
     decode_signal_header,
     encode_signal,
@@ -134,7 +133,7 @@ class Index:
     def _take_trace(self, change: Change, record: Record, taken: Taken) -> None:
         seen = decode_listed_trace(record.value)
         if isinstance(seen, ListedTrace):
-            header = entries.excerpt(seen.trace, content=self._content)
+            header = excerpt(seen.trace, content=self._content)
             change.take_trace(msgspec.structs.replace(seen, trace=header), record.position)
         elif isinstance(seen, SessionRecord):
             change.close_session(seen, record.position)

@@ -13,10 +13,21 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from collector.api import keys
-from collector.api.entries import AgentEntry, SessionEntry, SignalEntry, TraceEntry
 from collector.api.index import Index
-from collector.api.store import Reading, session_key, trace_subject
+from collector.api.store import (
+    KEY_WIDTH,
+    AgentEntry,
+    Reading,
+    SessionEntry,
+    SignalEntry,
+    TraceEntry,
+    key_of,
+    number_key,
+    read_number_key,
+    session_key,
+    trace_subject,
+    write_cursor,
+)
 
 LOOKED_AT = 5_000
 _BILLION = 1_000_000_000
@@ -59,12 +70,12 @@ class Query:
         """Agents, the latest seen first."""
         with self._index.reading() as reading:
             rows = [
-                (keys.number(agent.last) + key, agent)
+                (number_key(agent.last) + key, agent)
                 for key, agent in _first(reading.agents(), LOOKED_AT)
             ]
         rows = sorted(rows, key=lambda row: row[0], reverse=True)
         rows = [row for row in rows if row[0] < (cursor or _PAST_ALL)]
-        more = keys.cursor(rows[limit - 1][0]) if len(rows) > limit else None
+        more = write_cursor(rows[limit - 1][0]) if len(rows) > limit else None
         return Page([agent for _, agent in rows[:limit]], more)
 
     def sessions(
@@ -81,7 +92,7 @@ class Query:
         with self._index.reading() as reading:
             for key in _backwards(reading, reading.store.sessions_by_last, cursor):
                 if len(found) == limit or looked == LOOKED_AT:
-                    return Page(found, keys.cursor(cursor or b""))
+                    return Page(found, write_cursor(cursor or b""))
                 cursor, looked = key, looked + 1
                 session = reading.session(key[8:])
                 if session is not None and _fits(session, service, agent):
@@ -219,8 +230,8 @@ def _backwards_with_values(
 
 
 def _sessions_of(reading: Reading, session_id: str) -> list[bytes]:
-    prefix = keys.of("id", session_id)
-    return [key[keys.WIDTH :] for key, _ in reading.under(prefix, reading.store.sessions_by_id)]
+    prefix = key_of("id", session_id)
+    return [key[KEY_WIDTH:] for key, _ in reading.under(prefix, reading.store.sessions_by_id)]
 
 
 def _session_shown(reading: Reading, key: bytes) -> SessionShown | None:
@@ -254,7 +265,7 @@ def _all_of(reading: Reading, session_id: str) -> Iterator[tuple[bytes, SignalEn
 def _newest_first(
     rows: Iterator[tuple[bytes, SignalEntry]], cursor: bytes | None
 ) -> Iterator[SignalEntry]:
-    below = keys.read_number(cursor) if cursor and len(cursor) == 8 else None
+    below = read_number_key(cursor) if cursor and len(cursor) == 8 else None
     signals = [signal for _, signal in rows if below is None or signal.sequence < below]
     yield from sorted(signals, key=lambda signal: signal.sequence, reverse=True)
 
@@ -273,7 +284,7 @@ def _page(
     last = None
     for looked, signal in enumerate(rows):
         if len(found) == limit or looked == LOOKED_AT:
-            return Page(found, None if last is None else keys.cursor(keys.number(last)))
+            return Page(found, None if last is None else write_cursor(number_key(last)))
         last = signal.sequence
         if evaluator is not None and signal.evaluator != evaluator:
             continue

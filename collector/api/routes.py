@@ -13,8 +13,8 @@ from starlette.routing import Route
 
 from collector.api import query as shapes
 from collector.api.answers import Refused, answer, cursor_of, limit_of, listing, only, text_of
+from collector.api.feed import Full, Stream
 from collector.api.query import Query
-from collector.api.stream import Full, Stream
 from collector.api.traces import Traces
 
 

@@ -10,8 +10,8 @@ from typing import Any, TypeAlias
 import msgspec
 from msgspec import structs
 
-from collector.api import entries
 from collector.api.query import Query, TraceShown
+from collector.api.store import TraceEntry, as_trace
 from collector.errors import Retryable, Undecodable
 from collector.log.port import TRACES, Log, Position
 from collector.otlp import display
@@ -49,7 +49,7 @@ class Traces:
         # Thousands of spans take longer than the event loop may be held.
         return await asyncio.to_thread(self._full, shown, record)
 
-    async def _record(self, entry: entries.TraceEntry) -> TraceRecord | None:
+    async def _record(self, entry: TraceEntry) -> TraceRecord | None:
         if entry.offset is None:
             return None
         try:
@@ -62,7 +62,7 @@ class Traces:
         return None
 
     def _full(self, shown: TraceShown, record: TraceRecord | None) -> FullTrace:
-        whole = entries.as_trace(shown.entry.header) if record is None else record.trace
+        whole = as_trace(shown.entry.header) if record is None else record.trace
         pieces = () if record is None else record.spans
         return FullTrace(
             trace=self._show(whole if self._content else _redacted(whole)),

@@ -15,7 +15,7 @@ from collector.log.port import CLOSINGS, TRACES, New, Position
 from collector.pool.port import PackedTrace
 from collector.records.closings import Mark
 from collector.records.codec import encode
-from collector.records.session_key import session_key
+from collector.records.sessions import session_key
 from collector.records.traces import PackedTraceRecord, TraceRecord
 from evaluators.model import Trace
 

@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeAlias
 
 from collector.log.port import TRACES, Position
 from collector.records.closings import Mark
-from collector.records.session_key import service_of
+from collector.records.sessions import service_of
 from collector.telemetry import OTHER
 from evaluators.model import Root
 

@@ -33,7 +33,7 @@ from collector.judging.session_turns import SessionTurns, Turn, newest_traces, p
 from collector.log.consumer import Consumer
 from collector.log.port import TRACES, Assigned, Batch, Commit, Log, New, Position, Record
 from collector.records.codec import encode
-from collector.records.session_key import split_session_key
+from collector.records.sessions import split_session_key
 from collector.records.trace_views import (
     JudgedTrace,
     RawTrace,

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 import msgspec
 
 from collector.errors import Undecodable
-from collector.records.read_back import GetRecord, TraceReader, previous_trace
 from collector.records.trace_views import RawTrace, decode_output, decode_raw_trace
+from collector.records.traces import GetRecord, TraceReader, previous_trace
 from evaluators.model import Previous
 
 SESSIONS = 10_000

@@ -24,10 +24,10 @@ from collector.offline.evaluate import EvaluationResult
 from collector.pool.job_runner import InlineWorkers, JobRunner
 from collector.pool.port import ReadJob
 from collector.records.codec import encode
-from collector.records.session_key import session_key
+from collector.records.sessions import session_key
 from collector.records.traces import TraceRecord, VerdictRecord, decode_traces
 from collector.telemetry import Telemetry
-from collector.wiring.groups import groups
+from collector.wiring.logs import groups
 from collector.wiring.offline_service import OfflineService
 from evaluators.plan import Plan
 

@@ -5,7 +5,7 @@
     closings  trace id, 16 bytes       Mark                                                   closings
     traces    session key              TraceRecord | VerdictRecord | SessionRecord | RunRecord    traces
     sessions  session key (+ trace)    SessionHead | SessionTurn | SessionAwaited  (compacted)    sessions
-    signals   session id               the signal's JSON, CloudEvents headers                 signal, signal_codec
+    signals   session id               the signal's JSON, CloudEvents headers                 signal
     windows   label set, or task       WindowRecord | TaskState                    (compacted)    windows
 
 Except for `spans` and `signals`, values are msgpack; where a topic has several kinds of records, a tag tells them

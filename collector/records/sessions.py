@@ -1,4 +1,7 @@
-"""Topic `sessions`: the state of open sessions and of closed ones that wait for a verdict. Compacted."""
+"""Topic `sessions`: the state of open sessions and of closed ones that wait for a verdict; and its keys. Compacted.
+
+The session key also keeps the records of a session in one partition of `traces`.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,11 @@ from typing import TypeAlias
 
 import msgspec
 
+from collector.errors import Undecodable
 from collector.records.codec import decode
 from evaluators.model import Closed, Outcome, SessionClosed, Turn
+
+_SEPARATOR = b"\0"
 
 
 class TaskClaims(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -104,3 +110,38 @@ def decode_sessions(value: bytes) -> SessionsTopic:
         Undecodable: it is not a record of `sessions`.
     """
     return decode(_decoder, value)
+
+
+def session_key(service: str, session_id: str) -> bytes:
+    """The key of a session. Services do not contain the separator, session ids may."""
+    return f"{service}\0{session_id}".encode()
+
+
+def split_session_key(key: bytes) -> tuple[str, str]:
+    """Service and session id of a key.
+
+    Raises:
+        Undecodable: it is not a session key.
+    """
+    service, separator, session_id = key.partition(_SEPARATOR)
+    if not separator:
+        raise Undecodable("the key is not a session key")
+    try:
+        return service.decode(), session_id.decode()
+    except UnicodeDecodeError as error:
+        raise Undecodable("the key is not UTF-8") from error
+
+
+def service_of(key: bytes) -> str:
+    """The service of a session key, as a label: readable whatever the bytes are, empty if there is none."""
+    return key.partition(_SEPARATOR)[0].decode(errors="replace")
+
+
+def turn_key(session: bytes, trace_id: str) -> bytes:
+    """The key of one trace's state in topic `sessions`."""
+    return session + _SEPARATOR + trace_id.encode()
+
+
+def awaited_key(session: bytes, digest: str) -> bytes:
+    """The key in topic `sessions` of a closed session that waits for the verdict on this input digest."""
+    return _SEPARATOR.join((session, b"awaited", digest.encode()))

@@ -1,19 +1,36 @@
-"""The values that the pure part of scoring returns: what to publish and to store, and what must be scored first."""
+"""The values that the pure part of scoring returns, and the batch in which they become records of the log.
+
+Here alone the values that scoring decides are encoded, redacted, keyed and put in a partition: signals first, then
+state; the commits follow (rule 4).
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TypeAlias
 
 import msgspec
 
-from collector.records.sessions import SessionsTopic, SessionTurn
-from collector.records.signal import Signal
+from collector.log.port import SESSIONS, SIGNALS, TRACES, New
+from collector.records.codec import encode
+from collector.records.sessions import (
+    SessionAwaited,
+    SessionHead,
+    SessionsTopic,
+    SessionTurn,
+    awaited_key,
+    session_key,
+    turn_key,
+)
+from collector.records.signal import Signal, encode_signal, redacted, signal_headers
 from collector.records.traces import RunRecord, SessionRecord, VerdictRecord
 from collector.scoring.sliding_window import Placement
 from evaluators.model import Outcome, SessionClosed, Trace
 
 Report: TypeAlias = SessionRecord | RunRecord | VerdictRecord
 """Records that scoring adds to topic `traces`, for the other rooms and for itself."""
+LARGE = 4096
+"""Records of a batch that is written before more is decided."""
 
 
 class Publication(msgspec.Struct, frozen=True, kw_only=True):
@@ -76,3 +93,74 @@ class Rescored(msgspec.Struct, frozen=True, kw_only=True):
 
     entry: SessionTurn
     outcomes: tuple[Outcome, ...]
+
+
+class WriteBatch:
+    """Filled by effects in order, emptied only by a write that succeeded."""
+
+    def __init__(self, *, redact: bool = False) -> None:
+        """`redact`: signals leave without texts (`redaction.content: drop`)."""
+        self._redact = redact
+        self._signals: list[New] = []
+        self._changes: list[New] = []
+
+    @property
+    def is_large(self) -> bool:
+        """Whether it should be written before more is decided."""
+        return len(self._signals) + len(self._changes) >= LARGE
+
+    def add(self, effects: Effects, *, partition: int) -> None:
+        """Write the effects of a step of this partition's sessions."""
+        self._signals += (signal_record(each, redact=self._redact) for each in effects.publish)
+        self.add_changes(effects.changes, partition=partition)
+
+    def add_changes(self, changes: Iterable[Change], *, partition: int) -> None:
+        """Write changes alone."""
+        self._changes += (change_record(each, partition) for each in changes)
+
+    def forget(self, partition: int) -> None:
+        """The partition has another owner now, who alone changes its state."""
+        self._changes = [each for each in self._changes if each.partition != partition]
+
+    @property
+    def records(self) -> list[New]:
+        """In the order of the write."""
+        return [*self._signals, *self._changes]
+
+    def clear(self) -> None:
+        """It is written."""
+        self._signals.clear()
+        self._changes.clear()
+
+
+def signal_record(publication: Publication, *, redact: bool) -> New:
+    """The record of topic `signals`, keyed by session id."""
+    signal = redacted(publication.signal) if redact else publication.signal
+    return New(
+        topic=SIGNALS,
+        key=signal.session_id.encode(),
+        value=encode_signal(signal),
+        headers=signal_headers(signal, first=publication.is_first),
+    )
+
+
+def change_record(change: Change, partition: int) -> New:
+    """The record of topic `sessions`, or of `traces` for a report."""
+    if isinstance(change, Drop):
+        key = state_key(change.state)
+        return New(topic=SESSIONS, key=key, value=None, partition=partition)
+    if isinstance(change, SessionHead | SessionTurn | SessionAwaited):
+        key = state_key(change)
+        return New(topic=SESSIONS, key=key, value=encode(change), partition=partition)
+    key = session_key(change.service, change.session_id)
+    return New(topic=TRACES, key=key, value=encode(change), partition=partition)
+
+
+def state_key(state: SessionsTopic) -> bytes:
+    """The session's key, extended for its traces and for the verdict that it waits for."""
+    key = session_key(state.service, state.session_id)
+    if isinstance(state, SessionTurn):
+        return turn_key(key, state.turn.trace_id)
+    if isinstance(state, SessionAwaited):
+        return awaited_key(key, state.digest)
+    return key

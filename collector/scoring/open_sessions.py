@@ -11,8 +11,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal, TypeAlias
 
 from collector.config.tree import SessionWindow
-from collector.records.session_key import session_key, split_session_key
-from collector.records.sessions import SessionAwaited, SessionHead, SessionsTopic, SessionTurn
+from collector.records.sessions import (
+    SessionAwaited,
+    SessionHead,
+    SessionsTopic,
+    SessionTurn,
+    session_key,
+    split_session_key,
+)
 from collector.records.traces import TraceRecord, VerdictRecord
 from collector.scoring.effects import Change, Drop, Effects, Rescored, Task
 from collector.scoring.open_session import OpenSession

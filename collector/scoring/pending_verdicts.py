@@ -12,8 +12,7 @@ from typing import TypeAlias
 
 from msgspec.structs import replace
 
-from collector.records.session_key import session_key
-from collector.records.sessions import SessionAwaited, SessionTurn
+from collector.records.sessions import SessionAwaited, SessionTurn, session_key
 from collector.records.traces import RunRecord, VerdictRecord
 from collector.scoring.effects import Change, Drop, Effects
 from collector.scoring.outcome_signals import OutcomeSignals, Subject, closed_subject

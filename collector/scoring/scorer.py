@@ -18,16 +18,14 @@ from collector.errors import RecordTooLarge, Undecodable
 from collector.log.consumer import Consumer
 from collector.log.port import SESSIONS, TRACES, Assigned, Batch, Commit, Log, New, Position, Record
 from collector.pool.port import ScoreJob, Workers
-from collector.records.read_back import TraceReader, previous_trace
 from collector.records.sessions import SessionsTopic, SessionTurn, decode_sessions
 from collector.records.trace_views import decode_without_spans
-from collector.records.traces import TraceRecord, VerdictRecord
+from collector.records.traces import TraceReader, TraceRecord, VerdictRecord, previous_trace
 from collector.runtime.retry import Retry, Sleep
-from collector.scoring.effects import Effects, Rescored, Task
+from collector.scoring.effects import Effects, Rescored, Task, WriteBatch
 from collector.scoring.families import ScoringFamilies
 from collector.scoring.open_sessions import OpenSessions
 from collector.scoring.rules import Rules
-from collector.scoring.write_batch import WriteBatch
 from collector.telemetry import Telemetry
 from evaluators.model import Outcome, Previous, SessionClosed
 

@@ -1,25 +1,30 @@
-"""From configuration to the log.
+"""From configuration to the log, and the groups that read it.
 
 A new adapter is a file under `collector/log/`, its kind in `config.LogConfig` and its row in `LOGS`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 
+from collector.api import feed
 from collector.clock import Clock
 from collector.config.tree import Config
 from collector.log.disk.disk_log import DiskLog
 from collector.log.kafka.kafka_log import KafkaLog
 from collector.log.memory import MemoryLog
-from collector.log.port import Log
+from collector.log.port import CLOSINGS, SIGNALS, SPANS, TRACES, Log
+from collector.signals.prometheus import exporter, trace_metrics
 from collector.telemetry import Telemetry
-from collector.wiring.groups import WAITS_FOR, groups
+from collector.wiring.rooms import ASSEMBLY, JUDGING, SCORING
+from collector.wiring.sinks import delivery_groups
 
 MEMORY_SIZE = 512 << 20
 """Bytes that the memory log holds."""
 
 Open = Callable[[Config, Clock, Telemetry], Awaitable[Log]]
+WAITS_FOR: Mapping[str, frozenset[str]] = {TRACES: frozenset({SCORING})}
+"""A trace that scoring has not read is never dropped: assembly waits, then spans fill up and senders are told to."""
 
 
 async def _disk(config: Config, clock: Clock, telemetry: Telemetry) -> Log:
@@ -59,3 +64,18 @@ async def open_log(config: Config, clock: Clock, telemetry: Telemetry) -> Log:
         KeyError: the kind has no row in `LOGS`.
     """
     return await LOGS[config.log.kind](config, clock, telemetry)
+
+
+def groups(config: Config) -> Mapping[str, frozenset[str]]:
+    """By topic, the groups that read it."""
+    return {
+        SPANS: frozenset({ASSEMBLY}),
+        CLOSINGS: frozenset({ASSEMBLY}),
+        TRACES: frozenset({SCORING, feed.TRACES_GROUP, trace_metrics.GROUP, *_judging(config)}),
+        SIGNALS: frozenset({feed.SIGNALS_GROUP, exporter.GROUP, *delivery_groups(config)}),
+    }
+
+
+def _judging(config: Config) -> frozenset[str]:
+    is_on = config.judge.model is not None or config.embedder.kind == "litellm"
+    return frozenset({JUDGING}) if is_on else frozenset()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import httpx
 
-from collector.api.stream import CLIENTS, WAITING
+from collector.api.feed import CLIENTS, WAITING
 from collector.errors import LogUnavailable
 from collector.log.port import SIGNALS, TRACES
 from tests.support import api_records as make

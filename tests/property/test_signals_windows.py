@@ -13,7 +13,7 @@ from collector.config.tree import AgentWindow
 from collector.errors import LogUnavailable
 from collector.records.signal import Signal
 from collector.records.windows import WindowEntry
-from collector.signals.prometheus.window import Window
+from collector.signals.prometheus.target import Window
 from tests.support.faulty_log import FaultyLog
 from tests.support.publisher import Publisher
 from tests.support.signals import BASE, covered, signal

@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from collector.log.port import SIGNALS, TRACES
-from collector.records.signal import Signal
-from collector.records.signal_codec import FIRST
+from collector.records.signal import FIRST, Signal
 from collector.records.traces import SessionRecord, TraceRecord, VerdictRecord, decode_traces
 from tests.property.test_scoring_property import arrivals
 from tests.support.faulty_log import Crash, FaultyLog

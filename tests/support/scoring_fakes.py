@@ -10,9 +10,8 @@ from collector.config.tree import SessionWindow, Windows
 from collector.log.port import SIGNALS, TRACES
 from collector.pool.port import ReadJob, ScoreJob
 from collector.records.codec import encode
-from collector.records.session_key import session_key
-from collector.records.signal import Signal
-from collector.records.signal_codec import decode_signal
+from collector.records.sessions import session_key
+from collector.records.signal import Signal, decode_signal
 from collector.records.traces import SessionRecord, TraceRecord, VerdictRecord
 from collector.scoring.rules import JudgedRules, Rules
 from collector.scoring.scorer import Scorer

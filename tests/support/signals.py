@@ -8,8 +8,7 @@ from typing import Any
 import msgspec
 
 from collector.log.port import SIGNALS, Headers, New
-from collector.records.signal import Coverage, Signal, SignalError, rfc3339
-from collector.records.signal_codec import FIRST
+from collector.records.signal import FIRST, Coverage, Signal, SignalError, rfc3339
 
 BASE = 1_700_000_000.0
 

@@ -14,7 +14,7 @@ from starlette.routing import Route
 
 from collector.api import query as shapes
 from collector.api.answers import Refused, cursor_of, text_of
-from collector.api.page import filters, views
+from collector.api.page import views
 from collector.api.query import Query
 from collector.api.traces import Traces
 from collector.config.tree import Config
@@ -40,7 +40,7 @@ class Pages:
             trim_blocks=True,
             lstrip_blocks=True,
         )
-        self._templates.filters.update(filters.FILTERS)
+        self._templates.filters.update(views.FILTERS)
 
     def routes(self) -> list[Route]:
         """The page and its views."""

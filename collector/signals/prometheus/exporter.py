@@ -28,12 +28,11 @@ from collector.log.port import (
     New,
     Record,
 )
-from collector.records.signal_codec import FIRST, decode_signal
+from collector.records.signal import FIRST, decode_signal
 from collector.records.windows import TASK, decode_task, decode_window
 from collector.runtime.retry import Retry
-from collector.signals.prometheus.families import AgentFamilies
-from collector.signals.prometheus.gauges import AgentGauges, TaskGauges
-from collector.signals.prometheus.label_limit import RecentIds
+from collector.signals.prometheus.families import AgentFamilies, AgentGauges, TaskGauges
+from collector.signals.prometheus.target import RecentIds
 from collector.signals.prometheus.targets import Admitted, Objectives, Targets
 from collector.signals.prometheus.task_runs import TaskRuns
 from collector.signals.prometheus.trace_metrics import TraceMetrics

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from collector.config.tree import AgentWindow
@@ -9,8 +11,7 @@ from collector.log.port import Position
 from collector.records.codec import encode
 from collector.records.signal import HEADLINES
 from collector.records.windows import WindowEntry, WindowRecord
-from collector.signals.prometheus.label_limit import RecentIds
-from collector.signals.prometheus.window import Stats, Window
+from evaluators.formulas.confidence_interval import ConfidenceInterval, bounds
 from evaluators.formulas.drift import Detector
 
 MAX_VERSIONS = 8
@@ -18,6 +19,8 @@ MAX_VERSIONS = 8
 
 MAX_FED = 256
 """Signals that a detector remembers: repeats come soon after a crash."""
+MIN_COVERAGE = 0.5
+"""Sessions with fewer of their expected scores are left out of windows."""
 
 
 class Labels(NamedTuple):
@@ -125,3 +128,94 @@ class Target:
 
     def _empty(self, entries: tuple[WindowEntry, ...] = ()) -> Window:
         return Window(sessions=self._limits.sessions, max_age=self._limits.max_age, entries=entries)
+
+
+class Stats(NamedTuple):
+    """The values of one label set's gauges."""
+
+    bounds: ConfidenceInterval
+    samples: int
+
+
+class Window:
+    """The newest `sessions` sessions. The state depends on the set of entries offered, never on their order."""
+
+    def __init__(
+        self, *, sessions: int, max_age: float, entries: Iterable[WindowEntry] = ()
+    ) -> None:
+        """Hold at most `sessions`; `max_age` is in seconds of log time."""
+        self._limit = sessions
+        self._max_age = max_age
+        self._entries: dict[str, WindowEntry] = {}
+        for entry in entries:
+            self.offer(entry)
+
+    def offer(self, entry: WindowEntry) -> bool:
+        """Take in a score; False if it is a repeat or older than the score that is held."""
+        held = self._entries.get(entry.session)
+        if held is not None:
+            if entry.rank <= held.rank:
+                return False
+        elif len(self._entries) >= self._limit:
+            oldest = min(self._entries.values(), key=lambda each: each.age)
+            if entry.age <= oldest.age:
+                return False
+            del self._entries[oldest.session]
+        self._entries[entry.session] = entry
+        return True
+
+    def expire(self, now: float) -> bool:
+        """Forget sessions that had no trace within the window's age; whether there were any."""
+        expired = [
+            each.session for each in self._entries.values() if each.time < now - self._max_age
+        ]
+        for session in expired:
+            del self._entries[session]
+        return bool(expired)
+
+    def stats(self, now: float) -> Stats | None:
+        """Over the sessions that count now; None if there are none: an unknown value is not shown."""
+        scores = [
+            each.score
+            for each in self._entries.values()
+            if each.covered and each.time >= now - self._max_age
+        ]
+        # Sorted, so that the sum is the same to the last bit whatever the order of arrival.
+        interval = bounds(sorted(scores))
+        return None if interval is None else Stats(interval, len(scores))
+
+    @property
+    def newest(self) -> float:
+        """Log time of its newest session; 0 when there is none."""
+        return max((each.time for each in self._entries.values()), default=0.0)
+
+    @property
+    def entries(self) -> tuple[WindowEntry, ...]:
+        """The entries, oldest first."""
+        return tuple(sorted(self._entries.values(), key=lambda each: each.age))
+
+
+class RecentIds:
+    """The newest `limit` ids; the one that was not met for longest is forgotten first."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._ids: OrderedDict[str, None] = OrderedDict()
+
+    def add(self, id_: str) -> bool:
+        """Remember the id; True when it is new."""
+        if id_ in self._ids:
+            self._ids.move_to_end(id_)
+            return False
+        if len(self._ids) >= self._limit:
+            self._ids.popitem(last=False)
+        self._ids[id_] = None
+        return True
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """The ids, in the order in which they would be forgotten."""
+        return tuple(self._ids)
+
+    def __len__(self) -> int:
+        return len(self._ids)

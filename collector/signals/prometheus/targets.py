@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import NamedTuple, TypeAlias
+from collections.abc import Callable, Hashable, Iterator
+from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
 from collector.config.tree import AgentWindow
 from collector.log.port import Position
-from collector.records.session_key import session_key
-from collector.records.signal import Signal
-from collector.records.signal_codec import unix_seconds
+from collector.records.sessions import session_key
+from collector.records.signal import Signal, unix_seconds
 from collector.records.windows import WindowEntry, WindowRecord
-from collector.signals.prometheus.label_limit import MAX_AGENTS, MAX_EVALUATORS, LabelLimit
-from collector.signals.prometheus.target import Labels, Target
-from collector.signals.prometheus.window import MIN_COVERAGE
+from collector.signals.prometheus.target import MIN_COVERAGE, Labels, Target
 from collector.telemetry import OTHER
 
 Agent = tuple[str, str]
 """(service, agent)."""
-
-
 Objectives: TypeAlias = Callable[[str], float | None]
 """By evaluator; None: it has no objective, so no drift is looked for and no burn rate computed."""
+K = TypeVar("K", bound=Hashable)
+
+MAX_AGENTS = 64
+"""(service, agent) pairs with a name of their own."""
+MAX_EVALUATORS = 64
+IDLE = 86400.0
+"""Seconds without use after which a value may be evicted for another."""
 
 
 class Admitted(NamedTuple):
@@ -152,3 +154,33 @@ def _entry(signal: Signal, labels: Labels) -> WindowEntry | None:
         signal.score,
         coverage is None or coverage.present >= MIN_COVERAGE * coverage.expected,
     )
+
+
+class Admission(NamedTuple, Generic[K]):
+    """Whether a value keeps its name, and the value that was evicted for it, if any."""
+
+    admitted: bool
+    evicted: K | None
+
+
+class LabelLimit(Generic[K]):
+    """At most `limit` values keep their name; one that was not used for `idle` seconds of log time can be evicted."""
+
+    def __init__(self, limit: int, *, idle: float = IDLE) -> None:
+        self._limit = limit
+        self._idle = idle
+        self._used: dict[K, float] = {}
+
+    def admit(self, value: K, now: float) -> Admission[K]:
+        """Admit the value if it is known, if there is room, or in place of an idle one."""
+        if value in self._used:
+            self._used[value] = max(self._used[value], now)
+            return Admission(True, None)
+        evicted = None
+        if len(self._used) >= self._limit:
+            evicted = min(self._used, key=lambda each: self._used[each])
+            if now - self._used[evicted] < self._idle:
+                return Admission(False, None)
+            del self._used[evicted]
+        self._used[value] = now
+        return Admission(True, evicted)

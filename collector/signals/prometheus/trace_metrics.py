@@ -13,7 +13,7 @@ from collector.records.trace_views import CountedTrace, TraceUsage, decode_count
 from collector.records.traces import RunRecord
 from collector.runtime.retry import Retry
 from collector.signals.prometheus.families import AgentFamilies
-from collector.signals.prometheus.label_limit import RecentIds
+from collector.signals.prometheus.target import RecentIds
 from collector.signals.prometheus.targets import Targets
 from collector.signals.prometheus.task_runs import TaskRuns
 from collector.telemetry import OTHER, Telemetry

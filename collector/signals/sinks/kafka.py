@@ -16,7 +16,7 @@ from collector.kafka.client import client_settings
 from collector.kafka.log_limit import limit_aiokafka_log
 from collector.kafka.producer import TOO_LARGE, Producer
 from collector.log.port import Position, Record
-from collector.records.signal_codec import INTERNAL
+from collector.records.signal import INTERNAL
 from collector.signals.sinks.port import Refused
 
 

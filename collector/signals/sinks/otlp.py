@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
-from typing import ClassVar, NamedTuple, Self
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple, Self, cast
 
-from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
+import msgspec
+from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
+from opentelemetry.proto.common.v1.common_pb2 import AnyValue, ArrayValue, KeyValue
+from opentelemetry.proto.logs.v1.logs_pb2 import SEVERITY_NUMBER_INFO, LogRecord
 
 from collector.config.tree import Config, OtlpTarget
 from collector.errors import Permanent, Undecodable
 from collector.log.port import Position, Record
 from collector.otlp.client import GrpcTransport, HttpTransport, Transport
 from collector.otlp.signal import LOGS_SERVICE
-from collector.records.signal import Signal
-from collector.records.signal_codec import decode_signal
-from collector.signals.sinks.otlp_event import event, request
+from collector.records.signal import Signal, decode_signal, unix_seconds
 from collector.signals.sinks.port import Refused
 
 MAX_REQUEST = 1 << 20
 """Bytes of one request: well below the 4 MiB that a stock Collector takes."""
+EVENT = "gen_ai.evaluation.result"
 
 
 class _Event(NamedTuple):
@@ -107,3 +109,117 @@ def _pieces(events: Sequence[_Event]) -> Iterator[Sequence[_Event]]:
         size += more
     if piece:
         yield piece
+
+
+def event(signal: Signal, *, observed: float) -> LogRecord:
+    """The event, parented to the scored span; `observed` = the log's append time, so that a repeat is the same.
+
+    Raises:
+        Undecodable: the signal's time cannot be read.
+    """
+    return LogRecord(
+        time_unix_nano=round(unix_seconds(signal.time) * 1e6) * 1000,
+        observed_time_unix_nano=round(observed * 1e6) * 1000,
+        severity_number=SEVERITY_NUMBER_INFO,
+        event_name=EVENT,
+        trace_id=_bytes(signal.trace_id, 16),
+        span_id=_bytes(signal.span_id, 8),
+        attributes=[
+            KeyValue(key=key, value=_value(value))
+            for key, value in {**_convention(signal), **_extras(signal)}.items()
+            if value is not None
+        ],
+    )
+
+
+def request(signals: Iterable[tuple[Signal, LogRecord]], version: str) -> ExportLogsServiceRequest:
+    """One export request: a resource per service, in order within each."""
+    built = ExportLogsServiceRequest()
+    scopes: dict[str, Any] = {}
+    for signal, record in signals:
+        if signal.service not in scopes:
+            logs = built.resource_logs.add()
+            logs.resource.attributes.append(
+                KeyValue(key="service.name", value=_value(signal.service))
+            )
+            scopes[signal.service] = logs.scope_logs.add()
+            scopes[signal.service].scope.name = "spanwise"
+            scopes[signal.service].scope.version = version
+        scopes[signal.service].log_records.append(record)
+    return built
+
+
+def _convention(signal: Signal) -> Mapping[str, Any]:
+    """Exactly the convention's attributes. A session of one has no conversation of its own."""
+    return {
+        "gen_ai.evaluation.name": signal.evaluator,
+        "gen_ai.evaluation.score.value": None if signal.score is None else float(signal.score),
+        "gen_ai.evaluation.score.label": _label(signal),
+        "gen_ai.evaluation.explanation": signal.explanation,
+        "error.type": signal.error.type if signal.error else None,
+        "gen_ai.conversation.id": None if signal.session_source == "trace" else signal.session_id,
+    }
+
+
+def _label(signal: Signal) -> str | None:
+    if signal.success is None:
+        return None
+    return "pass" if signal.success else "fail"
+
+
+def _extras(signal: Signal) -> Mapping[str, Any]:
+    """The other fields of the signal under their own names."""
+    return dict(_flat("spanwise", _rest(signal)))
+
+
+_ELSEWHERE = frozenset(
+    {"time", "trace_id", "span_id", "evaluator", "score", "explanation", "service"}
+)
+"""Fields that already stand elsewhere in the event or on its resource."""
+
+
+def _rest(signal: Signal) -> dict[str, Any]:
+    fields = {each: getattr(signal, each) for each in signal.__struct_fields__}
+    kept = {key: value for key, value in fields.items() if key not in _ELSEWHERE}
+    if signal.metadata:
+        # As one JSON text: its keys are the evaluators' own, not attribute names.
+        kept["metadata"] = msgspec.json.encode(signal.metadata).decode()
+    return kept
+
+
+def _flat(prefix: str, fields: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    for key, value in fields.items():
+        if value is None or value in ((), {}):
+            continue
+        if isinstance(value, msgspec.Struct):
+            inner = {each: getattr(value, each) for each in value.__struct_fields__}
+            yield from _flat(f"{prefix}.{key}", inner)
+        else:
+            yield f"{prefix}.{key}", value
+
+
+def _value(value: Any) -> AnyValue:
+    match value:
+        case bool():
+            return AnyValue(bool_value=value)
+        case int() if -(1 << 63) <= value < 1 << 63:
+            return AnyValue(int_value=value)
+        case float():
+            return AnyValue(double_value=value)
+        case tuple():
+            return _array(cast(tuple[Any, ...], value))
+        case _:
+            return AnyValue(string_value=str(value))
+
+
+def _array(values: Sequence[Any]) -> AnyValue:
+    return AnyValue(array_value=ArrayValue(values=[_value(each) for each in values]))
+
+
+def _bytes(hex_id: str | None, length: int) -> bytes:
+    """An id as OTLP carries it; empty if it is missing or malformed."""
+    try:
+        raw = bytes.fromhex(hex_id or "")
+    except ValueError:
+        return b""
+    return raw if len(raw) == length else b""

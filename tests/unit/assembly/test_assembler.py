@@ -6,7 +6,7 @@ import pytest
 
 from collector.config.tree import TraceWindow, Windows
 from collector.log.port import SPANS, TRACES, Position
-from collector.records.session_key import session_key
+from collector.records.sessions import session_key
 from evaluators.digest import trace_digest
 from tests.support.assembling import WINDOWS, Site
 from tests.support.faulty_log import unavailable

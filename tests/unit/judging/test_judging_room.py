@@ -20,7 +20,7 @@ from collector.judging.port import (
 )
 from collector.log.port import TRACES
 from collector.records.codec import encode
-from collector.records.session_key import session_key
+from collector.records.sessions import session_key
 from collector.records.traces import SessionRecord, TraceRecord, VerdictRecord, decode_traces
 from collector.telemetry import Telemetry
 from evaluators.model import Trace

@@ -27,12 +27,12 @@ from collector.log.port import SIGNALS, TRACES, Log, New
 from collector.offline.replay import rescore
 from collector.records import trace_views
 from collector.records.codec import encode
-from collector.records.session_key import session_key
+from collector.records.sessions import session_key
 from collector.records.traces import decode_traces
 from collector.scoring.scorer import Scorer
 from collector.signals.prometheus.exporter import PrometheusExporter
 from collector.telemetry import Telemetry
-from collector.wiring.groups import groups
+from collector.wiring.logs import groups
 from tests.support import api_records as make
 from tests.support.api_stand import Stand
 from tests.support.eventually import eventually

@@ -11,7 +11,7 @@ from collector.config.tree import Config, Section, Sinks
 from collector.log.memory import MemoryLog
 from collector.log.port import SIGNALS, Commit, Log, Record
 from collector.wiring import sinks
-from collector.wiring.groups import groups
+from collector.wiring.logs import groups
 from tests.support.signals import new, signal
 
 

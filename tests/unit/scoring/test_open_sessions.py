@@ -3,8 +3,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from collector.config.tree import SessionWindow
-from collector.records.session_key import session_key
-from collector.records.sessions import SessionHead, SessionTurn
+from collector.records.sessions import SessionHead, SessionTurn, session_key
 from collector.records.traces import SessionRecord, VerdictRecord
 from collector.scoring.effects import Drop, Effects, Publication, Task
 from collector.scoring.open_sessions import OpenSessions

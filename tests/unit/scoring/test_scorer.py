@@ -8,8 +8,7 @@ import pytest
 from collector.errors import LogFull
 from collector.log.port import SESSIONS, SIGNALS, TRACES, Position
 from collector.records.sessions import SessionTurn, decode_sessions
-from collector.records.signal import Signal
-from collector.records.signal_codec import FIRST, decode_signal
+from collector.records.signal import FIRST, Signal, decode_signal
 from collector.records.traces import SessionRecord, decode_traces
 from collector.telemetry import Telemetry
 from evaluators.model import Previous

@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 
-from collector.signals.sinks.families import SinkFamilies
+from collector.signals.sinks.delivery import SinkFamilies
 from tests.support.publisher import Publisher
 from tests.support.signals import failed, signal, skipped
 

@@ -11,8 +11,7 @@ from pydantic import ValidationError
 from collector.config.tree import OtlpTarget
 from collector.errors import ConfigError, Retryable
 from collector.records.signal import JudgeCost
-from collector.signals.sinks.otlp import OtlpSink
-from collector.signals.sinks.otlp_event import event
+from collector.signals.sinks.otlp import OtlpSink, event
 from collector.signals.sinks.port import Refused
 from tests.support.otlp_logs import LogsServer, grpc_server, http_server
 from tests.support.signals import BASE, covered, encode, failed, hex_of, signal

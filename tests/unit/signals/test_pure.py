@@ -6,7 +6,8 @@ import random
 
 import pytest
 
-from collector.signals.prometheus.label_limit import LabelLimit, RecentIds
+from collector.signals.prometheus.target import RecentIds
+from collector.signals.prometheus.targets import LabelLimit
 from evaluators.formulas.confidence_interval import bounds, empirical_bernstein, wilson
 from evaluators.formulas.drift import ALARM, Detector
 

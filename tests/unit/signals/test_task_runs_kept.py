@@ -17,7 +17,7 @@ from collector.config.tree import Config
 from collector.errors import ConfigError, LogUnavailable, Undecodable
 from collector.log.port import TRACES, WINDOWS, New
 from collector.records.codec import encode
-from collector.records.session_key import session_key
+from collector.records.sessions import session_key
 from collector.records.traces import RunRecord
 from collector.records.windows import decode_task
 from collector.signals.prometheus.task_runs import TaskRuns

@@ -6,12 +6,14 @@ import msgspec
 import pytest
 
 from collector.errors import Undecodable
-from collector.records.signal import Signal, SignalError, rfc3339
-from collector.records.signal_codec import (
+from collector.records.signal import (
     MAX_BYTES,
+    Signal,
+    SignalError,
     decode_signal,
     encode_signal,
     redacted,
+    rfc3339,
     signal_headers,
 )
 

@@ -5,14 +5,11 @@ from __future__ import annotations
 import msgspec
 
 from collector.log.port import SESSIONS, SIGNALS, TRACES
-from collector.records.session_key import session_key
-from collector.records.sessions import SessionAwaited, SessionHead, decode_sessions
-from collector.records.signal import Signal
-from collector.records.signal_codec import FIRST, encode_signal
+from collector.records.sessions import SessionAwaited, SessionHead, decode_sessions, session_key
+from collector.records.signal import FIRST, Signal, encode_signal
 from collector.records.traces import RunRecord, SessionRecord, decode_traces
-from collector.scoring.effects import Change, Drop, Effects, Publication
+from collector.scoring.effects import Change, Drop, Effects, Publication, WriteBatch
 from collector.scoring.sliding_window import unscored_turn
-from collector.scoring.write_batch import WriteBatch
 from tests.support.scoring_fakes import make_record, verdict_of
 
 KEY = session_key("bot", "s")

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from collector.errors import Undecodable
 from collector.log.port import TRACES, Position, Record
-from collector.records.read_back import TraceReader, previous_trace
+from collector.records.traces import TraceReader, previous_trace
 from evaluators.matching.text import LIMIT
 
 

@@ -1,0 +1,226 @@
+"""The admin listener: its application, who may read content, and its server.
+
+Metrics and health answer in every role, the rest where there is an index.
+
+/metrics /healthz /readyz    always
+the rest, token set          with `Authorization: Bearer <token>`, or Basic with the token as password (browsers)
+the rest, no token set       on loopback only, and only under a name of loopback: a web page that points a name of
+its own at 127.0.0.1 must not read traces
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+import errno
+import logging
+import socket
+from collections.abc import Callable, Sequence
+from http import HTTPStatus
+from typing import TypeAlias
+
+from starlette.applications import Starlette
+from starlette.datastructures import Headers
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from collector.api.answers import Refused, answer, error
+from collector.config.tree import Admin, Config
+from collector.errors import ConfigError
+from collector.runtime.health import Health
+from collector.runtime.http_server import BearerTokens, GuestServer
+from collector.runtime.net import bind, is_loopback
+from evaluators.formulas.criteria import available_metrics as connexity_listing
+
+_log = logging.getLogger(__name__)
+
+Exposition: TypeAlias = Callable[[str], tuple[bytes, str]]
+"""The request's Accept header in; the exposition and its content type out."""
+OPEN = frozenset({"/metrics", "/healthz", "/readyz"})
+"""Paths that answer without a token."""
+_CHALLENGE = {
+    "www-authenticate": 'Bearer realm="spanwise", Basic realm="spanwise", charset="UTF-8"'
+}
+PATIENCE = 3
+"""Seconds that open requests get when the service stops."""
+
+
+def build_app(
+    *,
+    config: Config,
+    exposition: Exposition,
+    health: Health,
+    routes: Sequence[BaseRoute] = (),
+) -> Starlette:
+    """The admin application. Without `routes` (roles other than publish) it still has metrics and health."""
+
+    async def metrics(request: Request) -> Response:
+        body, kind = exposition(request.headers.get("accept", ""))
+        return Response(body, headers={"content-type": kind, "cache-control": "no-store"})
+
+    async def healthz(_: Request) -> Response:
+        return answer({"status": "ok"})
+
+    async def readyz(_: Request) -> Response:
+        return answer({"status": health.state}, status=200 if health.state == "ready" else 503)
+
+    async def available_metrics(_: Request) -> Response:
+        return answer(connexity_listing())
+
+    app = Starlette(
+        routes=[
+            Route("/metrics", metrics),
+            Route("/healthz", healthz),
+            Route("/readyz", readyz),
+            Route("/config/available-metrics", available_metrics),
+            *routes,
+        ],
+        middleware=[Middleware(Guard, admin=config.admin)],
+        exception_handlers={HTTPException: _http_error, Refused: _refused, Exception: _unexpected},
+    )
+    app.router.redirect_slashes = False
+    return app
+
+
+async def _refused(_: Request, refused: Exception) -> Response:
+    if not isinstance(refused, Refused):
+        raise refused
+    return error(refused.status, refused.message, headers=refused.headers)
+
+
+async def _http_error(request: Request, raised: Exception) -> Response:
+    if not isinstance(raised, HTTPException):
+        raise raised
+    message = {
+        404: f"there is nothing at {request.url.path[:200]}",
+        405: f"{request.method} is not possible here",
+    }.get(raised.status_code, HTTPStatus(raised.status_code).phrase)
+    return error(raised.status_code, message, headers=raised.headers)
+
+
+async def _unexpected(request: Request, raised: Exception) -> Response:
+    _log.error("A request for %s failed", request.url.path, exc_info=raised)
+    return error(500, "this request failed inside Spanwise; the log of the service says why")
+
+
+class Guard:
+    """ASGI middleware in front of every route."""
+
+    def __init__(self, app: ASGIApp, admin: Admin) -> None:
+        self._app = app
+        self._tokens = BearerTokens(admin.bearer_tokens)
+        self._loopback = is_loopback(admin.host)
+        self._host = admin.host.lower()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let through, or answer 401 or 403."""
+        if scope["type"] != "http" or scope["path"] in OPEN:
+            await self._app(scope, receive, send)
+            return
+        headers = Headers(scope=scope)
+        refusal = self._refusal(headers)
+        if refusal is None:
+            await self._app(scope, receive, send)
+            return
+        status, message = refusal
+        challenge = _CHALLENGE if status == 401 else None
+        await error(status, message, headers=challenge)(scope, receive, send)
+
+    def _refusal(self, headers: Headers) -> tuple[int, str] | None:
+        if self._tokens.required:
+            if self._tokens.accepts(_credential(headers.get("authorization", ""))):
+                return None
+            return 401, "a token is needed: Authorization: Bearer <one of admin.bearer_tokens>"
+        if not self._loopback:
+            return 403, (
+                "only /metrics, /healthz and /readyz answer here, because admin.host is not loopback "
+                "and no token is set; set admin.bearer_tokens to read the page and /api/v1"
+            )
+        if not self._is_local_name(headers.get("host", "")):
+            return 403, (
+                "this page answers on localhost only; set admin.bearer_tokens to read it under another name"
+            )
+        return None
+
+    def _is_local_name(self, host: str) -> bool:
+        name = host.lower().rsplit("]", 1)[0].removeprefix("[") if "]" in host else ""
+        name = name or host.lower().rsplit(":", 1)[0]
+        return name == self._host or is_loopback(name) or name.endswith(".localhost")
+
+
+def _credential(authorization: str) -> bytes:
+    """The token of a Bearer header, or the password of a Basic one."""
+    kind, _, value = authorization.partition(" ")
+    if kind.lower() == "bearer":
+        return value.strip().encode()
+    if kind.lower() == "basic":
+        try:
+            return base64.b64decode(value, validate=True).partition(b":")[2]
+        except (binascii.Error, ValueError):
+            return b""
+    return b""
+
+
+class AdminServer:
+    """Serves `app` on `admin.host:admin.port`. Signals of the process stay with whoever started it."""
+
+    def __init__(self, app: ASGIApp, admin: Admin) -> None:
+        self._app = app
+        self._admin = admin
+        self._socket: socket.socket | None = None
+
+    @property
+    def port(self) -> int:
+        """The port it is bound to: what the system chose, when the configuration says 0."""
+        return int(self._bound().getsockname()[1])
+
+    def bind(self) -> None:
+        """Take the port.
+
+        Raises:
+            ConfigError: It is taken, or not ours to take.
+        """
+        host, port = self._admin.host, self._admin.port
+        try:
+            listener = bind(host, port, backlog=128)
+        except OSError as error:
+            raise ConfigError(_why(error, host, port)) from error
+        listener.setblocking(False)
+        self._socket = listener
+
+    async def run(self, stopping: asyncio.Event) -> None:
+        """Serve until `stopping` is set, then let open requests finish for a few seconds."""
+        server = GuestServer(self._app, limit_concurrency=256)
+        listener = self._bound()
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(server.serve(sockets=[listener]))
+                await stopping.wait()
+                server.stop(PATIENCE)
+        finally:
+            listener.close()
+            self._socket = None
+
+    def _bound(self) -> socket.socket:
+        if self._socket is None:
+            self.bind()
+        if self._socket is None:
+            raise RuntimeError("bind left no socket")
+        return self._socket
+
+
+def _why(error: OSError, host: str, port: int) -> str:
+    if isinstance(error, socket.gaierror):
+        return f'admin.host: "{host}" is no address of this machine'
+    if error.errno == errno.EADDRINUSE:
+        return (
+            f"admin.port: {host}:{port} is taken by another process; set admin.port to a free one"
+        )
+    if error.errno == errno.EACCES:
+        return f"admin.port: this user may not listen on {host}:{port}; use a port above 1023"
+    return f"admin.host: cannot listen on {host}:{port} ({error.strerror})"
