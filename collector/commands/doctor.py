@@ -17,8 +17,7 @@ from collector.commands.options import Files, Overrides, loaded
 from collector.commands.output import opened
 from collector.config.plan import plan_from
 from collector.config.tree import Config
-from collector.doctor.diagnosis import Diagnosis, Stack, diagnose
-from collector.doctor.needs import Stop, stops, without_tasks
+from collector.doctor.diagnosis import Diagnosis, Stack, Stop, diagnose, stops, without_tasks
 from collector.doctor.sources import AdminApi, traces_in_recordings, traces_of_service
 from collector.offline import recordings
 from evaluators.dialects.advice import Advice

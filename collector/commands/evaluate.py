@@ -14,8 +14,7 @@ import msgspec
 import typer
 
 from collector.commands.options import Files, Overrides, Paths, loaded
-from collector.commands.output import note, opened, progress_over
-from collector.commands.tables import signal_table, summary_table
+from collector.commands.output import note, opened, progress_over, signal_table, summary_table
 from collector.config.plan import plan_from
 from collector.config.tree import Config
 from collector.errors import ConfigError

@@ -11,8 +11,7 @@ from typing import Annotated, Literal
 import typer
 
 from collector.commands.options import Files, Overrides, Paths, loaded
-from collector.commands.output import note, opened, progress_over
-from collector.commands.tables import trace_table
+from collector.commands.output import note, opened, progress_over, trace_table
 from collector.config.tree import Config
 from collector.offline import recordings
 from collector.offline.evaluate import read_recordings

@@ -1,17 +1,25 @@
-"""Where commands write: results to stdout or a file, everything else to stderr."""
+"""Where commands write: results to stdout or a file, everything else to stderr; and the tables for people.
+
+Every value of a table that came from a trace is plain text in it.
+"""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+from rich.table import Table
+from rich.text import Text
 
 from collector.errors import ConfigError
+from evaluators.model import Trace
+
+WIDTH = 140
 
 
 def note(line: str) -> None:
@@ -52,3 +60,88 @@ def progress_over(files: Sequence[Path]) -> Generator[Callable[[Path], None]]:
             bar.update(task, advance=1, description=path.name)
 
         yield advance
+
+
+def signal_table(stream: TextIO, signals: Sequence[Mapping[str, Any]]) -> None:
+    """One row per (subject, evaluator)."""
+    table = Table("service", "session", "trace", "evaluator", "score", "outcome", "why")
+    for signal in signals:
+        table.add_row(
+            *map(
+                Text,
+                (
+                    signal["service"],
+                    signal["session_id"][:24],
+                    (signal["trace_id"] or "")[:8],
+                    signal["evaluator"],
+                    _number(signal["score"]),
+                    signal["outcome"],
+                    _short(signal["explanation"] or signal["reason"], 48),
+                ),
+            )
+        )
+    _console(stream).print(table)
+
+
+def summary_table(stream: TextIO, summed: Mapping[str, Any]) -> None:
+    """Aggregates per evaluator, then latency, cost and tokens of all traces."""
+    columns = ("mean", "median", "p50", "p95", "p99", "min", "max", "stdDev")
+    table = Table("evaluator", "scored", *columns)
+    for name, each in summed["evaluators"].items():
+        scores: Mapping[str, float] = each["scores"] or {}
+        cells = [_number(scores.get(column)) for column in columns]
+        table.add_row(name, str(each["outcomes"].get("scored", 0)), *cells)
+    console = _console(stream)
+    console.print(table)
+    console.print(f"{summed['traces']} traces", highlight=False)
+    for name in ("latency", "cost", "token_usage"):
+        values = "  ".join(f"{key} {value:.6g}" for key, value in summed[name].items())
+        console.print(f"{name}: {values}", highlight=False)
+    if "tasks" in summed:
+        _task_table(console, summed["tasks"])
+
+
+def _task_table(console: Console, tasks: Mapping[str, Any]) -> None:
+    table = Table("service", "agent", "k", "tasks", "left out", "pass@k", "pass^k")
+    for each in tasks["passing"]:
+        names = map(Text, (each["service"], each["agent"]))
+        counts = (str(each[name]) for name in ("k", "tasks", "left_out"))
+        table.add_row(*names, *counts, *map(_number, (each["pass_at_k"], each["pass_pow_k"])))
+    console.print(table)
+    unsaid = tasks["without_success"]
+    console.print(f"{tasks['runs']} task runs, {unsaid} without a success", highlight=False)
+
+
+def trace_table(stream: TextIO, traces: Sequence[Trace]) -> None:
+    """One row per trace."""
+    table = Table("trace", "service", "agent", "session", "input", "output", "tools", "gaps")
+    for trace in traces:
+        table.add_row(
+            *map(
+                Text,
+                (
+                    trace.trace_id[:8],
+                    trace.service,
+                    trace.agent,
+                    trace.session_id[:24],
+                    _short(trace.input, 32),
+                    _short(trace.output, 32),
+                    " ".join(call.name + ("!" if call.error else "") for call in trace.tool_calls),
+                    " ".join(trace.gaps),
+                ),
+            )
+        )
+    _console(stream).print(table)
+
+
+def _console(stream: TextIO) -> Console:
+    return Console(file=stream, width=None if stream.isatty() else WIDTH)
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.4f}"
+
+
+def _short(text: str | None, length: int) -> str:
+    flat = " ".join((text or "").split())
+    return flat if len(flat) <= length else flat[: length - 1] + "…"

@@ -1,29 +1,32 @@
-"""Loading the configuration: files, then environment, then `--set`; later wins."""
+"""Loading the configuration: files, then environment, then `--set` become one tree; later wins.
+
+Mappings merge, everything else replaces. A value given as text (environment, `--set`, a lone `${env:NAME}`) is read as
+YAML; where the tree wants a text after all, it is the text as it was given.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
+import yaml
 from pydantic import ValidationError
 
 from collector.config.crosscheck import crosscheck
 from collector.config.problems import path_of, problems, unknown
-from collector.config.sources import (
-    PREFIX,
-    Text,
-    Tree,
-    from_environment,
-    from_file,
-    from_overrides,
-    merge,
-    opened,
-    substitute,
-)
 from collector.config.tree import Config
 from collector.errors import ConfigError
 
+Tree: TypeAlias = dict[str, Any]
+PREFIX = "SPANWISE_"
+
+_RESERVED = re.compile(r"SPANWISE_(GOLDEN|CAPTURES|TEST_KAFKA|KAFKA_LIBS|REQUIRE_\w+)")
+# What Kubernetes puts into every pod beside a service whose name starts with `spanwise`.
+_SERVICE_LINK = re.compile(r"SPANWISE_(\w+_)?(SERVICE_(HOST|PORT)\w*|PORT_\d+_(TCP|UDP|SCTP)\w*)")
+_REFERENCE = re.compile(r"\$\$|\$\{env:([A-Za-z_]\w*)(?::-([^}\n]*))?\}|\$\{[^}\n]*\}?")
+_SHIELD = re.compile("\ue000(\\d+)\ue001")
 _TEXTUAL = frozenset({"string_type", "path_type"})
 
 
@@ -112,3 +115,180 @@ def _without_repeats(lines: Sequence[str]) -> list[str]:
     for line in lines:
         said.setdefault(line.partition(": ")[0], line)
     return list(said.values())
+
+
+class Text(str):
+    """A value given as text: read as YAML unless the tree wants a text."""
+
+    __slots__ = ()
+
+
+def opened(text: Text) -> Any:
+    """The text read as YAML; the text itself when it is none."""
+    try:
+        return yaml.safe_load(text)
+    except yaml.YAMLError:
+        return str(text)
+
+
+def merge(base: Tree, over: Mapping[str, Any]) -> Tree:
+    """`base` with `over` on top."""
+    merged = dict(base)
+    for key, value in over.items():
+        before, after = merged.get(key), _mapping(value)
+        merged[key] = (
+            merge(cast(Tree, before), after)
+            if isinstance(before, dict) and after is not None
+            else value
+            if after is None
+            else merge({}, after)
+        )
+    return merged
+
+
+def from_file(path: Path) -> Tree | str:
+    """The file's tree, or one line saying why there is none."""
+    try:
+        tree = _parsed(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return f"{path}: no such file"
+    except OSError as error:
+        return f"{path}: cannot be read ({error.strerror})"
+    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
+        return f"{path}{_not_yaml(error)}"
+    if tree is None:
+        return {}
+    if not isinstance(tree, dict):
+        return f"{path}: expected a mapping of settings such as `log:`, got a {_kind(tree)}"
+    return cast(Tree, tree)
+
+
+def _not_yaml(error: Exception) -> str:
+    """Without the lines around the error: they may hold a secret."""
+    if isinstance(error, yaml.MarkedYAMLError):
+        mark = error.problem_mark
+        where = f":{mark.line + 1}:{mark.column + 1}" if mark else ""
+        return f"{where}: not YAML: {error.problem}"
+    if isinstance(error, RecursionError):
+        return ": not YAML: an anchor refers to itself"
+    return ": not YAML: it holds characters that YAML does not allow"
+
+
+def _parsed(text: str) -> Any:
+    """YAML whose references stand behind shields: `{key: ${env:NAME}}` would not be YAML otherwise."""
+    shielded: list[str] = []
+
+    def shield(match: re.Match[str]) -> str:
+        if match[0] == "$$":
+            return match[0]
+        shielded.append(match[0])
+        return f"\ue000{len(shielded) - 1}\ue001"
+
+    def unshielded(value: Any) -> Any:
+        if isinstance(value, dict):
+            children = cast(dict[Any, Any], value).items()
+            return {unshielded(key): unshielded(child) for key, child in children}
+        if isinstance(value, list):
+            return [unshielded(child) for child in cast(list[Any], value)]
+        if isinstance(value, str):
+            return _SHIELD.sub(lambda match: shielded[int(match[1])], value)
+        return value
+
+    return unshielded(yaml.safe_load(_REFERENCE.sub(shield, text)))
+
+
+def from_environment(environ: Mapping[str, str]) -> Tree:
+    """The tree of all SPANWISE_<PATH>; `__` stands between levels, case means nothing."""
+    tree: Tree = {}
+    for name in sorted(environ):
+        if is_setting(name, environ[name]):
+            path = name.upper().removeprefix(PREFIX).lower().split("__")
+            tree = merge(tree, _nested(path, Text(environ[name])))
+    return tree
+
+
+def is_setting(name: str, value: str) -> bool:
+    """Whether an environment variable is a setting of ours."""
+    upper = name.upper()
+    if not upper.startswith(PREFIX) or _RESERVED.fullmatch(upper):
+        return False
+    if "__" in upper:
+        return True
+    linked = upper.endswith("_PORT") and re.match(r"(tcp|udp|sctp)://", value) is not None
+    return not linked and _SERVICE_LINK.fullmatch(upper) is None
+
+
+def from_overrides(overrides: Sequence[str]) -> tuple[Tree, list[str]]:
+    """The tree of all `a.b=c`, and one line for each that is not of that form."""
+    tree: Tree = {}
+    wrong: list[str] = []
+    for override in overrides:
+        path, equals, value = override.partition("=")
+        levels = [level.strip() for level in path.split(".")]
+        if not equals or not all(levels):
+            wrong.append(f'--set {path}: expected path=value such as admin.port=4391, got "{path}"')
+            continue
+        tree = merge(tree, _nested(levels, Text(value)))
+    return tree, wrong
+
+
+def substitute(tree: Any, environ: Mapping[str, str], path: str = "") -> tuple[Any, list[str]]:
+    """The tree with its `${env:NAME}` filled in, and one line for each that cannot be."""
+    wrong: list[str] = []
+
+    def within(value: Any, path: str) -> Any:
+        if isinstance(value, dict):
+            return {
+                key: within(child, f"{path}.{key}" if path else str(key))
+                for key, child in cast(dict[Any, Any], value).items()
+            }
+        if isinstance(value, list):
+            return [
+                within(child, f"{path}[{at}]") for at, child in enumerate(cast(list[Any], value))
+            ]
+        if type(value) is not str:
+            return value
+        return _filled(value, environ, path, wrong)
+
+    return within(tree, path), wrong
+
+
+def _filled(value: str, environ: Mapping[str, str], path: str, wrong: list[str]) -> str:
+    def fill(match: re.Match[str]) -> str:
+        if match[0] == "$$":
+            return "$"
+        name, default = match[1], match[2]
+        if name is None:
+            inner = match[0][2:].rstrip("}")
+            wrong.append(
+                f'{path}: "{match[0]}" is not a reference; write ${{env:{inner or "NAME"}}}, '
+                "or $${ for the characters themselves"
+            )
+            return ""
+        if not environ.get(name) and default is not None:
+            return default
+        if name not in environ:
+            wrong.append(
+                f"{path}: the environment variable {name} is not set; "
+                f"set it, or give a default: ${{env:{name}:-default}}"
+            )
+        return environ.get(name, "")
+
+    filled = _REFERENCE.sub(fill, value)
+    whole = _REFERENCE.fullmatch(value)
+    return Text(filled) if whole is not None and whole[0] != "$$" else filled
+
+
+def _nested(levels: Iterable[str], value: Any) -> Tree:
+    first, *rest = levels
+    return {first: _nested(rest, value) if rest else value}
+
+
+def _mapping(value: Any) -> Tree | None:
+    if isinstance(value, Text):
+        value = opened(value)
+    return cast(Tree, value) if isinstance(value, dict) else None
+
+
+def _kind(value: Any) -> str:
+    return "list" if isinstance(value, list) else "single value"

@@ -12,8 +12,7 @@ from aiokafka.errors import KafkaError
 from collector.config.tree import Config
 from collector.errors import ConfigError
 from collector.kafka.client import ClientSettings, client_settings
-from collector.log.kafka.bootstrap import REFUSED, greet, refusal, topic_settings
-from collector.log.kafka.cluster import LARGEST
+from collector.log.kafka.cluster import LARGEST, REFUSED, greet, refusal, topic_settings
 from collector.log.port import TOPICS, WINDOWS
 from evaluators.judging.client import JudgeError, Prompt, digest_of
 from evaluators.providers.litellm import LiteLlmEmbedder, LiteLlmJudge

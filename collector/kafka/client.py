@@ -1,12 +1,16 @@
 """aiokafka in bounded time: a client's settings, how to stop one, how to give one up; all uses of its private parts.
 
+With the broker away aiokafka logs 10 to 30 lines a second per client: `limit_aiokafka_log` bounds that.
+
 aiokafka is pinned below 0.15 (pyproject.toml) because of the private parts.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import ssl
+import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any, TypedDict, TypeVar
 
@@ -20,6 +24,8 @@ from collector.errors import ConfigError
 
 LOOK = 1.0
 """Seconds after which a wait asks again how long it may last."""
+LOGGED = 256
+"""Distinct messages that are remembered; beyond it the memory begins afresh."""
 _T = TypeVar("_T")
 
 
@@ -144,3 +150,45 @@ async def ended(task: asyncio.Task[None], seconds: float) -> bool:
     if task.done() and not task.cancelled():
         task.exception()
     return task.done()
+
+
+class RateLimited(logging.Handler):
+    """Passes each distinct message on to the root logger at most once per `every` seconds, then with a count.
+
+    A handler and not a filter: filters of a logger do not see what its children log.
+    """
+
+    def __init__(
+        self, *, every: float = 60.0, monotonic: Callable[[], float] = time.monotonic
+    ) -> None:
+        super().__init__()
+        self._every = every
+        self._monotonic = monotonic
+        self._passed: dict[tuple[str, int, str], float] = {}
+        self._held: dict[tuple[str, int, str], int] = {}
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Pass the record on, or hold it back and count it."""
+        key = (record.name, record.levelno, str(record.msg))
+        now = self._monotonic()
+        last = self._passed.get(key)
+        if last is not None and now - last < self._every:
+            self._held[key] = self._held.get(key, 0) + 1
+            return
+        if len(self._passed) >= LOGGED:
+            self._passed.clear()
+            self._held.clear()
+        self._passed[key] = now
+        held = self._held.pop(key, 0)
+        if held:
+            record.msg, record.args = f"{record.getMessage()} (and {held} more like it)", ()
+        logging.getLogger().handle(record)
+
+
+def limit_aiokafka_log() -> None:
+    """Put the bound on the `aiokafka` logger; doing it again changes nothing."""
+    logger = logging.getLogger("aiokafka")
+    if any(isinstance(handler, RateLimited) for handler in logger.handlers):
+        return
+    logger.addHandler(RateLimited())
+    logger.propagate = False

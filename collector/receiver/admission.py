@@ -6,7 +6,7 @@ from types import TracebackType
 
 from prometheus_client import Gauge
 
-from collector.receiver.errors import NoRoom
+from collector.receiver.answers import NoRoom
 
 
 class Admission:

@@ -2,6 +2,15 @@
 
 `partial_success` is for spans that can never be accepted. Every fault that may pass is UNAVAILABLE with a delay.
 UNKNOWN and INTERNAL, which senders do not retry, are never used.
+
+Beyond collector/errors.py, these can be wrong with a request:
+
+SpanwiseError
++-- Retryable
+|   +-- NoRoom        too many bytes are being taken in already
+|   +-- SlowSender    the body did not arrive in time
++-- Permanent
+    +-- TooLarge      the request is above `receiver.max_request`, also after decompression
 """
 
 from __future__ import annotations
@@ -17,10 +26,31 @@ from google.protobuf.duration_pb2 import Duration
 from google.rpc.error_details_pb2 import BadRequest, RetryInfo
 from google.rpc.status_pb2 import Status
 
+from collector.errors import ConfigError, Permanent, Retryable
 from collector.otlp.split import SplitRequest
+from collector.runtime.net import address
 
 MAX_MESSAGE = 1024
 MAX_DELAY = 4.0
+
+
+class NoRoom(Retryable):
+    """Too many bytes are being taken in already."""
+
+
+class SlowSender(Retryable):
+    """The body did not arrive in time."""
+
+
+class TooLarge(Permanent):
+    """The request is above the limit of one request, as sent or after decompression."""
+
+
+def cannot_listen(key: str, host: str, port: int, why: str) -> ConfigError:
+    """The error of a listener that cannot be bound; `key` names its section of the configuration."""
+    return ConfigError(
+        f"{key}: cannot listen on {address(host, port)}: {why}; stop what listens there or set {key}.port"
+    )
 
 
 class Code(IntEnum):

@@ -9,7 +9,7 @@ import zstandard
 from isal import isal_zlib
 
 from collector.errors import Undecodable
-from collector.receiver.errors import TooLarge
+from collector.receiver.answers import TooLarge
 
 Inflate: TypeAlias = Callable[[bytes, int], bytes]
 """Body and limit to plain body. Raises TooLarge, Undecodable."""

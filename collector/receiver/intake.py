@@ -19,13 +19,14 @@ from collector.otlp.split import SplitRequest
 from collector.receiver.admission import Admission, Ticket
 from collector.receiver.answers import (
     Answer,
+    SlowSender,
+    TooLarge,
     refused,
     taken,
     too_large,
     unauthenticated,
     undecodable,
 )
-from collector.receiver.errors import SlowSender, TooLarge
 from collector.receiver.families import ReceiverFamilies
 
 Transport: TypeAlias = Literal["grpc", "http"]

@@ -12,8 +12,7 @@ from collector.log.port import Log
 from collector.otlp.signal import OtlpSignal
 from collector.receiver.families import ReceiverFamilies
 from collector.receiver.grpc import GrpcServer
-from collector.receiver.http import HttpApp
-from collector.receiver.http_server import BoundedProtocol, HttpServer
+from collector.receiver.http import BoundedProtocol, HttpApp, HttpServer
 from collector.receiver.intake import Forward, Intake
 from collector.receiver.tls import load
 from collector.records.otlp_signals import OTLP_SIGNALS, TRACES

@@ -13,7 +13,7 @@ from aiokafka.structs import ConsumerRecord
 
 from collector.config.tree import KafkaSinkConfig
 from collector.errors import Retryable
-from collector.kafka.log_limit import RateLimited, limit_aiokafka_log
+from collector.kafka.client import RateLimited, limit_aiokafka_log
 from collector.records.signal import FIRST, Signal
 from collector.signals.sinks.kafka import KafkaSink
 from collector.signals.sinks.port import Refused

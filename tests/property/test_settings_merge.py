@@ -10,8 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from collector.config.effective import effective
-from collector.config.load import load
-from collector.config.sources import merge
+from collector.config.load import load, merge
 from collector.config.tree import Config
 
 keys = st.sampled_from(["a", "b", "c"])

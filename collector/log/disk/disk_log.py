@@ -12,8 +12,7 @@ import lmdb
 from collector.clock import Clock
 from collector.errors import ConfigError, LogUnavailable
 from collector.log.commits import Committed
-from collector.log.disk.frames import offset_of, piece_key, read_record
-from collector.log.disk.store import DiskStore, LockFile
+from collector.log.disk.store import DiskStore, LockFile, offset_of, piece_key, read_record
 from collector.log.disk.tail import Tail
 from collector.log.disk.writer import Answer, Appended, Call, DiskWriter
 from collector.log.embedded.polling import (

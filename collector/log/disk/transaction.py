@@ -9,8 +9,16 @@ from typing import NamedTuple
 import lmdb
 
 from collector.log.commits import CommitKey, Committed
-from collector.log.disk.frames import Piece, footprint, offset_of, piece_key, pieces, time_of
-from collector.log.disk.store import DiskStore, LogState
+from collector.log.disk.store import (
+    DiskStore,
+    LogState,
+    Piece,
+    footprint,
+    offset_of,
+    piece_key,
+    pieces,
+    time_of,
+)
 from collector.log.embedded.prepared_record import (
     PreparedRecord,
     TopicPartition,

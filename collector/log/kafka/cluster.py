@@ -1,17 +1,36 @@
-"""The cluster, as every part of the Kafka log uses it: settings, names, topics, and how long a request may take."""
+"""The cluster, as every part of the Kafka log uses it: settings, names, topics, how long a request may take.
+
+The first contact, at once or in the background: connect, then create or check our topics (`Bootstrap`).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Mapping
+import asyncio
+import logging
+import ssl
+from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
+from aiokafka.conn import create_conn
+from aiokafka.errors import (
+    AuthenticationFailedError,
+    ClusterAuthorizationFailedError,
+    KafkaError,
+    SaslAuthenticationFailed,
+    TopicAuthorizationFailedError,
+    UnsupportedSaslMechanismError,
+)
+
 from collector.clock import Clock
 from collector.config.tree import KafkaLogConfig
-from collector.errors import LogUnavailable
-from collector.kafka.client import ClientSettings, within
+from collector.errors import ConfigError, LogUnavailable
+from collector.kafka.client import ClientSettings, ended, within
 from collector.log.families import LogFamilies
-from collector.log.port import TOPICS, WINDOWS
+from collector.log.port import COMPACTED, TOPICS, WINDOWS
+from collector.runtime.retry import Backoff
 
 LARGEST = 20 << 20
 """Bytes of the largest record of our topics, Kafka's own bytes included."""
@@ -21,6 +40,21 @@ STOPPING = 3.0
 """Seconds that a request may take once the process stops; each one that runs out of time halves them."""
 SHORTEST = 0.5
 """The seconds are halved down to this."""
+_LONGEST_PAUSE = 5.0
+"""Seconds between two attempts, at most."""
+_EXISTS = 36
+_RETRYABLE = {7, 41}
+"""Error codes: timed out, not the controller."""
+_WEEK = 7 * 86_400_000
+REFUSED = (
+    AuthenticationFailedError,
+    SaslAuthenticationFailed,
+    UnsupportedSaslMechanismError,
+    ClusterAuthorizationFailedError,
+    TopicAuthorizationFailedError,
+    ssl.SSLCertVerificationError,
+)
+_log = logging.getLogger(__name__)
 _T = TypeVar("_T")
 
 
@@ -92,3 +126,218 @@ class Cluster:
         if self.topics is None:
             raise LogUnavailable(f"Kafka at {self.settings.bootstrap_servers} was not reached yet")
         return self.topics
+
+
+class Bootstrap:
+    """Sets `Cluster.topics` once the cluster has been reached."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._task: asyncio.Task[None] | None = None
+
+    async def begin(self) -> None:
+        """Try once; go on in the background when no server answers.
+
+        Raises:
+            ConfigError: a server answers, and the configuration or the user's rights must be corrected.
+        """
+        try:
+            await self._try()
+        except LogUnavailable as error:
+            _log.warning("Kafka does not answer yet; trying again in the background: %s", error)
+            self._task = asyncio.create_task(self._until_reached())
+
+    async def end(self) -> None:
+        """Stop trying."""
+        if self._task is not None:
+            self._task.cancel()
+            await ended(self._task, 2.0)
+
+    async def _until_reached(self) -> None:
+        backoff = Backoff(longest=_LONGEST_PAUSE)
+        while True:
+            await backoff.sleep()
+            try:
+                await self._try()
+            except LogUnavailable:
+                continue
+            except ConfigError as error:
+                _log.error("Kafka cannot be used: %s", error)
+                backoff = Backoff(first=_LONGEST_PAUSE, longest=_LONGEST_PAUSE)
+                continue
+            _log.info("Kafka answers at %s.", self._cluster.settings.bootstrap_servers)
+            return
+
+    async def _reach(self) -> None:
+        await greet(self._cluster.client)
+        self._cluster.topics = await ensure_topics(self._cluster.client, self._cluster.settings)
+
+    async def _try(self) -> None:
+        cluster = self._cluster
+        try:
+            await cluster.within(self._reach())
+        except REFUSED as error:
+            raise ConfigError(refusal(cluster.settings.bootstrap_servers, error)) from error
+        except TimeoutError as error:
+            raise LogUnavailable(f"no answer within {cluster.deadline:g} s") from error
+        except (KafkaError, OSError) as error:
+            raise LogUnavailable(str(error) or repr(error)) from error
+
+
+def refusal(servers: str | None, error: Exception) -> str:
+    """One line for the operator: which setting to correct."""
+    return (
+        f"log.kafka.bootstrap_servers: {servers} refuses us ({error or type(error).__name__}); "
+        "check log.kafka.security"
+    )
+
+
+async def greet(client: ClientSettings) -> None:
+    """Connect to one server: aiokafka's own clients do not report why they cannot connect.
+
+    Raises:
+        KafkaError, OSError: the refusal of a server that answers, else the last server's error.
+    """
+    failed: Exception = OSError("no server is named")
+    for server in client["bootstrap_servers"].split(","):
+        host, _, port = server.strip().rpartition(":")
+        try:
+            connection = await create_conn(
+                host,
+                int(port),
+                request_timeout_ms=5000,
+                security_protocol=client["security_protocol"],
+                ssl_context=client["ssl_context"],
+                sasl_mechanism=client["sasl_mechanism"],
+                sasl_plain_username=client["sasl_plain_username"],
+                sasl_plain_password=client["sasl_plain_password"],
+            )
+        except REFUSED:
+            raise
+        except (KafkaError, OSError) as error:
+            failed = error
+            continue
+        connection.close()
+        return
+    raise failed
+
+
+def settings_of(topic: str, replication: int) -> dict[str, str]:
+    """The settings with which a topic of ours is created."""
+    settings = {
+        "max.message.bytes": str(LARGEST),
+        "message.timestamp.type": "LogAppendTime",
+        "retention.ms": str(_WEEK),
+        "cleanup.policy": "delete",
+    }
+    if replication > 2:
+        settings["min.insync.replicas"] = "2"
+    if topic in COMPACTED:
+        # Small, short segments: the active one is never compacted, and an owner reads all of it at a rebalance.
+        settings |= {
+            "cleanup.policy": "compact",
+            "retention.ms": "-1",
+            "segment.bytes": str(64 << 20),
+            "segment.ms": "3600000",
+            "min.cleanable.dirty.ratio": "0.2",
+            "min.compaction.lag.ms": "600000",
+        }
+    return settings
+
+
+async def ensure_topics(client: ClientSettings, kafka: KafkaLogConfig) -> Topics:
+    """Create the topics that are missing, wait until every one has its leaders, describe them. The caller bounds it.
+
+    Raises:
+        ConfigError: a topic may not be created, or exists with settings that do not fit.
+        LogUnavailable: the cluster is not ready to answer.
+    """
+    admin = AIOKafkaAdminClient(**client)
+    try:
+        await admin.start()
+        present = set(await admin.list_topics())
+        missing = [topic for topic in TOPICS if f"{kafka.topic_prefix}{topic}" not in present]
+        if missing:
+            await _create(admin, kafka, missing)
+        while (topics := await _described(admin, kafka)) is None:  # noqa: ASYNC110 - leaders come
+            await asyncio.sleep(0.1)
+        return topics
+    finally:
+        await admin.close()
+
+
+async def _create(
+    admin: AIOKafkaAdminClient, kafka: KafkaLogConfig, missing: Sequence[str]
+) -> None:
+    new_topics = [
+        NewTopic(
+            f"{kafka.topic_prefix}{topic}",
+            1 if topic == WINDOWS else kafka.partitions,
+            kafka.replication,
+            topic_configs=settings_of(topic, kafka.replication),
+        )
+        for topic in missing
+    ]
+    answer = await admin.create_topics(new_topics)  # raises nothing: errors stand in the answer
+    for name, code, why in answer.topic_errors:
+        if code in _RETRYABLE:
+            raise LogUnavailable(f"topic {name} could not be created yet: {why}")
+        if code not in {0, _EXISTS}:
+            raise ConfigError(
+                f"log.kafka: topic {name} is missing and cannot be created (error {code}: {why}); "
+                "create it or mend log.kafka.partitions, replication or the user's rights"
+            )
+    _log.info("Created the topics %s.", ", ".join(new.name for new in new_topics))
+
+
+async def _described(admin: AIOKafkaAdminClient, kafka: KafkaLogConfig) -> Topics | None:
+    names = {f"{kafka.topic_prefix}{topic}": topic for topic in TOPICS}
+    described = await admin.describe_topics(list(names))
+    counts = {
+        names[each["topic"]]: len(each["partitions"])
+        for each in described
+        if each["topic"] in names and _is_led(each["partitions"])
+    }
+    if len(counts) < len(TOPICS):
+        return None
+    configs = await topic_settings(admin, list(names))
+    limits = {
+        topic: int(configs.get(name, {}).get("max.message.bytes", LARGEST))
+        for name, topic in names.items()
+    }
+    _check(counts, kafka.topic_prefix)
+    for name in configs:
+        if configs[name].get("message.timestamp.type", "LogAppendTime") != "LogAppendTime":
+            _log.warning(
+                "Topic %s keeps its senders' times; set message.timestamp.type=LogAppendTime, "
+                "else traces close by the senders' clocks",
+                name,
+            )
+    return Topics(partitions=counts, limits=limits)
+
+
+def _is_led(partitions: Sequence[Mapping[str, int]]) -> bool:
+    return bool(partitions) and all(each["leader"] >= 0 for each in partitions)
+
+
+def _check(counts: Mapping[str, int], prefix: str) -> None:
+    keyed = {topic: count for topic, count in counts.items() if topic != WINDOWS}
+    if len(set(keyed.values())) > 1:
+        each = ", ".join(f"{prefix}{topic} has {count}" for topic, count in sorted(keyed.items()))
+        raise ConfigError(
+            f"log.kafka.partitions: our topics need equal partition counts, but {each}"
+        )
+    if counts[WINDOWS] != 1:
+        raise ConfigError(f"log.kafka: topic {prefix}{WINDOWS} must have one partition")
+
+
+async def topic_settings(
+    admin: AIOKafkaAdminClient, names: Sequence[str]
+) -> dict[str, dict[str, str]]:
+    """By topic, its settings, as far as this user may read them."""
+    resources = [ConfigResource(ConfigResourceType.TOPIC, name) for name in names]
+    settings: dict[str, dict[str, str]] = {}
+    for answer in await admin.describe_configs(resources) if resources else ():
+        for _error, _why, _kind, name, entries in answer.resources:
+            settings[name] = {entry[0]: entry[1] for entry in entries if entry[1] is not None}
+    return settings

@@ -19,11 +19,9 @@ from aiokafka.structs import OffsetAndMetadata, TopicPartition
 from collector.clock import Clock
 from collector.config.tree import KafkaLogConfig
 from collector.errors import LogUnavailable
-from collector.kafka.client import client_settings, ended
-from collector.kafka.log_limit import limit_aiokafka_log
+from collector.kafka.client import client_settings, ended, limit_aiokafka_log
 from collector.log.families import LogFamilies
-from collector.log.kafka.bootstrap import Bootstrap
-from collector.log.kafka.cluster import Cluster
+from collector.log.kafka.cluster import Bootstrap, Cluster
 from collector.log.kafka.member import encode_metadata
 from collector.log.kafka.partition_reader import PartitionReader
 from collector.log.kafka.reader import KafkaReader

@@ -12,8 +12,7 @@ from aiokafka.structs import RecordMetadata
 
 from collector.config.tree import Config, KafkaSinkConfig
 from collector.errors import Retryable
-from collector.kafka.client import client_settings
-from collector.kafka.log_limit import limit_aiokafka_log
+from collector.kafka.client import client_settings, limit_aiokafka_log
 from collector.kafka.producer import TOO_LARGE, Producer
 from collector.log.port import Position, Record
 from collector.records.signal import INTERNAL

@@ -9,8 +9,7 @@ from contextlib import asynccontextmanager
 import httpx
 
 from collector.receiver.families import ReceiverFamilies
-from collector.receiver.http import HttpApp
-from collector.receiver.http_server import BoundedProtocol, HttpServer
+from collector.receiver.http import BoundedProtocol, HttpApp, HttpServer
 from collector.receiver.intake import Intake
 from collector.records.otlp_signals import TRACES
 from collector.runtime.http_server import BearerTokens

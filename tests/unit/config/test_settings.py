@@ -11,8 +11,7 @@ import pytest
 import yaml
 
 from collector.config.effective import MASK, effective, schema
-from collector.config.load import load
-from collector.config.sources import is_setting
+from collector.config.load import is_setting, load
 from collector.config.tree import Config
 from collector.errors import ConfigError
 

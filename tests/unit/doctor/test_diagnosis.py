@@ -9,9 +9,8 @@ import pytest
 
 from collector.config.plan import plan_from
 from collector.config.tree import Config
-from collector.doctor.diagnosis import Diagnosis, diagnose
+from collector.doctor.diagnosis import Diagnosis, diagnose, stops, without_tasks
 from collector.doctor.examined_trace import ExaminedTrace, examine
-from collector.doctor.needs import stops, without_tasks
 from collector.otlp import display
 from evaluators.dialects.advice import LACKS, Lack
 from evaluators.dialects.advise import advise, all_advice

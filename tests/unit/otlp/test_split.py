@@ -1,4 +1,4 @@
-"""Cutting a request into one piece per trace."""
+"""Cutting a request into one piece per trace, and the walk over protobuf's wire format that it needs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from collector.errors import Undecodable
-from collector.otlp.split import split_by_trace
+from collector.otlp.split import fields, header, split_by_trace
 from tests.support.otlp import body, request, span, trace_id, under
 from tests.support.received_log import spans_of
 
@@ -134,3 +134,52 @@ def test_without_strict_the_inside_of_a_span_is_let_through_but_its_outside_is_n
 def _length(data: bytes) -> bytes:
     size = len(data)
     return bytes([size]) if size < 128 else bytes([size & 127 | 128, size >> 7])
+
+
+def walk(data: bytes) -> list[tuple[int, bytes]]:
+    return [(tag, data[value:end]) for tag, _, value, end in fields(data, 0, len(data))]
+
+
+def test_every_kind_of_field_is_walked() -> None:
+    data = (
+        b"\x08\x96\x01" + b"\x11" + bytes(8) + b"\x1a\x02ab" + b"\x25" + bytes(4) + b"\xba\x3e\x01x"
+    )
+
+    assert walk(data) == [
+        (8, b"\x96\x01"),
+        (0x11, bytes(8)),
+        (0x1A, b"ab"),
+        (0x25, bytes(4)),
+        (999 << 3 | 2, b"x"),
+    ]
+
+
+@pytest.mark.parametrize("size", [0, 1, 127, 128, 16_383, 16_384, 3_000_000])
+def test_a_header_says_how_long_its_value_is(size: int) -> None:
+    data = header(0x12, size) + bytes(size)
+
+    assert walk(data) == [(0x12, bytes(size))]
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        b"\x0a",
+        b"\x0a\x02a",
+        b"\x08",
+        b"\x08\xff",
+        b"\x11abc",
+        b"\x0b",
+        b"\x0e",
+        b"\x02\x00",
+        b"\x80",
+    ],
+)
+def test_what_ends_within_a_field_or_is_no_field_is_undecodable(broken: bytes) -> None:
+    with pytest.raises(Undecodable):
+        walk(broken)
+
+
+def test_a_number_has_at_most_ten_bytes() -> None:
+    with pytest.raises(Undecodable):
+        walk(b"\x08" + b"\xff" * 11)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from collector.receiver.admission import Admission
-from collector.receiver.errors import NoRoom
+from collector.receiver.answers import NoRoom
 from collector.receiver.families import ReceiverFamilies
 from collector.telemetry import Telemetry
 

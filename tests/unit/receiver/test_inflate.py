@@ -10,7 +10,7 @@ import pytest
 import zstandard
 
 from collector.errors import Undecodable
-from collector.receiver.errors import TooLarge
+from collector.receiver.answers import TooLarge
 from collector.receiver.inflate import BY_NAME, sniff
 
 COMPRESS = {"gzip": gzip.compress, "deflate": zlib.compress, "zstd": zstandard.compress}
