@@ -35,7 +35,7 @@ from collector.errors import ConfigError
 from collector.runtime.health import Health
 from collector.runtime.http_server import BearerTokens, GuestServer
 from collector.runtime.net import bind, is_loopback
-from evaluators.formulas.criteria import available_metrics as connexity_listing
+from evaluators.formulas.connexity import available_metrics as connexity_listing
 
 _log = logging.getLogger(__name__)
 

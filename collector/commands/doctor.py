@@ -20,7 +20,7 @@ from collector.config.tree import Config
 from collector.doctor.diagnosis import Diagnosis, Stack, Stop, diagnose, stops, without_tasks
 from collector.doctor.sources import AdminApi, traces_in_recordings, traces_of_service
 from collector.offline import recordings
-from evaluators.dialects.advice import Advice
+from evaluators.dialects.dialect import Advice
 from evaluators.registry import Registry
 
 HELP = "Which evaluators cannot run on what has arrived (or on PATH), why, and what mends it."

@@ -11,7 +11,6 @@ import yaml
 
 from collector.config.tree import Config, EvaluatorConfig
 from collector.errors import ConfigError
-from evaluators import outcome
 from evaluators.declare import Spec
 from evaluators.dialects.content.sessions import Keys
 from evaluators.errors import ExpectationError, SettingsError
@@ -22,6 +21,7 @@ from evaluators.plan import Plan, Settings, make_plan
 from evaluators.providers.wordllama import MODEL, WordLlamaEmbedder
 from evaluators.registry import Registry
 from evaluators.resources import Embedder
+from evaluators.run import failed
 
 
 def keys_from(config: Config) -> Keys:
@@ -126,7 +126,7 @@ def failed_outcomes(
 ) -> tuple[Outcome, ...]:
     """Every due trace evaluator's outcome when none of them could be run."""
     due = [each for each in plan.trace if only is None or each.spec.name in only]
-    return tuple(outcome.failed(each, Failure(type=kind, message=message)) for each in due)
+    return tuple(failed(each, Failure(type=kind, message=message)) for each in due)
 
 
 def _settings(chosen: EvaluatorConfig) -> Settings:

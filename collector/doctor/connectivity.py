@@ -14,7 +14,7 @@ from collector.errors import ConfigError
 from collector.kafka.client import ClientSettings, client_settings
 from collector.log.kafka.cluster import LARGEST, REFUSED, greet, refusal, topic_settings
 from collector.log.port import TOPICS, WINDOWS
-from evaluators.judging.client import JudgeError, Prompt, digest_of
+from evaluators.judging.prompt import JudgeError, Prompt, digest_of
 from evaluators.providers.litellm import LiteLlmEmbedder, LiteLlmJudge
 
 PATIENCE = 10.0

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from collector.config.tree import Config
 from collector.doctor.examined_trace import ExaminedTrace
 from evaluators.declare import Spec
-from evaluators.dialects.advice import LACKS, Advice, Lack
 from evaluators.dialects.advise import advise
+from evaluators.dialects.dialect import LACKS, Advice, Lack
 from evaluators.model import Content
 from evaluators.plan import Plan
 

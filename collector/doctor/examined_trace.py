@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from evaluators.dialects.advice import Lack
+from evaluators.dialects.dialect import Lack
 
 Shown = Mapping[str, Any]
 """A trace as `spanwise inspect` prints it."""

@@ -25,8 +25,8 @@ from collector.judging.answer_cache import (
 from collector.judging.port import CallFinished, FromJudge, ReserveBudget, Result
 from collector.runtime.retry import Backoff, Sleep
 from evaluators.judging.answers import AnswerError, read_object
-from evaluators.judging.client import Answer, JudgeError, Prompt
 from evaluators.judging.embedding import Embedded
+from evaluators.judging.prompt import Answer, JudgeError, Prompt
 
 _T = TypeVar("_T", Answer, Embedded)
 RETRIED = frozenset({"rate_limited", "timeout"})
@@ -132,7 +132,7 @@ class JudgeClientPool:
             self._cache.written(digest, model)
 
     async def ask(self, prompt: Prompt, model: str | None, owner: str) -> Answer:
-        """See `evaluators.judging.client.JudgeClient`."""
+        """See `evaluators.judging.prompt.JudgeClient`."""
         name = model or self._model
         entry = self._cache.get(prompt.digest, name, owner)
         if entry is not None:
@@ -222,14 +222,14 @@ class JudgeClientPool:
 
 
 class SubjectClient:
-    """The client of one subject: the port of `evaluators.judging.client`, and of hosted embeddings."""
+    """The client of one subject: the port of `evaluators.judging.prompt`, and of hosted embeddings."""
 
     def __init__(self, pool: JudgeClientPool, owner: str) -> None:
         self._pool = pool
         self._owner = owner
 
     async def __call__(self, prompt: Prompt, *, model: str | None) -> Answer:
-        """See `evaluators.judging.client.JudgeClient`."""
+        """See `evaluators.judging.prompt.JudgeClient`."""
         return await self._pool.ask(prompt, model, self._owner)
 
     async def embed(self, texts: Sequence[str]) -> Embedded:

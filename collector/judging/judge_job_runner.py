@@ -16,8 +16,8 @@ from evaluators.expectations import Expectation, Expectations
 from evaluators.judging.embedding import embed_trace
 from evaluators.judging.judge import Verdict, judge_session, judge_trace
 from evaluators.model import Failure, Outcome, Session, Trace
-from evaluators.outcome import failed
 from evaluators.plan import Configured, Plan, is_embedded
+from evaluators.run import failed
 
 _log = logging.getLogger(__name__)
 _trace = msgspec.msgpack.Decoder(Trace).decode

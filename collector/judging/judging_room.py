@@ -44,9 +44,9 @@ from collector.records.traces import SessionRecord, VerdictRecord
 from collector.runtime.retry import Retry, Sleep
 from collector.telemetry import Telemetry
 from evaluators.model import Failure, Outcome
-from evaluators.outcome import failed
 from evaluators.plan import Configured, is_embedded, sees_history
 from evaluators.resources import WINDOW
+from evaluators.run import failed
 
 BATCH = 64
 POLL = 0.5

@@ -9,9 +9,8 @@ from typing import TypeAlias
 from msgspec.structs import replace
 
 from evaluators.model import Failure, Outcome, Trace
-from evaluators.outcome import failed, not_applicable
 from evaluators.plan import Configured, Plan, sees_history
-from evaluators.run import SessionScorer
+from evaluators.run import SessionScorer, failed, not_applicable
 
 NewScorer: TypeAlias = Callable[[], SessionScorer]
 """Makes the running state of one session's window, without any turn."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from evaluators.dialects import registry
-from evaluators.dialects.advice import ALL_CONTENT, CAPTURE, Advice, Lack
+from evaluators.dialects.dialect import ALL_CONTENT, CAPTURE, Advice, Lack
 
 _GENERAL: tuple[Advice, ...] = (
     Advice(

@@ -16,7 +16,7 @@ from typing import Any, Literal
 from evaluators.dialects.content import usage
 from evaluators.dialects.content.facts import NO_TOKENS, Content, Facts
 from evaluators.dialects.content.messages import Side
-from evaluators.dialects.content.tool_values import arguments_of, outcome_of
+from evaluators.dialects.content.tools import arguments_of, outcome_of
 from evaluators.dialects.decoding.key_sets import Question
 from evaluators.dialects.decoding.values import number, string, unwrap
 from evaluators.model import JSON, Span, Tokens

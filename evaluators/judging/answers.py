@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import msgspec
 
-from evaluators.formulas.unit_interval import clamp
+from evaluators.formulas.distribution import clamp
 from evaluators.matching.json_values import list_of, object_of, parse_json
 from evaluators.matching.text import text_of
 from evaluators.model import JSON

@@ -6,12 +6,20 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from evaluators.judging.answers import AnswerError, read_object
-from evaluators.judging.client import SKIPPED, Answer, JudgeClient, JudgeError, Prompt, digest_of
-from evaluators.judging.prompt import instructions, make_prompt
+from evaluators.judging.prompt import (
+    SKIPPED,
+    Answer,
+    JudgeClient,
+    JudgeError,
+    Prompt,
+    digest_of,
+    instructions,
+    make_prompt,
+)
 from evaluators.judging.transcript import CHARACTERS_PER_TOKEN, Recording
 from evaluators.model import JSON, Failure, JudgeUse
-from evaluators.outcome import failure_of
 from evaluators.resources import Question
+from evaluators.run import failure_of
 
 MAX_FAULTS = 4
 """Calls about one subject that may fail or give nothing usable; then no more are made."""

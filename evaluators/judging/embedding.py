@@ -14,13 +14,12 @@ from msgspec.structs import replace
 
 from evaluators.expectations import Expectation
 from evaluators.judging.calls import added
-from evaluators.judging.client import SKIPPED, JudgeError
 from evaluators.judging.judge import Verdict
+from evaluators.judging.prompt import SKIPPED, JudgeError
 from evaluators.model import Failure, JudgeUse, Outcome, Previous, Trace
-from evaluators.outcome import failed, failure_of, skipped
 from evaluators.plan import Configured, Plan
 from evaluators.resources import Vector
-from evaluators.run import score_trace
+from evaluators.run import failed, failure_of, score_trace, skipped
 
 MAX_ROUNDS = 4
 """Requests about one trace: an evaluator whose texts depend on earlier vectors may need more than one."""

@@ -13,13 +13,13 @@ from typing import Literal
 
 from evaluators.expectations import Expectation
 from evaluators.judging.calls import JudgeCalls, PromptInput, added
-from evaluators.judging.client import JudgeClient
 from evaluators.judging.judged_run import JudgedRun, reads_expected
+from evaluators.judging.prompt import JudgeClient
 from evaluators.judging.transcript import conversation_recording, trace_recording
 from evaluators.model import Failure, Outcome, Session, Trace
-from evaluators.outcome import failed, not_applicable
 from evaluators.plan import Configured
 from evaluators.resources import Conversation
+from evaluators.run import failed, not_applicable
 
 Calls = Literal["shared", "separate"]
 Marker = Callable[[], str]

@@ -1,4 +1,7 @@
-"""One run of the judged evaluators of a subject: their inputs, the calls that serve them, their outcomes."""
+"""One run of the judged evaluators of a subject: their inputs, the calls that serve them, their outcomes.
+
+Facts that contradict a near-perfect verdict are noted beside it.
+"""
 
 from __future__ import annotations
 
@@ -13,13 +16,12 @@ from evaluators.declare import Spec
 from evaluators.expectations import Expectation
 from evaluators.judging.answers import AnswerError, to_block
 from evaluators.judging.calls import JudgeCalls, JudgeHandle, Missing, Skip, parse_failure
-from evaluators.judging.client import SKIPPED, JudgeError
-from evaluators.judging.contradiction import against, contradicts
-from evaluators.matching.tool_calls import span_ids
-from evaluators.model import JSON, Failure, Outcome, Trace
-from evaluators.outcome import failed, failure_of, not_applicable, settle, skipped
+from evaluators.judging.prompt import SKIPPED, JudgeError
+from evaluators.matching.tool_calls import failures, misfits, repeats, span_ids
+from evaluators.model import JSON, Failure, Outcome, ToolCall, Trace
 from evaluators.plan import Configured
 from evaluators.resources import Block, Conversation, Expected, Extraction, Judge, Question
+from evaluators.run import failed, failure_of, not_applicable, settle, skipped
 
 EXTRACTION = "extraction"
 
@@ -284,3 +286,38 @@ def _preface(extraction: Extraction) -> str:
         "What an earlier reading of this recording found:\n"
         f"task: {extraction.task}\noutcome: {extraction.outcome}\nplan:{plan}\n\n"
     )
+
+
+# --- facts against a verdict -----------------------------------------------------------------------------------------
+
+NEAR_PERFECT = 0.9
+
+
+def against(evaluator: str, trace: Trace) -> tuple[ToolCall, ...]:
+    """The tool calls that contradict a perfect score, in order.
+
+    tool_correctness: errors not recovered, arguments against the tool's schema. argument_correctness: the latter.
+    confidence: errors not recovered, identical repeats. step_efficiency: the latter. Other evaluators: no calls.
+    """
+    lost, _ = failures(trace.tool_calls)
+    found = {
+        "tool_correctness": lambda: (*lost, *misfits(trace)),
+        "argument_correctness": lambda: misfits(trace),
+        "confidence": lambda: (*lost, *repeats(trace.tool_calls)),
+        "step_efficiency": lambda: repeats(trace.tool_calls),
+    }.get(evaluator, tuple[ToolCall, ...])()
+    wrong = {id(call) for call in found}
+    return tuple(call for call in trace.tool_calls if id(call) in wrong)
+
+
+def contradicts(evaluator: str, value: float, trace: Trace) -> bool:
+    """Whether a verdict of at least 0.9 meets a fact against it.
+
+    task_completion is contradicted by a last model call that failed or a trace that ended in error.
+    """
+    if value < NEAR_PERFECT:
+        return False
+    if evaluator == "task_completion":
+        failed = bool(trace.model_calls) and trace.model_calls[-1].error is not None
+        return failed or trace.status == "error"
+    return bool(against(evaluator, trace))

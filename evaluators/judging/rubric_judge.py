@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from evaluators.declare import Function, Spec
 from evaluators.errors import SettingsError
-from evaluators.formulas.unit_interval import clamp
+from evaluators.formulas.distribution import clamp
 from evaluators.judging.answer_schema import object_schema
 from evaluators.judging.answers import read_rating
 from evaluators.model import JSON, Scope, Score, Session, Trace

@@ -8,26 +8,102 @@ look-behind's alternative of variable width is an error, and a group keeps what 
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+import struct
+from collections.abc import Iterable, Mapping
+from functools import cache, lru_cache
 
-from evaluators.matching import code_units
-from evaluators.matching.code_units import CodeUnits
+CodeUnits = tuple[tuple[int, int], ...]
+"""Inclusive ranges, ascending and apart."""
 
-_TRIM = "".join(chr(unit) for low, high in code_units.BLANKS for unit in range(low, high + 1))
+TOP = 0xFFFF
+
+DIGITS: CodeUnits = ((0x30, 0x39),)
+WORDS: CodeUnits = ((0x30, 0x39), (0x41, 0x5A), (0x5F, 0x5F), (0x61, 0x7A))
+LINE_ENDS: CodeUnits = ((0x0A, 0x0A), (0x0D, 0x0D), (0x2028, 0x2029))
+BLANKS: CodeUnits = (
+    *((0x09, 0x0D), (0x20, 0x20), (0xA0, 0xA0), (0x1680, 0x1680), (0x2000, 0x200A)),
+    *((0x2028, 0x2029), (0x202F, 0x202F), (0x205F, 0x205F), (0x3000, 0x3000), (0xFEFF, 0xFEFF)),
+)
+
+
+def units(text: str) -> str:
+    """The text with two halves of a pair for each character outside the basic plane."""
+    if not text or max(text) <= chr(TOP):
+        return text
+    raw = text.encode("utf-16-le", "surrogatepass")
+    return "".join(map(chr, struct.unpack(f"<{len(raw) // 2}H", raw)))
+
+
+def union(ranges: Iterable[tuple[int, int]]) -> CodeUnits:
+    """All of them as one set."""
+    merged: list[tuple[int, int]] = []
+    for low, high in sorted(ranges):
+        if merged and low <= merged[-1][1] + 1:
+            merged[-1] = merged[-1][0], max(high, merged[-1][1])
+        else:
+            merged.append((low, high))
+    return tuple(merged)
+
+
+def complement(known: CodeUnits) -> CodeUnits:
+    """Every other code unit."""
+    edges = [-1, *(edge for pair in known for edge in pair), TOP + 1]
+    gaps = zip(edges[::2], edges[1::2], strict=True)
+    return tuple((low + 1, high - 1) for low, high in gaps if high - low > 1)
+
+
+def caseless(known: CodeUnits) -> CodeUnits:
+    """With every code unit that differs from a member in case only, as the `i` flag sees it."""
+    peers = _peers()
+    if sum(high - low for low, high in known) < len(peers):
+        cased = [
+            peers[unit] for pair in known for unit in range(pair[0], pair[1] + 1) if unit in peers
+        ]
+    else:
+        cased = [group for unit, group in peers.items() if any(a <= unit <= b for a, b in known)]
+    return union([*known, *((unit, unit) for group in cased for unit in group)])
+
+
+def bracket(known: CodeUnits) -> str:
+    """The set as a class of Python's `re`."""
+    if not known:
+        return r"[^\s\S]"
+    return "[" + "".join(f"\\u{low:04x}-\\u{high:04x}" for low, high in known) + "]"
+
+
+@cache
+def _peers() -> Mapping[int, tuple[int, ...]]:
+    groups: dict[int, list[int]] = {}
+    for unit in range(TOP + 1):
+        groups.setdefault(_canonical(unit), []).append(unit)
+    return {unit: tuple(group) for group in groups.values() if len(group) > 1 for unit in group}
+
+
+def _canonical(unit: int) -> int:
+    """ECMAScript's Canonicalize: the capital, if it is one code unit and does not turn into ASCII."""
+    upper = chr(unit).upper()
+    if len(upper) != 1 or ord(upper) > TOP or (unit > 0x7F >= ord(upper)):
+        return unit
+    return ord(upper)
+
+
+# --- patterns --------------------------------------------------------------------------------------------------------
+
+_TRIM = "".join(chr(unit) for low, high in BLANKS for unit in range(low, high + 1))
 _CLASSES: dict[str, CodeUnits] = {
-    "d": code_units.DIGITS,
-    "w": code_units.WORDS,
-    "s": code_units.BLANKS,
+    "d": DIGITS,
+    "w": WORDS,
+    "s": BLANKS,
     **{
-        letter: code_units.complement(known)
+        letter: complement(known)
         for letter, known in (
-            ("D", code_units.DIGITS),
-            ("W", code_units.WORDS),
-            ("S", code_units.BLANKS),
+            ("D", DIGITS),
+            ("W", WORDS),
+            ("S", BLANKS),
         )
     },
 }
-_NOT_A_LINE_END = code_units.bracket(code_units.complement(code_units.LINE_ENDS))
+_NOT_A_LINE_END = bracket(complement(LINE_ENDS))
 _CONTROLS = {"t": 9, "n": 10, "v": 11, "f": 12, "r": 13}
 
 _OPENING = re.compile(r"\(\?(?:[:=!]|<[=!])")
@@ -54,13 +130,13 @@ def found(pattern: str, text: str, flags: str = "") -> bool:
     Raises:
         re.error: The pattern is not valid, or Python cannot run it.
     """
-    return _compiled(pattern, flags).search(code_units.units(text)) is not None
+    return _compiled(pattern, flags).search(units(text)) is not None
 
 
 @lru_cache(maxsize=64)
 def _compiled(pattern: str, flags: str) -> re.Pattern[str]:
     try:
-        return re.compile(_Translation(code_units.units(pattern), flags).text())
+        return re.compile(_Translation(units(pattern), flags).text())
     except (OverflowError, RecursionError) as error:
         raise re.error(str(error), pattern) from error
 
@@ -114,7 +190,7 @@ class _Translation:
         if char == ")":
             return self._closing()
         if char == "[":
-            return code_units.bracket(self._class()), True
+            return bracket(self._class()), True
         if char == ".":
             return r"[\s\S]" if "s" in self._flags else _NOT_A_LINE_END, True
         return self._escape() if char == "\\" else (self._literal(ord(char)), True)
@@ -131,9 +207,9 @@ class _Translation:
 
     def _literal(self, unit: int) -> str:
         if "i" in self._flags:
-            same = code_units.caseless(((unit, unit),))
+            same = caseless(((unit, unit),))
             if same != ((unit, unit),):
-                return code_units.bracket(same)
+                return bracket(same)
         return re.escape(chr(unit))
 
     def _opening(self) -> str:
@@ -170,7 +246,7 @@ class _Translation:
             return r"(?a:\b)" if letter == "b" else r"(?!(?a:\b))", False
         if letter in _CLASSES:
             self._at += 1
-            return code_units.bracket(_CLASSES[letter]), True
+            return bracket(_CLASSES[letter]), True
         number = _NUMBER.match(self._pattern, self._at)
         if number and int(number.group()) <= self._groups:
             self._at = number.end()
@@ -223,10 +299,10 @@ class _Translation:
         while not self._pattern.startswith("]", self._at):
             ranges += self._range()
         self._at += 1
-        members = code_units.union(ranges)
+        members = union(ranges)
         if "i" in self._flags:
-            members = code_units.caseless(members)
-        return code_units.complement(members) if negated else members
+            members = caseless(members)
+        return complement(members) if negated else members
 
     def _range(self) -> CodeUnits:
         low = self._member()

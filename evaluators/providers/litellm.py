@@ -14,8 +14,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, cast
 
-from evaluators.judging.client import Answer, JudgeError, Prompt
 from evaluators.judging.embedding import Embedded
+from evaluators.judging.prompt import Answer, JudgeError, Prompt
 
 MAX_OUTPUT = 4096
 """Tokens that an answer may have: what the budget reserves for it."""

@@ -7,7 +7,7 @@ import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 
-from evaluators.judging.client import Answer, Prompt
+from evaluators.judging.prompt import Answer, Prompt
 from evaluators.matching.json_values import object_of
 from evaluators.model import JSON
 

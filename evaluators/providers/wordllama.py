@@ -1,18 +1,103 @@
-"""Local embeddings from the model inside the wordllama wheel: no network, no key, 60 us a short text."""
+"""Local embeddings from the model inside the wordllama wheel: no network, no key, 60 us a short text.
+
+A text's token ids are put together from its words': a word met before costs a look-up, not a run of the tokenizer.
+"""
 
 from __future__ import annotations
 
 import importlib.util
 import logging
+import re
 import warnings
+from array import array
 from collections import OrderedDict
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evaluators.providers.word_tokens import WordTokens
 from evaluators.resources import Vector
+
+BLANK = "\u2581"
+"""How a SentencePiece vocabulary writes a blank: every word's first token begins with it."""
+_WORDS = 16_384
+_LONGEST = 32
+"""Characters of a word that is remembered."""
+_UNITS = re.compile(r" +[^ ]+| +\Z")
+
+
+class WordTokens:
+    """Token ids of texts, exactly as the tokenizer gives them for the whole text.
+
+    In a vocabulary in which no token goes on past a blank, no merge joins two words either: a word's tokens do not
+    depend on its neighbours. With any other vocabulary, and for texts that hold special tokens or the blank's own
+    sign, the tokenizer is asked for the text as a whole.
+
+    Args:
+        encode: Text -> ids, with a blank put before the text, without special tokens.
+        vocabulary: Token -> id.
+        special: Texts that the tokenizer takes out before it looks at words.
+    """
+
+    def __init__(
+        self,
+        encode: Callable[[str], Sequence[int]],
+        vocabulary: Mapping[str, int],
+        special: Collection[str],
+    ) -> None:
+        self._encode = encode
+        self._whole = (BLANK, *special)
+        self._starts = frozenset(i for token, i in vocabulary.items() if token.startswith(BLANK))
+        self.separable = BLANK in vocabulary and not any(
+            BLANK in token.lstrip(BLANK) for token in vocabulary
+        )
+        self._blank = array("i", [vocabulary.get(BLANK, 0)]).tobytes()
+        self._known: dict[str, bytes] = {"": self._blank}
+
+    def ids(self, text: str) -> array[int]:
+        """The ids, in order."""
+        if not self.separable or not text or any(mark in text for mark in self._whole):
+            return array("i", self._encode(text))
+        words = text.split(" ")
+        if (
+            "" in words
+        ):  # several blanks in a row belong to the word after them, the last one to none
+            words = [unit[1:] for unit in _UNITS.findall(" " + text)]
+        known = self._known
+        try:
+            joined = b"".join([known[word] for word in words])
+        except KeyError:
+            self._learn(dict.fromkeys(word for word in words if word not in known))
+            joined = b"".join([known[word] for word in words])
+            self._forget(words)
+        return array("i", joined)
+
+    def _learn(self, words: Collection[str]) -> None:
+        single = [word for word in words if " " not in word]
+        for word, ids in zip(single, self._split(single), strict=True):
+            self._known[word] = array("i", ids).tobytes()
+        for word in words:
+            if word not in self._known:
+                self._known[word] = array("i", self._encode(word)).tobytes()
+
+    def _split(self, words: Sequence[str]) -> Iterable[Sequence[int]]:
+        """Each word's ids, from one run over all of them."""
+        found: list[list[int]] = []
+        for each in self._encode(" ".join(words)):
+            if each in self._starts or not found:
+                found.append([])
+            found[-1].append(each)
+        return found if len(found) == len(words) else map(self._encode, words)
+
+    def _forget(self, words: Iterable[str]) -> None:
+        """Keep memory bounded."""
+        if len(self._known) > _WORDS:
+            self._known = {"": self._blank}
+            return
+        for word in words:
+            if len(word) > _LONGEST:
+                self._known.pop(word, None)
+
 
 if TYPE_CHECKING:
     from wordllama.inference import WordLlamaInference

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from evaluators.declare import evaluator
+from evaluators.formulas.distribution import clamp, rounded
 from evaluators.formulas.session_risk import MAX_WEIGHT, TOP_SHARE, TailRisk
 from evaluators.formulas.signals import SIGNALS, SignalName, risks
-from evaluators.formulas.unit_interval import clamp, rounded
 from evaluators.model import JSON, Score, Session
 from evaluators.resources import Weight
 

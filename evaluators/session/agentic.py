@@ -10,7 +10,7 @@ import msgspec
 
 from evaluators.declare import evaluator
 from evaluators.expectations import Expectation
-from evaluators.formulas.agentic import Mode, Passing, conversation
+from evaluators.formulas.pass_k import Mode, Passing, conversation
 from evaluators.judging.answer_schema import list_schema, object_schema, strict_schema
 from evaluators.matching.tool_match import DEFAULT_WEIGHTS, ToolMatch
 from evaluators.model import JSON, Score, Session, Trace

@@ -12,11 +12,11 @@ from evaluators.declare import evaluator
 from evaluators.formulas.connexity import (
     PASS_THRESHOLD,
     ConversationVerdict,
+    Criterion,
     outcomes,
     resolve_weights,
     verdict,
 )
-from evaluators.formulas.criteria import Criterion
 from evaluators.judging.answer_schema import list_schema, object_schema
 from evaluators.matching.json_values import list_of, object_of
 from evaluators.model import JSON, Score, Session, Trace

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from evaluators.declare import evaluator
-from evaluators.formulas.unit_interval import rounded
+from evaluators.formulas.distribution import rounded
 from evaluators.matching.text import clip, cosine_distance
 from evaluators.model import Score, Trace
 from evaluators.resources import Embedder

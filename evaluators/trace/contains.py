@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from evaluators.declare import evaluator
 from evaluators.expectations import Expectation
-from evaluators.matching import strings
+from evaluators.matching import text
 from evaluators.model import Score, Trace
 
 
@@ -13,5 +13,5 @@ def contains(trace: Trace, *, expectation: Expectation, case_sensitive: bool = F
     """1 if the output contains the expected text, else 0; nothing is trimmed."""
     if expectation.output is None:
         return Score.not_applicable("no output is expected of this trace")
-    fault = strings.contains(trace.output or "", expectation.output, case_sensitive=case_sensitive)
+    fault = text.contains(trace.output or "", expectation.output, case_sensitive=case_sensitive)
     return Score(value=float(fault is None), explanation=fault)

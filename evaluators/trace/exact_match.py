@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from evaluators.declare import evaluator
 from evaluators.expectations import Expectation
-from evaluators.matching import strings
+from evaluators.matching import text
 from evaluators.model import Score, Trace
 
 
@@ -13,7 +13,5 @@ def exact_match(trace: Trace, *, expectation: Expectation, case_sensitive: bool 
     """1 if the output equals the expected one after trimming both, else 0."""
     if expectation.output is None:
         return Score.not_applicable("no output is expected of this trace")
-    fault = strings.exact_match(
-        trace.output or "", expectation.output, case_sensitive=case_sensitive
-    )
+    fault = text.exact_match(trace.output or "", expectation.output, case_sensitive=case_sensitive)
     return Score(value=float(fault is None), explanation=fault)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from evaluators.declare import evaluator
-from evaluators.formulas.unit_interval import clamp, rounded
+from evaluators.formulas.distribution import clamp, rounded
 from evaluators.matching.text import clip, cosine_distance, jaccard, words
 from evaluators.model import JSON, Score, Trace
 from evaluators.resources import Embedder, History

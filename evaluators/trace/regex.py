@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from evaluators.declare import evaluator
 from evaluators.expectations import Expectation
-from evaluators.matching import strings
+from evaluators.matching import text
 from evaluators.model import Score, Trace
 
 
@@ -13,5 +13,5 @@ def regex(trace: Trace, *, expectation: Expectation) -> Score:
     """1 if the expected ECMAScript pattern is found anywhere in the output, case-sensitive, else 0."""
     if expectation.regex is None:
         return Score.not_applicable("no pattern is expected of this trace")
-    fault = strings.regex(trace.output or "", expectation.regex)
+    fault = text.regex(trace.output or "", expectation.regex)
     return Score(value=float(fault is None), explanation=fault)

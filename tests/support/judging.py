@@ -6,8 +6,8 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from evaluators.judging.client import Prompt
 from evaluators.judging.judge import Calls, Verdict, judge_session, judge_trace
+from evaluators.judging.prompt import Prompt
 from evaluators.model import JSON, Outcome, Session, Trace
 from evaluators.plan import Configured, Settings, make_plan
 from evaluators.providers.scripted import ScriptedJudge, fitting

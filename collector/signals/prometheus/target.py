@@ -11,7 +11,7 @@ from collector.log.port import Position
 from collector.records.codec import encode
 from collector.records.signal import HEADLINES
 from collector.records.windows import WindowEntry, WindowRecord
-from evaluators.formulas.confidence_interval import ConfidenceInterval, bounds
+from evaluators.formulas.distribution import ConfidenceInterval, bounds
 from evaluators.formulas.drift import Detector
 
 MAX_VERSIONS = 8

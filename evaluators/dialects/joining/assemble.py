@@ -6,17 +6,16 @@ from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
-from evaluators.dialects.content.definitions import read_definitions, tools_in_request
 from evaluators.dialects.content.facts import NO_TOKENS, PLAIN, Facts
 from evaluators.dialects.content.sessions import Keys, find_id, task_success
+from evaluators.dialects.content.tools import read_definitions, tools_in_request
 from evaluators.dialects.decoding.decode import all_names
 from evaluators.dialects.decoding.values import string
-from evaluators.dialects.joining.agents import Agents
 from evaluators.dialects.joining.model_calls import Exchange, find_exchanges
 from evaluators.dialects.joining.texts import cap, find_input, find_output, find_system
 from evaluators.dialects.joining.tool_call import function_name, uses_semantic_kernel
 from evaluators.dialects.joining.tool_calls import find_tool_calls
-from evaluators.dialects.joining.tree import Tree
+from evaluators.dialects.joining.tree import Agents, Tree
 from evaluators.digest import trace_digest
 from evaluators.model import (
     Closed,

@@ -10,7 +10,7 @@ import msgspec
 from evaluators.dialects.content.facts import Facts
 from evaluators.dialects.content.message_model import Call, Result
 from evaluators.dialects.decoding.values import text_of
-from evaluators.dialects.joining.agents import Agents
+from evaluators.dialects.joining.tree import Agents
 from evaluators.model import JSON
 
 _FAILED = ("Error: ", "\n Please fix your mistakes.")

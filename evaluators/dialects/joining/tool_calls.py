@@ -7,10 +7,13 @@ from collections.abc import Sequence
 
 from evaluators.dialects.content.facts import Facts
 from evaluators.dialects.decoding.values import as_dict
-from evaluators.dialects.joining.agents import Agents
-from evaluators.dialects.joining.calls_in_answers import add_calls_in_answers
-from evaluators.dialects.joining.calls_in_plain_spans import add_hand_written, add_traced
-from evaluators.dialects.joining.calls_in_states import add_calls_in_states, name_classes
+from evaluators.dialects.joining.calls_in_messages import add_calls_in_answers, add_results
+from evaluators.dialects.joining.calls_in_spans import (
+    add_calls_in_states,
+    add_hand_written,
+    add_traced,
+    name_classes,
+)
 from evaluators.dialects.joining.model_calls import Exchange
 from evaluators.dialects.joining.texts import cap, cap_json
 from evaluators.dialects.joining.tool_call import (
@@ -19,8 +22,7 @@ from evaluators.dialects.joining.tool_call import (
     function_name,
     uses_semantic_kernel,
 )
-from evaluators.dialects.joining.tool_results import add_results
-from evaluators.dialects.joining.tree import Tree
+from evaluators.dialects.joining.tree import Agents, Tree
 from evaluators.model import ToolCall
 
 PSEUDO = frozenset({"final_answer", "finish", "final_result", "(merged tools)"})

@@ -7,11 +7,10 @@ the span of its execution, inside the tool's own. Answers and the arguments of M
 from __future__ import annotations
 
 from evaluators.dialects import fields
-from evaluators.dialects.advice import CONTENT, Advice
 from evaluators.dialects.content import usage
 from evaluators.dialects.content.facts import NO_TOKENS, Facts, Kind
 from evaluators.dialects.decoding.values import string
-from evaluators.dialects.dialect import Dialect, scope
+from evaluators.dialects.dialect import CONTENT, Advice, Dialect, scope
 from evaluators.dialects.readers import genai
 from evaluators.model import JSON, Span
 

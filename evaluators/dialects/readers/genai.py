@@ -10,10 +10,9 @@ from collections.abc import Mapping
 from evaluators.dialects.content import usage
 from evaluators.dialects.content.facts import NO_TOKENS, Content, Facts, Kind
 from evaluators.dialects.content.sessions import ONLY_OF, SESSION, USER
-from evaluators.dialects.content.tool_values import arguments_of, outcome_of
+from evaluators.dialects.content.tools import arguments_of, outcome_of
 from evaluators.dialects.decoding.decode import ask, names_of
-from evaluators.dialects.decoding.flattened import unflatten
-from evaluators.dialects.decoding.key_sets import Among, Either, Prefix
+from evaluators.dialects.decoding.key_sets import Among, Either, Prefix, unflatten
 from evaluators.dialects.decoding.values import as_dict, as_list, string, unwrap
 from evaluators.dialects.dialect import has
 from evaluators.dialects.fields import row, token_rows

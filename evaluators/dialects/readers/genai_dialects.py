@@ -4,8 +4,17 @@ from __future__ import annotations
 
 from functools import partial
 
-from evaluators.dialects.advice import ALL_CONTENT, CAPTURE, CONTENT, OPT_IN, Advice
-from evaluators.dialects.dialect import ANY, Dialect, has, scope
+from evaluators.dialects.dialect import (
+    ALL_CONTENT,
+    ANY,
+    CAPTURE,
+    CONTENT,
+    OPT_IN,
+    Advice,
+    Dialect,
+    has,
+    scope,
+)
 from evaluators.dialects.readers import genai, genai_events
 
 AUTOGEN = Dialect(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from evaluators.dialects.content.blocks import read_content
 from evaluators.dialects.content.facts import Content, Facts
-from evaluators.dialects.content.tool_values import arguments_of
+from evaluators.dialects.content.tools import arguments_of
 from evaluators.dialects.decoding.values import as_dict, as_list, string, unwrap
 from evaluators.dialects.fields import row
 from evaluators.model import JSON, Event, Span

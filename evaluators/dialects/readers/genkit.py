@@ -6,11 +6,10 @@ The `generate` spans between them repeat what the models' spans hold.
 from __future__ import annotations
 
 from evaluators.dialects import fields
-from evaluators.dialects.advice import Advice
 from evaluators.dialects.content import usage
 from evaluators.dialects.content.facts import Content, Facts
 from evaluators.dialects.decoding.values import as_dict, as_list, string, unwrap
-from evaluators.dialects.dialect import By, Dialect, has
+from evaluators.dialects.dialect import Advice, By, Dialect, has
 from evaluators.model import JSON, Tokens
 
 _TYPE = "genkit:type"

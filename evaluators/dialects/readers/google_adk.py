@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from evaluators.dialects import fields
-from evaluators.dialects.advice import CAPTURE, CONTENT, OPT_IN, Advice
 from evaluators.dialects.content import usage
 from evaluators.dialects.content.facts import NO_TOKENS, Facts, Kind
-from evaluators.dialects.content.tool_values import arguments_of
+from evaluators.dialects.content.tools import arguments_of
 from evaluators.dialects.decoding.values import as_dict, string, unwrap
-from evaluators.dialects.dialect import Dialect, has, scope_is
+from evaluators.dialects.dialect import CAPTURE, CONTENT, OPT_IN, Advice, Dialect, has, scope_is
 from evaluators.dialects.readers import genai
 from evaluators.model import JSON
 

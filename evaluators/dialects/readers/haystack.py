@@ -8,14 +8,12 @@ from __future__ import annotations
 from functools import partial
 
 from evaluators.dialects import fields
-from evaluators.dialects.advice import CONTENT, Advice
 from evaluators.dialects.content import usage
 from evaluators.dialects.content.blocks import read_content
-from evaluators.dialects.content.facts import NO_TOKENS, Facts, Kind
+from evaluators.dialects.content.facts import NO_TOKENS, Facts, Kind, plain_text
 from evaluators.dialects.content.messages import Side
-from evaluators.dialects.content.plain_text import plain_text
 from evaluators.dialects.decoding.values import as_dict, as_list, string, unwrap
-from evaluators.dialects.dialect import Dialect, has
+from evaluators.dialects.dialect import CONTENT, Advice, Dialect, has
 from evaluators.model import JSON
 
 _COMPONENT = "haystack.component.type"

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from evaluators.dialects import fields
-from evaluators.dialects.advice import CONTENT, Advice
 from evaluators.dialects.content import usage
 from evaluators.dialects.content.facts import Content, Facts
 from evaluators.dialects.content.messages import Side
 from evaluators.dialects.decoding.values import as_dict, integer, number, string, unwrap
-from evaluators.dialects.dialect import By, Dialect, has, scope
+from evaluators.dialects.dialect import CONTENT, Advice, By, Dialect, has, scope
 from evaluators.model import JSON, Tokens
 
 _TYPE = "langfuse.observation.type"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from evaluators.dialects import fields
 from evaluators.dialects.content import usage
 from evaluators.dialects.content.facts import NO_TOKENS, Facts
-from evaluators.dialects.content.tool_values import arguments_of
+from evaluators.dialects.content.tools import arguments_of
 from evaluators.dialects.decoding.values import as_dict, python_literal, string, unwrap
 from evaluators.dialects.dialect import By, Dialect, has
 from evaluators.dialects.readers import genai

@@ -5,12 +5,11 @@ Since version 5 the conventions' messages stand beside them and win. Spans that 
 
 from __future__ import annotations
 
-from evaluators.dialects.advice import Advice
 from evaluators.dialects.content import usage
 from evaluators.dialects.content.facts import NO_TOKENS, Content, Facts
-from evaluators.dialects.content.tool_values import arguments_of, outcome_of
+from evaluators.dialects.content.tools import arguments_of, outcome_of
 from evaluators.dialects.decoding.values import as_dict, as_list, string, unwrap
-from evaluators.dialects.dialect import Dialect, has, scope, scope_is
+from evaluators.dialects.dialect import Advice, Dialect, has, scope, scope_is
 from evaluators.dialects.fields import row
 from evaluators.dialects.readers import genai
 from evaluators.model import JSON, Span

@@ -6,10 +6,9 @@ Since 1.0 its exporter writes the conventions, and its spans are read as such; o
 from __future__ import annotations
 
 from evaluators.dialects import fields
-from evaluators.dialects.advice import Advice
 from evaluators.dialects.content.facts import Content, Facts, Kind
 from evaluators.dialects.decoding.values import as_dict, string, unwrap
-from evaluators.dialects.dialect import By, Dialect, has, scope_is
+from evaluators.dialects.dialect import Advice, By, Dialect, has, scope_is
 from evaluators.dialects.readers import genai
 from evaluators.model import JSON
 

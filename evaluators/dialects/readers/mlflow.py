@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 
 from evaluators.dialects import fields
-from evaluators.dialects.advice import Advice
 from evaluators.dialects.content import usage
 from evaluators.dialects.content.facts import NO_TOKENS, Content, Facts, Kind
-from evaluators.dialects.content.tool_values import arguments_of, outcome_of
+from evaluators.dialects.content.tools import arguments_of, outcome_of
 from evaluators.dialects.decoding.values import as_dict, number, string, unwrap
-from evaluators.dialects.dialect import By, Dialect, has, scope
+from evaluators.dialects.dialect import Advice, By, Dialect, has, scope
 from evaluators.model import JSON, Span, Tokens
 
 _TYPE = "mlflow.spanType"

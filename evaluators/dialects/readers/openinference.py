@@ -6,16 +6,14 @@ import re
 
 import msgspec
 
-from evaluators.dialects.advice import CONTENT, Advice
 from evaluators.dialects.content import usage
-from evaluators.dialects.content.definitions import tools_in_request
 from evaluators.dialects.content.facts import NO_TOKENS, Content, Facts, Kind
 from evaluators.dialects.content.messages import Side, read_messages
-from evaluators.dialects.content.tool_values import arguments_of, outcome_of
+from evaluators.dialects.content.tools import arguments_of, outcome_of, tools_in_request
 from evaluators.dialects.decoding.decode import names_of
-from evaluators.dialects.decoding.flattened import unflatten
+from evaluators.dialects.decoding.key_sets import unflatten
 from evaluators.dialects.decoding.values import as_dict, as_list, string, unwrap
-from evaluators.dialects.dialect import Dialect, has, scope
+from evaluators.dialects.dialect import CONTENT, Advice, Dialect, has, scope
 from evaluators.dialects.fields import row, token_rows
 from evaluators.dialects.readers.openinference_frameworks import (
     GEMINI_HISTORY,

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import re
 
-from evaluators.dialects.advice import CONTENT, Advice
 from evaluators.dialects.content.facts import Content, Facts
 from evaluators.dialects.decoding.decode import ask
 from evaluators.dialects.decoding.key_sets import Among
 from evaluators.dialects.decoding.values import as_dict, as_list, string, unwrap
-from evaluators.dialects.dialect import Dialect, scope, scope_is
+from evaluators.dialects.dialect import CONTENT, Advice, Dialect, scope, scope_is
 from evaluators.dialects.fields import row
 from evaluators.dialects.readers import genai
 from evaluators.model import JSON, Span

@@ -6,10 +6,9 @@ Micrometer writes every value as a text.
 from __future__ import annotations
 
 from evaluators.dialects import fields
-from evaluators.dialects.advice import CONTENT, Advice
 from evaluators.dialects.content.facts import Content, Facts
 from evaluators.dialects.decoding.values import as_dict, as_list, string, unwrap
-from evaluators.dialects.dialect import By, Dialect, has, scope_is
+from evaluators.dialects.dialect import CONTENT, Advice, By, Dialect, has, scope_is
 from evaluators.dialects.readers import genai
 from evaluators.model import JSON
 

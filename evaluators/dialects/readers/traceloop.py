@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from evaluators.dialects.advice import ALL_CONTENT, Advice
 from evaluators.dialects.content.facts import NO_TOKENS, Content, Facts, Kind
-from evaluators.dialects.content.tool_values import Outcome, arguments_of, outcome_of
+from evaluators.dialects.content.tools import Outcome, arguments_of, outcome_of
 from evaluators.dialects.decoding.decode import names_of
 from evaluators.dialects.decoding.values import as_dict, as_list, python_literal, string, unwrap
-from evaluators.dialects.dialect import Dialect, has
+from evaluators.dialects.dialect import ALL_CONTENT, Advice, Dialect, has
 from evaluators.dialects.fields import row
 from evaluators.dialects.readers import genai
 from evaluators.model import JSON, Span

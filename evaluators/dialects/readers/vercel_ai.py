@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from evaluators.dialects import fields
-from evaluators.dialects.advice import CONTENT, Advice
 from evaluators.dialects.content import usage
 from evaluators.dialects.content.facts import Content, Facts, Kind
 from evaluators.dialects.decoding.decode import ask, names_of
-from evaluators.dialects.decoding.flattened import unflatten
-from evaluators.dialects.decoding.key_sets import Among
+from evaluators.dialects.decoding.key_sets import Among, unflatten
 from evaluators.dialects.decoding.values import as_dict, as_list, string, unwrap
-from evaluators.dialects.dialect import Dialect, has
+from evaluators.dialects.dialect import CONTENT, Advice, Dialect, has
 from evaluators.model import JSON, Span
 
 _OUTER = ("ai.generateText", "ai.streamText", "ai.generateObject", "ai.streamObject")

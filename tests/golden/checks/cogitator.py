@@ -7,9 +7,9 @@ from typing import Any
 
 from evaluators.declare import declared, evaluator
 from evaluators.formulas import distribution
-from evaluators.formulas.unit_interval import clamp, rounded
-from evaluators.judging.client import JudgeError
-from evaluators.matching import strings
+from evaluators.formulas.distribution import clamp, rounded
+from evaluators.judging.prompt import JudgeError
+from evaluators.matching import text
 from evaluators.matching.text import text_of
 from evaluators.model import Score, Session, Tokens, Trace, Turn
 from evaluators.plan import make_plan
@@ -95,7 +95,7 @@ def _typed(function: Any) -> Any:
 
 
 def string_match(given: Any, expected: Any, _quirk: str | None) -> None:
-    compare = {"exactMatch": strings.exact_match, "contains": strings.contains}[given["metric"]]
+    compare = {"exactMatch": text.exact_match, "contains": text.contains}[given["metric"]]
 
     fault = compare(
         given["output"], given["expected"], case_sensitive=given["case_sensitive"] or False
@@ -106,14 +106,14 @@ def string_match(given: Any, expected: Any, _quirk: str | None) -> None:
 
 
 def regex(given: Any, expected: Any, _quirk: str | None) -> None:
-    fault = strings.regex(given["output"], given["pattern"], given["flags"])
+    fault = text.regex(given["output"], given["pattern"], given["flags"])
 
     assert (fault is None) == (expected["score"] == 1)
     assert (fault is not None) == expected["has_details"]
 
 
 def json_schema(given: Any, expected: Any, quirk: str | None) -> None:
-    fault = strings.json_schema(given["output"], given["json_schema"])
+    fault = text.json_schema(given["output"], given["json_schema"])
 
     if quirk is not None:
         # Zod's word, which its own JSON Schema does not say.

@@ -8,12 +8,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from evaluators.formulas import connexity, criteria
+from evaluators.formulas import connexity
 from tests.golden.checks.compare import close
 
 
 def registry(_given: Any, expected: Any, _quirk: str | None) -> None:
-    listing = criteria.available_metrics()
+    listing = connexity.available_metrics()
 
     mine = [
         {
@@ -24,7 +24,7 @@ def registry(_given: Any, expected: Any, _quirk: str | None) -> None:
             "include_in_defaults": each.include_in_defaults,
             "has_rubric": bool(each.rubric),
         }
-        for each in criteria.CRITERIA
+        for each in connexity.CRITERIA
     ]
     close({"metrics": mine, "count": listing["count"]}, expected, tolerance=0)
 

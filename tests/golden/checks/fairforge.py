@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from evaluators.formulas import agentic, pass_k
+from evaluators.formulas import pass_k
+from evaluators.formulas.distribution import clamp
 from evaluators.formulas.pass_k import Interval
-from evaluators.formulas.unit_interval import clamp
 from evaluators.matching.json_values import object_of
 from evaluators.matching.tool_match import DEFAULT_WEIGHTS, ToolMatch, Use, match_tools
 from tests.golden.checks.compare import close
@@ -84,13 +84,13 @@ def conversation(given: Any, expected: Any, quirk: str | None) -> None:
     scores = [_number(answer) for answer in given["judge_answers"]]
     tools = [_tools(each, given) for each in given["interactions"]]
     threshold = given["threshold"]
-    how = agentic.Passing(k=given["k"], threshold=0.7 if threshold is None else threshold)
+    how = pass_k.Passing(k=given["k"], threshold=0.7 if threshold is None else threshold)
 
     if quirk in {"judge_failure_scored_as_0", "empty_conversation_fully_correct"}:
         with pytest.raises(ValueError, match="each with a score"):
-            agentic.conversation(scores, tools, how)
+            pass_k.conversation(scores, tools, how)
         return
-    mine = agentic.conversation(scores, tools, how)
+    mine = pass_k.conversation(scores, tools, how)
 
     if quirk == "score_above_1_not_clamped":
         expected["correctness_scores"] = [clamp(each) for each in expected["correctness_scores"]]

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from evaluators.declare import declared, evaluator
-from evaluators.judging.client import Prompt
+from evaluators.judging.prompt import Prompt
 from evaluators.model import Outcome, Score, ToolCall, ToolDefinition, Trace
 from evaluators.plan import Configured, Settings, make_plan
 from evaluators.providers.scripted import ScriptedJudge

@@ -12,8 +12,8 @@ from collector.config.tree import Config
 from collector.doctor.diagnosis import Diagnosis, diagnose, stops, without_tasks
 from collector.doctor.examined_trace import ExaminedTrace, examine
 from collector.otlp import display
-from evaluators.dialects.advice import LACKS, Lack
 from evaluators.dialects.advise import advise, all_advice
+from evaluators.dialects.dialect import LACKS, Lack
 from evaluators.dialects.show import show
 from evaluators.registry import Registry
 from tests.support.dialect_spans import SpanSpec, request, trace_of

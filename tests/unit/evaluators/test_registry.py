@@ -44,7 +44,8 @@ def test_every_evaluator_says_what_it_does() -> None:
 
 def test_discovering_and_planning_imports_no_heavy_library() -> None:
     program = (
-        "import sys; from evaluators.registry import Registry; from evaluators.run import *;"
+        "import sys; from evaluators.registry import Registry;"
+        "from evaluators.plan import make_plan; from evaluators.run import SessionScorer;"
         "import evaluators.providers.wordllama, evaluators.providers.scripted;"
         "plan = make_plan(Registry.discover(), {}, embedder='wordllama/x', expectations=True);"
         "SessionScorer(plan);"

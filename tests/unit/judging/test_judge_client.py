@@ -10,8 +10,8 @@ from collector.config.tree import JudgeConfig
 from collector.judging.answer_cache import AnswerCache
 from collector.judging.judge_client import BudgetGate, JudgeClientPool
 from collector.judging.port import CallFinished, FromJudge, ReserveBudget
-from evaluators.judging.client import Answer, JudgeError, Prompt
 from evaluators.judging.embedding import Embedded
+from evaluators.judging.prompt import Answer, JudgeError, Prompt
 
 PROMPT = Prompt(name="p", system="s", user="u", schema=None, digest="d")
 

@@ -24,8 +24,8 @@ from collector.records.sessions import session_key
 from collector.records.traces import SessionRecord, TraceRecord, VerdictRecord, decode_traces
 from collector.telemetry import Telemetry
 from evaluators.model import Trace
-from evaluators.outcome import not_applicable
 from evaluators.plan import Configured, make_plan
+from evaluators.run import not_applicable
 from tests.support.evaluating import OURS, a_trace
 from tests.support.faulty_log import FaultyLog
 from tests.support.ticking import SetClock

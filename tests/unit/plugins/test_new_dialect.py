@@ -23,7 +23,7 @@ FILE = '''
 """Acme: `acme.*`."""
 
 from evaluators.dialects import fields
-from evaluators.dialects.advice import Advice
+from evaluators.dialects.dialect import Advice
 from evaluators.dialects.dialect import By, Dialect, has, scope
 
 ACME = Dialect(

@@ -8,7 +8,7 @@ import pytest
 
 from collector.signals.prometheus.target import RecentIds
 from collector.signals.prometheus.targets import LabelLimit
-from evaluators.formulas.confidence_interval import bounds, empirical_bernstein, wilson
+from evaluators.formulas.distribution import bounds, empirical_bernstein, wilson
 from evaluators.formulas.drift import ALARM, Detector
 
 

@@ -10,12 +10,13 @@ from typing import Any
 import pytest
 from scipy.special import betainc, betaincinv
 
-from evaluators.formulas.agentic import Passing, conversation
 from evaluators.formulas.pass_k import (
+    Passing,
     beta_probability,
     beta_quantile,
     combinatorial_pass_at_k,
     combinatorial_pass_pow_k,
+    conversation,
     pass_at_k,
     pass_pow_k,
     posterior,

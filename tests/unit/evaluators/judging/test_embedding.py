@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import pytest
 
 from evaluators.declare import declared, evaluator
-from evaluators.judging.client import JudgeError
 from evaluators.judging.embedding import MAX_ROUNDS, Embedded, embed_trace
 from evaluators.judging.judge import Verdict
+from evaluators.judging.prompt import JudgeError
 from evaluators.model import Previous, Score, Trace
 from evaluators.plan import make_plan
 from evaluators.providers.scripted import HashEmbedder

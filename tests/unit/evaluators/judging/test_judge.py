@@ -11,8 +11,8 @@ from msgspec import structs
 
 from evaluators.declare import declared, evaluator
 from evaluators.expectations import Expectation
-from evaluators.judging.client import Answer, Prompt
 from evaluators.judging.judge import Calls, judge_trace
+from evaluators.judging.prompt import Answer, Prompt
 from evaluators.model import Score, Trace
 from evaluators.plan import Settings, make_plan
 from evaluators.providers.scripted import ScriptedJudge, fitting_answer

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from evaluators.judging.calls import MAX_FAULTS
-from evaluators.judging.client import JudgeError, Prompt
 from evaluators.judging.judge import Calls
+from evaluators.judging.prompt import JudgeError, Prompt
 from evaluators.plan import Settings
 from evaluators.providers.scripted import ScriptedJudge, fitting, fitting_answer
 from tests.support.evaluating import a_call, a_trace

@@ -10,8 +10,7 @@ from collections.abc import Callable
 import pytest
 
 from evaluators.expectations import Expectation
-from evaluators.judging.client import Prompt
-from evaluators.judging.prompt import fenced, harmless
+from evaluators.judging.prompt import Prompt, fenced, harmless
 from evaluators.model import ModelCall, ToolCall, Trace
 from evaluators.providers.scripted import ScriptedJudge, fitting
 from tests.support.attacks import INJECTIONS

@@ -8,7 +8,7 @@ import pytest
 
 from evaluators.matching.ecmascript import found
 from evaluators.matching.json_values import parse_json
-from evaluators.matching.strings import json_schema
+from evaluators.matching.text import json_schema
 
 
 @pytest.mark.parametrize(

@@ -1,14 +1,98 @@
-"""Arguments and results of tool spans, out of the wrapping that decorators and LangChain put around them."""
+"""The tools that a model was offered, and the arguments and results of their calls, in every provider's wrapping."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 import msgspec
 
 from evaluators.dialects.content.blocks import read_content
 from evaluators.dialects.content.messages import read_messages
-from evaluators.dialects.decoding.reprs import read_fields
+from evaluators.dialects.decoding.reprs import read_fields, read_repr
 from evaluators.dialects.decoding.values import as_dict, as_list, python_literal, string, unwrap
-from evaluators.model import JSON
+from evaluators.model import JSON, ToolDefinition
+
+_SCHEMAS = (
+    "parameters",
+    "input_schema",
+    "inputSchema",
+    "parameters_json_schema",
+    "json_schema",
+    "parametersJsonSchema",
+    "schema",
+)
+_NESTED = ("function_declarations", "functionDeclarations", "tools", "function_tools")
+
+
+def read_definitions(value: JSON) -> tuple[ToolDefinition, ...]:
+    """The definitions in a list of tools (or one, or a mapping by name); empty when there is none."""
+    return tuple(_read(unwrap(value), 0))
+
+
+def _read(value: JSON, depth: int) -> Iterable[ToolDefinition]:
+    if depth > 6:
+        return
+    if isinstance(value, list):
+        for item in as_list(value):
+            yield from _read(unwrap(item), depth + 1)
+    elif isinstance(value, str):
+        parsed = read_repr(value)
+        if isinstance(parsed, dict):
+            yield from _read_object(as_dict(parsed), depth)
+        elif name := string(value):
+            yield ToolDefinition(name=name)
+    elif isinstance(value, dict):
+        yield from _read_object(as_dict(value), depth)
+
+
+def _read_object(item: dict[str, JSON], depth: int) -> Iterable[ToolDefinition]:
+    for key in _NESTED:
+        if isinstance(item.get(key), list):
+            yield from _read(item[key], depth + 1)
+            return
+    inner = as_dict(item.get("function")) or as_dict(item.get("toolSpec")) or item
+    name = string(inner.get("name")) or string(as_dict(inner.get("metadata")).get("name"))
+    if name is not None:
+        yield ToolDefinition(
+            name=name, description=string(inner.get("description")), parameters=_schema(inner)
+        )
+    elif item and all(isinstance(entry, dict) for entry in item.values()):
+        for key, entry in sorted(item.items()):
+            yield from _read({"name": key, **as_dict(entry)}, depth + 1)
+
+
+def _schema(item: dict[str, JSON]) -> JSON:
+    for key in _SCHEMAS:
+        schema = unwrap(item.get(key))
+        if isinstance(schema, dict) and schema:
+            return as_dict(as_dict(schema).get("json")) or as_dict(schema)  # Bedrock nests it
+    return None
+
+
+def tools_in_request(value: JSON) -> tuple[ToolDefinition, ...]:
+    """The tools that stand beside the messages of a whole request, or among them as Langfuse writes them."""
+    value = unwrap(value)
+    if isinstance(value, list):
+        return tuple(_read([_as_tool(entry) for entry in as_list(value)], 0))
+    item = as_dict(value)
+    for source in (item, as_dict(item.get("config")), as_dict(item.get("kwargs"))):
+        for key in ("tools", "functions", "model_request_parameters", "toolConfig"):
+            if isinstance(source.get(key), list | dict):
+                return read_definitions(source[key])
+    return ()
+
+
+def _as_tool(entry: JSON) -> JSON:
+    message = as_dict(entry)
+    inner = as_dict(message.get("content"))
+    return (
+        inner
+        if message.get("role") == "tool" and ("function" in inner or "name" in inner)
+        else None
+    )
+
+
+# --- arguments and results of tool spans -----------------------------------------------------------------------------
 
 _DECORATOR = frozenset({"args", "kwargs", "sanitize_inputs_outputs"})
 _WRAPPED = (

@@ -1,0 +1,169 @@
+"""Tool calls in spans that are no tool's: functions wrapped by hand, and steps whose conversation holds the call.
+
+Some instrumentations record a model's answer without the calls in it, or no model call at all, but the state of the
+graph around it: OpenLLMetry for JS does so for LangChain.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from evaluators.dialects.content.facts import Facts
+from evaluators.dialects.content.message_model import Call, Result, this_turn
+from evaluators.dialects.content.tools import arguments_of, outcome_of
+from evaluators.dialects.joining.calls_in_messages import requested
+from evaluators.dialects.joining.model_calls import Exchange
+from evaluators.dialects.joining.tool_call import DraftCall, call_of_span, error_text, span_error
+from evaluators.dialects.joining.tree import Agents, Tree
+from evaluators.model import Span
+
+
+def add_traced(
+    calls: list[DraftCall], tree: Tree, exchanges: Sequence[Exchange], agents: Agents
+) -> None:
+    """Add the functions that a decorator traced, where a model asked for them or was sent their result."""
+    traced = [f for f in tree.order if f.tool_name and f.kind == "other"]
+    if not traced:
+        return
+    names = {call.name for call in calls} | _answering(traced, exchanges)
+    around = {a.span.span_id for c in calls if c.facts for a in tree.ancestors(c.facts)}
+    for facts in traced:
+        if facts.tool_name not in names or facts.span.span_id in around:
+            continue
+        if any(ancestor.kind == "tool" for ancestor in tree.ancestors(facts)):
+            continue
+        executed = call_of_span(facts, agents)
+        requested = next((call for call in calls if _is_execution(executed, call)), None)
+        if requested is None:
+            calls.append(executed)
+        else:
+            requested.merge(facts)
+            requested.execute(facts)
+
+
+def _answering(traced: Sequence[Facts], exchanges: Sequence[Exchange]) -> set[str | None]:
+    """The names of the functions whose result a model was sent as a tool's."""
+    results = [r for e in exchanges for m in e.messages_in for r in m.results]
+    contents = {r.content for r in results if isinstance(r.content, str) and r.content}
+    return {f.tool_name for f in traced if isinstance(f.result, str) and f.result in contents}
+
+
+def _is_execution(executed: DraftCall, call: DraftCall) -> bool:
+    if call.facts is not None or call.name != executed.name or call.start > executed.start:
+        return False
+    return executed.arguments is None or executed.arguments == call.arguments
+
+
+def add_hand_written(calls: Sequence[DraftCall], tree: Tree) -> None:
+    """Take status, times and result of a requested tool from the span without a kind that names it."""
+    open_calls = [call for call in calls if call.facts is None]
+    if not open_calls:
+        return
+    spans = [f for f in tree.order if f.wraps is not None and f.kind == "other"]
+    for call in sorted(open_calls, key=lambda c: c.start):
+        later = (f for f in spans if f.span.start_time_unix_nano >= call.start)
+        named = [f for f in later if _names(f, call.name)]
+        if not named:
+            continue
+        facts = next((f for f in named if _has_arguments(f, call)), named[0])
+        spans.remove(facts)
+        _execute(call, facts)
+
+
+def _has_arguments(facts: Facts, call: DraftCall) -> bool:
+    """Whether the span took the call's arguments: each of several parallel calls has its own."""
+    return facts.input is not None and arguments_of(facts.input.raw) == call.arguments
+
+
+def _execute(call: DraftCall, facts: Facts) -> None:
+    call.execute(facts)
+    outcome = outcome_of(facts.output.raw) if facts.output is not None else None
+    if outcome is not None:
+        call.result = outcome.result if call.result is None else call.result
+        if outcome.is_error:
+            call.error = call.error or error_text(outcome.result)
+    call.error = call.error or span_error(facts)
+
+
+def _names(facts: Facts, tool: str) -> bool:
+    span = facts.span
+    if facts.wraps == "name":
+        return tool in (span.name, facts.plain_name)
+    if tool in re.split(r"[^\w\-]+", span.name):
+        return True
+    return any(span.attributes.get(key) == tool for key in span.attributes)
+
+
+# --- states of a graph -----------------------------------------------------------------------------------------------
+
+_HINTS = ("tool_calls", "toolCalls", "tool_call_id")
+_CLASSES = frozenset({"DynamicStructuredTool", "DynamicTool", "StructuredTool"})
+"""LangChain's classes of tools, by which some instrumentations name every tool."""
+
+
+def add_calls_in_states(
+    calls: list[DraftCall], tree: Tree, exchanges: Sequence[Exchange], agents: Agents
+) -> None:
+    """Join the calls that only a step's conversation holds; a span named for its tool's class gets the tool's name."""
+    steps = [f for f in tree.order if f.output is not None and f.kind in ("agent", "other")]
+    if not steps or not _lack_answers(exchanges):
+        return
+    states = [f for f in steps if f.output is not None and f.output.may_mention(_HINTS)]
+    for stated, result, span in _calls_in(states):
+        draft = next((call for call in calls if _is_same(call, stated)), None)
+        if draft is None:
+            draft = DraftCall(name=stated.name, start=span.start_time_unix_nano)
+            draft.agent = agents.names[0] if len(agents.names) == 1 else None
+            calls.append(draft)
+        draft.name, draft.id = stated.name, stated.id
+        if not isinstance(draft.arguments, dict):
+            draft.arguments = stated.arguments
+        if result is not None and draft.result is None:
+            draft.take(result)
+
+
+def name_classes(calls: Sequence[DraftCall], exchanges: Sequence[Exchange]) -> None:
+    """Rename a span that is named for its tool's class: it is the tool that was requested with its arguments."""
+    classes = [call for call in calls if call.name in _CLASSES]
+    in_answers = [call for call, _ in requested(exchanges)] if classes else []
+    for call in classes:
+        same = (r for r in in_answers if not (call.id and r.id and call.id != r.id))
+        request = next((r for r in same if call.same_arguments(r)), None)
+        call.name = request.name if request is not None else call.name
+
+
+def _is_same(call: DraftCall, stated: Call) -> bool:
+    if call.id is not None:
+        return call.id == stated.id
+    same_name = call.name == stated.name or call.name in _CLASSES
+    return same_name and call.same_arguments(stated)
+
+
+def _lack_answers(exchanges: Sequence[Exchange]) -> bool:
+    """Whether an answer was recorded without text and calls, or no model call at all."""
+    return not exchanges or any(map(_is_empty, exchanges))
+
+
+def _is_empty(exchange: Exchange) -> bool:
+    messages = exchange.messages_out
+    for message in messages:
+        if message.text or message.calls:
+            return False
+    return bool(messages) and exchange.error is None
+
+
+def _calls_in(states: Sequence[Facts]) -> Iterator[tuple[Call, Result | None, Span]]:
+    """Each call of this turn once, by its id, with its result and the first span whose output has it."""
+    calls: dict[str, tuple[Call, Span]] = {}
+    results: dict[str, Result] = {}
+    for facts in states:
+        for message in this_turn(facts.messages_out):
+            for call in message.calls:
+                if call.id is not None:
+                    calls.setdefault(call.id, (call, facts.span))
+            for result in message.results:
+                if result.id is not None:
+                    results.setdefault(result.id, result)
+    for key, (call, span) in calls.items():
+        yield call, results.get(key), span
