@@ -27,8 +27,7 @@ from collector.receiver.families import ReceiverFamilies
 from collector.receiver.forward import Forwarder, forwarder
 from collector.receiver.receiver import Receiver
 from collector.runtime.families import RuntimeFamilies
-from collector.runtime.health import Health
-from collector.runtime.stages import Stages
+from collector.runtime.lifecycle import Health, Stages
 from collector.signals.prometheus.exporter import PrometheusExporter
 from collector.signals.sinks.delivery import Delivery
 from collector.telemetry import Telemetry

@@ -32,8 +32,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from collector.api.answers import Refused, answer, error
 from collector.config.tree import Admin, Config
 from collector.errors import ConfigError
-from collector.runtime.health import Health
 from collector.runtime.http_server import BearerTokens, GuestServer
+from collector.runtime.lifecycle import Health
 from collector.runtime.net import bind, is_loopback
 from evaluators.formulas.connexity import available_metrics as connexity_listing
 

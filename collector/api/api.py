@@ -20,7 +20,7 @@ from collector.api.traces import Show, Traces
 from collector.clock import Clock
 from collector.config.tree import Config
 from collector.log.port import Log
-from collector.runtime.health import Health
+from collector.runtime.lifecycle import Health
 from collector.telemetry import Telemetry
 
 

@@ -12,7 +12,7 @@ from typing import Literal
 
 from collector.assembly.closed_traces import ClosedTraces
 from collector.assembly.closing_pipeline import ClosingPipeline
-from collector.assembly.counts import Counts
+from collector.assembly.families import Counts
 from collector.assembly.open_trace import Closing
 from collector.assembly.open_traces import OpenTraces
 from collector.assembly.scan import first_start

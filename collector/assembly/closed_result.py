@@ -1,16 +1,20 @@
-"""What a closing becomes: a trace record and its mark, a mark alone, or nothing; and the log records of these."""
+"""What a closing becomes: a trace record and its mark, a mark alone, or nothing; and the log records of these.
+
+Late spans: the record of a closed trace and the pieces that came after it become one trace again.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import msgspec
 
 from collector.assembly.closed_traces import ClosedTrace
-from collector.assembly.late_revision import Merged, keep_session
 from collector.assembly.open_trace import Closing
 from collector.assembly.open_traces import OpenTraces
+from collector.assembly.scan import only, span_ids
+from collector.config.tree import TraceWindow
 from collector.log.port import CLOSINGS, TRACES, New, Position
 from collector.pool.port import PackedTrace
 from collector.records.closings import Mark
@@ -25,11 +29,20 @@ NO_RECORD = -1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LateRevision:
-    """A closing of late spans: the trace's mark, the record it names, and the pieces merged."""
+    """A closing of late spans: the trace's mark, the record it names, and their pieces merged."""
 
     mark: ClosedTrace
     old: TraceRecord
-    merged: Merged
+    pieces: tuple[bytes, ...]
+    """Those of the old record, then the new spans of the late pieces."""
+    seen: float
+    """Log time at which the newest new span arrived."""
+    new: int
+    """Late spans that the trace did not have."""
+    duplicates: int
+    """Late spans that it had."""
+    fits: bool
+    """Whether the whole is within max_spans and max_bytes."""
 
     @property
     def key(self) -> bytes:
@@ -84,6 +97,37 @@ def with_position(mark: Mark, position: Position) -> Mark:
     )
 
 
+def late_revision(
+    mark: ClosedTrace, old: TraceRecord, closing: Closing, windows: TraceWindow
+) -> LateRevision:
+    """Append the late pieces of `closing` to the pieces of the record. `new` is 0 if there is nothing to revise.
+
+    Raises:
+        Undecodable: a piece of the old record is not an ExportTraceServiceRequest.
+    """
+    ids = span_ids(old.spans)
+    pieces = list(old.spans)
+    seen = old.seen
+    before = len(ids)
+    for piece, time in zip(closing.pieces, closing.times, strict=True):
+        late_ids = span_ids([piece])
+        new = late_ids - ids
+        if new:
+            pieces.append(piece if new == late_ids else only(piece, closing.trace_id, new))
+            seen = time
+            ids |= new
+    new_spans = len(ids) - before
+    return LateRevision(
+        mark=mark,
+        old=old,
+        pieces=tuple(pieces),
+        seen=seen,
+        new=new_spans,
+        duplicates=closing.spans - new_spans,
+        fits=len(ids) <= windows.max_spans and sum(map(len, pieces)) <= windows.max_bytes,
+    )
+
+
 def closed_result(
     open_traces: OpenTraces,
     closing: Closing,
@@ -121,7 +165,7 @@ def _first(open_traces: OpenTraces, closing: Closing, trace: Trace | PackedTrace
 def _revised(
     open_traces: OpenTraces, closing: Closing, revision: LateRevision, trace: Trace
 ) -> ClosedResult:
-    trace, changed = keep_session(trace, revision.old.trace)
+    trace, changed = _keep_session(trace, revision.old.trace)
     number = revision.mark.revision + 1
     return ClosedResult(
         open_traces=open_traces,
@@ -129,15 +173,15 @@ def _revised(
         revision=revision,
         record=TraceRecord(
             trace=trace,
-            spans=revision.merged.pieces,
+            spans=revision.pieces,
             revision=number,
-            seen=revision.merged.seen,
+            seen=revision.seen,
             session_changed=changed,
         ),
         mark=_mark(closing, revision=number, key=revision.key),
         service=trace.service,
         gaps=trace.gaps,
-        duplicates=revision.merged.duplicates,
+        duplicates=revision.duplicates,
     )
 
 
@@ -168,3 +212,17 @@ def _mark(closing: Closing, *, revision: int, key: bytes) -> Mark:
         local_root=closing.root == "local",
         rootless=closing.root == "missing",
     )
+
+
+def _keep_session(trace: Trace, old: Trace) -> tuple[Trace, bool]:
+    """Keep a revised trace in the session where it first closed; also returns whether it would have moved."""
+    moved = (trace.service, trace.session_id) != (old.service, old.session_id)
+    if not moved and trace.session_source == old.session_source:
+        return trace, False
+    stayed = replace(
+        trace,
+        service=old.service,
+        session_id=old.session_id,
+        session_source=old.session_source,
+    )
+    return stayed, moved

@@ -17,12 +17,12 @@ from collector.assembly.closed_result import (
     ClosedResult,
     LateRevision,
     closed_result,
+    late_revision,
     unreadable_result,
     with_position,
 )
 from collector.assembly.closed_traces import ClosedTrace
-from collector.assembly.counts import Counts
-from collector.assembly.late_revision import merge
+from collector.assembly.families import Counts
 from collector.assembly.open_trace import Closing
 from collector.assembly.open_traces import OpenTraces
 from collector.config.tree import TraceWindow
@@ -165,20 +165,19 @@ class ClosingPipeline:
         if mark is None or old is None:
             return _ignored(open_traces, closing)
         try:
-            merged = merge(old, closing, self._windows)
+            revision = late_revision(mark, old, closing, self._windows)
         except Undecodable:
             return _ignored(open_traces, closing)
-        if not merged.new or not merged.fits:
+        if not revision.new or not revision.fits:
             return ClosedResult(
                 open_traces=open_traces,
                 closing=closing,
                 service=old.trace.service,
-                duplicates=merged.duplicates,
-                ignored=merged.new,
+                duplicates=revision.duplicates,
+                ignored=revision.new,
             )
-        revision = LateRevision(mark=mark, old=old, merged=merged)
         return _ReadRequest(
-            open_traces=open_traces, closing=closing, pieces=merged.pieces, revision=revision
+            open_traces=open_traces, closing=closing, pieces=revision.pieces, revision=revision
         )
 
     async def _newest_record(self, mark: ClosedTrace) -> TraceRecord | None:

@@ -1,7 +1,13 @@
-"""The metric families of assembly."""
+"""The metric families of assembly, and the counts that it makes of them."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
+from collector.assembly.closed_result import ClosedResult
+from collector.assembly.open_traces import OpenTraces, TakeResult
+from collector.log.consumer import PoisonReport
+from collector.log.port import SPANS, Position
 from collector.telemetry import Telemetry
 
 
@@ -33,3 +39,70 @@ class AssemblyFamilies:
         self.buffer_limit_bytes = telemetry.gauge(
             "buffer_limit_bytes", "The limit of buffer_bytes (windows.memory)."
         )
+
+
+class Counts:
+    """Counts results of `OpenTraces.take`, closed traces and open ones; poison is also named in the log.
+
+    Args:
+        telemetry: Bounds the label `service`.
+        poison: Counts and names what is passed over.
+        limit: Of the bytes of open traces (`windows.memory`).
+    """
+
+    def __init__(self, telemetry: Telemetry, poison: PoisonReport, *, limit: int) -> None:
+        self._families = AssemblyFamilies(telemetry)
+        self._service = telemetry.service
+        self._poison = poison
+        self._families.buffer_limit_bytes.set(limit)
+
+    def taken(self, position: Position, result: TakeResult) -> None:
+        """A record of `spans` was taken."""
+        if result.poison is not None:
+            self._poison.unprocessable(position, result.poison)
+        self._ignored(result.invalid, "invalid")
+        self._ignored(result.duplicates, "duplicate")
+        for service, spans in result.ignored.items():
+            self._late(service, "ignored", spans)
+
+    def closed(self, result: ClosedResult) -> None:
+        """A closing was written or passed over."""
+        closing, record = result.closing, result.record
+        if result.poison is not None:
+            first = Position(SPANS, closing.partition, closing.hold.offset)
+            self._poison.unprocessable(
+                first, f"it begins trace `{closing.trace_id.hex()}`: {result.poison}"
+            )
+        self._late(result.service, "duplicate", result.duplicates)
+        self._late(result.service, "ignored", result.ignored)
+        if record is None:
+            return
+        if result.revision is None:
+            self._closed(result)
+            return
+        self._late(result.service, "revised", result.revision.new)
+        if record.session_changed:
+            self._late(result.service, "session_changed", result.revision.new)
+
+    def evicted(self) -> None:
+        """A closed trace was forgotten because too many are remembered."""
+        self._families.marks_evicted.inc()
+
+    def open(self, partitions: Collection[OpenTraces]) -> None:
+        """Set the gauges of open traces."""
+        self._families.traces_active.set(sum(map(len, partitions)))
+        self._families.buffer_bytes.set(sum(each.size for each in partitions))
+
+    def _closed(self, result: ClosedResult) -> None:
+        service = self._service(result.service)
+        self._families.traces_closed.labels(service, result.closing.reason).inc()
+        for gap in result.gaps:
+            self._families.trace_gaps.labels(service, gap).inc()
+
+    def _late(self, service: str, action: str, spans: int) -> None:
+        if spans:
+            self._families.late_spans.labels(self._service(service), action).inc(spans)
+
+    def _ignored(self, spans: int, reason: str) -> None:
+        if spans:
+            self._families.spans_ignored.labels(reason).inc(spans)

@@ -1,18 +1,28 @@
-"""One open trace: its spans so far, when it is due, and what it is once it has closed."""
+"""One open trace: its spans so far, what it is once it has closed; which traces are due, which offset they hold."""
 
 from __future__ import annotations
 
 import math
 from array import array
+from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 from typing import NamedTuple
 
-from collector.assembly.low_water import Hold
 from collector.config.tree import TraceWindow
 from collector.otlp.span_head import SpanHead
 from evaluators.model import Closed, Root
+
+
+class Hold:
+    """One trace's claim on everything from its first offset on."""
+
+    __slots__ = ("done", "offset")
+
+    def __init__(self, offset: int) -> None:
+        self.offset = offset
+        self.done = False
 
 
 class Deadline(NamedTuple):
@@ -199,3 +209,38 @@ class Timers:
     def _push(self, at: float, trace: OpenTrace) -> None:
         trace.armed = at
         heappush(self._heap, (at, trace.hold.offset, trace.trace_id, trace))
+
+
+class LowWater:
+    """The holds of a partition in the order of their offsets: records are read in order, so holds are made in order."""
+
+    def __init__(self) -> None:
+        self._holds: deque[Hold] = deque()
+        self._live = 0
+
+    def __len__(self) -> int:
+        return self._live
+
+    def hold(self, offset: int) -> Hold:
+        """Claim everything from `offset` on, which is not below an earlier claim."""
+        hold = Hold(offset)
+        self._holds.append(hold)
+        self._live += 1
+        return hold
+
+    def release(self, hold: Hold) -> None:
+        """Give a claim back; doing it twice is the same as once."""
+        if hold.done:
+            return
+        hold.done = True
+        self._live -= 1
+        if (
+            len(self._holds) > 64 + 2 * self._live
+        ):  # one old trace must not keep the claims of all after it
+            self._holds = deque(hold for hold in self._holds if not hold.done)
+
+    def commit_offset(self, next_offset: int) -> int:
+        """The offset to commit: the first that is held, or `next_offset`, the next to be read."""
+        while self._holds and self._holds[0].done:
+            self._holds.popleft()
+        return self._holds[0].offset if self._holds else next_offset

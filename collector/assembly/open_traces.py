@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from collector.assembly.closed_traces import ClosedTrace, ClosedTraces
-from collector.assembly.low_water import LowWater
-from collector.assembly.open_trace import Closing, OpenTrace, Timers
+from collector.assembly.open_trace import Closing, LowWater, OpenTrace, Timers
 from collector.assembly.scan import Scan, only, scan
 from collector.config.tree import TraceWindow
 from collector.errors import Undecodable

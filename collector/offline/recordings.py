@@ -19,7 +19,7 @@ from collector.errors import ConfigError, Undecodable
 from collector.otlp.json import to_protobuf
 from collector.otlp.signal import OtlpSignal
 from collector.records.otlp_signals import OTLP_SIGNALS, TRACES
-from collector.runtime.frames import IncompleteFrameError, read_frames
+from collector.runtime.child import IncompleteFrameError, read_frames
 
 BINARY = (".otlp", ".otlp.gz")
 TEXT = (".json", ".jsonl")

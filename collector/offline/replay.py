@@ -21,8 +21,8 @@ from collector.log.consumer import PoisonReport
 from collector.log.disk.disk_log import DiskLog
 from collector.log.port import TRACES, Log, New
 from collector.offline.evaluate import EvaluationResult
-from collector.pool.job_runner import InlineWorkers, JobRunner
 from collector.pool.port import ReadJob
+from collector.pool.worker import InlineWorkers, JobRunner
 from collector.records.codec import encode
 from collector.records.sessions import session_key
 from collector.records.traces import TraceRecord, VerdictRecord, decode_traces

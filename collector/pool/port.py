@@ -33,6 +33,11 @@ class ScoreJob(msgspec.Struct, frozen=True, kw_only=True, tag="score"):
     """Its position among the session's turns, 1-based; None = unknown."""
 
 
+Job = ReadJob | ScoreJob
+encode_job_into = msgspec.msgpack.Encoder().encode_into
+decode_job = msgspec.msgpack.Decoder(Job).decode
+
+
 class TraceHead(msgspec.Struct, frozen=True, kw_only=True):
     """The few fields of a `Trace` that assembly looks at."""
 

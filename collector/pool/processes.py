@@ -19,11 +19,9 @@ import msgspec
 from collector.config.plan import failed_outcomes
 from collector.config.tree import Config
 from collector.errors import SpanwiseError
-from collector.pool.families import PoolFamilies
-from collector.pool.job_runner import Job, bare_trace, encode_job_into
-from collector.pool.port import PackedTrace, ReadJob, ScoreJob, TraceHead
-from collector.runtime.child import Child, restart_backoff
-from collector.runtime.frames import LENGTH
+from collector.pool.port import Job, PackedTrace, ReadJob, ScoreJob, TraceHead, encode_job_into
+from collector.pool.worker import bare_trace
+from collector.runtime.child import LENGTH, Child, restart_backoff
 from collector.telemetry import Telemetry
 from evaluators.model import Outcome, Trace
 from evaluators.plan import Plan
@@ -51,6 +49,15 @@ class _Task:
         self.payload = framed(job)
         self.attempts = 0
         self.future: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+
+
+class PoolFamilies:
+    """Evaluator workers that were replaced."""
+
+    def __init__(self, telemetry: Telemetry) -> None:
+        self.worker_restarts = telemetry.counter(
+            "worker_restarts", "Evaluator workers replaced, by why.", "reason"
+        )
 
 
 class ProcessWorkers:

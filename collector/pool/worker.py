@@ -1,4 +1,4 @@
-"""One evaluator worker: takes jobs and returns answers over one socket, and ends with it.
+"""Evaluator workers from inside: how a job is run, in the calling process or in one that serves a socket.
 
     python -m collector.pool.worker FD
 
@@ -9,19 +9,135 @@ msgpack. Only here and offline are numpy and the embedder's model imported.
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import signal
 import socket
 import sys
+from collections.abc import Sequence
 
 import msgspec
 
+from collector.config.plan import (
+    embedder_from,
+    expectations_from,
+    failed_outcomes,
+    keys_from,
+    plan_from,
+)
 from collector.config.tree import Config
-from collector.pool.job_runner import JobRunner, decode_job
-from collector.pool.port import ReadJob
-from collector.runtime.frames import IncompleteFrameError, pack_frame, read_frames
+from collector.pool.port import ReadJob, ScoreJob, decode_job
+from collector.runtime.child import IncompleteFrameError, pack_frame, read_frames
+from evaluators.dialects.content.sessions import Keys
+from evaluators.dialects.read import read_trace
+from evaluators.expectations import Expectation, Expectations
+from evaluators.model import Closed, Outcome, Trace
+from evaluators.plan import Plan
+from evaluators.resources import Embedder
+from evaluators.run import score_trace
 
 NICENESS = 10
+UNKNOWN_SERVICE = "unknown_service"
+_log = logging.getLogger(__name__)
+
+
+class JobRunner:
+    """Runs jobs; made once per worker, with everything that a job needs."""
+
+    def __init__(
+        self,
+        *,
+        plan: Plan,
+        keys: Keys,
+        embedder: Embedder | None,
+        expectations: Expectations | None = None,
+    ) -> None:
+        self._plan = plan
+        self._keys = keys
+        self._embedder = embedder
+        self._expectations = expectations
+
+    @classmethod
+    def of(cls, config: Config, plan: Plan | None = None) -> JobRunner:
+        """The runner of the configuration. Loads the embedder if an evaluator needs it."""
+        plan = plan or plan_from(config)
+        embeds = any(each.spec.method == "embedding" for each in plan.trace)
+        return cls(
+            plan=plan,
+            keys=keys_from(config),
+            embedder=embedder_from(config) if embeds else None,
+            expectations=expectations_from(config),
+        )
+
+    def read(self, job: ReadJob) -> Trace:
+        """The normalised trace; for one that cannot be read, its id and the reason in `unread`."""
+        try:
+            return read_trace(
+                job.pieces, trace_id=job.trace_id.hex(), closed=job.closed, keys=self._keys
+            )
+        except Exception as error:  # noqa: BLE001 - one trace must not end the worker
+            _log.warning("Trace `%s` cannot be read: %r", job.trace_id.hex(), error)
+            return bare_trace(job.trace_id, job.closed, "undecodable")
+
+    def score(self, job: ScoreJob) -> tuple[Outcome, ...]:
+        """The outcomes of every due evaluator."""
+        unread = job.trace.unread
+        if unread is not None:
+            message = f"the trace could not be read: {unread}"
+            return failed_outcomes(self._plan, unread, message, job.only)
+        return score_trace(
+            self._plan,
+            job.trace,
+            history=job.history,
+            embedder=self._embedder,
+            expectation=self._expected(job),
+            only=job.only,
+        )
+
+    def _expected(self, job: ScoreJob) -> Expectation | None:
+        if self._expectations is None:
+            return None
+        trace = job.trace
+        return self._expectations.find(
+            trace_id=trace.trace_id,
+            session_id=trace.session_id,
+            task=trace.task_id,
+            turn=job.turn,
+            text=trace.input,
+        )
+
+
+def bare_trace(trace_id: bytes, closed: Closed, unread: str) -> Trace:
+    """A trace that could not be read: only its id is known."""
+    text = trace_id.hex()
+    return Trace(
+        trace_id=text,
+        service=UNKNOWN_SERVICE,
+        agent=UNKNOWN_SERVICE,
+        session_id=text,
+        session_source="trace",
+        closed=closed,
+        gaps=("no_root", "no_session", "no_content"),
+        unread=unread,
+    )
+
+
+class InlineWorkers:
+    """The `Workers` port without processes, for tests and small loads. A job that hangs hangs its caller."""
+
+    def __init__(self, runner: JobRunner) -> None:
+        self._runner = runner
+
+    async def read(self, jobs: Sequence[ReadJob]) -> Sequence[Trace | None]:
+        """See the port."""
+        return [self._runner.read(job) for job in jobs]
+
+    async def score(self, jobs: Sequence[ScoreJob]) -> Sequence[tuple[Outcome, ...]]:
+        """See the port."""
+        return [self._runner.score(job) for job in jobs]
+
+    async def close(self) -> None:
+        """There is no process to end."""
 
 
 def main() -> None:

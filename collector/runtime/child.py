@@ -1,17 +1,22 @@
-"""A child process and the socket to it, over which frames are exchanged."""
+"""A child process, the socket to it, and the frames on it: a payload behind its length, 4 bytes big-endian.
+
+Recordings hold the same frames.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import socket
+import struct
 import sys
+from collections.abc import Iterator
 from types import TracebackType
-from typing import Self
+from typing import Protocol, Self
 
-from collector.runtime.frames import pack_frame, receive_frame
 from collector.runtime.retry import Backoff, Sleep
 
+LENGTH = struct.Struct(">I")
 LONGEST_RESTART = 10.0
 """Seconds: the longest wait between two starts."""
 _END_TIMEOUT = 3.0
@@ -101,3 +106,46 @@ class Child:
         except TimeoutError:
             self.kill()
             await self._process.wait()
+
+
+class IncompleteFrameError(EOFError):
+    """The stream ended within a frame."""
+
+
+class Stream(Protocol):
+    """A file, or what can be read like one."""
+
+    def read(self, size: int, /) -> bytes:
+        """`size` bytes; fewer only at the end."""
+        ...
+
+
+def pack_frame(payload: bytes) -> bytes:
+    """The frame of a payload."""
+    return LENGTH.pack(len(payload)) + payload
+
+
+async def receive_frame(reader: asyncio.StreamReader) -> bytes:
+    """The next payload.
+
+    Raises:
+        asyncio.IncompleteReadError: the stream has ended.
+    """
+    (length,) = LENGTH.unpack(await reader.readexactly(LENGTH.size))
+    return await reader.readexactly(length)
+
+
+def read_frames(stream: Stream) -> Iterator[bytes]:
+    """Every payload until the end of the stream.
+
+    Raises:
+        IncompleteFrameError: the stream ends within a frame.
+    """
+    while head := stream.read(LENGTH.size):
+        if len(head) < LENGTH.size:
+            raise IncompleteFrameError
+        (length,) = LENGTH.unpack(head)
+        payload = stream.read(length)
+        if len(payload) < length:
+            raise IncompleteFrameError
+        yield payload

@@ -9,9 +9,9 @@ from collector.judging.budget import Budget, in_sample
 from collector.judging.judge_process import JudgeProcess
 from collector.judging.judging_room import JudgingRoom
 from collector.log.port import Log
-from collector.pool.job_runner import InlineWorkers, JobRunner
 from collector.pool.port import Workers
 from collector.pool.processes import ProcessWorkers
+from collector.pool.worker import InlineWorkers, JobRunner
 from collector.scoring.rules import JudgedRules, Rules
 from collector.scoring.scorer import Scorer
 from collector.telemetry import Telemetry

@@ -11,7 +11,7 @@ from collector.api import build_app
 from collector.config.tree import Config
 from collector.log.port import TRACES
 from collector.runtime.families import RuntimeFamilies
-from collector.runtime.health import Health
+from collector.runtime.lifecycle import Health
 from collector.telemetry import Telemetry
 from tests.support import api_records as make
 from tests.support.api_stand import EVALUATORS, Stand, filled

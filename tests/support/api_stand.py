@@ -16,7 +16,7 @@ from collector.config.tree import Config
 from collector.log.port import SIGNALS, TRACES
 from collector.records.signal import Signal
 from collector.runtime.families import RuntimeFamilies
-from collector.runtime.health import Health
+from collector.runtime.lifecycle import Health
 from collector.telemetry import Telemetry
 from evaluators.model import Trace
 from tests.support import api_records as make

@@ -13,7 +13,7 @@ from collector.api import AdminServer, build_app
 from collector.config.tree import Admin, Config
 from collector.errors import ConfigError
 from collector.runtime.families import RuntimeFamilies
-from collector.runtime.health import Health
+from collector.runtime.lifecycle import Health
 from collector.telemetry import Telemetry
 
 

@@ -1,15 +1,29 @@
-"""The rooms of a process as stages: started from the sinks to the receiver, stopped from the receiver to the sinks."""
+"""The life of a process: its rooms as stages, and whether it lives and takes spans.
+
+Stages are started from the sinks to the receiver and stopped from the receiver to the sinks.
+
+Liveness is the event loop answering at all. Readiness is receivers bound and not stopping: an outage of Kafka or of a
+judge fails neither, because a restart would not end it.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from types import TracebackType
-from typing import Self, TypeAlias
+from typing import Literal, Self, TypeAlias
+
+from prometheus_client import Gauge
 
 _log = logging.getLogger(__name__)
 
+BEAT = 0.5
+"""Seconds between heartbeats."""
+
+State = Literal["starting", "ready", "stopping"]
 Run: TypeAlias = Callable[[asyncio.Event], Awaitable[None]]
 
 
@@ -63,3 +77,39 @@ async def _run(name: str, run: Run, stopping: asyncio.Event) -> None:
     except Exception:
         _log.exception("Stage `%s` failed; the process ends and can be started again", name)
         raise
+
+
+class Health:
+    """Set by `collector/app.py`, read by `/readyz`.
+
+    Args:
+        lag: Takes the seconds by which the last heartbeat was late.
+        monotonic: Seconds that never jump.
+    """
+
+    def __init__(self, lag: Gauge, *, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._lag = lag
+        self._monotonic = monotonic
+        self.started = False
+        """Receivers are bound."""
+        self.stopping = False
+
+    @property
+    def state(self) -> State:
+        """Stopping wins over started."""
+        if self.stopping:
+            return "stopping"
+        return "ready" if self.started else "starting"
+
+    async def run(self, stopping: asyncio.Event) -> None:
+        """Beat until `stopping` is set."""
+        while not stopping.is_set():
+            await self.beat(stopping)
+
+    async def beat(self, stopping: asyncio.Event, *, every: float = BEAT) -> None:
+        """Sleep once and note how late the loop woke up."""
+        due = self._monotonic() + every
+        with suppress(TimeoutError):
+            async with asyncio.timeout(every):
+                await stopping.wait()
+        self._lag.set(max(0.0, self._monotonic() - due))
