@@ -177,14 +177,16 @@ class AdminServer:
     @property
     def port(self) -> int:
         """The port it is bound to: what the system chose, when the configuration says 0."""
-        return int(self._bound().getsockname()[1])
+        return int(self.bind().getsockname()[1])
 
-    def bind(self) -> None:
-        """Take the port.
+    def bind(self) -> socket.socket:
+        """Take the port, unless it is bound already; the listening socket.
 
         Raises:
             ConfigError: It is taken, or not ours to take.
         """
+        if self._socket is not None:
+            return self._socket
         host, port = self._admin.host, self._admin.port
         try:
             listener = bind(host, port, backlog=128)
@@ -192,11 +194,12 @@ class AdminServer:
             raise ConfigError(_why(error, host, port)) from error
         listener.setblocking(False)
         self._socket = listener
+        return listener
 
     async def run(self, stopping: asyncio.Event) -> None:
         """Serve until `stopping` is set, then let open requests finish for a few seconds."""
         server = GuestServer(self._app, limit_concurrency=256)
-        listener = self._bound()
+        listener = self.bind()
         try:
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(server.serve(sockets=[listener]))
@@ -205,13 +208,6 @@ class AdminServer:
         finally:
             listener.close()
             self._socket = None
-
-    def _bound(self) -> socket.socket:
-        if self._socket is None:
-            self.bind()
-        if self._socket is None:
-            raise RuntimeError("bind left no socket")
-        return self._socket
 
 
 def _why(error: OSError, host: str, port: int) -> str:

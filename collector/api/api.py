@@ -13,7 +13,7 @@ from collector.api.admin import Exposition, build_app
 from collector.api.families import ApiFamilies
 from collector.api.feed import Feed, Stream
 from collector.api.index import Index
-from collector.api.page import Pages
+from collector.api.page.pages import Pages
 from collector.api.query import Query
 from collector.api.routes import Routes
 from collector.api.traces import Show, Traces

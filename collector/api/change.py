@@ -47,7 +47,7 @@ class Change(Reading):
         """Keep a trace; an older revision, or the same record again, changes nothing."""
         header = seen.trace
         old = self.trace(header.trace_id)
-        if old is not None and not _supersedes_trace(seen, position, old):
+        if old is not None and not _supersedes(seen.revision, position, old):
             return
         key = session_key(header.service, header.session_id)
         entry = TraceEntry(
@@ -57,7 +57,7 @@ class Change(Reading):
             partition=position.partition,
             offset=position.offset,
         )
-        session = self._touch(key, header)
+        session = self._load(key, header)
         self._place(entry, old)
         is_new = old is None or old.offset is None
         self._advance(session, seen, position, reopens=is_new)
@@ -83,7 +83,7 @@ class Change(Reading):
         )
         key = subject + key_of(header.service, header.scope, header.evaluator, header.method)
         old = self.signal(key)
-        if old is not None and not supersedes(header.revision, position, old):
+        if old is not None and not _supersedes(header.revision, position, old):
             return False
         self._store_signal(key, old, header, json, position)
         if trace_id is None:
@@ -196,7 +196,7 @@ class Change(Reading):
         self.txn.put(number_key(self.sequence), key, db=self.store.recent, append=True)
 
     def _note_scores(self, header: SignalHeader) -> None:
-        session = self._touch(session_key(header.service, header.session_id), header)
+        session = self._load(session_key(header.service, header.session_id), header)
         session.agent, session.agent_version = header.agent, header.agent_version
         session.last = max(session.last, _micros(header.time))
         field = HEADLINES.get(header.evaluator)
@@ -221,23 +221,21 @@ class Change(Reading):
             end_time_unix_nano=at * 1000,
         )
         key = session_key(header.service, header.session_id)
-        session = self._touch(key, header)
+        session = self._load(key, header)
         session.last = max(session.last, at)
         self._place(TraceEntry(header=expected, session=key), None)
 
-    def _touch(self, key: bytes, header: TraceHeader | SignalHeader) -> SessionEntry:
+    def _load(self, key: bytes, header: TraceHeader | SignalHeader | None = None) -> SessionEntry:
+        """The session, held until `finish`; `header` begins it if it is not in the index."""
         if key not in self._touched:
             before = self.session(key)
-            after = msgspec.structs.replace(before) if before else _begin(header)
-            self._touched[key] = (before, after)
-        return self._touched[key][1]
-
-    def _load(self, key: bytes) -> SessionEntry:
-        if key not in self._touched:
-            before = self.session(key)
-            if before is None:
+            if before is not None:
+                after = msgspec.structs.replace(before)
+            elif header is not None:
+                after = _begin(header)
+            else:
                 raise KeyError(key)
-            self._touched[key] = (before, msgspec.structs.replace(before))
+            self._touched[key] = (before, after)
         return self._touched[key][1]
 
     def _write_session(self, key: bytes, session: SessionEntry) -> None:
@@ -282,16 +280,10 @@ class Change(Reading):
             self.txn.put(key, encode_entry(agent), db=self.store.agents)
 
 
-def supersedes(revision: int, position: Position, old: SignalEntry) -> bool:
-    """The highest revision wins, then the later offset."""
-    if revision != old.revision:
-        return revision > old.revision
-    return position.partition != old.partition or position.offset > old.offset
-
-
-def _supersedes_trace(seen: ListedTrace, position: Position, old: TraceEntry) -> bool:
-    if old.offset is None or seen.revision != old.revision:
-        return old.offset is None or seen.revision > old.revision
+def _supersedes(revision: int, position: Position, old: SignalEntry | TraceEntry) -> bool:
+    """The highest revision wins, then the later offset; any record wins over a trace that has none yet."""
+    if old.offset is None or revision != old.revision:
+        return old.offset is None or revision > old.revision
     return position.partition != old.partition or position.offset > old.offset
 
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
+from functools import partial
 
 from collector.api.families import ApiFamilies
 from collector.api.index import Index, Taken
@@ -41,22 +42,12 @@ class Feed:
     ) -> None:
         # One thread: LMDB has one writer, and the event loop never waits for its disk.
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="index")
-
-        def reader(group: str, topic: str, take: Callable[[Sequence[Record]], Taken]) -> _Reader:
-            return _Reader(
-                log=log,
-                group=group,
-                topic=topic,
-                index=take,
-                thread=self._thread,
-                stream=stream,
-                telemetry=telemetry,
-                clock=clock,
-            )
-
+        reader = partial(
+            _Reader, log=log, thread=self._thread, stream=stream, telemetry=telemetry, clock=clock
+        )
         self._readers = (
-            reader(TRACES_GROUP, TRACES, index.take_traces),
-            reader(SIGNALS_GROUP, SIGNALS, index.take_signals),
+            reader(group=TRACES_GROUP, topic=TRACES, index=index.take_traces),
+            reader(group=SIGNALS_GROUP, topic=SIGNALS, index=index.take_signals),
         )
 
     async def run(self, stopping: asyncio.Event) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeAlias
 
 import lmdb
 import msgspec
@@ -19,12 +20,7 @@ from collector.api.families import ApiFamilies
 from collector.api.store import NAMES, Reading, Store, excerpt
 from collector.errors import ConfigError, Undecodable
 from collector.log.port import Position, Record
-from collector.records.signal import (
-    decode_signal,
-    decode_signal_header,
-    encode_signal,
-    redacted,
-)
+from collector.records.signal import decode_signal, decode_signal_header, encode_signal, redacted
 from collector.records.trace_views import ListedTrace, decode_listed_trace
 from collector.records.traces import SessionRecord
 
@@ -47,6 +43,10 @@ class Taken:
         default_factory=list[tuple[Position, Undecodable]]
     )
     """Records that cannot be decoded, with the reason."""
+
+
+_Take: TypeAlias = Callable[[Change, Record, Taken], None]
+"""Applies one record to the index, and notes its outcome."""
 
 
 class Index:
@@ -88,18 +88,14 @@ class Index:
 
     # --- within ---
 
-    def _take(
-        self, records: Sequence[Record], take: Callable[[Change, Record, Taken], None]
-    ) -> Taken:
+    def _take(self, records: Sequence[Record], take: _Take) -> Taken:
         taken = Taken()
         for chunk in _chunks(records, self._size // _CHUNK):
             self._write(chunk, take, taken)
             self._make_room()
         return taken
 
-    def _write(
-        self, records: Sequence[Record], take: Callable[[Change, Record, Taken], None], taken: Taken
-    ) -> None:
+    def _write(self, records: Sequence[Record], take: _Take, taken: Taken) -> None:
         """All of them in one transaction; where that does not fit, in halves."""
         attempt = Taken()
         try:
@@ -119,9 +115,7 @@ class Index:
         taken.undecodable += attempt.undecodable
         self._count_gone(0, *gone, reason="session_full")
 
-    def _halve(
-        self, records: Sequence[Record], take: Callable[[Change, Record, Taken], None], taken: Taken
-    ) -> None:
+    def _halve(self, records: Sequence[Record], take: _Take, taken: Taken) -> None:
         if not self._evict() and len(records) == 1:
             self._families.refused.labels(records[0].position.topic).inc()
             return

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from itertools import islice
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -28,6 +28,7 @@ from collector.api.store import (
     trace_subject,
     write_cursor,
 )
+from collector.records.signal import rfc3339
 
 LOOKED_AT = 5_000
 _BILLION = 1_000_000_000
@@ -71,7 +72,7 @@ class Query:
         with self._index.reading() as reading:
             rows = [
                 (number_key(agent.last) + key, agent)
-                for key, agent in _first(reading.agents(), LOOKED_AT)
+                for key, agent in islice(reading.agents(), LOOKED_AT)
             ]
         rows = sorted(rows, key=lambda row: row[0], reverse=True)
         rows = [row for row in rows if row[0] < (cursor or _PAST_ALL)]
@@ -90,7 +91,7 @@ class Query:
         found: list[SessionEntry] = []
         looked = 0
         with self._index.reading() as reading:
-            for key in _backwards(reading, reading.store.sessions_by_last, cursor):
+            for key, _ in _backwards(reading, reading.store.sessions_by_last, cursor):
                 if len(found) == limit or looked == LOOKED_AT:
                     return Page(found, write_cursor(cursor or b""))
                 cursor, looked = key, looked + 1
@@ -177,9 +178,7 @@ def session_shown(shown: SessionShown) -> dict[str, Any]:
 
 def time_shown(micros: int) -> str:
     """RFC 3339, microseconds, UTC; the last representable moment for what lies beyond it."""
-    seconds = min(micros / 1e6, 253_402_300_799.0)
-    text = datetime.fromtimestamp(seconds, UTC).isoformat(timespec="microseconds")
-    return text.replace("+00:00", "Z")
+    return rfc3339(min(micros / 1e6, 253_402_300_799.0))
 
 
 def _turn_shown(trace: TraceShown) -> dict[str, Any]:
@@ -209,19 +208,10 @@ def _fits(session: SessionEntry, service: str | None, agent: str | None) -> bool
     )
 
 
-def _first(rows: Iterator[T], count: int) -> list[T]:
-    return [row for row, _ in zip(rows, range(count), strict=False)]
-
-
-def _backwards(reading: Reading, database: Any, cursor: bytes | None) -> Iterator[bytes]:
-    """Keys below `cursor`, the highest first."""
-    for key, _ in _backwards_with_values(reading, database, cursor):
-        yield key
-
-
-def _backwards_with_values(
+def _backwards(
     reading: Reading, database: Any, cursor: bytes | None
 ) -> Iterator[tuple[bytes, bytes]]:
+    """Entries below the key `cursor`, the highest first."""
     at = reading.txn.cursor(database)
     below = at.prev() if cursor and at.set_range(cursor) else at.last()
     while below:
@@ -271,7 +261,7 @@ def _newest_first(
 
 
 def _recent(reading: Reading, cursor: bytes | None) -> Iterator[SignalEntry]:
-    for _, key in _backwards_with_values(reading, reading.store.recent, cursor):
+    for _, key in _backwards(reading, reading.store.recent, cursor):
         signal = reading.signal(key)
         if signal is not None:
             yield signal

@@ -147,35 +147,10 @@ def excerpt(header: TraceHeader, *, content: bool) -> TraceHeader:
 
 def as_trace(header: TraceHeader) -> Trace:
     """A trace whose record has expired from the log, with the fields that the index has of it."""
-    return Trace(
-        trace_id=header.trace_id,
-        service=header.service,
-        agent=header.agent,
-        agent_version=header.agent_version,
-        session_id=header.session_id,
-        session_source=header.session_source,
-        input=header.input,
-        output=header.output,
-        status="error" if header.status == "error" else "unset",
-        error=header.error,
-        spans=header.spans,
-        truncated=True,
-        start_time_unix_nano=header.start_time_unix_nano,
-        end_time_unix_nano=header.end_time_unix_nano,
-    )
+    fields = msgspec.structs.asdict(header)
+    fields["status"] = "error" if header.status == "error" else "unset"
+    return Trace(**fields, truncated=True)
 
-
-NAMES = (
-    "traces",
-    "session_traces",
-    "sessions",
-    "sessions_by_last",
-    "sessions_by_id",
-    "agents",
-    "signals",
-    "recent",
-    "about",
-)
 
 T = TypeVar("T")
 _trace = msgspec.msgpack.Decoder(TraceEntry)
@@ -210,6 +185,10 @@ class Store:
             (stat["branch_pages"] + stat["leaf_pages"] + stat["overflow_pages"]) * stat["psize"]
             for stat in stats
         )
+
+
+NAMES = tuple(Store.__annotations__)
+"""Of the databases."""
 
 
 class Reading:

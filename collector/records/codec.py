@@ -24,7 +24,9 @@ def encode(record: msgspec.Struct) -> bytes:
     return _encoder.encode(record)
 
 
-def decode(decoder: msgspec.msgpack.Decoder[_T], value: bytes | msgspec.Raw) -> _T:
+def decode(
+    decoder: msgspec.msgpack.Decoder[_T] | msgspec.json.Decoder[_T], value: bytes | msgspec.Raw
+) -> _T:
     """A record of one of the decoder's kinds.
 
     Raises:

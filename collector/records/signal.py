@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import Any, Literal, TypeVar, cast
+from typing import Any, Literal, cast
 from urllib.parse import quote
 
 import msgspec
@@ -18,6 +18,7 @@ from msgspec.structs import replace
 
 from collector.errors import Undecodable
 from collector.log.port import Headers
+from collector.records.codec import decode
 from evaluators.digest import canonical
 from evaluators.model import Closed, Method, Outcome, Scope, SessionClosed, State
 
@@ -34,7 +35,6 @@ FIRST = (f"{INTERNAL}first", b"1")
 _CONSTANT = (("content-type", b"application/json"), ("ce_specversion", b"1.0"))
 _TEXTS = (1024, 64)
 _LISTS = (64, 8, 0)
-_T = TypeVar("_T")
 
 
 class JudgeCost(msgspec.Struct, frozen=True, kw_only=True):
@@ -193,7 +193,7 @@ def decode_signal(value: bytes) -> Signal:
     Raises:
         Undecodable: not a signal.
     """
-    return _decoded(_signal, value)
+    return decode(_signal, value)
 
 
 def decode_signal_header(value: bytes) -> SignalHeader:
@@ -202,14 +202,7 @@ def decode_signal_header(value: bytes) -> SignalHeader:
     Raises:
         Undecodable: not a signal.
     """
-    return _decoded(_header, value)
-
-
-def _decoded(decoder: msgspec.json.Decoder[_T], value: bytes) -> _T:
-    try:
-        return decoder.decode(value)
-    except (msgspec.DecodeError, msgspec.ValidationError) as error:
-        raise Undecodable(str(error)) from error
+    return decode(_header, value)
 
 
 @lru_cache(maxsize=256)

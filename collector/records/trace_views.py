@@ -6,7 +6,7 @@ a record of `traces`.
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias, TypeVar, Union, cast
+from typing import Any, TypeVar, Union, cast
 
 import msgspec
 
@@ -185,9 +185,8 @@ class CountedTrace(msgspec.Struct, frozen=True, tag="trace"):
 
 
 _counted = _view(CountedTrace, RunRecord)
-CountedRecord: TypeAlias = CountedTrace | RunRecord | Unread
 
 
-def decode_counted_trace(value: bytes) -> CountedRecord:
+def decode_counted_trace(value: bytes) -> CountedTrace | RunRecord | Unread:
     """What the metrics about agents read."""
     return decode(_counted, value)

@@ -147,11 +147,9 @@ def signal_record(publication: Publication, *, redact: bool) -> New:
 def change_record(change: Change, partition: int) -> New:
     """The record of topic `sessions`, or of `traces` for a report."""
     if isinstance(change, Drop):
-        key = state_key(change.state)
-        return New(topic=SESSIONS, key=key, value=None, partition=partition)
+        return New(topic=SESSIONS, key=state_key(change.state), value=None, partition=partition)
     if isinstance(change, SessionHead | SessionTurn | SessionAwaited):
-        key = state_key(change)
-        return New(topic=SESSIONS, key=key, value=encode(change), partition=partition)
+        return New(topic=SESSIONS, key=state_key(change), value=encode(change), partition=partition)
     key = session_key(change.service, change.session_id)
     return New(topic=TRACES, key=key, value=encode(change), partition=partition)
 

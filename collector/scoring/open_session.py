@@ -9,15 +9,7 @@ from msgspec.structs import replace
 from collector.config.tree import SessionWindow
 from collector.records.sessions import SessionAwaited, SessionHead, SessionTurn
 from collector.records.traces import TraceRecord, VerdictRecord
-from collector.scoring.effects import (
-    Change,
-    Drop,
-    Effects,
-    Publication,
-    Rerun,
-    Rescored,
-    Task,
-)
+from collector.scoring.effects import Change, Drop, Effects, Publication, Rerun, Rescored, Task
 from collector.scoring.outcome_signals import (
     OutcomeSignals,
     named_after,
@@ -26,17 +18,8 @@ from collector.scoring.outcome_signals import (
     trace_signal_id,
 )
 from collector.scoring.rules import Rules
-from collector.scoring.session_end import (
-    SessionEnd,
-    merge_task_claims,
-    session_end,
-)
-from collector.scoring.sliding_window import (
-    SlidingWindow,
-    is_turn,
-    unscored_turn,
-    without_output,
-)
+from collector.scoring.session_end import SessionEnd, merge_task_claims, session_end
+from collector.scoring.sliding_window import SlidingWindow, is_turn, unscored_turn, without_output
 from evaluators.model import Outcome, SessionClosed
 from evaluators.run import SessionScorer
 

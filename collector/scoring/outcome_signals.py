@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import lru_cache
 from typing import Any, Literal
 
@@ -23,7 +23,7 @@ from collector.records.signal import (
 from collector.scoring.effects import Publication
 from collector.scoring.rules import Rules
 from collector.scoring.sliding_window import SlidingWindow
-from evaluators.model import Closed, JudgeUse, Outcome, Scope, Session, SessionClosed
+from evaluators.model import Closed, Outcome, Scope, Session, SessionClosed
 from evaluators.run import SessionScorer
 
 
@@ -225,19 +225,8 @@ def _signal(subject: Subject, outcome: Outcome, id_: str, *, probability: float)
         truncated=outcome.truncated,
         coverage=coverage and Coverage(expected=coverage[0], present=coverage[1]),
         sample_probability=probability,
-        judge=outcome.judge and _cost(outcome.judge),
+        judge=outcome.judge and JudgeCost(**asdict(outcome.judge)),
         error=error and SignalError(type=error.type, message=error.message),
-    )
-
-
-def _cost(use: JudgeUse) -> JudgeCost:
-    return JudgeCost(
-        model=use.model,
-        calls=use.calls,
-        input_tokens=use.input_tokens,
-        output_tokens=use.output_tokens,
-        cost_usd=use.cost_usd,
-        cached=use.cached,
     )
 
 

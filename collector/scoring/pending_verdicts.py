@@ -91,7 +91,8 @@ class PendingVerdicts:
             if entry.placed_at > limit:  # revised meanwhile
                 self.add_trace(key, trace_id, entry.placed_at)
             else:
-                yield self._skipped_trace(entry)
+                turn = entry.turn
+                yield self._skipped("trace", entry, turn.trace_id, turn.digest, "judge_lag")
         yield from self._expired_sessions(limit)
 
     def _expired_sessions(self, limit: float) -> Iterator[VerdictRecord]:
@@ -104,7 +105,7 @@ class PendingVerdicts:
             self._timed_out.add(subject)
             surplus -= 1
             reason = "judge_lag" if session.closed_at <= limit else "overload"
-            yield self._skipped_session(session, reason)
+            yield self._skipped("session", session, session.session_id, session.digest, reason)
 
     def on_verdict(self, record: VerdictRecord, *, key: bytes, offset: int) -> Iterator[Effects]:
         """The final signals of a closed session, and its task run if this verdict decides it."""
@@ -137,22 +138,19 @@ class PendingVerdicts:
             if run is not None:
                 yield run
 
-    def _skipped_trace(self, entry: SessionTurn) -> VerdictRecord:
+    def _skipped(
+        self,
+        scope: str,
+        state: SessionTurn | SessionAwaited,
+        subject: str,
+        digest: str,
+        reason: str,
+    ) -> VerdictRecord:
         return VerdictRecord(
-            scope="trace",
-            service=entry.service,
-            session_id=entry.session_id,
-            subject=entry.turn.trace_id,
-            digest=entry.turn.digest,
-            outcomes=self._rules.judged.skipped("trace", "judge_lag", entry.due),
-        )
-
-    def _skipped_session(self, session: SessionAwaited, reason: str) -> VerdictRecord:
-        return VerdictRecord(
-            scope="session",
-            service=session.service,
-            session_id=session.session_id,
-            subject=session.session_id,
-            digest=session.digest,
-            outcomes=self._rules.judged.skipped("session", reason, session.due),
+            scope=scope,
+            service=state.service,
+            session_id=state.session_id,
+            subject=subject,
+            digest=digest,
+            outcomes=self._rules.judged.skipped(scope, reason, state.due),
         )

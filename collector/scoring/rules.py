@@ -6,18 +6,12 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from msgspec.structs import replace
-
 from evaluators.model import Failure, Outcome, Trace
 from evaluators.plan import Configured, Plan, sees_history
-from evaluators.run import SessionScorer, failed, not_applicable
+from evaluators.run import SessionScorer, failed, not_applicable, skipped
 
 NewScorer: TypeAlias = Callable[[], SessionScorer]
 """Makes the running state of one session's window, without any turn."""
-
-
-def _every_session(_key: bytes) -> bool:
-    return True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +25,7 @@ class JudgedRules:
     session: Sequence[Configured] = ()
     max_lag: float = float("inf")
     """Seconds of log time that a verdict may take."""
-    samples: Callable[[bytes], bool] = _every_session
+    samples: Callable[[bytes], bool] = lambda _key: True
     """Whether the session of this key is judged."""
     probability: float = 1.0
     """Of a session being judged."""
@@ -60,14 +54,7 @@ class JudgedRules:
         """Final outcomes of judged evaluators that were due and did not run."""
         due = self.trace if scope == "trace" else self.session
         return tuple(
-            replace(
-                not_applicable(each, "nothing_to_judge", ""),
-                state="skipped",
-                reason=reason,
-                explanation=None,
-            )
-            for each in due
-            if only is None or each.spec.name in only
+            skipped(each, reason) for each in due if only is None or each.spec.name in only
         )
 
 

@@ -7,7 +7,7 @@ import json
 import httpx
 import pytest
 
-from collector.api import build_app
+from collector.api.admin import build_app
 from collector.config.tree import Config
 from collector.log.port import TRACES
 from collector.runtime.families import RuntimeFamilies

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Browser, Page, async_playwright, expect
 
-from collector.api import AdminServer
+from collector.api.admin import AdminServer
 from collector.config.tree import Admin
 from tests.support import api_records as make
 from tests.support.api_stand import Stand, trace_signals

@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import msgspec
 
-from collector.api import Api
+from collector.api.api import Api
 from collector.api.index import Taken
 from collector.config.load import load
 from collector.config.tree import Config

@@ -7,13 +7,15 @@ runs at each scrape (`AgentGauges`, `TaskGauges`): an unknown value has no serie
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TypeVar
+from typing import Any, TypeVar
 
+from msgspec.structs import asdict
 from prometheus_client import Counter, Histogram
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from collector.records.signal import HEADLINES, Signal, unix_seconds
+from collector.records.trace_views import TraceUsage
 from collector.signals.prometheus.target import Labels, Target
 from collector.signals.prometheus.targets import Targets
 from collector.signals.prometheus.task_runs import TaskRuns
@@ -46,8 +48,7 @@ class AgentFamilies:
 
     def __init__(self, telemetry: Telemetry) -> None:
         self._names: dict[Counter | Histogram, tuple[str, ...]] = {}
-        self._counters: dict[tuple[str, ...], dict[Counter, Counter]] = {}
-        self._histograms: dict[tuple[str, ...], dict[Histogram, Histogram]] = {}
+        self._children: dict[tuple[str, ...], dict[Counter | Histogram, Any]] = {}
 
         def counter(name: str, text: str, *labels: str) -> Counter:
             made = telemetry.counter(name, text, *labels)
@@ -117,44 +118,36 @@ class AgentFamilies:
             return
         if signal.outcome == "skipped":
             reason = signal.reason if signal.reason in SKIPPED else "unknown"
-            self._counter(self._skipped, *labels, reason).inc()
+            self._child(self._skipped, *labels, reason).inc()
             return
         outcome = outcome_of(signal)
-        self._counter(self._evaluations, *labels, signal.sample, outcome).inc(
+        self._child(self._evaluations, *labels, signal.sample, outcome).inc(
             1, exemplar(signal) if outcome == "fail" else None
         )
         if signal.score is not None:
             low = outcome == "fail" or signal.score < _LOW
-            self._histogram(self._scores, *labels).observe(
+            self._child(self._scores, *labels).observe(
                 signal.score, exemplar(signal) if low else None
             )
-            self._histogram(self._lag, labels.evaluator, labels.scope).observe(lag)
+            self._child(self._lag, labels.evaluator, labels.scope).observe(lag)
 
     def count_revision(self, signal: Signal, labels: Labels) -> None:
         """Count a later final outcome."""
         if signal.outcome != "measured":
-            self._counter(self._revisions, *labels).inc()
+            self._child(self._revisions, *labels).inc()
 
-    def count_trace(
-        self,
-        service: str,
-        agent: str,
-        *,
-        duration: float,
-        cost_usd: float | None,
-        tokens: dict[str, int | None],
-    ) -> None:
-        """Count a trace: seconds, USD and tokens by type, each None where the spans do not carry it."""
-        self._histogram(self._durations, service, agent).observe(duration)
-        if cost_usd is not None and cost_usd >= 0:
-            self._counter(self._cost, service, agent).inc(cost_usd)
-        for type_, count in tokens.items():
+    def count_trace(self, service: str, agent: str, trace: TraceUsage) -> None:
+        """Count a trace under these labels: its duration, its cost and its tokens by type."""
+        self._child(self._durations, service, agent).observe(trace.duration)
+        if trace.cost_usd is not None and trace.cost_usd >= 0:
+            self._child(self._cost, service, agent).inc(trace.cost_usd)
+        for type_, count in asdict(trace.tokens).items():
             if count is not None and count >= 0:
-                self._counter(self._tokens, service, agent, type_).inc(count)
+                self._child(self._tokens, service, agent, type_).inc(count)
 
     def drop_run(self, service: str, agent: str, reason: str) -> None:
         """Count a task run that enters no gauge: no_success, or max_tasks (with its task)."""
-        self._counter(self._task_runs_dropped, service, agent, reason).inc()
+        self._child(self._task_runs_dropped, service, agent, reason).inc()
 
     def forget_agent(self, service: str, agent: str) -> None:
         """Remove every series of the pair: its label values went to another agent."""
@@ -164,33 +157,21 @@ class AgentFamilies:
         """Remove every series of the evaluator: its label value went to another evaluator."""
         self._forget(lambda names: names.get("evaluator") == evaluator)
 
-    def _counter(self, family: Counter, *values: str) -> Counter:
+    def _child(self, family: _F, *values: str) -> _F:
         """The child of these label values: looking it up here costs a tenth of `labels`."""
-        children = self._counters.setdefault(values, {})
-        if family not in children:
-            children[family] = family.labels(*values)
-        return children[family]
-
-    def _histogram(self, family: Histogram, *values: str) -> Histogram:
-        children = self._histograms.setdefault(values, {})
+        children = self._children.setdefault(values, {})
         if family not in children:
             children[family] = family.labels(*values)
         return children[family]
 
     def _forget(self, leaves: Callable[[dict[str, str]], bool]) -> None:
-        self._forget_children(self._counters, leaves)
-        self._forget_children(self._histograms, leaves)
-
-    def _forget_children(
-        self, held: dict[tuple[str, ...], dict[_F, _F]], leaves: Callable[[dict[str, str]], bool]
-    ) -> None:
-        for values, children in tuple(held.items()):
+        for values, children in tuple(self._children.items()):
             for family in tuple(children):
                 if leaves(dict(zip(self._names[family], values, strict=True))):
                     family.remove(*values)
                     del children[family]
             if not children:
-                del held[values]
+                del self._children[values]
 
 
 def agent_gauges() -> Mapping[str, GaugeMetricFamily]:

@@ -99,16 +99,4 @@ class TraceMetrics(Consumer):
         """Count a trace when it closes for the first time."""
         if not self._recent.add(trace.trace_id):
             return
-        service, agent = self._admit(trace.service, trace.agent, time)
-        self._families.count_trace(
-            service,
-            agent,
-            duration=trace.duration,
-            cost_usd=trace.cost_usd,
-            tokens={
-                "input": trace.tokens.input,
-                "output": trace.tokens.output,
-                "cached": trace.tokens.cached,
-                "reasoning": trace.tokens.reasoning,
-            },
-        )
+        self._families.count_trace(*self._admit(trace.service, trace.agent, time), trace)

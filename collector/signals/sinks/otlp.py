@@ -126,7 +126,7 @@ def event(signal: Signal, *, observed: float) -> LogRecord:
         span_id=_bytes(signal.span_id, 8),
         attributes=[
             KeyValue(key=key, value=_value(value))
-            for key, value in {**_convention(signal), **_extras(signal)}.items()
+            for key, value in (*_convention(signal).items(), *_flat("spanwise", _rest(signal)))
             if value is not None
         ],
     )
@@ -167,11 +167,6 @@ def _label(signal: Signal) -> str | None:
     return "pass" if signal.success else "fail"
 
 
-def _extras(signal: Signal) -> Mapping[str, Any]:
-    """The other fields of the signal under their own names."""
-    return dict(_flat("spanwise", _rest(signal)))
-
-
 _ELSEWHERE = frozenset(
     {"time", "trace_id", "span_id", "evaluator", "score", "explanation", "service"}
 )
@@ -179,7 +174,8 @@ _ELSEWHERE = frozenset(
 
 
 def _rest(signal: Signal) -> dict[str, Any]:
-    fields = {each: getattr(signal, each) for each in signal.__struct_fields__}
+    """The other fields of the signal."""
+    fields = msgspec.structs.asdict(signal)
     kept = {key: value for key, value in fields.items() if key not in _ELSEWHERE}
     if signal.metadata:
         # As one JSON text: its keys are the evaluators' own, not attribute names.
@@ -192,8 +188,7 @@ def _flat(prefix: str, fields: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
         if value is None or value in ((), {}):
             continue
         if isinstance(value, msgspec.Struct):
-            inner = {each: getattr(value, each) for each in value.__struct_fields__}
-            yield from _flat(f"{prefix}.{key}", inner)
+            yield from _flat(f"{prefix}.{key}", msgspec.structs.asdict(value))
         else:
             yield f"{prefix}.{key}", value
 

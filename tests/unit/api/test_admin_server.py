@@ -9,7 +9,7 @@ import socket
 import httpx
 import pytest
 
-from collector.api import AdminServer, build_app
+from collector.api.admin import AdminServer, build_app
 from collector.config.tree import Admin, Config
 from collector.errors import ConfigError
 from collector.runtime.families import RuntimeFamilies

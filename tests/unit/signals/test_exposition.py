@@ -9,7 +9,9 @@ import subprocess
 
 import pytest
 
+from collector.records.trace_views import TraceUsage
 from collector.signals.sinks.delivery import SinkFamilies
+from evaluators.model import Tokens
 from tests.support.publisher import Publisher
 from tests.support.signals import failed, signal, skipped
 
@@ -35,9 +37,15 @@ async def publisher() -> Publisher:
         signal("s", None, score=0.7, evaluator="agent_consistency"),
     )
     await found.publish(signal(trace="a", score=0.9, revision=1), first=False)
-    found.exporter._families.count_trace(
-        "support-bot", "planner", duration=1.5, cost_usd=0.1, tokens={"input": 5, "output": None}
+    usage = TraceUsage(
+        "1" * 32,
+        "support-bot",
+        "planner",
+        end_time_unix_nano=1_500_000_000,
+        cost_usd=0.1,
+        tokens=Tokens(input=5),
     )
+    found.exporter._families.count_trace("support-bot", "planner", usage)
     sinks = SinkFamilies(found.telemetry)
     sinks.signals.labels("kafka", "acked").inc()
     sinks.outbox_records.labels("kafka").set(1)
