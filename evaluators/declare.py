@@ -10,7 +10,8 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Awaitable, Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Literal, TypeVar, get_type_hints
 
 import msgspec
@@ -53,14 +54,14 @@ class Spec:
     """Parameter name to resource type."""
     needs: tuple[Need, ...]
     """Where those resources come from; listed by `spanwise evaluators`."""
-    options: Mapping[str, JSON]
+    options: Mapping[str, JSON] = field(default_factory=dict[str, JSON])
     """Defaults by name."""
-    annotations: Mapping[str, Any]
+    annotations: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """Types of the options."""
     threshold: float | None
-    on: bool
+    on: bool = True
     """Whether it runs without being enabled by name, once its needs are met."""
-    verdict_in_metadata: bool
+    verdict_in_metadata: bool = False
     doc: str
     function: Function
     source: str = ""
@@ -127,7 +128,7 @@ def evaluator(  # noqa: PLR0913 - one argument for each fact that a declaration 
 
     def declare(function: F) -> F:
         label = name or function.__name__
-        if not _NAME.fullmatch(label):
+        if not NAME.fullmatch(label):
             raise TypeError(f"evaluator `{label}`: a name is lower_snake_case")
         resources, options, annotations, scope = _signature(label, function)
         needs = _needs(label, resources)
@@ -159,12 +160,17 @@ def evaluator(  # noqa: PLR0913 - one argument for each fact that a declaration 
     return declare
 
 
+pandaprobe = partial(evaluator, verdict_in_metadata=True, source="PandaProbe, evaluation metrics")
+"""Declares an evaluator of a trace by PandaProbe's document, which lists threshold and success in the metadata."""
+
+
 def declared(function: object) -> Spec | None:
     """The declaration of a function; None for anything without `@evaluator`."""
     return getattr(function, _MARK, None) if inspect.isfunction(function) else None
 
 
-_NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
+NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
+"""Names of evaluators: lower_snake_case."""
 
 
 def _signature(

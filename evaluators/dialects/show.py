@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
+import msgspec
+
 from evaluators.model import JSON, ToolCall, Trace
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -11,7 +13,6 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 def show(trace: Trace) -> dict[str, JSON]:
     """The trace's fields in their public order, then start and end."""
-    tokens = trace.tokens
     return {
         "trace_id": trace.trace_id,
         "service": trace.service,
@@ -23,12 +24,7 @@ def show(trace: Trace) -> dict[str, JSON]:
         "task_id": trace.task_id,
         "input": trace.input,
         "output": trace.output,
-        "tokens": {
-            "input": tokens.input,
-            "output": tokens.output,
-            "cached": tokens.cached,
-            "reasoning": tokens.reasoning,
-        },
+        "tokens": msgspec.to_builtins(trace.tokens),
         "cost_usd": trace.cost_usd,
         "models": list(trace.models),
         "tools_offered": [tool.name for tool in trace.tools_offered],
@@ -47,15 +43,8 @@ def show(trace: Trace) -> dict[str, JSON]:
 
 
 def _show_call(call: ToolCall) -> dict[str, JSON]:
-    return {
-        "id": call.id,
-        "name": call.name,
-        "arguments": call.arguments,
-        "result": call.result,
-        "error": call.error,
-        "agent": call.agent,
-        "span_id": call.span_id,
-    }
+    shown = ("id", "name", "arguments", "result", "error", "agent", "span_id")
+    return {name: getattr(call, name) for name in shown}
 
 
 def rfc3339(unix_nano: int) -> str | None:

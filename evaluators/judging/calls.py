@@ -141,7 +141,7 @@ class JudgeCalls:
         if error.type in SKIPPED:
             self._stopped = Skip(error.type)
             return self._stopped
-        return self._fail(Failure(type=error.type, message=error.message[:500]), model=model)
+        return self._fail(error.failure, model=model)
 
     def _fail(self, failure: Failure, *, model: str | None) -> Failure:
         self._failed_models[model] = failure
@@ -180,8 +180,8 @@ class JudgeCalls:
         return JudgeUse(
             model=mine[-1].answer.model,
             calls=len(mine),
-            input_tokens=sum(_share(paid, owner, paid.answer.input_tokens) for paid in mine),
-            output_tokens=sum(_share(paid, owner, paid.answer.output_tokens) for paid in mine),
+            input_tokens=sum(share_of(p.answer.input_tokens, p.owners, owner) for p in mine),
+            output_tokens=sum(share_of(p.answer.output_tokens, p.owners, owner) for p in mine),
             cost_usd=added((p.answer.cost_usd, len(p.owners)) for p in mine),
             cached=all(paid.answer.cached for paid in mine),
         )
@@ -222,9 +222,10 @@ def parse_failure(error: Exception) -> Failure:
     return Failure(type="parse_error", message=str(error)[:500])
 
 
-def _share(paid: _Paid, owner: str, tokens: int) -> int:
-    each, rest = divmod(tokens, len(paid.owners))
-    return each + (paid.owners.index(owner) < rest)
+def share_of(tokens: int, owners: Sequence[str], owner: str) -> int:
+    """An owner's share of a call's tokens; over the owners the shares sum to all of them."""
+    each, rest = divmod(tokens, len(owners))
+    return each + (owners.index(owner) < rest)
 
 
 class JudgeHandle:

@@ -7,13 +7,13 @@ It is run once to learn which texts it embeds; those without a vector are reques
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Protocol
 
 from msgspec.structs import replace
 
 from evaluators.expectations import Expectation
-from evaluators.judging.calls import added
+from evaluators.judging.calls import added, share_of
 from evaluators.judging.judge import Verdict
 from evaluators.judging.prompt import SKIPPED, JudgeError
 from evaluators.model import Failure, JudgeUse, Outcome, Previous, Trace
@@ -133,7 +133,7 @@ class _EvaluatorState:
     configured: Configured
     embedder: _KnownVectors
     outcome: Outcome | None = None
-    compared: tuple[str, ...] = field(default=())
+    compared: tuple[str, ...] = ()
     expectation: str | None = None
 
     @property
@@ -168,17 +168,14 @@ class _EvaluatorState:
         use = JudgeUse(
             model=model,
             calls=len(mine),
-            input_tokens=sum(_share(answer, owners, self.name) for answer, owners in mine),
+            input_tokens=sum(
+                share_of(answer.input_tokens, owners, self.name) for answer, owners in mine
+            ),
             output_tokens=0,
             cost_usd=added((answer.cost_usd, len(owners)) for answer, owners in mine),
             cached=all(answer.cached for answer, _ in mine),
         )
         return replace(self.outcome, judge=use)
-
-
-def _share(answer: Embedded, owners: tuple[str, ...], name: str) -> int:
-    each, rest = divmod(answer.input_tokens, len(owners))
-    return each + (owners.index(name) < rest)
 
 
 def _end(states: Sequence[_EvaluatorState], why: Failure | JudgeError) -> None:
@@ -187,6 +184,5 @@ def _end(states: Sequence[_EvaluatorState], why: Failure | JudgeError) -> None:
         if isinstance(why, JudgeError) and why.type in SKIPPED:
             state.outcome = skipped(state.configured, why.type, **more)
             continue
-        if isinstance(why, JudgeError):
-            why = Failure(type=why.type, message=why.message[:500])
-        state.outcome = failed(state.configured, why, **more)
+        failure = why.failure if isinstance(why, JudgeError) else why
+        state.outcome = failed(state.configured, failure, **more)

@@ -231,7 +231,7 @@ class JudgedRun:
         except JudgeError as error:
             if error.type in SKIPPED:
                 return skipped(configured, error.type)
-            return failed(configured, Failure(type=error.type, message=error.message[:500]))
+            return failed(configured, error.failure)
         except Exception as error:  # noqa: BLE001 - one evaluator's fault is its own outcome
             return failed(configured, failure_of(error))
         return settle(configured, score)

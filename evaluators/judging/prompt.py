@@ -15,7 +15,7 @@ from typing import Protocol
 
 from evaluators.digest import canonical
 from evaluators.judging.answer_schema import object_schema, shape
-from evaluators.model import JSON
+from evaluators.model import JSON, Failure
 from evaluators.resources import Question
 
 SKIPPED = frozenset({"budget"})
@@ -43,6 +43,11 @@ class JudgeError(Exception):
         self.type = type
         self.message = message
         self.retry_after = retry_after
+
+    @property
+    def failure(self) -> Failure:
+        """The failure of an outcome that it leaves without an answer."""
+        return Failure(type=self.type, message=self.message[:500])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

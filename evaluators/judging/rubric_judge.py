@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Iterable, Mapping
 from typing import ClassVar
 
-from evaluators.declare import Function, Spec
+from evaluators.declare import NAME, Function, Spec
 from evaluators.errors import SettingsError
 from evaluators.formulas.distribution import clamp
 from evaluators.judging.answer_schema import object_schema
@@ -26,11 +25,10 @@ _SCHEMA = object_schema(
         "reasoning": {"anyOf": [{"type": "string"}, {"type": "null"}]},
     }
 )
-_NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 
 
 class Judgement(Block, frozen=True, kw_only=True):
-    """A score and why. A subclass says what is judged in `criterion`."""
+    """A score and why. A subclass says what is judged in its docstring, or in `criterion`."""
 
     reads_expected: ClassVar[bool] = True
     criterion: ClassVar[str] = ""
@@ -42,7 +40,7 @@ class Judgement(Block, frozen=True, kw_only=True):
     @classmethod
     def question(cls, subject: Trace | Conversation, options: Mapping[str, JSON]) -> Question:
         """The criterion, then Cogitator's ending; asked alone, the answer may be read as Cogitator reads it."""
-        rubric = f"{cls.criterion}\n{ENDING}"
+        rubric = f"{cls.criterion or cls.__doc__}\n{ENDING}"
         return Question(rubric=rubric, schema=_SCHEMA, read_alone=read_rating)
 
     def to_score(self) -> Score:
@@ -65,7 +63,7 @@ def rubric_judge(
     Raises:
         SettingsError: Name, rubric or threshold is not valid; the message begins with `judges.<name>`.
     """
-    if not _NAME.fullmatch(name):
+    if not NAME.fullmatch(name):
         raise SettingsError(f"judges.{name}: a name is lower_snake_case")
     if not rubric.strip():
         raise SettingsError(f"judges.{name}.rubric: expected a text")
@@ -82,11 +80,7 @@ def rubric_judge(
         method="llm_judge",
         resources={"judgement": Own},
         needs=("judge",),
-        options={},
-        annotations={},
         threshold=threshold,
-        on=True,
-        verdict_in_metadata=False,
         doc=rubric.strip(),
         function=_FUNCTIONS[scope],
         source=f"judges.{name} of the configuration",

@@ -12,9 +12,7 @@ from evaluators.model import JSON, Score, Session
 from evaluators.resources import Weight
 
 
-@evaluator(
-    version="1", source="PandaProbe, evaluation metrics", reads={"session", "text", "tool_calls"}
-)
+@evaluator(version="1", source="PandaProbe, evaluation metrics")
 def agent_consistency(
     session: Session,
     *,

@@ -14,9 +14,7 @@ from evaluators.resources import Weight
 FLAGGED_ABOVE = 0.5
 
 
-@evaluator(
-    version="1", source="PandaProbe, evaluation metrics", reads={"session", "text", "tool_calls"}
-)
+@evaluator(version="1", source="PandaProbe, evaluation metrics")
 def agent_reliability(
     session: Session,
     *,

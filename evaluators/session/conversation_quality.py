@@ -108,7 +108,6 @@ class Qualities(Block, frozen=True, kw_only=True):
     threshold=PASS_THRESHOLD / 100,
     on=False,
     source="Connexity, conversation metrics",
-    reads={"session", "text", "tool_calls"},
 )
 def conversation_quality(
     session: Session,

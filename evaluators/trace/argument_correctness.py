@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal, Self
 
-from evaluators.declare import evaluator
+from evaluators.declare import pandaprobe
 from evaluators.errors import Unjudgeable
 from evaluators.judging.answer_schema import list_schema, object_schema, strict_schema
 from evaluators.matching.json_values import bounded, brief, left_out
@@ -53,12 +53,7 @@ class Arguments(Block, frozen=True, kw_only=True):
             raise ValueError(f"{len(self.verdicts)} verdicts for {len(subject.tool_calls)} calls")
 
 
-@evaluator(
-    version="1",
-    verdict_in_metadata=True,
-    source="PandaProbe, evaluation metrics",
-    reads={"tool_calls", "tool_definitions"},
-)
+@pandaprobe(version="1", reads={"tool_calls", "tool_definitions"})
 def argument_correctness(trace: Trace) -> Score:
     """Share of tool calls whose arguments satisfy the tool's JSON schema, of those that have both."""
     if not trace.tool_calls:
@@ -102,13 +97,7 @@ def _verdict(error: str | None) -> JSON:
 NO_REASON = "No reason provided"
 
 
-@evaluator(
-    version="1",
-    name="argument_correctness",
-    verdict_in_metadata=True,
-    source="PandaProbe, evaluation metrics",
-    reads={"tool_calls", "tool_definitions"},
-)
+@pandaprobe(version="1", name="argument_correctness", reads={"tool_calls", "tool_definitions"})
 def judged_argument_correctness(trace: Trace, *, arguments: Arguments) -> Score:
     """Share of tool calls whose arguments address the task, as a judge sees them.
 

@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-from evaluators.declare import evaluator
+from evaluators.declare import pandaprobe
 from evaluators.formulas.distribution import rounded
 from evaluators.matching.text import clip, cosine_distance
 from evaluators.model import Score, Trace
 from evaluators.resources import Embedder
 
 
-@evaluator(
-    version="1",
-    verdict_in_metadata=True,
-    source="PandaProbe, evaluation metrics",
-    reads={"text"},
-    assumed_counts=True,
-    calibrated_locally=False,
-)
+@pandaprobe(version="1", reads={"text"}, assumed_counts=True, calibrated_locally=False)
 def coherence(trace: Trace, *, embedder: Embedder) -> Score:
     """1 - cosine distance between input and output, of which the first 8 KiB each are read."""
     before, after = clip(trace.input or ""), clip(trace.output or "")

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from evaluators.declare import evaluator
+from evaluators.declare import pandaprobe
 from evaluators.matching.text import clip
 from evaluators.matching.tool_calls import failures, named, repeats, span_ids
 from evaluators.model import Score, Trace
@@ -45,12 +45,7 @@ class Decisiveness(Block, frozen=True, kw_only=True):
     reason: str | None = None
 
 
-@evaluator(
-    version="1",
-    verdict_in_metadata=True,
-    source="PandaProbe, evaluation metrics",
-    reads={"text", "root"},
-)
+@pandaprobe(version="1", reads={"text", "root"})
 def confidence(trace: Trace) -> Score:
     """1 minus bounded penalties for errors that were not recovered, repeats, a missing answer and hedging.
 
@@ -117,13 +112,7 @@ def _ended_in_action(trace: Trace) -> bool:
     return trace.tool_calls[-1].start_time_unix_nano >= last_model
 
 
-@evaluator(
-    version="1",
-    name="confidence",
-    verdict_in_metadata=True,
-    source="PandaProbe, evaluation metrics",
-    reads={"text", "root"},
-)
+@pandaprobe(version="1", name="confidence", reads={"text", "root"})
 def judged_confidence(trace: Trace, *, decisiveness: Decisiveness) -> Score:
     """How decisive and well-founded the agent's actions were, as a judge sees it."""
     return Score(value=decisiveness.confidence, explanation=decisiveness.reason)

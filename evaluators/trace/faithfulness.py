@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from evaluators.declare import evaluator
 from evaluators.judging.rubric_judge import Judgement
 from evaluators.model import Score, Trace
@@ -11,8 +9,6 @@ from evaluators.model import Score, Trace
 
 class Faithfulness(Judgement, frozen=True, kw_only=True):
     """Whether the response is faithful to facts in the input."""
-
-    criterion: ClassVar[str] = "Whether the response is faithful to facts in the input."
 
 
 @evaluator(version="1", on=False, source="Cogitator, evaluation", reads={"text", "tool_calls"})

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from evaluators.declare import evaluator
+from evaluators.declare import pandaprobe
 from evaluators.formulas.distribution import clamp, rounded
 from evaluators.matching.text import clip, cosine_distance, jaccard, words
 from evaluators.model import JSON, Score, Trace
 from evaluators.resources import Embedder, History
 
 
-@evaluator(
-    version="1",
-    verdict_in_metadata=True,
-    source="PandaProbe, evaluation metrics",
-    reads={"text", "session"},
-    assumed_counts=True,
-)
+@pandaprobe(version="1", reads={"text", "session"}, assumed_counts=True)
 def loop_detection(trace: Trace, *, history: History, embedder: Embedder) -> Score:
     """1 - the greatest cosine similarity x word overlap with an earlier output; the first 8 KiB each are read."""
     current = clip(trace.output or "")

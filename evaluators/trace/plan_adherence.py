@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evaluators.declare import evaluator
+from evaluators.declare import pandaprobe
 from evaluators.model import JSON, Score, Trace
 from evaluators.resources import Extraction
 from evaluators.trace.plan_quality import PlanVerdict
@@ -16,12 +16,7 @@ class Adherence(PlanVerdict, frozen=True, kw_only=True):
     """
 
 
-@evaluator(
-    version="1",
-    verdict_in_metadata=True,
-    source="PandaProbe, evaluation metrics",
-    reads={"text", "tool_calls"},
-)
+@pandaprobe(version="1")
 def plan_adherence(trace: Trace, *, extraction: Extraction, adherence: Adherence) -> Score:
     """How closely the agent followed its declared or implied plan."""
     metadata: dict[str, JSON] = {"task": extraction.task, "plan": list(extraction.plan)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Self
 
-from evaluators.declare import evaluator
+from evaluators.declare import pandaprobe
 from evaluators.model import JSON, Score, Trace
 from evaluators.resources import Block, Conversation, Extraction, UnitInterval
 
@@ -29,12 +29,7 @@ class Quality(PlanVerdict, frozen=True, kw_only=True):
     """
 
 
-@evaluator(
-    version="1",
-    verdict_in_metadata=True,
-    source="PandaProbe, evaluation metrics",
-    reads={"text", "tool_calls"},
-)
+@pandaprobe(version="1")
 def plan_quality(trace: Trace, *, extraction: Extraction, quality: Quality) -> Score:
     """How good the agent's plan was, whether or not it was followed."""
     metadata: dict[str, JSON] = {"task": extraction.task, "plan": list(extraction.plan)}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evaluators.declare import evaluator
+from evaluators.declare import pandaprobe
 from evaluators.matching.json_values import brief
 from evaluators.matching.tool_calls import repeats, span_ids
 from evaluators.model import Score, Trace
@@ -19,12 +19,7 @@ class Efficiency(Block, frozen=True, kw_only=True):
     reason: str | None = None
 
 
-@evaluator(
-    version="1",
-    verdict_in_metadata=True,
-    source="PandaProbe, evaluation metrics",
-    reads={"tool_calls"},
-)
+@pandaprobe(version="1", reads={"tool_calls"})
 def step_efficiency(trace: Trace) -> Score:
     """Share of tool calls that were useful: they ended without error and repeated no earlier call."""
     calls = trace.tool_calls
@@ -41,13 +36,7 @@ def step_efficiency(trace: Trace) -> Score:
     )
 
 
-@evaluator(
-    version="1",
-    name="step_efficiency",
-    verdict_in_metadata=True,
-    source="PandaProbe, evaluation metrics",
-    reads={"tool_calls"},
-)
+@pandaprobe(version="1", name="step_efficiency", reads={"tool_calls"})
 def judged_step_efficiency(
     trace: Trace, *, extraction: Extraction, efficiency: Efficiency
 ) -> Score:

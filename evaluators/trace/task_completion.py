@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evaluators.declare import evaluator
+from evaluators.declare import pandaprobe
 from evaluators.model import Score, Trace
 from evaluators.resources import Block, Extraction, UnitInterval
 
@@ -18,12 +18,7 @@ class Completion(Block, frozen=True, kw_only=True):
     reason: str | None = None
 
 
-@evaluator(
-    version="1",
-    verdict_in_metadata=True,
-    source="PandaProbe, evaluation metrics",
-    reads={"text", "tool_calls", "root"},
-)
+@pandaprobe(version="1", reads={"text", "tool_calls", "root"})
 def task_completion(trace: Trace, *, extraction: Extraction, completion: Completion) -> Score:
     """Whether the agent accomplished what the user asked for."""
     return Score(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evaluators.declare import evaluator
+from evaluators.declare import pandaprobe
 from evaluators.matching.json_values import bounded, brief, left_out
 from evaluators.matching.tool_calls import misfits, named, repeats, span_ids, unknown
 from evaluators.model import JSON, Score, Trace
@@ -20,12 +20,7 @@ class Selection(Block, frozen=True, kw_only=True):
     reason: str | None = None
 
 
-@evaluator(
-    version="1",
-    verdict_in_metadata=True,
-    source="PandaProbe, evaluation metrics",
-    reads={"tool_calls", "tool_definitions"},
-)
+@pandaprobe(version="1", reads={"tool_calls", "tool_definitions"})
 def tool_correctness(trace: Trace) -> Score:
     """Share of tool calls that call a known tool, fit its schema, end without error and are no identical repeat."""
     calls = trace.tool_calls
@@ -74,13 +69,7 @@ def _metadata(trace: Trace) -> tuple[dict[str, JSON], str | None]:
     return metadata, "; ".join(filter(None, missing)) or None
 
 
-@evaluator(
-    version="1",
-    name="tool_correctness",
-    verdict_in_metadata=True,
-    source="PandaProbe, evaluation metrics",
-    reads={"tool_calls", "tool_definitions"},
-)
+@pandaprobe(version="1", name="tool_correctness", reads={"tool_calls", "tool_definitions"})
 def judged_tool_correctness(trace: Trace, *, selection: Selection) -> Score:
     """Whether the agent chose the right tools, as a judge sees it."""
     metadata, truncated = _metadata(trace)

@@ -136,11 +136,6 @@ def read_content(value: JSON) -> Body:
     return body
 
 
-def read_blocks(items: list[JSON]) -> Body:
-    """The body of a list of blocks."""
-    return read_content(items)
-
-
 def _read_into(value: JSON, body: Body) -> None:
     if isinstance(value, str):
         _read_text(value, body)

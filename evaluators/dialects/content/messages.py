@@ -131,7 +131,7 @@ def unwrap_container(item: JSON) -> JSON:
 
 def _loose_blocks(items: list[JSON], side: Side) -> list[Message]:
     """Content blocks without a message around them: one message in this side's role."""
-    body = blocks.read_blocks(items)
+    body = blocks.read_content(items)
     if body.results and not body.text and not body.calls:
         return [_message("tool", body)]
     return [_message("user" if side == "input" else "assistant", body)]
@@ -219,9 +219,9 @@ def _pydantic_ai(item: dict[str, JSON]) -> list[Message]:
         if kind in ("system-prompt", "user-prompt"):
             messages += _one(entry, "system" if kind == "system-prompt" else "user")
         elif kind in ("tool-return", "retry-prompt"):
-            messages.append(_message("tool", blocks.read_blocks([entry])))
+            messages.append(_message("tool", blocks.read_content([entry])))
     if item["kind"] == "response":
-        messages.append(_message("assistant", blocks.read_blocks(as_list(item["parts"]))))
+        messages.append(_message("assistant", blocks.read_content(as_list(item["parts"]))))
     return messages
 
 
@@ -247,7 +247,7 @@ def _autogen(item: dict[str, JSON]) -> Message:
 
 
 def _responses_item(item: dict[str, JSON]) -> Message:
-    body = blocks.read_blocks([item])
+    body = blocks.read_content([item])
     return _message("tool" if body.results else "assistant", body)
 
 

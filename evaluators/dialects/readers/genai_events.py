@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from evaluators.dialects.content.blocks import read_content
 from evaluators.dialects.content.facts import Content, Facts
+from evaluators.dialects.content.messages import Side
 from evaluators.dialects.content.tools import arguments_of
 from evaluators.dialects.decoding.values import as_dict, as_list, string, unwrap
 from evaluators.dialects.fields import row
@@ -45,15 +46,13 @@ def _is_output(event: Event) -> bool:
     return event.name == _CHOICE or event.name in _COMPLETIONS or event.name == _DETAILS
 
 
-def _side(events: list[Event], side: str) -> Content | None:
+def _side(events: list[Event], side: Side) -> Content | None:
     if not events:
         return None
-    if side == "input":
-        return Content(lambda: [m for event in events for m in _messages(event, "input")], "input")
-    return Content(lambda: [m for event in events for m in _messages(event, "output")], "output")
+    return Content(lambda: [m for event in events for m in _messages(event, side)], side)
 
 
-def _messages(event: Event, side: str) -> list[JSON]:
+def _messages(event: Event, side: Side) -> list[JSON]:
     attributes = event.attributes
     if event.name == _DETAILS:
         return as_list(unwrap(attributes.get(f"gen_ai.{side}.messages")))
@@ -62,10 +61,8 @@ def _messages(event: Event, side: str) -> list[JSON]:
             attributes.get("gen_ai.prompt" if side == "input" else "gen_ai.completion")
             or attributes.get("gen_ai.event.content")
         )
-        if isinstance(value, str):
-            return [{"role": "user" if side == "input" else "assistant", "content": value}]
-        texts = as_list(value) or [value]
-        role = "user" if side == "input" else "assistant"  # Spring AI: one text per message
+        texts = as_list(value) or [value]  # Spring AI: one text per message
+        role = "user" if side == "input" else "assistant"
         return [{"role": role, "content": t} if isinstance(t, str) else t for t in texts]
     return [_message(event)]
 

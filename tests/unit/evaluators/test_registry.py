@@ -46,7 +46,7 @@ def test_discovering_and_planning_imports_no_heavy_library() -> None:
     program = (
         "import sys; from evaluators.registry import Registry;"
         "from evaluators.plan import make_plan; from evaluators.run import SessionScorer;"
-        "import evaluators.providers.wordllama, evaluators.providers.scripted;"
+        "import evaluators.providers.wordllama;"
         "plan = make_plan(Registry.discover(), {}, embedder='wordllama/x', expectations=True);"
         "SessionScorer(plan);"
         f"print([name for name in {HEAVY!r} if name in sys.modules])"

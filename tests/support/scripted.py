@@ -1,4 +1,4 @@
-"""Public fakes: embedders whose vectors and judges whose answers a test decides."""
+"""Fakes: embedders whose vectors and judges whose answers a test decides."""
 
 from __future__ import annotations
 
