@@ -86,7 +86,8 @@ class Routes:
         found = await self._traces.find(trace_id)
         if found is None:
             raise Refused(404, f"no trace `{trace_id[:200]}` in the index")
-        return answer({"trace": found.trace, "spans": found.spans, "signals": found.signals})
+        shown = {"trace": found.trace, "spans": found.spans, "signals": found.shown.signals}
+        return answer(shown)
 
     async def signals(self, request: Request) -> Response:
         """Signals, newest first."""

@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
-import msgspec
 from msgspec import structs
 
 from collector.api.query import Query, TraceShown
@@ -27,7 +26,6 @@ class FullTrace:
 
     trace: dict[str, Any]
     spans: Sequence[dict[str, Any]]
-    signals: Sequence[msgspec.Raw]
     shown: TraceShown
 
 
@@ -67,7 +65,6 @@ class Traces:
         return FullTrace(
             trace=self._show(whole if self._content else _redacted(whole)),
             spans=display.decode(pieces, content=self._content),
-            signals=shown.signals,
             shown=shown,
         )
 

@@ -19,7 +19,7 @@ from collector.scoring.outcome_signals import (
     session_subject,
     shared_fields,
 )
-from collector.scoring.rules import JudgedRules, Rules
+from collector.scoring.rules import Rules
 from collector.scoring.sliding_window import SlidingWindow, without_output
 from evaluators.formulas.task_runs import succeeded
 from evaluators.model import Outcome, SessionClosed, Trace
@@ -58,7 +58,13 @@ def session_end(
     if judged.session:
         unasked = judged.unasked_session(key, has_turns=bool(len(window.turns)))
         if not unasked:
-            awaited = _awaited(subject, head, window, judged, now)
+            awaited = SessionAwaited(
+                **shared_fields(subject, SessionAwaited),
+                closed_at=now,
+                digest=window.input_digest(()),
+                due=tuple(each.spec.name for each in judged.session),
+                task=head.task,
+            )
     outcomes = _final_outcomes(subject, window, rules, reason)
     run = None
     if awaited is None or not is_undecided(awaited, rules.task_evaluator):
@@ -77,18 +83,6 @@ def session_end(
         ),
         awaited=awaited,
         run=run,
-    )
-
-
-def _awaited(
-    subject: Subject, head: SessionHead, window: SlidingWindow, judged: JudgedRules, now: float
-) -> SessionAwaited:
-    return SessionAwaited(
-        **shared_fields(subject, SessionAwaited),
-        closed_at=now,
-        digest=window.input_digest(()),
-        due=tuple(each.spec.name for each in judged.session),
-        task=head.task,
     )
 
 

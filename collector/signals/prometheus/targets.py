@@ -156,13 +156,6 @@ def _entry(signal: Signal, labels: Labels) -> WindowEntry | None:
     )
 
 
-class Admission(NamedTuple, Generic[K]):
-    """Whether a value keeps its name, and the value that was evicted for it, if any."""
-
-    admitted: bool
-    evicted: K | None
-
-
 class LabelLimit(Generic[K]):
     """At most `limit` values keep their name; one that was not used for `idle` seconds of log time can be evicted."""
 
@@ -171,16 +164,16 @@ class LabelLimit(Generic[K]):
         self._idle = idle
         self._used: dict[K, float] = {}
 
-    def admit(self, value: K, now: float) -> Admission[K]:
-        """Admit the value if it is known, if there is room, or in place of an idle one."""
+    def admit(self, value: K, now: float) -> tuple[bool, K | None]:
+        """Whether the value keeps its name, and the idle value that was evicted for it, if any."""
         if value in self._used:
             self._used[value] = max(self._used[value], now)
-            return Admission(True, None)
+            return True, None
         evicted = None
         if len(self._used) >= self._limit:
             evicted = min(self._used, key=lambda each: self._used[each])
             if now - self._used[evicted] < self._idle:
-                return Admission(False, None)
+                return False, None
             del self._used[evicted]
         self._used[value] = now
-        return Admission(True, evicted)
+        return True, evicted
