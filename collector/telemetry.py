@@ -60,28 +60,28 @@ class Telemetry:
 
     def counter(self, name: str, help_text: str, *labels: str) -> Counter:
         """The counter `spanwise_<name>`: made at the first call, the same one at every later call."""
-        return self._family(
-            name, lambda: Counter(f"spanwise_{name}", help_text, labels, registry=self.registry)
-        )
+        return self._family(Counter, name, help_text, labels)
 
     def gauge(self, name: str, help_text: str, *labels: str) -> Gauge:
         """The gauge `spanwise_<name>`: made at the first call, the same one at every later call."""
-        return self._family(
-            name, lambda: Gauge(f"spanwise_{name}", help_text, labels, registry=self.registry)
-        )
+        return self._family(Gauge, name, help_text, labels)
 
     def histogram(
         self, name: str, help_text: str, *labels: str, buckets: Sequence[float]
     ) -> Histogram:
         """The histogram `spanwise_<name>`: made at the first call, the same one at every later call."""
-        return self._family(
-            name,
-            lambda: Histogram(
-                f"spanwise_{name}", help_text, labels, buckets=buckets, registry=self.registry
-            ),
-        )
+        return self._family(Histogram, name, help_text, labels, buckets=buckets)
 
-    def _family(self, name: str, make: Callable[[], _F]) -> _F:
+    def _family(
+        self,
+        kind: Callable[..., _F],
+        name: str,
+        help_text: str,
+        labels: Sequence[str],
+        **settings: Sequence[float],
+    ) -> _F:
         if name not in self._families:
-            self._families[name] = make()
+            self._families[name] = kind(
+                f"spanwise_{name}", help_text, labels, registry=self.registry, **settings
+            )
         return cast(_F, self._families[name])

@@ -10,7 +10,7 @@ import msgspec
 
 from evaluators.digest import canonical
 from evaluators.errors import ExpectationError
-from evaluators.model import JSON
+from evaluators.model import JSON, Trace
 
 
 class ExpectedTool(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -68,33 +68,17 @@ class Expectations:
     def __len__(self) -> int:
         return len(self._entries)
 
-    def find(
-        self,
-        *,
-        trace_id: str,
-        session_id: str,
-        task: str | None = None,
-        turn: int | None = None,
-        text: str | None = None,
-    ) -> Expectation | None:
-        """The expectation for this trace; None without one.
-
-        Args:
-            trace_id: Of the trace.
-            session_id: Of its session.
-            task: Its task id.
-            turn: Its place in the session, 1-based; None when not known.
-            text: Its input.
-        """
-        trace = {
-            "task": task,
-            "trace_id": trace_id,
-            "session_id": session_id,
+    def find(self, trace: Trace, turn: int | None) -> Expectation | None:
+        """The expectation for a trace; None without one. `turn`: its place in the session, 1-based; None: unknown."""
+        values = {
+            "task": trace.task_id,
+            "trace_id": trace.trace_id,
+            "session_id": trace.session_id,
             "turn": turn,
-            "input": None if text is None else text.strip(),
+            "input": None if trace.input is None else trace.input.strip(),
         }
         for conditions, expectation in self._entries:
-            if all(trace[key] == value for key, value in conditions.items()):
+            if all(values[key] == value for key, value in conditions.items()):
                 return expectation
         return None
 

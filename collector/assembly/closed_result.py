@@ -16,11 +16,12 @@ from collector.assembly.open_traces import OpenTraces
 from collector.assembly.scan import only, span_ids
 from collector.config.tree import TraceWindow
 from collector.log.port import CLOSINGS, TRACES, New, Position
-from collector.pool.port import PackedTrace
+from collector.pool.port import PackedTrace, ReadJob
 from collector.records.closings import Mark
 from collector.records.codec import encode
 from collector.records.sessions import session_key
 from collector.records.traces import PackedTraceRecord, TraceRecord
+from collector.telemetry import OTHER
 from evaluators.model import Trace
 
 NO_RECORD = -1
@@ -51,13 +52,96 @@ class LateRevision:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ClosedResult:
-    """One closing, ready to be written: its record and its mark, where it has them."""
+class ReadRequest:
+    """A closing whose trace a worker is asked to read."""
 
     open_traces: OpenTraces
     """Where it closed; the partition may have another owner meanwhile."""
     closing: Closing
     revision: LateRevision | None = None
+
+    @property
+    def job(self) -> ReadJob:
+        """For the worker."""
+        pieces = self.closing.pieces if self.revision is None else self.revision.pieces
+        return ReadJob(trace_id=self.closing.trace_id, pieces=pieces, closed=self.closing.reason)
+
+    def result(self, trace: Trace | PackedTrace | None) -> ClosedResult:
+        """The result for a trace that a worker has read: its record and its mark; None: no worker could read it."""
+        if trace is None:
+            return self.unreadable("no worker could read it")
+        if self.revision is not None:
+            whole = trace.unpack() if isinstance(trace, PackedTrace) else trace
+            return self._revised(self.revision, whole)
+        pieces, seen = self.closing.pieces, self.closing.times[-1]
+        if isinstance(trace, PackedTrace):
+            head = trace.head
+            record = PackedTraceRecord(trace=trace.packed, spans=pieces, revision=0, seen=seen)
+        else:
+            head = trace
+            record = TraceRecord(trace=trace, spans=pieces, revision=0, seen=seen)
+        return ClosedResult(
+            request=self,
+            record=record,
+            mark=self._mark(revision=0, key=session_key(head.service, head.session_id)),
+            service=head.service,
+            gaps=head.gaps,
+        )
+
+    def _revised(self, revision: LateRevision, trace: Trace) -> ClosedResult:
+        trace, changed = _keep_session(trace, revision.old.trace)
+        number = revision.mark.revision + 1
+        return ClosedResult(
+            request=self,
+            record=TraceRecord(
+                trace=trace,
+                spans=revision.pieces,
+                revision=number,
+                seen=revision.seen,
+                session_changed=changed,
+            ),
+            mark=self._mark(revision=number, key=revision.key),
+            service=trace.service,
+            gaps=trace.gaps,
+            duplicates=revision.duplicates,
+        )
+
+    def unreadable(self, reason: str) -> ClosedResult:
+        """The result for a trace that can never be read or written: only its mark. A revision keeps the old record."""
+        if self.revision is None:
+            mark = self._mark(revision=0, key=b"")
+        else:
+            old = self.revision.mark
+            mark = self._mark(revision=old.revision, key=self.revision.key)
+            mark = with_position(mark, Position(TRACES, old.traces_partition, old.traces_offset))
+        return ClosedResult(request=self, mark=mark, poison=reason)
+
+    def ignored(self) -> ClosedResult:
+        """The result for spans that came too late for a revision."""
+        mark = self.open_traces.closed_traces.get(self.closing.trace_id)
+        service = OTHER if mark is None else mark.service
+        return ClosedResult(request=self, service=service, ignored=self.closing.spans)
+
+    def _mark(self, *, revision: int, key: bytes) -> Mark:
+        closing = self.closing
+        return Mark(
+            trace_id=closing.trace_id,
+            last_offset=closing.last_offset,
+            revision=revision,
+            session_key=key,
+            traces_partition=0,
+            traces_offset=NO_RECORD,
+            closed_at=closing.closed_at,
+            local_root=closing.root == "local",
+            rootless=closing.root == "missing",
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClosedResult:
+    """One closing, ready to be written: its record and its mark, where it has them."""
+
+    request: ReadRequest
     record: TraceRecord | PackedTraceRecord | None = None
     mark: Mark | None = None
     poison: str | None = None
@@ -82,12 +166,8 @@ class ClosedResult:
         return [trace, self._closing(lambda before: encode(with_position(mark, before[-1])))]
 
     def _closing(self, value: bytes | Callable[[Sequence[Position]], bytes]) -> New:
-        key, partition = self.closing.trace_id, self.closing.partition
-        return New(topic=CLOSINGS, key=key, value=value, partition=partition)
-
-    def unwritable(self, reason: str) -> ClosedResult:
-        """The same closing, when its record can never be written."""
-        return unreadable_result(self.open_traces, self.closing, self.revision, reason)
+        closing = self.request.closing
+        return New(topic=CLOSINGS, key=closing.trace_id, value=value, partition=closing.partition)
 
 
 def with_position(mark: Mark, position: Position) -> Mark:
@@ -125,92 +205,6 @@ def late_revision(
         new=new_spans,
         duplicates=closing.spans - new_spans,
         fits=len(ids) <= windows.max_spans and sum(map(len, pieces)) <= windows.max_bytes,
-    )
-
-
-def closed_result(
-    open_traces: OpenTraces,
-    closing: Closing,
-    revision: LateRevision | None,
-    trace: Trace | PackedTrace,
-) -> ClosedResult:
-    """The result for a trace that a worker has read: its record and its mark."""
-    if revision is None:
-        return _first(open_traces, closing, trace)
-    return _revised(open_traces, closing, revision, _unpacked(trace))
-
-
-def _unpacked(trace: Trace | PackedTrace) -> Trace:
-    return trace.unpack() if isinstance(trace, PackedTrace) else trace
-
-
-def _first(open_traces: OpenTraces, closing: Closing, trace: Trace | PackedTrace) -> ClosedResult:
-    pieces, seen = closing.pieces, closing.times[-1]
-    if isinstance(trace, PackedTrace):
-        head = trace.head
-        record = PackedTraceRecord(trace=trace.packed, spans=pieces, revision=0, seen=seen)
-    else:
-        head = trace
-        record = TraceRecord(trace=trace, spans=pieces, revision=0, seen=seen)
-    return ClosedResult(
-        open_traces=open_traces,
-        closing=closing,
-        record=record,
-        mark=_mark(closing, revision=0, key=session_key(head.service, head.session_id)),
-        service=head.service,
-        gaps=head.gaps,
-    )
-
-
-def _revised(
-    open_traces: OpenTraces, closing: Closing, revision: LateRevision, trace: Trace
-) -> ClosedResult:
-    trace, changed = _keep_session(trace, revision.old.trace)
-    number = revision.mark.revision + 1
-    return ClosedResult(
-        open_traces=open_traces,
-        closing=closing,
-        revision=revision,
-        record=TraceRecord(
-            trace=trace,
-            spans=revision.pieces,
-            revision=number,
-            seen=revision.seen,
-            session_changed=changed,
-        ),
-        mark=_mark(closing, revision=number, key=revision.key),
-        service=trace.service,
-        gaps=trace.gaps,
-        duplicates=revision.duplicates,
-    )
-
-
-def unreadable_result(
-    open_traces: OpenTraces, closing: Closing, revision: LateRevision | None, reason: str
-) -> ClosedResult:
-    """The result for a trace that can never be read or written: only its mark. A revision keeps the old record."""
-    if revision is None:
-        mark = _mark(closing, revision=0, key=b"")
-    else:
-        old = revision.mark
-        mark = _mark(closing, revision=old.revision, key=revision.key)
-        mark = with_position(mark, Position(TRACES, old.traces_partition, old.traces_offset))
-    return ClosedResult(
-        open_traces=open_traces, closing=closing, revision=revision, mark=mark, poison=reason
-    )
-
-
-def _mark(closing: Closing, *, revision: int, key: bytes) -> Mark:
-    return Mark(
-        trace_id=closing.trace_id,
-        last_offset=closing.last_offset,
-        revision=revision,
-        session_key=key,
-        traces_partition=0,
-        traces_offset=NO_RECORD,
-        closed_at=closing.closed_at,
-        local_root=closing.root == "local",
-        rootless=closing.root == "missing",
     )
 
 

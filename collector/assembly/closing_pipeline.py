@@ -11,14 +11,12 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 
 from collector.assembly.closed_result import (
     ClosedResult,
-    LateRevision,
-    closed_result,
+    ReadRequest,
     late_revision,
-    unreadable_result,
     with_position,
 )
 from collector.assembly.closed_traces import ClosedTrace
@@ -28,11 +26,9 @@ from collector.assembly.open_traces import OpenTraces
 from collector.config.tree import TraceWindow
 from collector.errors import RecordTooLarge, Undecodable
 from collector.log.port import Commit, Log, New, Position
-from collector.pool.port import PackedTrace, ReadJob, Workers
+from collector.pool.port import Workers
 from collector.records.traces import TraceRecord, decode_traces
 from collector.runtime.retry import Retry
-from collector.telemetry import OTHER
-from evaluators.model import Trace
 
 READ_WORKERS = 4
 BATCH_TRACES = 32
@@ -144,41 +140,39 @@ class ClosingPipeline:
     async def _read(self, batch: Sequence[tuple[OpenTraces, Closing]]) -> list[ClosedResult]:
         """The result of each closing of the batch, in its order."""
         prepared = [await self._prepare(open_traces, closing) for open_traces, closing in batch]
-        jobs = [each.job for each in prepared if isinstance(each, _ReadRequest)]
+        jobs = [each.job for each in prepared if isinstance(each, ReadRequest)]
         traces = iter(
             await self._retry.workers("read traces", lambda: self._workers.read(jobs))
             if jobs
             else ()
         )
         return [
-            each.result(next(traces)) if isinstance(each, _ReadRequest) else each
+            each.result(next(traces)) if isinstance(each, ReadRequest) else each
             for each in prepared
         ]
 
     async def _prepare(
         self, open_traces: OpenTraces, closing: Closing
-    ) -> _ReadRequest | ClosedResult:
+    ) -> ReadRequest | ClosedResult:
+        request = ReadRequest(open_traces=open_traces, closing=closing)
         if not closing.late:
-            return _ReadRequest(open_traces=open_traces, closing=closing, pieces=closing.pieces)
+            return request
         mark = open_traces.revisable_mark(closing)
         old = None if mark is None else await self._newest_record(mark)
         if mark is None or old is None:
-            return _ignored(open_traces, closing)
+            return request.ignored()
         try:
             revision = late_revision(mark, old, closing, self._windows)
         except Undecodable:
-            return _ignored(open_traces, closing)
+            return request.ignored()
         if not revision.new or not revision.fits:
             return ClosedResult(
-                open_traces=open_traces,
-                closing=closing,
+                request=request,
                 service=old.trace.service,
                 duplicates=revision.duplicates,
                 ignored=revision.new,
             )
-        return _ReadRequest(
-            open_traces=open_traces, closing=closing, pieces=revision.pieces, revision=revision
-        )
+        return replace(request, revision=revision)
 
     async def _newest_record(self, mark: ClosedTrace) -> TraceRecord | None:
         """The record that a mark names; None if it has expired or cannot be decoded."""
@@ -204,14 +198,14 @@ class ClosingPipeline:
             await self._write(results)
             self._commits_made = commits_asked
             self._in_flight -= len(results)
-            self._bytes -= sum(each.closing.size for each in results)
+            self._bytes -= sum(each.request.closing.size for each in results)
             await self._notify()
 
     def _next_write(self) -> list[ClosedResult]:
         """Take the first results, at least one if there is one, up to WRITE_BYTES."""
         size = count = 0
         while count < len(self._results) and size < WRITE_BYTES:
-            size += self._results[count].closing.size
+            size += self._results[count].request.closing.size
             count += 1
         results, self._results = self._results[:count], self._results[count:]
         return results
@@ -219,7 +213,7 @@ class ClosingPipeline:
     async def _write(self, results: Sequence[ClosedResult]) -> None:
         """Write traces, marks and commits, in that order; then the closings are complete."""
         for each in results:
-            each.open_traces.release_hold(each.closing)
+            each.request.open_traces.release_hold(each.request.closing)
         records = [record for each in results for record in each.records]
         try:
             positions = await self._append_and_commit(records)
@@ -239,7 +233,7 @@ class ClosingPipeline:
                 positions += await self._append(each.records)
                 stored.append(each)
             except RecordTooLarge as error:
-                stored.append(each.unwritable(str(error)))
+                stored.append(each.request.unreadable(str(error)))
                 positions += await self._append(stored[-1].records)
         return stored, positions
 
@@ -266,7 +260,8 @@ class ClosingPipeline:
             if mark is not None and each.record is not None:
                 mark = with_position(mark, next(remaining))
             offset = 0 if mark is None else next(remaining).offset
-            self._log.release(each.open_traces.complete(each.closing, mark, offset))
+            request = each.request
+            self._log.release(request.open_traces.complete(request.closing, mark, offset))
             self._counts.closed(each)
 
     # --- waiting -------------------------------------------------------------------------------------------------
@@ -282,37 +277,6 @@ class ClosingPipeline:
     async def _notify(self) -> None:
         async with self._changed:
             self._changed.notify_all()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _ReadRequest:
-    """A closing whose trace a worker is asked to read."""
-
-    open_traces: OpenTraces
-    closing: Closing
-    pieces: tuple[bytes, ...]
-    revision: LateRevision | None = None
-
-    @property
-    def job(self) -> ReadJob:
-        return ReadJob(
-            trace_id=self.closing.trace_id, pieces=self.pieces, closed=self.closing.reason
-        )
-
-    def result(self, trace: Trace | PackedTrace | None) -> ClosedResult:
-        if trace is None:
-            return unreadable_result(
-                self.open_traces, self.closing, self.revision, "no worker could read it"
-            )
-        return closed_result(self.open_traces, self.closing, self.revision, trace)
-
-
-def _ignored(open_traces: OpenTraces, closing: Closing) -> ClosedResult:
-    mark = open_traces.closed_traces.get(closing.trace_id)
-    service = OTHER if mark is None else mark.service
-    return ClosedResult(
-        open_traces=open_traces, closing=closing, service=service, ignored=closing.spans
-    )
 
 
 def _is_ready(pending: tuple[OpenTraces, Closing]) -> bool:

@@ -67,7 +67,7 @@ class Counts:
 
     def closed(self, result: ClosedResult) -> None:
         """A closing was written or passed over."""
-        closing, record = result.closing, result.record
+        closing, record = result.request.closing, result.record
         if result.poison is not None:
             first = Position(SPANS, closing.partition, closing.hold.offset)
             self._poison.unprocessable(
@@ -77,12 +77,13 @@ class Counts:
         self._late(result.service, "ignored", result.ignored)
         if record is None:
             return
-        if result.revision is None:
+        revision = result.request.revision
+        if revision is None:
             self._closed(result)
             return
-        self._late(result.service, "revised", result.revision.new)
+        self._late(result.service, "revised", revision.new)
         if record.session_changed:
-            self._late(result.service, "session_changed", result.revision.new)
+            self._late(result.service, "session_changed", revision.new)
 
     def evicted(self) -> None:
         """A closed trace was forgotten because too many are remembered."""
@@ -95,7 +96,7 @@ class Counts:
 
     def _closed(self, result: ClosedResult) -> None:
         service = self._service(result.service)
-        self._families.traces_closed.labels(service, result.closing.reason).inc()
+        self._families.traces_closed.labels(service, result.request.closing.reason).inc()
         for gap in result.gaps:
             self._families.trace_gaps.labels(service, gap).inc()
 

@@ -88,15 +88,15 @@ def _own_judges(config: Config) -> list[Spec]:
     ]
 
 
-def expectations_from(config: Config) -> Expectations | None:
-    """The entries of the expectations file; None without one.
+def expectations_from(config: Config) -> Expectations:
+    """The entries of the expectations file; none without one.
 
     Raises:
         ConfigError: it cannot be read, or an entry is not what it should be.
     """
     path = config.expectations
     if path is None:
-        return None
+        return Expectations(())
     try:
         return Expectations(_entries(path))
     except ExpectationError as error:

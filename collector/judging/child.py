@@ -7,10 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
-import signal
 import socket
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -33,12 +30,12 @@ from collector.judging.port import (
     decode_to_judge,
     encode,
 )
-from collector.runtime.child import pack_frame, receive_frame
-from evaluators.expectations import Expectation, Expectations
+from collector.runtime.child import pack_frame, parent_socket, receive_frame
+from evaluators.expectations import Expectation
 from evaluators.judging.embedding import embed_trace
 from evaluators.judging.judge import Verdict, judge_session, judge_trace
-from evaluators.model import Failure, Outcome, Session, Trace
-from evaluators.plan import Configured, Plan, is_embedded
+from evaluators.model import Failure, Session, Trace
+from evaluators.plan import is_embedded
 from evaluators.providers.litellm import LiteLlmEmbedder, LiteLlmJudge
 from evaluators.run import failed
 
@@ -50,15 +47,11 @@ _trace = msgspec.msgpack.Decoder(Trace).decode
 
 def main() -> None:
     """Work until the other side closes the socket."""
-    signal.signal(
-        signal.SIGINT, signal.SIG_IGN
-    )  # Ctrl-C reaches the whole process group; this process ends at EOF
-    os.nice(NICENESS)
-    asyncio.run(_work(int(sys.argv[1])))
+    asyncio.run(_work(parent_socket(NICENESS)))
 
 
-async def _work(descriptor: int) -> None:
-    reader, writer = await asyncio.open_connection(sock=socket.socket(fileno=descriptor))
+async def _work(link: socket.socket) -> None:
+    reader, writer = await asyncio.open_connection(sock=link)
     try:
         setup = decode_setup(await receive_frame(reader))
         await _Process(setup, writer).run(reader)
@@ -92,7 +85,7 @@ class _Process:
             judge=judge,
             vectors=_vectors(config, setup),
         )
-        self._runner = JudgeJobRunner.of(config, self._clients, setup.only)
+        self._runner = JudgeJobRunner(config, self._clients, setup.only)
         self._owners: dict[int, str] = {}
 
     async def run(self, reader: asyncio.StreamReader) -> None:
@@ -149,15 +142,12 @@ class JudgeJobRunner:
     """Runs jobs; made once per process, with everything that a job needs."""
 
     def __init__(
-        self,
-        *,
-        plan: Plan,
-        config: Config,
-        clients: JudgeClientPool,
-        expectations: Expectations | None,
+        self, config: Config, clients: JudgeClientPool, only: Sequence[str] | None
     ) -> None:
+        """The runner of the configured evaluators; `only` limits them."""
+        judged = plan_from(config, only=only).judged
         self._due = {
-            scope: [each for each in plan.judged if each.spec.scope == scope]
+            scope: [each for each in judged if each.spec.scope == scope]
             for scope in ("trace", "session")
         }
         self._embedded = [each for each in self._due["trace"] if is_embedded(each)]
@@ -165,19 +155,7 @@ class JudgeJobRunner:
         self._config = config.judge
         self._embedder = config.embedder.model or ""
         self._clients = clients
-        self._expectations = expectations
-
-    @classmethod
-    def of(
-        cls, config: Config, clients: JudgeClientPool, only: Sequence[str] | None
-    ) -> JudgeJobRunner:
-        """The runner of the configured evaluators; `only` limits them."""
-        return cls(
-            plan=plan_from(config, only=only),
-            config=config,
-            clients=clients,
-            expectations=expectations_from(config),
-        )
+        self._expectations = expectations_from(config)
 
     async def run(self, job: Job) -> JobDone:
         """The outcomes of every due evaluator; whatever the job holds, it raises nothing."""
@@ -187,7 +165,7 @@ class JudgeJobRunner:
         except Exception as error:  # noqa: BLE001 - one subject must not end the judge
             _log.exception("A job of scope `%s` failed", scope)
             failure = Failure(type="exception", message=type(error).__name__)
-            verdict = Verdict(outcomes=_failed(self._due[scope], failure))
+            verdict = Verdict(outcomes=tuple(failed(each, failure) for each in self._due[scope]))
         return JobDone(
             id=job.id,
             outcomes=verdict.outcomes,
@@ -198,7 +176,7 @@ class JudgeJobRunner:
     async def _trace(self, job: TraceJob) -> Verdict:
         trace = _trace(job.trace)
         client = self._clients.for_subject(job.owner)
-        expectation = self._expected(trace, job.turn)
+        expectation = self._expectations.find(trace, job.turn)
         async with asyncio.TaskGroup() as both:
             judged = both.create_task(self._judge(trace, client, expectation))
             embedded = both.create_task(
@@ -245,23 +223,12 @@ class JudgeJobRunner:
             expectations=self._expected_of(traces),
         )
 
-    def _expected_of(self, traces: Sequence[Trace]) -> dict[str, Expectation] | None:
-        if self._expectations is None:
-            return None
+    def _expected_of(self, traces: Sequence[Trace]) -> dict[str, Expectation]:
         turns = [each for each in traces if each.is_turn]
-        expected = {each.trace_id: self._expected(each, at) for at, each in enumerate(turns, 1)}
-        return {name: each for name, each in expected.items() if each is not None}
-
-    def _expected(self, trace: Trace, turn: int | None) -> Expectation | None:
-        if self._expectations is None:
-            return None
-        return self._expectations.find(
-            trace_id=trace.trace_id,
-            session_id=trace.session_id,
-            task=trace.task_id,
-            turn=turn,
-            text=trace.input,
-        )
+        found = {
+            each.trace_id: self._expectations.find(each, at) for at, each in enumerate(turns, 1)
+        }
+        return {trace_id: each for trace_id, each in found.items() if each is not None}
 
 
 def _together(one: Verdict, other: Verdict) -> Verdict:
@@ -274,10 +241,6 @@ def _together(one: Verdict, other: Verdict) -> Verdict:
         output_tokens=one.output_tokens + other.output_tokens,
         cost_usd=(one.cost_usd or 0.0) + (other.cost_usd or 0.0),
     )
-
-
-def _failed(judged: Sequence[Configured], failure: Failure) -> tuple[Outcome, ...]:
-    return tuple(failed(each, failure) for each in judged)
 
 
 if __name__ == "__main__":

@@ -286,19 +286,12 @@ def _cached(answer: Answer, owner: str) -> CachedAnswer:
 
 def _answer(entry: CachedAnswer) -> Answer:
     """The cached answer: it costs what it cost if the subject itself paid for it before a crash, else nothing."""
-    if entry.owner is not None:
-        return Answer(
-            text=entry.text,
-            model=entry.model,
-            input_tokens=entry.input_tokens,
-            output_tokens=entry.output_tokens,
-            cost_usd=entry.cost_usd,
-        )
+    is_own = entry.owner is not None
     return Answer(
         text=entry.text,
         model=entry.model,
-        input_tokens=0,
-        output_tokens=0,
-        cost_usd=0.0,
-        cached=True,
+        input_tokens=entry.input_tokens if is_own else 0,
+        output_tokens=entry.output_tokens if is_own else 0,
+        cost_usd=entry.cost_usd if is_own else 0.0,
+        cached=not is_own,
     )

@@ -52,7 +52,7 @@ async def rescore(
         DataFolderInUse: the service runs.
     """
     telemetry = Telemetry()
-    runner = JobRunner.of(config, plan)
+    runner = JobRunner(config, plan)
     log = await DiskLog.open(
         config.data_dir / "log",
         max_size=config.log.disk.max_size,

@@ -9,7 +9,6 @@ once more, the others lose nothing. A worker that leaves a job unanswered for `j
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 from collections import deque
 from collections.abc import Sequence
@@ -18,7 +17,6 @@ import msgspec
 
 from collector.config.plan import failed_outcomes
 from collector.config.tree import Config
-from collector.errors import SpanwiseError
 from collector.pool.port import Job, PackedTrace, ReadJob, ScoreJob, TraceHead, encode_job_into
 from collector.pool.worker import bare_trace
 from collector.runtime.child import LENGTH, Child, restart_backoff
@@ -36,19 +34,15 @@ _head = msgspec.msgpack.Decoder(TraceHead).decode
 _outcomes = msgspec.msgpack.Decoder(tuple[Outcome, ...]).decode
 
 
-class WorkerDiedError(SpanwiseError):
-    """A job's worker died on it as often as a job may cause."""
-
-
 class _Task:
-    """A job's bytes and the future that its caller waits for."""
+    """A job's bytes and the future that its caller waits for: the answer, or None if its workers died on it."""
 
     __slots__ = ("attempts", "future", "payload")
 
     def __init__(self, job: Job) -> None:
         self.payload = framed(job)
         self.attempts = 0
-        self.future: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+        self.future: asyncio.Future[bytes | None] = asyncio.get_running_loop().create_future()
 
 
 class PoolFamilies:
@@ -128,7 +122,7 @@ class ProcessWorkers:
         else:
             self._queue.extend(tasks)
         self._waiting.set()
-        return [await _answer(task) for task in tasks]
+        return [await task.future for task in tasks]
 
     async def _keep(self, number: int) -> None:
         """Keep one worker: start it, send it jobs, replace it when it ends.
@@ -192,8 +186,7 @@ class ProcessWorkers:
         self._queue.extendleft(reversed(unanswered))
         culprit.attempts += 1
         if culprit.attempts >= MAX_ATTEMPTS:
-            if not culprit.future.done():
-                culprit.future.set_exception(WorkerDiedError())
+            _resolve(culprit, None)
         else:
             self._queue.appendleft(culprit)
         self._waiting.set()
@@ -211,12 +204,6 @@ def _packed(answer: bytes) -> PackedTrace:
     return PackedTrace(head=_head(answer), packed=msgspec.Raw(answer))
 
 
-async def _answer(task: _Task) -> bytes | None:
-    with contextlib.suppress(WorkerDiedError):
-        return await task.future
-    return None
-
-
-def _resolve(task: _Task, answer: bytes) -> None:
+def _resolve(task: _Task, answer: bytes | None) -> None:
     if not task.future.done():  # its caller may have been cancelled meanwhile
         task.future.set_result(answer)

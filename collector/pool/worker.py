@@ -10,10 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import os
-import signal
 import socket
-import sys
 from collections.abc import Sequence
 
 import msgspec
@@ -27,13 +24,10 @@ from collector.config.plan import (
 )
 from collector.config.tree import Config
 from collector.pool.port import ReadJob, ScoreJob, decode_job
-from collector.runtime.child import IncompleteFrameError, pack_frame, read_frames
-from evaluators.dialects.content.sessions import Keys
+from collector.runtime.child import IncompleteFrameError, pack_frame, parent_socket, read_frames
 from evaluators.dialects.read import read_trace
-from evaluators.expectations import Expectation, Expectations
 from evaluators.model import Closed, Outcome, Trace
 from evaluators.plan import Plan
-from evaluators.resources import Embedder
 from evaluators.run import score_trace
 
 NICENESS = 10
@@ -44,30 +38,13 @@ _log = logging.getLogger(__name__)
 class JobRunner:
     """Runs jobs; made once per worker, with everything that a job needs."""
 
-    def __init__(
-        self,
-        *,
-        plan: Plan,
-        keys: Keys,
-        embedder: Embedder | None,
-        expectations: Expectations | None = None,
-    ) -> None:
-        self._plan = plan
-        self._keys = keys
-        self._embedder = embedder
-        self._expectations = expectations
-
-    @classmethod
-    def of(cls, config: Config, plan: Plan | None = None) -> JobRunner:
-        """The runner of the configuration. Loads the embedder if an evaluator needs it."""
-        plan = plan or plan_from(config)
-        embeds = any(each.spec.method == "embedding" for each in plan.trace)
-        return cls(
-            plan=plan,
-            keys=keys_from(config),
-            embedder=embedder_from(config) if embeds else None,
-            expectations=expectations_from(config),
-        )
+    def __init__(self, config: Config, plan: Plan | None = None) -> None:
+        """Loads the embedder if an evaluator needs it."""
+        self._plan = plan or plan_from(config)
+        self._keys = keys_from(config)
+        embeds = any(each.spec.method == "embedding" for each in self._plan.trace)
+        self._embedder = embedder_from(config) if embeds else None
+        self._expectations = expectations_from(config)
 
     def read(self, job: ReadJob) -> Trace:
         """The normalised trace; for one that cannot be read, its id and the reason in `unread`."""
@@ -90,20 +67,8 @@ class JobRunner:
             job.trace,
             history=job.history,
             embedder=self._embedder,
-            expectation=self._expected(job),
+            expectation=self._expectations.find(job.trace, job.turn),
             only=job.only,
-        )
-
-    def _expected(self, job: ScoreJob) -> Expectation | None:
-        if self._expectations is None:
-            return None
-        trace = job.trace
-        return self._expectations.find(
-            trace_id=trace.trace_id,
-            session_id=trace.session_id,
-            task=trace.task_id,
-            turn=job.turn,
-            text=trace.input,
         )
 
 
@@ -142,13 +107,9 @@ class InlineWorkers:
 
 def main() -> None:
     """Work until the other side closes the socket."""
-    signal.signal(
-        signal.SIGINT, signal.SIG_IGN
-    )  # Ctrl-C reaches the whole process group; this process ends at EOF
-    os.nice(NICENESS)  # ingest comes first on a busy machine
     # The main process may end while a worker starts or works: that needs no traceback.
     with (
-        socket.socket(fileno=int(sys.argv[1])) as link,
+        parent_socket(NICENESS) as link,
         contextlib.suppress(ConnectionError, IncompleteFrameError),
     ):
         work(link)
@@ -166,7 +127,7 @@ def work(link: socket.socket) -> None:
         config = next(payloads, None)
         if config is None:
             return
-        runner = JobRunner.of(Config.model_validate_json(config))
+        runner = JobRunner(Config.model_validate_json(config))
         encode = msgspec.msgpack.Encoder().encode
         link.sendall(pack_frame(b"ready"))
         for payload in payloads:

@@ -128,7 +128,7 @@ def judged_rules(config: Config, plan: Plan) -> JudgedRules:
 def start_workers(config: Config, plan: Plan, telemetry: Telemetry, *, count: int) -> Workers:
     """Evaluator workers: `count` processes, or with 0 none, then jobs run inline. The caller closes them."""
     if count == 0:
-        return InlineWorkers(JobRunner.of(config, plan))
+        return InlineWorkers(JobRunner(config, plan))
     workers = ProcessWorkers(config, plan, count=count, telemetry=telemetry)
     workers.start()
     return workers

@@ -23,11 +23,11 @@ ENTRIES: list[dict[str, Any]] = [
 @pytest.mark.parametrize(
     ("where", "expected"),
     [
-        ({"task": "refund-1", "turn": 1}, Expectation(output="8")),
-        ({"task": "refund-1", "turn": 2}, Expectation(regex="^\\d+$")),
-        ({"task": "refund-1"}, Expectation(regex="^\\d+$")),
-        ({"text": "What is it? "}, Expectation(output="trimmed")),
-        ({"text": "What is this?"}, None),
+        ({"task_id": "refund-1", "turn": 1}, Expectation(output="8")),
+        ({"task_id": "refund-1", "turn": 2}, Expectation(regex="^\\d+$")),
+        ({"task_id": "refund-1"}, Expectation(regex="^\\d+$")),
+        ({"input": "What is it? "}, Expectation(output="trimmed")),
+        ({"input": "What is this?"}, None),
         (
             {"session_id": "s-2"},
             Expectation(tools=(ExpectedTool(name="calculator", arguments={"a": 5}),)),
@@ -38,9 +38,10 @@ ENTRIES: list[dict[str, Any]] = [
 def test_the_first_entry_that_fits_wins(
     where: dict[str, Any], expected: Expectation | None
 ) -> None:
-    place: dict[str, Any] = {"trace_id": "t", "session_id": "s", **where}
+    fields = {"input": None, **where}
+    turn = fields.pop("turn", None)
 
-    found = Expectations(ENTRIES).find(**place)
+    found = Expectations(ENTRIES).find(a_trace(**fields), turn)
 
     assert found == expected
 
