@@ -16,7 +16,7 @@ from collector.pool.processes import PoolFamilies
 from collector.receiver.families import ReceiverFamilies
 from collector.runtime.families import RuntimeFamilies
 from collector.scoring.families import ScoringFamilies
-from collector.signals.sinks.delivery import SinkFamilies
+from collector.signals.sinks.families import SinkFamilies
 from collector.telemetry import Telemetry
 
 FAMILIES: tuple[Callable[[Telemetry], object], ...] = (

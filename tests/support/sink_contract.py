@@ -11,7 +11,8 @@ import pytest
 from collector.errors import Retryable
 from collector.log.port import SIGNALS, Position, Record
 from collector.runtime.retry import Backoff
-from collector.signals.sinks.delivery import Delivery, SinkFamilies
+from collector.signals.sinks.delivery import Delivery
+from collector.signals.sinks.families import SinkFamilies
 from collector.signals.sinks.port import Refused, Sink
 from collector.telemetry import Telemetry
 from tests.support.eventually import eventually

@@ -9,9 +9,9 @@ from contextlib import suppress
 
 from collector.errors import Retryable
 from collector.log.consumer import Consumer
-from collector.log.families import LogFamilies
 from collector.log.port import BACKGROUND_LINGER, SIGNALS, Backlog, Batch, Log, Record
 from collector.runtime.retry import Backoff, Retry
+from collector.signals.sinks.families import SinkFamilies
 from collector.signals.sinks.port import Refused, Sink, delivery_group
 from collector.telemetry import Telemetry
 
@@ -19,22 +19,6 @@ _log = logging.getLogger(__name__)
 
 MAX_RECORDS = 1024
 """Of one batch, which the log also bounds by bytes: the most that is held in memory."""
-
-
-class SinkFamilies:
-    """What becomes of signals on their way to the sinks, by sink."""
-
-    def __init__(self, telemetry: Telemetry) -> None:
-        self.signals = LogFamilies(telemetry).signals
-        """By result: `acked`, `retried`, `lost`."""
-        self.outbox_records = telemetry.gauge(
-            "outbox_records", "Signals that a sink has not delivered yet.", "sink"
-        )
-        self.outbox_oldest = telemetry.gauge(
-            "outbox_oldest_timestamp_seconds",
-            "Log time of the oldest signal that a sink has not delivered; 0 when there is none.",
-            "sink",
-        )
 
 
 class Delivery(Consumer):

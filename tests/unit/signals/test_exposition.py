@@ -10,7 +10,7 @@ import subprocess
 import pytest
 
 from collector.records.trace_views import TraceUsage
-from collector.signals.sinks.delivery import SinkFamilies
+from collector.signals.sinks.families import SinkFamilies
 from evaluators.model import Tokens
 from tests.support.publisher import Publisher
 from tests.support.signals import failed, signal, skipped

@@ -1,0 +1,22 @@
+"""Metric families of the sinks."""
+
+from __future__ import annotations
+
+from collector.log.families import LogFamilies
+from collector.telemetry import Telemetry
+
+
+class SinkFamilies:
+    """What becomes of signals on their way to the sinks, by sink."""
+
+    def __init__(self, telemetry: Telemetry) -> None:
+        self.signals = LogFamilies(telemetry).signals
+        """By result: `acked`, `retried`, `lost`."""
+        self.outbox_records = telemetry.gauge(
+            "outbox_records", "Signals that a sink has not delivered yet.", "sink"
+        )
+        self.outbox_oldest = telemetry.gauge(
+            "outbox_oldest_timestamp_seconds",
+            "Log time of the oldest signal that a sink has not delivered; 0 when there is none.",
+            "sink",
+        )
