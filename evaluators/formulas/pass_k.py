@@ -114,9 +114,8 @@ def beta_probability(a: float, b: float, x: float) -> float:
     """The probability of Beta(a, b), a and b > 0, below x: the regularised incomplete beta function."""
     if not 0 < x < 1:
         return float(x >= 1)
-    if x > (a + 1) / (
-        a + b + 2
-    ):  # where the fraction of the other tail is the one that converges fast
+    # There the fraction of the other tail is the one that converges fast.
+    if x > (a + 1) / (a + b + 2):
         return 1.0 - _beta_tail(b, a, 1.0 - x)
     return _beta_tail(a, b, x)
 

@@ -54,11 +54,8 @@ def encoded(value: JSON) -> bytes:
     """As JSON bytes, equal for equal values: to compare and to measure, a tenth of `digest.canonical`'s cost."""
     try:
         return msgspec.json.encode(value, order="sorted")
-    except (
-        UnicodeEncodeError,
-        TypeError,
-        RecursionError,
-    ):  # half a surrogate pair out of an escape, for one
+    # Half a surrogate pair out of an escape, for one.
+    except (UnicodeEncodeError, TypeError, RecursionError):
         return json.dumps(value, sort_keys=True, default=str).encode()
 
 

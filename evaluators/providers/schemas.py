@@ -54,10 +54,8 @@ def first_error(text: str, instance: JSON, *, trusted: bool = False) -> str | No
 @lru_cache(maxsize=256)
 def _validator(text: str, *, trusted: bool) -> _Validator | None:
     schema: JSON = json.loads(text)
-    if type(schema) not in (
-        dict,
-        bool,
-    ):  # not isinstance: that would narrow Any to a half-known dict
+    # Not isinstance: that would narrow Any to a half-known dict.
+    if type(schema) not in (dict, bool):
         return None
     # jsonschema's own types do not say that a boolean is a schema.
     known = cast("Any", validators)

@@ -59,9 +59,8 @@ class WordTokens:
         if not self.separable or not text or any(mark in text for mark in self._whole):
             return array("i", self._encode(text))
         words = text.split(" ")
-        if (
-            "" in words
-        ):  # several blanks in a row belong to the word after them, the last one to none
+        # Several blanks in a row belong to the word after them, the last one to none.
+        if "" in words:
             words = [unit[1:] for unit in _UNITS.findall(" " + text)]
         known = self._known
         try:

@@ -302,9 +302,8 @@ def _read_tool_message(item: dict[str, JSON], body: Body) -> None:
     inner = unwrap(content) if isinstance(content, str) and content[:1] == "[" else content
     if isinstance(inner, list | dict):
         body_inside = read_content(inner)
-        if (
-            body_inside.results or body_inside.calls
-        ):  # a "tool" that is a call is a definition: Langfuse writes them so
+        # A "tool" that is a call is a definition: Langfuse writes them so.
+        if body_inside.results or body_inside.calls:
             body.results += body_inside.results
             return
     body.results.append(

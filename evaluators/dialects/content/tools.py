@@ -218,9 +218,8 @@ def _from_object(value: JSON, raw: str | None = None) -> Outcome:
         return _of_mcp(item)
     if "raw_output" in item and isinstance(item.get("tool_name"), str):
         return _of_llama_index(item)
-    if "tool_id" in item and isinstance(
-        item.get("tool_output"), dict
-    ):  # LlamaIndex's workflow step
+    # LlamaIndex's workflow step.
+    if "tool_id" in item and isinstance(item.get("tool_output"), dict):
         inner = _from_object(item["tool_output"])
         return msgspec.structs.replace(inner, id=inner.id or string(item["tool_id"]))
     results = [r for m in read_messages(value, "output") for r in m.results] if value else []

@@ -17,16 +17,7 @@ from evaluators.dialects.joining.tool_call import function_name, uses_semantic_k
 from evaluators.dialects.joining.tool_calls import find_tool_calls
 from evaluators.dialects.joining.tree import Agents, Tree
 from evaluators.digest import trace_digest
-from evaluators.model import (
-    Closed,
-    Gap,
-    ModelCall,
-    Span,
-    Status,
-    Tokens,
-    ToolDefinition,
-    Trace,
-)
+from evaluators.model import Closed, Gap, ModelCall, Span, Status, Tokens, ToolDefinition, Trace
 from evaluators.prices import cost
 
 

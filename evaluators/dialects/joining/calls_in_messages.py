@@ -136,9 +136,8 @@ def _join(
             call.requested = True
             call.id = call.id or request.id
             if not isinstance(call.arguments, dict) and request.arguments is not None:
-                call.arguments = (
-                    request.arguments
-                )  # LangChain shows a single argument as its bare text
+                # LangChain shows a single argument as its bare text.
+                call.arguments = request.arguments
             return True
     return False
 

@@ -101,9 +101,8 @@ def _read_tool(span: Span, facts: Facts) -> None:
     if facts.result is None:
         outcome = _outcome(attributes)
         facts.result, facts.tool_id = outcome.result, facts.tool_id or outcome.id
-        if (
-            name is None and outcome.name
-        ):  # LlamaIndex's spans are named for the class, FunctionTool
+        # LlamaIndex's spans are named for the class, FunctionTool.
+        if name is None and outcome.name:
             facts.tool_name = outcome.name
         if outcome.is_error:
             facts.tool_error = "error"
