@@ -1,7 +1,8 @@
 """The command `spanwise`: finds the command's file and turns every mistake of the user into one line of stderr.
 
-One file per command under `collector/commands/`, each with `register(app)`. Only the file of the command that was asked
-for is imported, so that `--help` and `--version` answer at once.
+One file per command under `collector/commands/`, each with its `command`: a function whose docstring is its help, or a
+group of them. Only the file of the command that was asked for is imported, so that `--help` and `--version` answer at
+once.
 """
 
 from __future__ import annotations
@@ -71,10 +72,14 @@ def assemble(words: Sequence[str]) -> typer.Typer:
     app.callback(invoke_without_command=True)(_top)
     chosen = next((word for word in words if not word.startswith("-")), None)
     for name, text in COMMANDS.items():
-        if name == chosen:
-            import_module(f"collector.commands.{name}").register(app)
-        else:
+        if name != chosen:
             app.command(name, help=text)(_elsewhere)
+            continue
+        command = import_module(f"collector.commands.{name}").command
+        if isinstance(command, typer.Typer):
+            app.add_typer(command, name=name)
+        else:
+            app.command(name)(command)
     return app
 
 

@@ -5,35 +5,18 @@ from __future__ import annotations
 import subprocess
 import sys
 
-import typer
-
 from collector.app import Endpoints
 from collector.commands.demo_agent import GOOD_SECONDS, SERVICE
 from collector.commands.options import Files, Overrides, loaded
 from collector.commands.run import run
-from collector.config.tree import Config, TraceWindow, Windows
+from collector.config.tree import Config
 
-HELP = "`run`, plus a scripted agent that gets worse after a while."
 GRACE = 1.0
 """Everything comes from one process here, so a trace need not wait long after its root."""
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("demo", help=HELP)(command)
-
-
 def command(config: Files = None, overrides: Overrides = None) -> None:
-    """Parse and run."""
-    demo(loaded(config, overrides))
-
-
-def demo(config: Config) -> None:
-    """Serve and let the agent talk until told to stop.
-
-    Raises:
-        ConfigError: as `spanwise run`.
-    """
+    """`run`, plus a scripted agent that gets worse after a while."""
     children: list[subprocess.Popen[bytes]] = []
 
     def start_agent(endpoints: Endpoints) -> None:
@@ -48,17 +31,12 @@ def demo(config: Config) -> None:
         sys.stdout.flush()
 
     try:
-        run(_quick(config), beside=start_agent)
+        run(_quick(loaded(config, overrides)), beside=start_agent)
     finally:
         for child in children:
             child.communicate()  # closing its input ends it
 
 
 def _quick(config: Config) -> Config:
-    trace = TraceWindow.model_validate({**_given(config), "root_grace": GRACE})
-    windows = Windows.model_validate({**dict(config.windows), "trace": trace})
-    return config.model_copy(update={"windows": windows})
-
-
-def _given(config: Config) -> dict[str, object]:
-    return dict(config.windows.trace)
+    trace = config.windows.trace.model_copy(update={"root_grace": GRACE})
+    return config.model_copy(update={"windows": config.windows.model_copy(update={"trace": trace})})

@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Literal, TextIO
+from typing import Annotated, TextIO
 
 import typer
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from collector.commands.options import Files, Overrides, loaded
+from collector.commands.options import Files, Overrides, TableOrJson, loaded
 from collector.commands.output import opened
 from collector.config.plan import plan_from
-from collector.config.tree import Config
-from collector.doctor.diagnosis import Diagnosis, Stack, Stop, diagnose, stops, without_tasks
+from collector.doctor.diagnosis import Diagnosis, Stack, diagnose, stops, without_tasks
 from collector.doctor.sources import AdminApi, traces_in_recordings, traces_of_service
-from collector.offline import recordings
+from collector.offline.recordings import find
 from evaluators.dialects.dialect import Advice
 from evaluators.registry import Registry
 
-HELP = "Which evaluators cannot run on what has arrived (or on PATH), why, and what mends it."
 WIDTH = 140
 Paths = Annotated[
     list[Path] | None,
@@ -33,48 +31,32 @@ Paths = Annotated[
 ]
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("doctor", help=HELP)(command)
-
-
 def command(
     paths: Paths = None,
     config: Files = None,
     overrides: Overrides = None,
-    shape: Annotated[
-        Literal["table", "json"], typer.Option("--format", help="table or json.")
-    ] = "table",
+    shape: TableOrJson = "table",
     traces: Annotated[
         int,
         typer.Option("--traces", min=1, help="Newest traces of the running service to look at."),
     ] = 200,
 ) -> None:
-    """Parse and run."""
+    """Which evaluators cannot run on what has arrived (or on PATH), why, and what mends it."""
     settings = loaded(config, overrides)
-    found = examine(settings, paths or [], traces=traces)
+    registry = Registry.discover()
+    plan = plan_from(settings, registry=registry)
+    seen = (
+        traces_in_recordings(settings, find(paths))
+        if paths
+        else traces_of_service(AdminApi(settings.admin), settings, limit=traces)
+    )
+    off = (*stops(registry, settings), *without_tasks(seen))
+    diagnosis = diagnose(seen, plan=plan, stops=off)
     with opened(None) as stream:
         if shape == "json":
-            stream.write(json.dumps(asdict(found), indent=2, ensure_ascii=False) + "\n")
+            stream.write(json.dumps(asdict(diagnosis), indent=2, ensure_ascii=False) + "\n")
         else:
-            print_diagnosis(stream, found)
-
-
-def examine(config: Config, paths: Sequence[Path], *, traces: int) -> Diagnosis:
-    """Look at the recordings, or at the running service.
-
-    Raises:
-        ConfigError: a path is no recording, or nobody answers.
-    """
-    registry = Registry.discover()
-    due = plan_from(config, registry=registry)
-    seen = (
-        traces_in_recordings(config, recordings.find(paths))
-        if paths
-        else traces_of_service(AdminApi(config.admin), config, limit=traces)
-    )
-    off: tuple[Stop, ...] = stops(registry, config)
-    return diagnose(seen, plan=due, stops=(*off, *without_tasks(seen)))
+            print_diagnosis(stream, diagnosis)
 
 
 def print_diagnosis(stream: TextIO, found: Diagnosis) -> None:

@@ -8,17 +8,32 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any, Literal, TextIO
+from typing import Annotated, Any
 
 import msgspec
 import typer
 
-from collector.commands.options import Files, Overrides, Paths, loaded
-from collector.commands.output import note, opened, progress_over, signal_table, summary_table
+from collector.commands.options import (
+    Evaluators,
+    Files,
+    Output,
+    Overrides,
+    Paths,
+    TableOrLines,
+    loaded,
+    names,
+)
+from collector.commands.output import (
+    find_recordings,
+    note,
+    note_rejected,
+    opened,
+    progress_over,
+    signal_table,
+    summary_table,
+)
 from collector.config.plan import plan_from
-from collector.config.tree import Config
 from collector.errors import ConfigError
-from collector.offline import recordings
 from collector.offline.evaluate import evaluate_recordings
 from collector.records.traces import RunRecord
 from evaluators.formulas import distribution
@@ -29,51 +44,47 @@ BELOW = 1
 """Exit status when --fail-under is not met."""
 
 
-HELP = "Score recordings offline."
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("evaluate", help=HELP)(command)
-
-
 def command(
     paths: Paths,
     config: Files = None,
     overrides: Overrides = None,
     *,
-    shape: Annotated[
-        Literal["table", "jsonl"], typer.Option("--format", help="table or jsonl.")
-    ] = "table",
-    output: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write there, not to stdout.")
-    ] = None,
+    shape: TableOrLines = "table",
+    output: Output = None,
     summary: Annotated[
         Path | None, typer.Option(metavar="FILE", help="The aggregates as JSON.")
     ] = None,
-    evaluators: Annotated[
-        str | None, typer.Option(metavar="A,B", help="Emit only these evaluators.")
-    ] = None,
+    evaluators: Evaluators = None,
     fail_under: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME=VALUE", help="Exit 1 when the mean is below; repeatable."),
     ] = None,
 ) -> None:
-    """Parse and run."""
-    status = evaluate(
-        loaded(config, overrides),
-        paths,
-        as_jsonl=shape == "jsonl",
-        output=output,
-        summary=summary,
-        only=_names(evaluators),
-        fail_under=dict(_limit(each) for each in fail_under or ()),
-    )
-    raise typer.Exit(status)
-
-
-def _names(text: str | None) -> list[str] | None:
-    return None if text is None else [each.strip() for each in text.split(",") if each.strip()]
+    """Score recordings offline."""
+    settings = loaded(config, overrides)
+    only = names(evaluators)
+    limits = dict(map(_limit, fail_under or ()))
+    plan = plan_from(settings, only=only)
+    unknown = limits.keys() - {c.spec.name for c in (*plan.trace, *plan.session, *plan.judged)}
+    if unknown:
+        raise ConfigError(f"--fail-under: no evaluator `{min(unknown)}` runs here")
+    found = find_recordings(paths)
+    with progress_over(found.files) as progress:
+        scored = asyncio.run(evaluate_recordings(settings, plan, found.files, progress, only=only))
+    note_rejected(scored)
+    signals = [msgspec.json.decode(each) for each in scored.signals]
+    summed = summarise(signals, scored.traces)
+    if scored.runs:
+        summed["tasks"] = passing(scored.runs, window=settings.tasks.window)
+    with opened(output) as stream:
+        if shape == "jsonl":
+            stream.writelines(line.decode() + "\n" for line in scored.signals)
+        else:
+            signal_table(stream, [each for each in signals if each["final"]])
+            summary_table(stream, summed)
+    if summary is not None:
+        summary.write_text(json.dumps(summed, indent=2) + "\n")
+    raise typer.Exit(_judged(summed, limits))
 
 
 def _limit(text: str) -> tuple[str, float]:
@@ -82,44 +93,6 @@ def _limit(text: str) -> tuple[str, float]:
         return name.strip(), float(value)
     except ValueError as error:
         raise ConfigError(f"--fail-under: expected NAME=VALUE, got `{text}`") from error
-
-
-def evaluate(
-    config: Config,
-    paths: Sequence[Path],
-    *,
-    as_jsonl: bool,
-    output: Path | None,
-    summary: Path | None,
-    only: Sequence[str] | None,
-    fail_under: Mapping[str, float],
-) -> int:
-    """Score the recordings and print; the exit status.
-
-    Raises:
-        ConfigError: a path, an evaluator or an option that is not there.
-    """
-    due = plan_from(config, only=only)
-    every = (*due.trace, *due.session, *due.judged)
-    unknown = fail_under.keys() - {each.spec.name for each in every}
-    if unknown:
-        raise ConfigError(f"--fail-under: no evaluator `{min(unknown)}` runs here")
-    found = recordings.find(paths)
-    for left_out in found.left_out:
-        note(f"{left_out}: left out, it holds the logs signal")
-    with progress_over(found.files) as progress:
-        scored = asyncio.run(evaluate_recordings(config, due, found.files, progress, only=only))
-    if scored.rejected:
-        note(f"{scored.rejected} spans rejected: {'; '.join(scored.reasons)}")
-    signals = [msgspec.json.decode(each) for each in scored.signals]
-    summed = summarise(signals, scored.traces)
-    if scored.runs:
-        summed["tasks"] = passing(scored.runs, window=config.tasks.window)
-    with opened(output) as stream:
-        _print(stream, scored.signals, signals, summed, as_jsonl=as_jsonl)
-    if summary is not None:
-        summary.write_text(json.dumps(summed, indent=2) + "\n")
-    return _judged(summed, fail_under)
 
 
 def summarise(signals: Sequence[Mapping[str, Any]], traces: Sequence[Trace]) -> dict[str, Any]:
@@ -175,21 +148,6 @@ def passing(runs: Sequence[RunRecord], *, window: int) -> dict[str, Any]:
             for each in every
         ],
     }
-
-
-def _print(
-    stream: TextIO,
-    lines: Sequence[bytes],
-    signals: Sequence[Mapping[str, Any]],
-    summed: Mapping[str, Any],
-    *,
-    as_jsonl: bool,
-) -> None:
-    if as_jsonl:
-        stream.writelines(line.decode() + "\n" for line in lines)
-        return
-    signal_table(stream, [each for each in signals if each["final"]])
-    summary_table(stream, summed)
 
 
 def _judged(summed: Mapping[str, Any], fail_under: Mapping[str, float]) -> int:

@@ -4,23 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Any
 
 import typer
 
+from collector.commands.options import TableOrJson
 from evaluators.registry import Registry, listing
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("evaluators")(evaluators)
-
-
-def evaluators(
-    shape: Annotated[
-        Literal["table", "json"], typer.Option("--format", help="table or json.")
-    ] = "table",
-) -> None:
+def command(shape: TableOrJson = "table") -> None:
     """List every evaluator: name, scope, version, method, needs, options, doc."""
     rows = listing(Registry.discover())
     if shape == "json":

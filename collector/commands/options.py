@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 import typer
 
@@ -34,3 +34,22 @@ Paths: TypeAlias = Annotated[
     list[Path],
     typer.Argument(metavar="PATH...", help="Recordings: files, or folders with their subfolders."),
 ]
+TableOrJson: TypeAlias = Annotated[
+    Literal["table", "json"], typer.Option("--format", help="table or json.")
+]
+TableOrLines: TypeAlias = Annotated[
+    Literal["table", "jsonl"], typer.Option("--format", help="table or jsonl.")
+]
+Output: TypeAlias = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Write there, not to stdout.")
+]
+Evaluators: TypeAlias = Annotated[
+    str | None, typer.Option(metavar="A,B", help="Emit only these evaluators.")
+]
+
+
+def names(evaluators: Evaluators) -> list[str] | None:
+    """The names in the text; None: all."""
+    if evaluators is None:
+        return None
+    return [each.strip() for each in evaluators.split(",") if each.strip()]

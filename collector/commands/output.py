@@ -17,6 +17,8 @@ from rich.table import Table
 from rich.text import Text
 
 from collector.errors import ConfigError
+from collector.offline.evaluate import EvaluationResult
+from collector.offline.recordings import Recordings, find
 from evaluators.model import Trace
 
 WIDTH = 140
@@ -25,6 +27,24 @@ WIDTH = 140
 def note(line: str) -> None:
     """One line beside the result."""
     sys.stderr.write(line + "\n")
+
+
+def find_recordings(paths: Sequence[Path]) -> Recordings:
+    """The recordings that the paths name; one line for each that is left out.
+
+    Raises:
+        ConfigError: a path that is not there or no recording.
+    """
+    found = find(paths)
+    for path, signal in found.left_out.items():
+        note(f"{path}: left out, it holds the {signal} signal")
+    return found
+
+
+def note_rejected(result: EvaluationResult) -> None:
+    """One line about the spans that were rejected, if any were."""
+    if result.rejected:
+        note(f"{result.rejected} spans rejected: {'; '.join(result.reasons)}")
 
 
 @contextmanager

@@ -11,28 +11,18 @@ from __future__ import annotations
 import asyncio
 import json
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from collector.clock import wall
 from collector.commands.evaluate import summarise
-from collector.commands.options import Files, Overrides, loaded
+from collector.commands.options import Evaluators, Files, Output, Overrides, loaded, names
 from collector.commands.output import note, opened
 from collector.config.plan import plan_from
-from collector.config.tree import Config, parse_duration
+from collector.config.tree import parse_duration
 from collector.errors import ConfigError
 from collector.offline.replay import rescore
-
-HELP = (
-    "Score the log's history again, e.g. after a rubric changed; the service is stopped meanwhile."
-)
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("replay", help=HELP)(command)
 
 
 def command(
@@ -43,29 +33,16 @@ def command(
         str | None,
         typer.Option(metavar="T", help="Only traces from then on: 24h, 30m, or an RFC 3339 time."),
     ] = None,
-    evaluators: Annotated[
-        str | None, typer.Option(metavar="A,B", help="Emit only these evaluators.")
-    ] = None,
-    output: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write there, not to stdout.")
-    ] = None,
+    evaluators: Evaluators = None,
+    output: Output = None,
 ) -> None:
-    """Parse and run."""
-    only = None if evaluators is None else [e.strip() for e in evaluators.split(",") if e.strip()]
-    replay(loaded(config, overrides), since=_since(since), only=only, output=output)
-
-
-def replay(config: Config, *, since: float, only: list[str] | None, output: Path | None) -> None:
-    """Score again and print.
-
-    Raises:
-        ConfigError: the log is in use, there is none, or the configuration does not fit.
-    """
-    if config.log.kind != "disk":
+    """Score the log's history again, e.g. after a rubric changed; the service is stopped meanwhile."""
+    settings, begin, only = loaded(config, overrides), _since(since), names(evaluators)
+    if settings.log.kind != "disk":
         raise ConfigError("log.kind: replay reads the disk log; set log.kind: disk")
-    if not (config.data_dir / "log").is_dir():
-        raise ConfigError(f"data_dir: there is no log in {config.data_dir}")
-    scored = asyncio.run(rescore(config, plan_from(config, only=only), since=since, only=only))
+    if not (settings.data_dir / "log").is_dir():
+        raise ConfigError(f"data_dir: there is no log in {settings.data_dir}")
+    scored = asyncio.run(rescore(settings, plan_from(settings, only=only), since=begin, only=only))
     with opened(output) as stream:
         stream.writelines(line.decode() + "\n" for line in scored.signals)
     signals = [json.loads(each) for each in scored.signals]

@@ -8,7 +8,6 @@ import signal
 import sys
 from collections.abc import Callable
 
-import typer
 import uvloop
 
 from collector.app import App, Endpoints
@@ -16,17 +15,11 @@ from collector.commands.options import Files, Overrides, loaded
 from collector.config.tree import Config
 from collector.errors import SpanwiseError
 
-HELP = "The service. Without configuration: everything on loopback, data in ./spanwise-data."
 FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("run", help=HELP)(command)
-
-
 def command(config: Files = None, overrides: Overrides = None) -> None:
-    """Parse and run."""
+    """The service. Without configuration: everything on loopback, data in ./spanwise-data."""
     run(loaded(config, overrides))
 
 

@@ -12,12 +12,7 @@ from collector.errors import ConfigError
 from collector.version import conflicting_distributions
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("validate")(validate)
-
-
-def validate(
+def command(
     config: Files = None,
     overrides: Overrides = None,
     *,

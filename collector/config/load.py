@@ -159,7 +159,8 @@ def from_file(path: Path) -> Tree | str:
     if tree is None:
         return {}
     if not isinstance(tree, dict):
-        return f"{path}: expected a mapping of settings such as `log:`, got a {_kind(tree)}"
+        kind = "list" if isinstance(tree, list) else "single value"
+        return f"{path}: expected a mapping of settings such as `log:`, got a {kind}"
     return cast(Tree, tree)
 
 
@@ -288,7 +289,3 @@ def _mapping(value: Any) -> Tree | None:
     if isinstance(value, Text):
         value = opened(value)
     return cast(Tree, value) if isinstance(value, dict) else None
-
-
-def _kind(value: Any) -> str:
-    return "list" if isinstance(value, list) else "single value"

@@ -47,8 +47,7 @@ class Stop:
 
 def stops(specs: Iterable[Spec], config: Config) -> tuple[Stop, ...]:
     """Every evaluator that this configuration keeps from running."""
-    found = [_stop(spec, config) for spec in specs]
-    return tuple(stop for stop in found if stop is not None)
+    return tuple(stop for spec in specs if (stop := _stop(spec, config)) is not None)
 
 
 def _stop(spec: Spec, config: Config) -> Stop | None:

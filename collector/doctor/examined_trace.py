@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from evaluators.dialects.dialect import Lack
+from evaluators.dialects.dialect import LACKS, Lack
 
 Shown = Mapping[str, Any]
 """A trace as `spanwise inspect` prints it."""
@@ -15,13 +15,6 @@ SpanShown = Mapping[str, Any]
 _SCRUBBED = "[Scrubbed due to "
 SESSION_KEYS = frozenset({"session.id", "session_id", "gen_ai.conversation.id"})
 """Where a scrubbed session id shows."""
-_GAPS: Mapping[str, Lack] = {
-    "no_content": "no_content",
-    "no_session": "no_session",
-    "no_tool_definitions": "no_tool_definitions",
-    "no_root": "no_root",
-    "truncated": "truncated",
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +68,7 @@ def examine(
 
 
 def _lacks(shown: Shown, spans: Sequence[SpanShown], *, content_in_logs: bool) -> set[Lack]:
-    lacks: set[Lack] = {_GAPS[gap] for gap in shown["gaps"]}
+    lacks: set[Lack] = {lack for lack in LACKS if lack in shown["gaps"]}
     calls = shown["tool_calls"]
     if calls and all(call["arguments"] is None for call in calls):
         lacks.add("no_tool_arguments")

@@ -38,7 +38,9 @@ def traces_in_recordings(config: Config, recordings: Recordings) -> list[Examine
     by_trace: dict[str, list[Mapping[str, Any]]] = {}
     for span in _spans(recordings.files):
         by_trace.setdefault(span["traceId"], []).append(_slim(span))
-    in_logs = _traces_with_content(recordings.left_out)
+    in_logs = _traces_with_content(
+        path for path, signal in recordings.left_out.items() if signal == "logs"
+    )
     return [
         examine(show(t), by_trace.get(t.trace_id, ()), content_in_logs=t.trace_id in in_logs)
         for t in read.traces

@@ -24,11 +24,13 @@ class CommitKey(NamedTuple):
     partition: int
 
 
-def later_metadata(old: Committed, commit: Commit) -> int | None:
-    """The metadata after this commit: like the offset, it never goes back."""
+def advanced(old: Committed, commit: Commit) -> Committed:
+    """The group's commit after this one: neither offset nor metadata go back."""
+    if old.offset is not None and commit.offset < old.offset:
+        return old
     if commit.metadata is None:
-        return old.metadata
-    return max(commit.metadata, old.metadata or 0)
+        return Committed(commit.offset, old.metadata)
+    return Committed(commit.offset, max(commit.metadata, old.metadata or 0))
 
 
 class Commits:
@@ -62,9 +64,7 @@ class Commits:
         """Apply a commit; returns what changed, None when it would go backwards or repeats the old one."""
         key = CommitKey(commit.group, commit.topic, commit.partition)
         old = self._table.get(key, Committed())
-        if old.offset is not None and commit.offset < old.offset:
-            return None
-        new = Committed(commit.offset, later_metadata(old, commit))
+        new = advanced(old, commit)
         if new == old:
             return None
         self._table[key] = new

@@ -176,7 +176,7 @@ class MemoryLog:
 
 
 class MemoryRecords:
-    """The records by place; see `retention.Shelf`."""
+    """The records by place; see `retention.RecordStore`."""
 
     def __init__(self) -> None:
         self.records: dict[TopicPartition, OrderedDict[int, Record]] = defaultdict(OrderedDict)
@@ -197,13 +197,7 @@ class MemoryRecords:
         if prepared.value is None:
             return
         self._used[prepared.position.topic] += prepared.size + _OVERHEAD
-        self.records[topic_partition][offset] = Record(
-            position=prepared.position,
-            key=prepared.key,
-            value=prepared.value,
-            time=time,
-            headers=prepared.headers,
-        )
+        self.records[topic_partition][offset] = prepared.appended(time)
 
     def replaces(self, prepared: PreparedRecord) -> bool:
         """Whether the topic does not grow by it: a tombstone, or a key that it holds."""

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from collector.config.plan import plan_from
 from collector.config.tree import Config
-from collector.offline.recordings import requests
-from collector.records.otlp_signals import TRACES
+from collector.errors import ConfigError, Undecodable
+from collector.offline.recordings import requests, signal_of
 from collector.records.traces import RunRecord
 from collector.telemetry import Telemetry
 from collector.wiring.offline_service import OfflineService
@@ -47,7 +47,7 @@ async def read_recordings(
     """Recordings as normalised traces; nothing is scored.
 
     Raises:
-        ConfigError: a file cannot be read.
+        ConfigError: a file cannot be read, or holds no export requests of its signal.
     """
     every, telemetry = plan_from(config), Telemetry()
     workers = start_workers(config, every, telemetry, count=0)
@@ -70,7 +70,7 @@ async def evaluate_recordings(
     """Recordings as signals; `only` is what the plan was limited to.
 
     Raises:
-        ConfigError: a file cannot be read.
+        ConfigError: a file cannot be read, or holds no export requests of its signal.
     """
     telemetry = Telemetry()
     count = config.worker_count if _size(files) >= SMALL else 0
@@ -93,8 +93,14 @@ async def _take(
     service: OfflineService, files: Iterable[Path], progress: Progress, result: EvaluationResult
 ) -> None:
     for file in files:
-        for request in requests(file):
-            split = await service.take(request, TRACES)
+        signal = signal_of(file)
+        if isinstance(signal, str):
+            raise ConfigError(f"{file}: holds the {signal} signal, which is not read")
+        for request in requests(file, signal.request):
+            try:
+                split = await service.take(request, signal)
+            except Undecodable as error:
+                raise ConfigError(f"{file}: {error}") from error
             result.rejected += split.rejected
             result.reasons += split.reasons[: MAX_REASONS - len(result.reasons)]
         progress(file)

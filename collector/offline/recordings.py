@@ -23,11 +23,13 @@ from collector.runtime.child import IncompleteFrameError, read_frames
 
 BINARY = (".otlp", ".otlp.gz")
 TEXT = (".json", ".jsonl")
-NOT_READ = (".logs.otlp", ".logs.otlp.gz")
-"""Recordings of signals that are not taken."""
-_SIGNALS: Mapping[str, OtlpSignal | None] = dict.fromkeys(NOT_READ) | {
+_NOT_READ = {
+    f".{name}.otlp{compressed}": name for name in ("logs", "metrics") for compressed in ("", ".gz")
+}
+_SIGNALS: dict[str, OtlpSignal | str] = _NOT_READ | {
     suffix: signal for signal in OTLP_SIGNALS for suffix in signal.recordings
 }
+"""By suffix of the file name, the signal; the name alone of one that is not read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,14 +37,13 @@ class Recordings:
     """The recordings that a list of paths names."""
 
     files: tuple[Path, ...]
-    left_out: tuple[Path, ...]
-    """Recordings of the logs signal, which is not read."""
+    left_out: Mapping[Path, str]
+    """Recordings of signals that are not read, with the name of their signal: logs or metrics."""
 
 
-def signal_of(path: Path) -> OtlpSignal | None:
-    """The signal of a recording, by the longest suffix that its name has; None: it is not read."""
-    suffixes = [suffix for suffix in _SIGNALS if path.name.endswith(suffix)]
-    return _SIGNALS[max(suffixes, key=len)] if suffixes else None
+def signal_of(path: Path) -> OtlpSignal | str:
+    """The signal of a recording, by the longest suffix that its name has; only its name when it is not read."""
+    return _SIGNALS[max(filter(path.name.endswith, _SIGNALS), key=len)]
 
 
 def find(paths: Sequence[Path]) -> Recordings:
@@ -52,7 +53,7 @@ def find(paths: Sequence[Path]) -> Recordings:
         ConfigError: a path does not exist, or is of no known kind.
     """
     files: list[Path] = []
-    left_out: list[Path] = []
+    left_out: dict[Path, str] = {}
     for path in paths:
         if not path.exists():
             raise ConfigError(f"{path}: no such file or folder")
@@ -61,8 +62,12 @@ def find(paths: Sequence[Path]) -> Recordings:
                 raise ConfigError(
                     f"{each}: not a recording; expected one of {', '.join((*BINARY, *TEXT))}"
                 )
-            (left_out if signal_of(each) is None else files).append(each)
-    return Recordings(files=tuple(files), left_out=tuple(left_out))
+            signal = signal_of(each)
+            if isinstance(signal, str):
+                left_out[each] = signal
+            else:
+                files.append(each)
+    return Recordings(files=tuple(files), left_out=left_out)
 
 
 def requests(path: Path, message: type[Message] = TRACES.request) -> Iterator[bytes]:

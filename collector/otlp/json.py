@@ -13,6 +13,7 @@ import binascii
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import Any, NoReturn, TypeAlias, cast
 
 from google.protobuf.descriptor import FieldDescriptor
@@ -33,7 +34,6 @@ _BOUNDS = {
 }
 _FLOATS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 _Object: TypeAlias = dict[str, Any]
-_fields: dict[str, Mapping[str, FieldDescriptor]] = {}
 
 
 def to_protobuf(body: bytes, message: type[Message]) -> bytes:
@@ -75,10 +75,10 @@ def _no_constant(name: str) -> NoReturn:
 def _fill(message: Message, values: _Object, path: str, depth: int) -> None:
     if depth > MAX_DEPTH:
         raise Undecodable(f"the body is nested more than {MAX_DEPTH} deep")
-    known = _known(message)
+    fields = _fields(type(message))
     chosen: str | None = None
     for name, value in values.items():
-        field = known.get(name)
+        field = fields.get(name)
         if field is None or value is None:
             continue
         where = f"{path}.{name}" if path else name
@@ -89,15 +89,11 @@ def _fill(message: Message, values: _Object, path: str, depth: int) -> None:
         _set(message, field, value, where, depth)
 
 
-def _known(message: Message) -> Mapping[str, FieldDescriptor]:
-    descriptor = message.DESCRIPTOR
-    found = _fields.get(descriptor.full_name)
-    if found is None:
-        # The stubs name two classes for what is one at run time.
-        fields = cast(Sequence[FieldDescriptor], descriptor.fields)
-        found = {field.json_name: field for field in fields}
-        _fields[descriptor.full_name] = found
-    return found
+@cache
+def _fields(message: type[Message]) -> Mapping[str, FieldDescriptor]:
+    # The stubs name two classes for what is one at run time.
+    fields = cast(Sequence[FieldDescriptor], message.DESCRIPTOR.fields)
+    return {field.json_name: field for field in fields}
 
 
 def _set(message: Message, field: FieldDescriptor, value: Any, path: str, depth: int) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from types import TracebackType
-
 from prometheus_client import Gauge
 
 from collector.receiver.answers import NoRoom
@@ -67,11 +65,6 @@ class Ticket:
     def __enter__(self) -> Ticket:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._admission.give_back(self._held)
         self._held = 0

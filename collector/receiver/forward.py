@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
 from collector.clock import Clock
 from collector.config.tree import OtlpTarget
@@ -24,15 +24,7 @@ from collector.runtime.retry import Backoff
 Result: TypeAlias = Literal[
     "forwarded", "partial", "retried", "queue_full", "refused", "gave_up", "stopped"
 ]
-RESULTS: tuple[Result, ...] = (
-    "forwarded",
-    "partial",
-    "retried",
-    "queue_full",
-    "refused",
-    "gave_up",
-    "stopped",
-)
+RESULTS: tuple[Result, ...] = get_args(Result)
 """forwarded: taken; partial: taken without some spans; retried: one more try; the others are drops, by why."""
 
 QUEUE = 64 << 20

@@ -32,14 +32,7 @@ class Tail:
             if prepared.value is None:
                 continue
             segment = self._segments.setdefault(prepared.position[:2], _Segment())
-            record = Record(
-                position=prepared.position,
-                key=prepared.key,
-                value=prepared.value,
-                time=time,
-                headers=prepared.headers,
-            )
-            segment.add(record, self._limit)
+            segment.add(prepared.appended(time), self._limit)
 
     def slice(
         self, topic_partition: TopicPartition, since: int, *, end: int, most: int, end_offset: int

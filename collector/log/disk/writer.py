@@ -157,7 +157,8 @@ class DiskWriter:
         while size < _GROUP_BYTES and not self._ending:
             idle = not first and not self._behind
             try:
-                call = self._queue.get(block=idle and not self._more, timeout=self._patience())
+                timeout = _MEASURE if self._unmeasured else None
+                call = self._queue.get(block=idle and not self._more, timeout=timeout)
             except queue.Empty:
                 break
             if call is None:
@@ -171,9 +172,6 @@ class DiskWriter:
             else:
                 self._behind.append(call)
         return first
-
-    def _patience(self) -> float | None:
-        return _MEASURE if self._unmeasured else None
 
     def _answer(self, calls: Sequence[Call]) -> tuple[list[Answer], list[Appended]]:
         alone = len(calls) <= 1

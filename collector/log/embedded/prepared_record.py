@@ -8,7 +8,7 @@ import msgspec
 
 from collector.errors import RecordTooLarge
 from collector.log.embedded.retention import Quotas
-from collector.log.port import COMPACTED, Commit, Headers, New, Position, partition_of
+from collector.log.port import COMPACTED, Commit, Headers, New, Position, Record, partition_of
 
 TopicPartition = tuple[str, int]
 """A topic and a partition."""
@@ -29,6 +29,16 @@ class PreparedRecord(msgspec.Struct, frozen=True):
         for name, value in self.headers:
             size += len(name) + len(value) + 8
         return size
+
+    def appended(self, time: float) -> Record:
+        """The record, once it is in the log; not of a tombstone, which is none."""
+        return Record(
+            position=self.position,
+            key=self.key,
+            value=self.value or b"",
+            time=time,
+            headers=self.headers,
+        )
 
 
 def prepare(

@@ -21,7 +21,7 @@ from aiokafka.structs import OffsetAndMetadata, TopicPartition
 
 from collector.errors import LogUnavailable
 from collector.kafka.client import committed_offsets, ended, network_client
-from collector.log.commits import Committed, later_metadata
+from collector.log.commits import Committed, advanced
 from collector.log.kafka.cluster import Cluster
 from collector.log.port import Commit
 
@@ -180,13 +180,6 @@ class Member(ConsumerRebalanceListener):
             return answer
 
         client.send = timed
-
-
-def advanced(old: Committed, commit: Commit) -> Committed:
-    """The group's commit after this one: neither offset nor metadata go back."""
-    if old.offset is not None and commit.offset < old.offset:
-        return old
-    return Committed(commit.offset, later_metadata(old, commit))
 
 
 def encode_metadata(metadata: int | None) -> str:

@@ -9,6 +9,7 @@ from contextlib import suppress
 
 from aiokafka.errors import KafkaError
 from aiokafka.structs import ConsumerRecord, TopicPartition
+from msgspec.structs import replace
 
 from collector.errors import LogUnavailable
 from collector.log.commits import Committed
@@ -235,7 +236,7 @@ class KafkaReader:
         if fetching is None:
             wait = max(1, int(timeout * 1000))
             fetching = asyncio.create_task(
-                _fetched(member.consumer.getmany(timeout_ms=wait, max_records=max_records))
+                member.consumer.getmany(timeout_ms=wait, max_records=max_records)
             )
             self._fetching = fetching  # kept across polls: a cancelled poll loses nothing
         await self._wait(member, timeout + 1.0, fetching)
@@ -305,13 +306,7 @@ class KafkaReader:
         if record.time >= last:
             self._last[partition] = record.time
             return record
-        return Record(
-            position=record.position,
-            key=record.key,
-            value=record.value,
-            time=last,
-            headers=record.headers,
-        )
+        return replace(record, time=last)
 
     def _ends(self, member: Member) -> dict[int, float]:
         ends: dict[int, float] = {}
@@ -338,7 +333,3 @@ class KafkaReader:
         self._pending_commits = {
             p: each for p, each in self._pending_commits.items() if pending.get(p) is not each
         }
-
-
-async def _fetched(fetch: Awaitable[_Records]) -> _Records:
-    return await fetch

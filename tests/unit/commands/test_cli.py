@@ -9,11 +9,16 @@ from pathlib import Path
 
 import pytest
 import yaml
+from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (
+    ExportMetricsServiceRequest,
+)
 
 from collector import cli
 from collector.doctor.connectivity import partitions_differ, too_small
+from collector.runtime.child import pack_frame
 from collector.version import conflicting_distributions
 from evaluators.registry import Registry
+from tests.support.otlp import body, span, trace_id
 
 
 def test_print_shows_what_files_and_set_make(
@@ -132,3 +137,38 @@ def test_topics_that_do_not_fit_are_named() -> None:
     assert "a has 3, b has 4" in partitions_differ({"b": 4, "a": 3})[0]
     assert too_small({"a": 20 << 20}) == []
     assert "max.message.bytes" in too_small({"a": 1 << 20})[0]
+
+
+@pytest.mark.parametrize("command", ["evaluate", "inspect"])
+def test_recordings_of_other_signals_are_left_out_with_one_line_each(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    metrics = ExportMetricsServiceRequest()
+    metrics.resource_metrics.add().scope_metrics.add().metrics.add(name="requests")
+    (tmp_path / "a.otlp").write_bytes(pack_frame(body(span())))
+    (tmp_path / "a.metrics.otlp").write_bytes(pack_frame(metrics.SerializeToString()))
+    (tmp_path / "a.logs.otlp.gz").write_bytes(b"not read")
+
+    code = cli.main([command, str(tmp_path), "--format", "jsonl"])
+
+    said = capsys.readouterr()
+    assert code == 0
+    assert said.err.splitlines() == [
+        f"{tmp_path}/a.logs.otlp.gz: left out, it holds the logs signal",
+        f"{tmp_path}/a.metrics.otlp: left out, it holds the metrics signal",
+    ]
+    traces = {json.loads(line)["trace_id"] for line in said.out.splitlines()}
+    assert traces - {None} == {trace_id(1).hex()}
+
+
+@pytest.mark.parametrize("command", ["evaluate", "inspect"])
+def test_a_recording_that_is_none_is_one_line(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "a.otlp"
+    file.write_bytes(pack_frame(b"\xff"))
+
+    code = cli.main([command, str(file)])
+
+    assert code == 1
+    assert capsys.readouterr().err == f"{file}: the body is not an ExportTraceServiceRequest\n"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pkgutil
 from importlib import import_module
+from pathlib import Path
 
 import grpc
 import pytest
@@ -14,10 +15,14 @@ from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import (
 )
 
 import collector.records
+from collector.config.tree import Config
 from collector.log.port import SPANS
+from collector.offline import recordings
+from collector.offline.evaluate import read_recordings
 from collector.otlp.signal import LOGS_SERVICE, OtlpSignal
 from collector.otlp.split import Piece, SplitRequest
 from collector.records.otlp_signals import OTLP_SIGNALS
+from collector.runtime.child import pack_frame
 from tests.support.otlp import body, span
 from tests.support.otlp_http import JSON, post
 from tests.support.receiving import export, serving
@@ -100,6 +105,20 @@ async def test_it_is_served_over_http_in_both_encodings() -> None:
 
     assert (binary.status_code, text.status_code) == (200, 200)
     assert len(served.log.written) == 2
+
+
+async def test_its_recordings_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        recordings, "_SIGNALS", recordings._SIGNALS | dict.fromkeys(LOGS.recordings, LOGS)
+    )
+    file = tmp_path / "recorded.logs.otlp"
+    file.write_bytes(pack_frame(logs("").SerializeToString()))
+
+    found = recordings.find([tmp_path])
+    read = await read_recordings(Config(), found.files, lambda _: None)
+
+    assert (found.files, found.left_out) == ((file,), {})
+    assert (read.rejected, read.reasons) == (1, ["no event name"])
 
 
 async def test_without_its_line_it_is_refused_on_both_transports() -> None:
