@@ -34,7 +34,7 @@ from collector.commands.output import (
 )
 from collector.config.plan import plan_from
 from collector.errors import ConfigError
-from collector.offline.evaluate import evaluate_recordings
+from collector.offline.recordings import evaluate_recordings
 from collector.records.traces import RunRecord
 from evaluators.formulas import distribution
 from evaluators.formulas.task_runs import Run, task_passing

@@ -13,7 +13,7 @@ from collector.commands.output import (
     progress_over,
     trace_table,
 )
-from collector.offline.evaluate import read_recordings
+from collector.offline.recordings import read_recordings
 from evaluators.dialects.show import show
 
 

@@ -17,8 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from collector.errors import ConfigError
-from collector.offline.evaluate import EvaluationResult
-from collector.offline.recordings import Recordings, find
+from collector.offline.recordings import EvaluationResult, Recordings, find
 from evaluators.model import Trace
 
 WIDTH = 140

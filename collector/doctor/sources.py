@@ -5,19 +5,18 @@ from __future__ import annotations
 import asyncio
 import http.client
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 from urllib.parse import quote
 
 from google.protobuf.message import DecodeError
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
 
 from collector.config.tree import Admin, Config
-from collector.doctor.examined_trace import SESSION_KEYS, ExaminedTrace, examine
+from collector.doctor.diagnosis import SESSION_KEYS, ExaminedTrace, examine
 from collector.errors import ConfigError
-from collector.offline.evaluate import read_recordings
-from collector.offline.recordings import Recordings, requests
+from collector.offline.recordings import Recordings, read_recordings, requests
 from collector.otlp import display
 from evaluators.dialects.show import show
 
@@ -88,16 +87,8 @@ def _log_records(request: bytes) -> Iterator[Any]:
 # --- the running service ---------------------------------------------------------------------------------------------
 
 
-class Get(Protocol):
-    """Answers a GET of the admin API with its JSON."""
-
-    def __call__(self, path: str) -> Any:
-        """The decoded body; None for 404.
-
-        Raises:
-            ConfigError: there is no answer, or it is an error.
-        """
-        ...
+Get: TypeAlias = Callable[[str], Any]
+"""Answers a GET of the admin API, by path, with its decoded JSON; None for 404. Raises ConfigError."""
 
 
 class AdminApi:
@@ -112,7 +103,11 @@ class AdminApi:
         )
 
     def __call__(self, path: str) -> Any:
-        """See `Get`."""
+        """The decoded body; None for 404.
+
+        Raises:
+            ConfigError: there is no answer, or it is an error.
+        """
         where = f"http://{self._host}:{self._port}"
         link = http.client.HTTPConnection(self._host, self._port, timeout=TIMEOUT)
         try:

@@ -20,7 +20,7 @@ from collector.judging.budget import DAY
 from collector.log.consumer import PoisonReport
 from collector.log.disk.disk_log import DiskLog
 from collector.log.port import TRACES, Log, New
-from collector.offline.evaluate import EvaluationResult
+from collector.offline.recordings import EvaluationResult
 from collector.pool.port import ReadJob
 from collector.pool.worker import InlineWorkers, JobRunner
 from collector.records.codec import encode

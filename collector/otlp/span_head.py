@@ -41,12 +41,7 @@ class SpanHead(NamedTuple):
     @property
     def is_valid(self) -> bool:
         """Whether both ids have their length and are not all zero."""
-        return (
-            len(self.trace_id) == 16
-            and len(self.span_id) == 8
-            and self.trace_id != _NO_TRACE
-            and self.span_id != _NO_SPAN
-        )
+        return why_invalid(self.trace_id, self.span_id) is None
 
 
 class ScopeSpans(Protocol):

@@ -20,6 +20,7 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import IntEnum
+from socket import socket
 
 from google.protobuf.any_pb2 import Any as AnyMessage
 from google.protobuf.duration_pb2 import Duration
@@ -28,7 +29,7 @@ from google.rpc.status_pb2 import Status
 
 from collector.errors import ConfigError, Permanent, Retryable
 from collector.otlp.split import SplitRequest
-from collector.runtime.net import address
+from collector.runtime.net import address, bind
 
 MAX_MESSAGE = 1024
 MAX_DELAY = 4.0
@@ -44,6 +45,18 @@ class SlowSender(Retryable):
 
 class TooLarge(Permanent):
     """The request is above the limit of one request, as sent or after decompression."""
+
+
+def bound(key: str, host: str, port: int) -> socket:
+    """A socket that is bound; `key` names the listener's section of the configuration.
+
+    Raises:
+        ConfigError: the port cannot be had.
+    """
+    try:
+        return bind(host, port)
+    except OSError as error:
+        raise cannot_listen(key, host, port, error.strerror or str(error)) from error
 
 
 def cannot_listen(key: str, host: str, port: int, why: str) -> ConfigError:

@@ -11,12 +11,12 @@ from google.protobuf.message import DecodeError
 from google.rpc.http_pb2 import HttpHeader
 
 from collector.otlp.signal import OtlpSignal
-from collector.receiver.answers import OK, cannot_listen, trailers
+from collector.receiver.answers import OK, bound, cannot_listen, trailers
 from collector.receiver.inflate import sniff
 from collector.receiver.intake import Intake
 from collector.receiver.tls import Tls
 from collector.runtime.http_server import BearerTokens
-from collector.runtime.net import address, bind
+from collector.runtime.net import address
 
 KEY = "receiver.grpc"
 _CODES = {code.value[0]: code for code in grpc.StatusCode}
@@ -83,7 +83,8 @@ class GrpcServer:
         Raises:
             ConfigError: the port cannot be had.
         """
-        self._check_port()
+        # grpc's own error does not name the cause, the socket's does.
+        bound(KEY, self._host, self._port).close()
         self._health = Health(*(signal.service.name for signal in self._signals))
         exports = [self._handler(signal) for signal in self._signals]
         server = grpc.aio.server(handlers=[*exports, self._health.handler()], options=self._options)
@@ -101,14 +102,6 @@ class GrpcServer:
         self.stop_accepting()
         if self._server is not None:
             await self._server.stop(grace)
-
-    def _check_port(self) -> None:
-        """Bind it once: the error of the socket names the cause, grpc's does not."""
-        try:
-            bind(self._host, self._port).close()
-        except OSError as error:
-            why = error.strerror or str(error)
-            raise cannot_listen(KEY, self._host, self._port, why) from error
 
     def _add_port(self, server: grpc.aio.Server) -> int:
         where = address(self._host, self._port)

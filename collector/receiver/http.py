@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from asyncio import Task, TimerHandle
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping
 
 from google.protobuf.json_format import MessageToJson
 from google.protobuf.message import Message
@@ -16,12 +16,11 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from collector.otlp.json import to_protobuf
 from collector.otlp.signal import OtlpSignal
-from collector.receiver.answers import OK, Answer, Code, cannot_listen, status
+from collector.receiver.answers import OK, Answer, Code, bound, status
 from collector.receiver.inflate import BY_NAME, Inflate
 from collector.receiver.intake import Decode, Intake
 from collector.receiver.tls import Tls
 from collector.runtime.http_server import BearerTokens, GuestServer
-from collector.runtime.net import bind
 
 KEY = "receiver.http"
 HEAD_TIMEOUT = 60.0
@@ -72,7 +71,7 @@ class HttpApp:
         if media is None or inflate is None:
             return _error(_UNSUPPORTED, media)
         answer = await self._intake.take(
-            _chunks(request),
+            request.stream(),
             signal=signal,
             transport="http",
             decode=_decoder(inflate, media, signal),
@@ -80,11 +79,6 @@ class HttpApp:
         if answer.code is not OK.code:
             return _error(answer, media)
         return _reply(signal.response(answer.rejected, answer.message), answer, media)
-
-
-async def _chunks(request: Request) -> AsyncIterator[bytes]:
-    async for chunk in request.stream():
-        yield chunk
 
 
 def _decoder(inflate: Inflate, media: str, signal: OtlpSignal) -> Decode:
@@ -201,11 +195,7 @@ class HttpServer:
         Raises:
             ConfigError: the port cannot be had.
         """
-        try:
-            sock = bind(self._host, self._port)
-        except OSError as error:
-            why = error.strerror or str(error)
-            raise cannot_listen(KEY, self._host, self._port, why) from error
+        sock = bound(KEY, self._host, self._port)
         self._port = sock.getsockname()[1]
         self._server = GuestServer(
             self._app,

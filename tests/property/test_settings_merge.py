@@ -9,7 +9,7 @@ import yaml
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from collector.config.effective import effective
+from collector.commands.config import effective
 from collector.config.load import load, merge
 from collector.config.tree import Config
 

@@ -10,7 +10,7 @@ import jsonschema
 import pytest
 import yaml
 
-from collector.config.effective import MASK, effective, schema
+from collector.commands.config import MASK, effective, schema
 from collector.config.load import is_setting, load
 from collector.config.tree import Config
 from collector.errors import ConfigError

@@ -9,8 +9,14 @@ import pytest
 
 from collector.config.plan import plan_from
 from collector.config.tree import Config
-from collector.doctor.diagnosis import Diagnosis, diagnose, stops, without_tasks
-from collector.doctor.examined_trace import ExaminedTrace, examine
+from collector.doctor.diagnosis import (
+    Diagnosis,
+    ExaminedTrace,
+    diagnose,
+    examine,
+    stops,
+    without_tasks,
+)
 from collector.otlp import display
 from evaluators.dialects.advise import advise, all_advice
 from evaluators.dialects.dialect import LACKS, Lack

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from collector.doctor.diagnosis import diagnose
-from collector.doctor.examined_trace import examine
+from collector.doctor.diagnosis import diagnose, examine
 from evaluators.dialects import readers, registry
 from evaluators.dialects.decoding import key_sets
 from evaluators.dialects.show import show

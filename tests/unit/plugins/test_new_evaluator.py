@@ -12,8 +12,7 @@ import pytest
 from collector import cli
 from collector.config.plan import plan_from
 from collector.config.tree import Config
-from collector.doctor.diagnosis import diagnose
-from collector.doctor.examined_trace import ExaminedTrace, examine
+from collector.doctor.diagnosis import ExaminedTrace, diagnose, examine
 from collector.otlp import display
 from collector.scoring.rules import Rules
 from evaluators.declare import DEFAULT_READS, Spec

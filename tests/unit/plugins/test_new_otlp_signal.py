@@ -18,7 +18,7 @@ import collector.records
 from collector.config.tree import Config
 from collector.log.port import SPANS
 from collector.offline import recordings
-from collector.offline.evaluate import read_recordings
+from collector.offline.recordings import read_recordings
 from collector.otlp.signal import LOGS_SERVICE, OtlpSignal
 from collector.otlp.split import Piece, SplitRequest
 from collector.records.otlp_signals import OTLP_SIGNALS

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from collector.receiver.admission import Admission
 from collector.receiver.answers import NoRoom
 from collector.receiver.families import ReceiverFamilies
+from collector.receiver.intake import Admission
 from collector.telemetry import Telemetry
 
 
