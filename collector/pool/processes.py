@@ -17,6 +17,7 @@ import msgspec
 
 from collector.config.plan import failed_outcomes
 from collector.config.tree import Config
+from collector.pool.families import PoolFamilies
 from collector.pool.port import Job, PackedTrace, ReadJob, ScoreJob, TraceHead, encode_job_into
 from collector.pool.worker import bare_trace
 from collector.runtime.child import LENGTH, Child, restart_backoff
@@ -43,15 +44,6 @@ class _Task:
         self.payload = framed(job)
         self.attempts = 0
         self.future: asyncio.Future[bytes | None] = asyncio.get_running_loop().create_future()
-
-
-class PoolFamilies:
-    """Evaluator workers that were replaced."""
-
-    def __init__(self, telemetry: Telemetry) -> None:
-        self.worker_restarts = telemetry.counter(
-            "worker_restarts", "Evaluator workers replaced, by why.", "reason"
-        )
 
 
 class ProcessWorkers:

@@ -12,7 +12,7 @@ from collector.api.families import ApiFamilies
 from collector.assembly.families import AssemblyFamilies
 from collector.judging.families import JudgingFamilies
 from collector.log.families import LogFamilies
-from collector.pool.processes import PoolFamilies
+from collector.pool.families import PoolFamilies
 from collector.receiver.families import ReceiverFamilies
 from collector.runtime.families import RuntimeFamilies
 from collector.scoring.families import ScoringFamilies
