@@ -10,8 +10,8 @@ from evaluators.judging.judge import Calls, Verdict, judge_session, judge_trace
 from evaluators.judging.prompt import Prompt
 from evaluators.model import JSON, Outcome, Session, Trace
 from evaluators.plan import Configured, Settings, make_plan
+from evaluators.providers.scripted import ScriptedJudge, fitting
 from tests.support.evaluating import OURS, a_turn
-from tests.support.scripted import ScriptedJudge, fitting
 
 PANDAPROBE = (
     "argument_correctness",

@@ -7,10 +7,10 @@ from typing import Any
 from evaluators.matching.text import text_of
 from evaluators.model import Outcome, Previous, Session
 from evaluators.plan import Settings, make_plan
+from evaluators.providers.scripted import ScriptedEmbedder
 from evaluators.run import SessionScorer, score_trace
 from tests.golden.checks.compare import close
 from tests.support.evaluating import OURS, a_trace, a_turn
-from tests.support.scripted import ScriptedEmbedder
 
 
 def coherence(given: Any, expected: Any, _quirk: str | None) -> None:

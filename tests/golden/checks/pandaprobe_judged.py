@@ -14,13 +14,13 @@ from evaluators.declare import declared, evaluator
 from evaluators.judging.prompt import Prompt
 from evaluators.model import Outcome, Score, ToolCall, ToolDefinition, Trace
 from evaluators.plan import Configured, Settings, make_plan
+from evaluators.providers.scripted import ScriptedJudge
 from evaluators.registry import Registry
 from evaluators.resources import Block, UnitInterval
 from evaluators.trace.argument_correctness import Arguments, judged_argument_correctness
 from tests.golden.checks.compare import close
 from tests.support.evaluating import a_trace
 from tests.support.judging import judge, judged
-from tests.support.scripted import ScriptedJudge
 
 EXTRACTING = {"extract_task", "extract_task_and_outcome", "extract_plan", "extract_tool_usage"}
 

@@ -11,11 +11,11 @@ from evaluators.declare import declared, evaluator
 from evaluators.expectations import Expectation
 from evaluators.model import JSON, Method, Outcome, Previous, Score, ToolCall, Trace
 from evaluators.plan import Settings, make_plan
+from evaluators.providers.scripted import HashEmbedder, ScriptedEmbedder
 from evaluators.registry import Registry
 from evaluators.resources import History
 from evaluators.run import score_trace
 from tests.support.evaluating import OURS, a_call, a_trace
-from tests.support.scripted import HashEmbedder, ScriptedEmbedder
 
 EVERYTHING = make_plan(OURS, {}, embedder="hash", expectations=True)
 

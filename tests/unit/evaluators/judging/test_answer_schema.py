@@ -10,11 +10,11 @@ import pytest
 
 from evaluators.expectations import Expectation
 from evaluators.judging.answer_schema import shape, strict_schema
+from evaluators.providers.scripted import fitting
 from evaluators.resources import Block
 from evaluators.trace.argument_correctness import Arguments
 from tests.support.evaluating import a_call, a_trace
 from tests.support.judging import ALL, answering, by_name, judge, judge_turns, judged
-from tests.support.scripted import fitting
 
 
 def _objects(schema: Any) -> Iterator[Any]:

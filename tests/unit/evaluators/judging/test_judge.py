@@ -15,6 +15,7 @@ from evaluators.judging.judge import Calls, judge_trace
 from evaluators.judging.prompt import Answer, Prompt
 from evaluators.model import Score, Trace
 from evaluators.plan import Settings, make_plan
+from evaluators.providers.scripted import ScriptedJudge, fitting_answer
 from evaluators.registry import Registry
 from evaluators.resources import Judge
 from tests.support.evaluating import a_call, a_tool, a_trace
@@ -29,7 +30,6 @@ from tests.support.judging import (
     judge_turns,
     judged,
 )
-from tests.support.scripted import ScriptedJudge, fitting_answer
 
 TRACE = a_trace(tool_calls=(a_call("search", {"q": "Paris"}, span_id="c1"),))
 

@@ -12,9 +12,9 @@ from evaluators.judging.calls import MAX_FAULTS
 from evaluators.judging.judge import Calls
 from evaluators.judging.prompt import JudgeError, Prompt
 from evaluators.plan import Settings
+from evaluators.providers.scripted import ScriptedJudge, fitting, fitting_answer
 from tests.support.evaluating import a_call, a_trace
 from tests.support.judging import COGITATOR, PANDAPROBE, always, answering, by_name, judge, judged
-from tests.support.scripted import ScriptedJudge, fitting, fitting_answer
 
 TRACE = a_trace(tool_calls=(a_call("search", {"q": "Paris"}),))
 EVERY = (*PANDAPROBE, *COGITATOR)

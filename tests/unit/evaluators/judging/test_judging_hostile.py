@@ -12,6 +12,7 @@ import pytest
 from evaluators.expectations import Expectation
 from evaluators.judging.prompt import Prompt, fenced, harmless
 from evaluators.model import ModelCall, ToolCall, Trace
+from evaluators.providers.scripted import ScriptedJudge, fitting
 from tests.support.attacks import INJECTIONS
 from tests.support.evaluating import a_tool, a_trace
 from tests.support.judging import (
@@ -24,7 +25,6 @@ from tests.support.judging import (
     judge_turns,
     judged,
 )
-from tests.support.scripted import ScriptedJudge, fitting
 
 _SIGHT = dict.fromkeys([*range(0x200B, 0x2010), *range(0x2060, 0x2070), 0xAD, 0xFEFF])
 

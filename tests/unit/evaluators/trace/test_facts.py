@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from evaluators.model import ModelCall, Previous, Score, ToolCall
+from evaluators.providers.scripted import HashEmbedder
 from evaluators.resources import History
 from evaluators.trace.argument_correctness import argument_correctness
 from evaluators.trace.coherence import coherence
@@ -15,7 +16,6 @@ from evaluators.trace.loop_detection import loop_detection
 from evaluators.trace.step_efficiency import step_efficiency
 from evaluators.trace.tool_correctness import tool_correctness
 from tests.support.evaluating import a_call, a_tool, a_trace
-from tests.support.scripted import HashEmbedder
 
 CITY = {
     "type": "object",
