@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import sys
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
@@ -47,12 +46,11 @@ def job(question: str) -> ScoreJob:
 
 @pytest.fixture
 async def workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[ProcessWorkers]:
-    folder = str(plugin.install(tmp_path / "installed"))
-    monkeypatch.setattr(sys, "path", [folder, *sys.path])
-    monkeypatch.setenv("PYTHONPATH", folder)
-    pool = ProcessWorkers(
-        CONFIG, plan_from(CONFIG), count=1, telemetry=Telemetry(), job_timeout=5.0
-    )
+    folder = plugin.install(tmp_path / "installed")
+    monkeypatch.setenv("PYTHONPATH", str(folder))
+    with plugin.imported_from(folder):
+        plan = plan_from(CONFIG)
+    pool = ProcessWorkers(CONFIG, plan, count=1, telemetry=Telemetry(), job_timeout=5.0)
     pool.start()
     yield pool
     await pool.close()

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 SOURCE = '''
@@ -39,3 +42,14 @@ def install(folder: Path, source: str = SOURCE) -> Path:
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: acme\nVersion: 1.0\n")
     (about / "entry_points.txt").write_text("[spanwise.evaluators]\nacme = acme\n")
     return folder
+
+
+@contextmanager
+def imported_from(folder: Path) -> Iterator[None]:
+    """The package is importable in the block, and forgotten after it: another test may have its own `acme`."""
+    sys.path.insert(0, str(folder))
+    try:
+        yield
+    finally:
+        sys.path.remove(str(folder))
+        sys.modules.pop("acme", None)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import get_args
@@ -51,10 +50,9 @@ def patience(session: Session) -> Score:
 
 
 @pytest.fixture
-def with_acme(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Registry]:
-    monkeypatch.setattr(sys, "path", [str(plugin.install(tmp_path, ACME)), *sys.path])
-    yield Registry.discover()
-    sys.modules.pop("acme")
+def with_acme(tmp_path: Path) -> Iterator[Registry]:
+    with plugin.imported_from(plugin.install(tmp_path, ACME)):
+        yield Registry.discover()
 
 
 def the(registry: Registry, name: str) -> Spec:
