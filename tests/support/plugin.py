@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -45,7 +45,7 @@ def install(folder: Path, source: str = SOURCE) -> Path:
 
 
 @contextmanager
-def imported_from(folder: Path) -> Iterator[None]:
+def imported_from(folder: Path) -> Generator[None]:
     """The package is importable in the block, and forgotten after it: another test may have its own `acme`."""
     sys.path.insert(0, str(folder))
     try:

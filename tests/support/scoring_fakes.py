@@ -11,7 +11,7 @@ from collector.log.port import SIGNALS, TRACES
 from collector.pool.port import ReadJob, ScoreJob
 from collector.records.codec import encode
 from collector.records.sessions import session_key
-from collector.records.signal import Signal, decode_signal
+from collector.records.signal import FIRST, Signal, decode_signal
 from collector.records.traces import SessionRecord, TraceRecord, VerdictRecord
 from collector.scoring.rules import JudgedRules, Rules
 from collector.scoring.scorer import Scorer
@@ -336,3 +336,20 @@ def append_verdict(log: FaultyLog, verdict: VerdictRecord, now: float | None = N
     log.clock.now = log.clock.now if now is None else now
     key = session_key(verdict.service, verdict.session_id)
     return append_bytes(log, key, encode(verdict))
+
+
+def counted(telemetry: Telemetry, name: str, **labels: str) -> float:
+    return telemetry.registry.get_sample_value(f"spanwise_{name}", labels) or 0.0
+
+
+def shown(log: FaultyLog, evaluator: str) -> list[Signal]:
+    return [each for each in signals(log) if each.evaluator == evaluator]
+
+
+def first_counts(log: FaultyLog) -> dict[tuple[str, str], int]:
+    counts: dict[tuple[str, str], int] = {}
+    for record in log.history(SIGNALS):
+        signal = decode_signal(record.value)
+        key = (signal.trace_id or signal.session_id, signal.evaluator)
+        counts[key] = counts.get(key, 0) + (FIRST in record.headers)
+    return counts

@@ -1,27 +1,24 @@
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable
-
 import pytest
 
-from collector.errors import LogFull
 from collector.log.port import SESSIONS, SIGNALS, TRACES, Position
 from collector.records.sessions import SessionTurn, decode_sessions
-from collector.records.signal import FIRST, Signal, decode_signal
 from collector.records.traces import SessionRecord, decode_traces
 from collector.telemetry import Telemetry
 from evaluators.model import Previous
-from tests.support.faulty_log import Crash, FaultyLog, unavailable
+from tests.support.faulty_log import Crash, FaultyLog
 from tests.support.scoring_fakes import (
     FakeWorkers,
     append,
-    append_bytes,
+    counted,
+    first_counts,
     latest,
     make_record,
     make_scorer,
     run_to_end,
     scored_log,
+    shown,
     signals,
     windows,
 )
@@ -30,30 +27,6 @@ from tests.support.scoring_fakes import (
 @pytest.fixture
 def log() -> FaultyLog:
     return scored_log()
-
-
-def counted(telemetry: Telemetry, name: str, **labels: str) -> float:
-    return telemetry.registry.get_sample_value(f"spanwise_{name}", labels) or 0.0
-
-
-def shown(log: FaultyLog, evaluator: str) -> list[Signal]:
-    return [each for each in signals(log) if each.evaluator == evaluator]
-
-
-def first_counts(log: FaultyLog) -> dict[tuple[str, str], int]:
-    counts: dict[tuple[str, str], int] = {}
-    for record in log.history(SIGNALS):
-        signal = decode_signal(record.value)
-        key = (signal.trace_id or signal.session_id, signal.evaluator)
-        counts[key] = counts.get(key, 0) + (FIRST in record.headers)
-    return counts
-
-
-def _stop(stopping: asyncio.Event) -> Callable[[float], Awaitable[None]]:
-    async def pause(_seconds: float) -> None:
-        stopping.set()
-
-    return pause
 
 
 async def test_a_trace_gives_its_signals_then_its_session(log: FaultyLog) -> None:
@@ -310,76 +283,6 @@ async def test_shutdown_of_the_service_closes_nothing(log: FaultyLog) -> None:
     await run_to_end(make_scorer(log), log)
 
     assert not any(each.final for each in signals(log) if each.scope == "session")
-
-
-async def test_a_full_log_is_tried_again_and_state_applied_once(log: FaultyLog) -> None:
-    append(log, make_record("t1"))
-    log.write_failures = [LogFull("full")] * 3
-
-    await make_scorer(log).drain()
-
-    assert len(shown(log, "confidence")) == 1
-    assert len([each for each in shown(log, "latency") if each.final]) == 1
-
-
-async def test_a_log_that_does_not_answer_is_asked_again(log: FaultyLog) -> None:
-    append(log, make_record("t1", start=1))
-    append(log, make_record("t0", start=0))
-    log.get_failures = unavailable(2)
-
-    await run_to_end(make_scorer(log), log)
-
-    assert len([each for each in shown(log, "loop_detection") if each.trace_id == "t1"]) == 2
-
-
-async def test_a_stop_while_the_log_is_full_loses_nothing(log: FaultyLog) -> None:
-    append(log, make_record("t1"))
-    log.write_failures = [LogFull("full")] * 2
-    stopping = asyncio.Event()
-    await make_scorer(log, pause=_stop(stopping)).run(stopping)
-    assert not log.history(SIGNALS)
-
-    await make_scorer(log).drain()
-
-    assert len(shown(log, "confidence")) == 1
-
-
-async def test_poison_is_named_counted_and_passed_over(
-    log: FaultyLog, caplog: pytest.LogCaptureFixture
-) -> None:
-    telemetry = Telemetry()
-    append_bytes(log, b"bot\0s", b"\xff\xff")
-    append_bytes(log, b"no session key", b"\xc1")
-    append(log, make_record("t1"))
-
-    await run_to_end(make_scorer(log, telemetry=telemetry), log)
-
-    assert counted(telemetry, "poison_records_total", topic="traces") == 2
-    assert "`traces`, partition 0, offset 100" in caplog.text
-    assert len(shown(log, "confidence")) == 1
-
-
-async def test_a_trace_under_a_key_that_is_no_sessions_is_poison(log: FaultyLog) -> None:
-    telemetry = Telemetry()
-    append(log, make_record("t1"))
-    good = log.history(TRACES)[0]
-    append_bytes(log, b"nonsense", good.value)
-
-    await run_to_end(make_scorer(log, telemetry=telemetry), log)
-
-    assert counted(telemetry, "poison_records_total", topic="traces") == 1
-
-
-async def test_a_record_too_large_is_dropped_and_the_rest_written(log: FaultyLog) -> None:
-    telemetry = Telemetry()
-    append(log, make_record("t1"))
-    log.largest = {SESSIONS: 0}
-
-    await run_to_end(make_scorer(log, telemetry=telemetry), log)
-
-    assert len(shown(log, "confidence")) == 1
-    assert counted(telemetry, "poison_records_total", topic="sessions") > 0
-    assert log.committed("scoring", TRACES, 0).offset == 1
 
 
 async def test_evaluators_that_others_need_are_computed_and_not_emitted(log: FaultyLog) -> None:
