@@ -29,7 +29,7 @@ class AssemblyFamilies:
         )
         self.marks_evicted = telemetry.counter(
             "marks_evicted",
-            "Closed traces forgotten for want of room: a later span opens them anew.",
+            "Closed traces forgotten because too many are remembered: a later span opens them again.",
         )
         self.trace_gaps = telemetry.counter(
             "trace_gaps", "Traces that lack something, by what.", "service", "gap"

@@ -77,7 +77,7 @@ def _overlap(one: str, other: str) -> bool:
 
 
 def _forward(config: Config) -> Iterator[str]:
-    """A request forwarded to ourselves would go round for ever."""
+    """A request forwarded to ourselves would go round without end."""
     if config.forward is None or "receive" not in config.roles:
         return
     endpoint = config.forward.endpoint

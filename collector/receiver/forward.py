@@ -134,7 +134,7 @@ class Forwarder:
             try:
                 rejected, words = await self._transport.export(request)
             except Permanent as error:
-                self._say(f"refused a request for ever: {error}")
+                self._say(f"refused a request and will never take it: {error}")
                 return "refused"
             except Retryable as error:
                 self._say(f"takes nothing now: {error}")
@@ -147,7 +147,7 @@ class Forwarder:
                 continue
             self._recovered()
             if rejected:
-                _log.warning("the forward backend rejected %d spans: %s", rejected, words[:200])
+                _log.warning("The forward backend rejected %d spans: %s", rejected, words[:200])
                 return "partial"
             return "forwarded"
 
@@ -155,12 +155,12 @@ class Forwarder:
         """Log a change of state, not every failure."""
         if not self._failing:
             self._failing = True
-            _log.warning("the forward backend %s", words[:300])
+            _log.warning("The forward backend %s", words[:300])
 
     def _recovered(self) -> None:
         if self._failing:
             self._failing = False
-            _log.info("the forward backend takes requests again")
+            _log.info("The forward backend takes requests again.")
 
     def _drop_all(self) -> None:
         while self._waiting:

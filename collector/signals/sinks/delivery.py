@@ -143,12 +143,12 @@ class Delivery(Consumer):
     def _note_failure(self, error: Retryable, count: int) -> None:
         self._retried.inc(count)
         if not self._failing:
-            _log.warning("Sink `%s` is failing, signals wait: %s", self._sink.name, error)
+            _log.warning("Sink `%s` fails; its signals wait in the log: %s", self._sink.name, error)
         self._failing = True
 
     def _note_success(self) -> None:
         if self._failing:
-            _log.info("Sink `%s` works again", self._sink.name)
+            _log.info("Sink `%s` works again.", self._sink.name)
         self._failing = False
 
     async def _show(self, waiting: Sequence[Record], *, idle: bool = False) -> None:
