@@ -160,9 +160,14 @@ class KafkaNode:
         if self._process is not None:
             self._process.wait()
 
-    def pause(self) -> None:
-        """SIGSTOP: connections stay, nothing answers."""
+    def pause(self, timeout: float = 20.0) -> None:
+        """SIGSTOP: connections stay, nothing answers. Returns when every thread has stopped, which takes its time."""
         self._signal(signal.SIGSTOP)
+        deadline = time.monotonic() + timeout
+        while self._is_running() and not self._is_stopped():
+            if time.monotonic() > deadline:
+                raise KafkaNodeError("the broker does not stop")
+            time.sleep(0.01)
 
     def resume(self) -> None:
         """SIGCONT."""
@@ -185,6 +190,12 @@ class KafkaNode:
 
     def _is_running(self) -> bool:
         return self._process is not None and self._process.poll() is None
+
+    def _is_stopped(self) -> bool:
+        assert self._process is not None
+        threads = Path(f"/proc/{self._process.pid}/task").glob("*/stat")
+        # The state follows the command, which stands in parentheses and may hold any character.
+        return all(each.read_text().rpartition(")")[2].split()[0] == "T" for each in threads)
 
     def _signal(self, number: int) -> None:
         if self._process is not None and self._process.poll() is None:
