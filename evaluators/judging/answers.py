@@ -11,6 +11,7 @@ from typing import TypeVar
 import msgspec
 
 from evaluators.formulas.distribution import clamp
+from evaluators.judging.prompt import THINKING
 from evaluators.matching.json_values import list_of, object_of, parse_json
 from evaluators.matching.text import text_of
 from evaluators.model import JSON
@@ -18,9 +19,8 @@ from evaluators.resources import Block
 
 B = TypeVar("B", bound=Block)
 
-_THINKING = re.compile(r"<(think|thinking|reasoning)>.*?</\1>", re.DOTALL | re.IGNORECASE)
-_THOUGHT = re.compile(r"</(?:think|thinking|reasoning)>", re.IGNORECASE)
-_UNENDED = re.compile(r"<(?:think|thinking|reasoning)>.*", re.DOTALL | re.IGNORECASE)
+_OPENING = re.compile(rf"<({THINKING})\b[^<>]*>", re.IGNORECASE)
+_CLOSING = re.compile(rf"</({THINKING})\s*>", re.IGNORECASE)
 _BEGINS = re.compile(r"\{\s*\"")
 _NUMERIC = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 # After the fence there may be a word, but no further object.
@@ -100,10 +100,25 @@ def read_object(raw: str) -> dict[str, JSON]:
 
 
 def _bare(raw: str) -> str:
-    text = _THINKING.sub("", raw)
-    # A template may swallow the opening tag; thoughts that never end hold no answer.
-    text = _THOUGHT.split(text)[-1]
-    return _unfenced(_UNENDED.sub("", text))
+    """The text after the thoughts that it begins with; thoughts that never end hold no answer."""
+    text = raw.strip()
+    opened = _OPENING.match(text)
+    closed = _CLOSING.search(text)
+    while opened and closed and closed[1].lower() != opened[1].lower():
+        closed = _CLOSING.search(text, closed.end())
+    if closed and (opened or _closes_what_a_template_opened(text, closed)):
+        text = text[closed.end() :]
+    ended = max((each.end() for each in _CLOSING.finditer(text)), default=0)
+    unended = _OPENING.search(text, ended)
+    return _unfenced(text[: unended.start()] if unended else text)
+
+
+def _closes_what_a_template_opened(text: str, closed: re.Match[str]) -> bool:
+    """Whether a tag without its opening one ends thoughts, rather than stands in a text of the answer."""
+    if _OPENING.search(text, 0, closed.start()):
+        return False
+    answer = _BEGINS.search(text, 0, closed.start())
+    return answer is None or _json(_unfenced(text[closed.end() :])) is not _NOT_JSON
 
 
 def _unfenced(text: str) -> str:

@@ -174,7 +174,12 @@ _ROLES = re.compile(
     r"|</?s>|\[/?INST\]|<</?SYS>>|<(?:start|end)_of_turn>|</?(?:system|user|assistant)>",
     re.IGNORECASE,
 )
-_TAG = re.compile("[<\ufe64\uff1c]" r"(?=\s*/?\s*recording\b)", re.IGNORECASE)
+_TAG = re.compile("[<\ufe64\uff1c]" r"(?=\s*(?:/\s*)?recording\b)", re.IGNORECASE)
+THINKING = "think|thinking|thought|reasoning"
+"""Names of the tags between which models think aloud."""
+_THOUGHT = re.compile(
+    "(?:[<\ufe64\uff1c]|&lt;" rf"|\\u003c)(?=\s*(?:/\s*)?(?:{THINKING})\b)", re.IGNORECASE
+)
 _DEFUSED = str.maketrans({"<": "\u2039", ">": "\u203a", "[": "(", "]": ")"})
 
 
@@ -184,9 +189,10 @@ def visible(text: str) -> str:
 
 
 def harmless(text: str, marker: str) -> str:
-    """The text as data: visible, without marker, fence tag and role tokens; never longer than the input."""
+    """The text as data: visible, without marker, fence tag, role tokens and thinking tags; never longer than it was."""
     text = visible(text)
     text = _ROLES.sub(lambda found: found.group().translate(_DEFUSED), text)
+    text = _THOUGHT.sub("\u2039", text)
     text = _TAG.sub("\u2039", text)
     return re.sub(re.escape(marker), "#", text, flags=re.IGNORECASE)
 
