@@ -12,6 +12,8 @@ from evaluators.model import JSON, ToolCall, Trace
 
 SCHEMA_LIMIT = 65_536
 """Bytes of a schema or of arguments, as JSON; what is longer is not judged."""
+TRACE_STEPS = 500_000
+"""Steps (`providers.schemas`) that all calls of a trace may take: some seconds."""
 
 
 def repeats(calls: Sequence[ToolCall]) -> tuple[ToolCall, ...]:
@@ -53,19 +55,28 @@ def unknown(trace: Trace) -> tuple[ToolCall, ...]:
 
 def misfits(trace: Trace) -> tuple[ToolCall, ...]:
     """Calls whose arguments contradict the schema of their tool."""
+    return tuple(call for call, error in arguments_judged(trace) if error is not None)
+
+
+def arguments_judged(trace: Trace) -> tuple[tuple[ToolCall, str | None], ...]:
+    """Every call that can be judged by the schema of its tool, in order, with what is wrong with it.
+
+    Once the calls of a trace have taken `TRACE_STEPS`, the others are not judged.
+    """
     schemas = {tool.name: tool.parameters for tool in trace.tools_offered}
-    return tuple(
-        call for call in trace.tool_calls if _contradicts(schemas.get(call.name), call.arguments)
-    )
-
-
-def _contradicts(schema: JSON, arguments: JSON) -> bool:
-    if schema is None or arguments is None:
-        return False
-    try:
-        return argument_error(schema, arguments) is not None
-    except Unjudgeable:
-        return False
+    judged: list[tuple[ToolCall, str | None]] = []
+    left = TRACE_STEPS
+    seen: set[str] = set()
+    for call in trace.tool_calls:
+        schema = schemas.get(call.name)
+        if schema is None or call.arguments is None or left <= 0:
+            continue
+        error, is_judged, steps, checked = _judge(schema, call.arguments)
+        left -= steps + (0 if call.name in seen else checked)
+        seen.add(call.name)
+        if is_judged:
+            judged.append((call, error))
+    return tuple(judged)
 
 
 def span_ids(calls: Sequence[ToolCall]) -> tuple[str, ...]:
@@ -85,21 +96,30 @@ def argument_error(schema: JSON, arguments: JSON) -> str | None:
     Raises:
         Unjudgeable: The schema is no valid schema or refers to other documents, or either is too long.
     """
-    schema_text, text = encoded(schema), encoded(arguments)
-    if max(len(schema_text), len(text)) > SCHEMA_LIMIT:
-        raise Unjudgeable("longer than 64 KiB")
-    error, is_judged = _judged(schema_text, text)
+    error, is_judged, _, _ = _judge(schema, arguments)
     if not is_judged:
         raise Unjudgeable(error)
     return error
 
 
+_Judged = tuple[str | None, bool, int, int]
+"""What is wrong, else why it cannot be judged; whether it could be; the steps it took; those the schema takes once."""
+
+
+def _judge(schema: JSON, arguments: JSON) -> _Judged:
+    schema_text, text = encoded(schema), encoded(arguments)
+    if max(len(schema_text), len(text)) > SCHEMA_LIMIT:
+        return "longer than 64 KiB", False, 1, 0
+    return _judge_texts(schema_text, text)
+
+
 @lru_cache(maxsize=256)
-def _judged(schema: bytes, arguments: bytes) -> tuple[str | None, bool]:
+def _judge_texts(schema: bytes, arguments: bytes) -> _Judged:
     # Two evaluators ask the same of every call. jsonschema takes 100 ms to import: only workers pay for it.
-    from evaluators.providers.schemas import first_error  # noqa: PLC0415
+    from evaluators.providers import schemas  # noqa: PLC0415
 
     try:
-        return first_error(schema.decode(), json.loads(arguments)), True
+        error, steps, checked = schemas.counted_error(schema.decode(), json.loads(arguments))
     except Unjudgeable as why:
-        return str(why), False
+        return str(why), False, schemas.STEPS, schemas.CHECK_STEPS
+    return error, True, steps, checked

@@ -5,28 +5,54 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any, Protocol, cast
 
 from jsonschema import validators
-from jsonschema.exceptions import SchemaError, ValidationError
+from jsonschema.exceptions import ValidationError
 from referencing import Registry
 
 from evaluators.errors import Unjudgeable
-from evaluators.matching import ecmascript
+from evaluators.matching import ecmascript, patterns
+from evaluators.matching.json_values import encoded, list_of, object_of
 from evaluators.model import JSON
 
 PATTERN_LIMIT = 256
 """Characters of a string that a pattern out of a trace is tried on."""
-
-# Groups that repeat, back-references and extensions can take exponential time.
-_COSTLY = re.compile(r"\)[*+{?]|\\\d|\(\?")
+STEPS = 30_000
+"""Keywords of a schema out of a trace that are looked at for one value, each some microseconds."""
+CHECK_STEPS = 100_000
+"""The same to check whether it is a valid schema."""
+TRUSTED_STEPS = 1_000_000
+"""The same of a user's own schema, on a value out of a trace."""
 
 
 class _Validator(Protocol):
     def iter_errors(self, instance: JSON) -> Iterator[ValidationError]: ...
+
+
+_Keyword = Callable[[Any, Any, JSON, Any], "Iterable[ValidationError] | None"]
+
+
+@dataclass(slots=True)
+class _Work:
+    """What one call may still do."""
+
+    left: int
+    forms: dict[int, frozenset[bytes]] = field(default_factory=dict[int, frozenset[bytes]])
+    """Canonical forms of the members of an `enum`, by the identity of the list, which lives as long as its schema."""
+
+    def spend(self, steps: int) -> None:
+        self.left -= steps
+        if self.left < 0:
+            raise Unjudgeable("too costly")
+
+
+_work: ContextVar[_Work] = ContextVar("work")
 
 
 def first_error(text: str, instance: JSON, *, trusted: bool = False) -> str | None:
@@ -36,47 +62,123 @@ def first_error(text: str, instance: JSON, *, trusted: bool = False) -> str | No
     fetched, and infinity is no number.
 
     Raises:
-        Unjudgeable: The schema is no valid schema, or a reference leads nowhere or nowhere but to itself.
+        Unjudgeable: The schema is no valid schema, or a reference leads nowhere or nowhere but to itself, or it would
+            take more than its steps.
     """
-    validator = _validator(text, trusted=trusted)
-    if validator is None:
-        raise Unjudgeable("not a valid schema")
+    return counted_error(text, instance, trusted=trusted)[0]
+
+
+def counted_error(
+    text: str, instance: JSON, *, trusted: bool = False
+) -> tuple[str | None, int, int]:
+    """As `first_error`; the steps that the instance took; those that the schema takes once.
+
+    Raises:
+        Unjudgeable: See `first_error`.
+    """
+    validator, checked = _validator(text, trusted=trusted)
+    if isinstance(validator, str):
+        raise Unjudgeable(validator)
+    steps = TRUSTED_STEPS if trusted else STEPS
+    error, left = _first(validator, instance, steps)
+    if error is None:
+        return None, steps - left, checked
+    path = "/".join(str(step) for step in error.absolute_path)
+    shown = f"{path}: {error.message[:200]}" if path else error.message[:200]
+    return shown, steps - left, checked
+
+
+def _first(validator: _Validator, instance: JSON, steps: int) -> tuple[ValidationError | None, int]:
+    """The first error and the steps left."""
+    work = _Work(steps)
+    before = _work.set(work)
     try:
-        error = next(validator.iter_errors(instance), None)
+        return next(iter(validator.iter_errors(instance)), None), work.left
+    except Unjudgeable:
+        raise
     except Exception as broken:  # a dangling or endless reference surfaces only here
         raise Unjudgeable(type(broken).__name__) from broken
-    if error is None:
-        return None
-    path = "/".join(str(step) for step in error.absolute_path)
-    return f"{path}: {error.message[:200]}" if path else error.message[:200]
+    finally:
+        _work.reset(before)
 
 
 @lru_cache(maxsize=256)
-def _validator(text: str, *, trusted: bool) -> _Validator | None:
+def _validator(text: str, *, trusted: bool) -> tuple[_Validator | str, int]:
+    """The schema's validator, or why there is none; and the steps that its check took."""
     schema: JSON = json.loads(text)
     # Not isinstance: that would narrow Any to a half-known dict.
     if type(schema) not in (dict, bool):
-        return None
+        return "not a valid schema", 0
     # jsonschema's own types do not say that a boolean is a schema.
     known = cast("Any", validators)
     base = known.validator_for(schema, default=known.Draft202012Validator)
+    checking = _counting(base, _OWN, search=1)(base.META_SCHEMA, format_checker=base.FORMAT_CHECKER)
+    steps = TRUSTED_STEPS if trusted else CHECK_STEPS
     try:
-        base.check_schema(schema)
-    except (SchemaError, RecursionError):
-        return None
-    base = known.extend(
-        base,
-        {"multipleOf": _multiple, **(_TRUSTED if trusted else _UNTRUSTED)},
-        type_checker=base.TYPE_CHECKER.redefine("number", _is_number),
-    )
+        fault, left = _first(checking, schema, steps)
+    except Unjudgeable as why:
+        return str(why), steps
+    if fault is not None:
+        return "not a valid schema", steps - left
     # An empty registry: the default one would fetch remote references over the network.
     nowhere: Registry[Any] = Registry()
-    return cast("_Validator", base(schema, registry=nowhere))
+    own = _OWN | (_TRUSTED if trusted else _UNTRUSTED)
+    validator = _counting(base, own, search=_SEARCH)(schema, registry=nowhere)
+    return cast("_Validator", validator), steps - left
+
+
+def _counting(base: Any, own: Mapping[str, _Keyword], *, search: int) -> Any:
+    """The validator with these keywords, each of which spends steps, and a search for a name that many more."""
+    keywords = {**base.VALIDATORS, **{k: v for k, v in own.items() if k in base.VALIDATORS}}
+    made = cast("Any", validators).extend(
+        base,
+        {name: _counted(name, keyword, search) for name, keyword in keywords.items()},
+        type_checker=base.TYPE_CHECKER.redefine("number", _is_number),
+    )
+    made.evolve = _evolve
+    return made
+
+
+def _evolve(self: Any, **changes: Any) -> Any:
+    """As jsonschema's own, but a `$schema` inside the schema does not lead back to keywords that spend nothing."""
+    kept = {each.alias: getattr(self, each.name) for each in self.__attrs_attrs__ if each.init}
+    return type(self)(**(kept | changes))
+
+
+def _counted(name: str, keyword: _Keyword, search: int) -> _Keyword:
+    def run(validator: Any, value: Any, instance: JSON, schema: Any) -> Iterator[ValidationError]:
+        work = _work.get()
+        work.spend(1 + (_size(value) + _size(instance)) // _AT_ONCE)
+        if name in _REFERENCES and not (value == "#" or value.startswith("#/")):
+            work.spend(search)
+        for error in keyword(validator, value, instance, schema) or ():
+            work.spend(len(error.message) // _AT_ONCE)
+            yield error
+
+    return run
+
+
+_AT_ONCE = 16
+"""Members of a container, or characters, that are looked at in the time of a step."""
+_REFERENCES = frozenset({"$ref", "$dynamicRef", "$recursiveRef"})
+_SEARCH = 1_000
+"""Steps to find a name anywhere in a schema that was not searched before."""
+
+
+def _size(value: JSON) -> int:
+    return len(value) if isinstance(value, str) else len(object_of(value) or list_of(value) or ())
+
+
+# --- keywords --------------------------------------------------------------------------------------------------------
 
 
 def _pattern(_: object, pattern: str, instance: JSON, _schema: object) -> Iterator[ValidationError]:
-    if not isinstance(instance, str) or len(instance) > PATTERN_LIMIT or _COSTLY.search(pattern):
+    if not isinstance(instance, str) or len(instance) > PATTERN_LIMIT:
         return
+    attempts = patterns.attempts(pattern, len(instance))
+    if attempts > patterns.ATTEMPTS:
+        return
+    _work.get().spend(attempts // 128)
     try:
         found = re.search(pattern, instance)
     except re.error:
@@ -98,15 +200,78 @@ def _multiple(_: object, step: float, instance: JSON, _schema: object) -> Iterat
         yield ValidationError(f"{instance!r} is not a multiple of {step!r}")
 
 
-def _is_number(_: object, instance: object) -> bool:
-    if isinstance(instance, float):
-        return math.isfinite(instance)
-    return isinstance(instance, int) and not isinstance(instance, bool)
+def _unique(
+    _: object, wanted: object, instance: JSON, _schema: object
+) -> Iterator[ValidationError]:
+    items = list_of(instance)
+    if wanted and items is not None and len({_form(item) for item in items}) < len(items):
+        yield ValidationError("the items are not unique")
+
+
+def _const(_: object, value: JSON, instance: JSON, _schema: object) -> Iterator[ValidationError]:
+    if _form(value) != _form(instance):
+        yield ValidationError(f"{value!r} was expected")
+
+
+def _enum(
+    _: object, members: list[JSON], instance: JSON, _schema: object
+) -> Iterator[ValidationError]:
+    forms = _work.get().forms
+    if id(members) not in forms:
+        forms[id(members)] = frozenset(map(_form, members))
+    if _form(instance) not in forms[id(members)]:
+        yield ValidationError(f"{instance!r} is not one of {members!r}")
+
+
+def _additional(
+    validator: Any, value: Any, instance: JSON, schema: Any
+) -> Iterable[ValidationError] | None:
+    # Which properties are additional depends on patterns that are not tried.
+    if "patternProperties" in schema:
+        return ()
+    known = cast("Any", validators).Draft202012Validator.VALIDATORS
+    return known["additionalProperties"](validator, value, instance, schema)
 
 
 def _nothing(*_: object) -> Iterator[ValidationError]:
     return iter(())
 
 
-_TRUSTED = {"pattern": _trusted_pattern}
-_UNTRUSTED = {"pattern": _pattern, "patternProperties": _nothing}
+def _form(value: JSON) -> bytes:
+    """Equal for values that JSON Schema calls equal: 1 is 1.0, and is not true."""
+    form = encoded(_numbers(value))
+    _work.get().spend(len(form) // _AT_ONCE)
+    return form
+
+
+def _numbers(value: JSON) -> JSON:
+    """With an integer for every double that is one."""
+    if isinstance(value, float):
+        return int(value) if value.is_integer() else value
+    inner, items = object_of(value), list_of(value)
+    if inner is not None:
+        return {key: _numbers(each) for key, each in inner.items()}
+    return value if items is None else [_numbers(each) for each in items]
+
+
+def _is_number(_: object, instance: object) -> bool:
+    if isinstance(instance, float):
+        return math.isfinite(instance)
+    return isinstance(instance, int) and not isinstance(instance, bool)
+
+
+_OWN: dict[str, _Keyword] = {
+    "multipleOf": _multiple,
+    "uniqueItems": _unique,
+    "const": _const,
+    "enum": _enum,
+}
+_TRUSTED: dict[str, _Keyword] = {"pattern": _trusted_pattern}
+_UNTRUSTED: dict[str, _Keyword] = {
+    "pattern": _pattern,
+    "patternProperties": _nothing,
+    "additionalProperties": _additional,
+    # Their search for what other keywords have looked at goes around the counting.
+    "unevaluatedItems": _nothing,
+    "unevaluatedProperties": _nothing,
+}

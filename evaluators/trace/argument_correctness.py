@@ -6,11 +6,10 @@ from collections.abc import Mapping
 from typing import Literal, Self
 
 from evaluators.declare import pandaprobe
-from evaluators.errors import Unjudgeable
 from evaluators.judging.answer_schema import list_schema, object_schema, strict_schema
 from evaluators.matching.json_values import bounded, brief, left_out
-from evaluators.matching.tool_calls import argument_error, span_ids
-from evaluators.model import JSON, Score, ToolCall, Trace
+from evaluators.matching.tool_calls import arguments_judged, span_ids
+from evaluators.model import JSON, Score, Trace
 from evaluators.resources import Block, Conversation, Extraction, Question
 
 MOST = 100
@@ -59,7 +58,7 @@ def argument_correctness(trace: Trace) -> Score:
     if not trace.tool_calls:
         nothing: dict[str, JSON] = {"user_input": brief(trace.input), "verdicts": []}
         return Score.assume(1.0, "the trace called no tools", nothing)
-    judged = _judged(trace)
+    judged = arguments_judged(trace)
     if not judged:
         return Score.not_applicable("no tool call has both arguments and a usable schema")
     wrong = tuple(call for call, error in judged if error is not None)
@@ -73,21 +72,6 @@ def argument_correctness(trace: Trace) -> Score:
         evidence=span_ids(wrong),
         truncated=left_out("verdicts", kept, verdicts),
     )
-
-
-def _judged(trace: Trace) -> list[tuple[ToolCall, str | None]]:
-    """Every call that can be judged, in order, with what is wrong with it."""
-    schemas = {tool.name: tool.parameters for tool in trace.tools_offered}
-    judged: list[tuple[ToolCall, str | None]] = []
-    for call in trace.tool_calls:
-        schema = schemas.get(call.name)
-        if schema is None or call.arguments is None:
-            continue
-        try:
-            judged.append((call, argument_error(schema, call.arguments)))
-        except Unjudgeable:
-            continue
-    return judged
 
 
 def _verdict(error: str | None) -> JSON:

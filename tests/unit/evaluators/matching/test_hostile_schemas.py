@@ -1,0 +1,157 @@
+"""Tool schemas that a trace brings along and that would take for ever: a budget ends each, and it is not judged."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from evaluators.errors import Unjudgeable
+from evaluators.matching.json_values import object_of
+from evaluators.matching.tool_calls import argument_error, arguments_judged
+from evaluators.model import JSON, ToolDefinition
+from tests.support.cpu import within_cpu
+from tests.support.evaluating import a_call, a_trace
+
+CPU = 2.0
+DEEP = 40
+
+
+def doubling(keyword: str) -> JSON:
+    """Every definition asks for the next one twice: 2^40 steps."""
+    definitions: dict[str, Any] = {
+        f"a{n}": {keyword: [{"$ref": f"#/$defs/a{n + 1}"}, {"$ref": f"#/$defs/a{n + 1}"}]}
+        for n in range(DEEP)
+    }
+    definitions[f"a{DEEP}"] = {"type": "object"}
+    return {"$defs": definitions, "$ref": "#/$defs/a0"}
+
+
+def pattern(text: str) -> JSON:
+    return {"properties": {"a": {"pattern": text}}}
+
+
+def inside(keyword: str) -> JSON:
+    """The same below a `$schema` of its own."""
+    schema = object_of(doubling(keyword)) or {}
+    return {"$ref": "#/$defs/a0", "$defs": schema["$defs"], "allOf": [schema | {"$schema": DRAFT}]}
+
+
+DRAFT = "https://json-schema.org/draft/2020-12/schema"
+LONG = {"a": "a" * 256}
+OBJECTS: JSON = {"a": [{"x": n, "y": {"z": n}} for n in range(2500)]}
+
+
+THEN: dict[str, JSON] = {
+    **{
+        f"a{n}": {"if": True, "then": {"$ref": f"#/$defs/a{n + 1}"}, "$ref": f"#/$defs/a{n + 1}"}
+        for n in range(DEEP)
+    },
+    f"a{DEEP}": {},
+}
+NAMED: dict[str, JSON] = {
+    "x": {"$anchor": "x"},
+    **{f"a{n}": {"type": "object"} for n in range(2_000)},
+}
+
+
+@pytest.mark.parametrize(
+    ("schema", "arguments"),
+    [
+        (doubling("allOf"), {}),
+        (doubling("anyOf"), []),
+        (doubling("oneOf"), {}),
+        (inside("allOf"), {}),
+        ({"required": [[n] if n % 2 else n for n in range(8_000)]}, {}),
+        ({"$defs": THEN, "$ref": "#/$defs/a0", "unevaluatedProperties": False}, {"a": 1}),
+        ({"$defs": NAMED, "items": {"$ref": "#x"}}, [*range(8_000)]),
+        ({"anyOf": [{"type": "string"}] * 3_000}, {"a": "x" * 60_000}),
+        (pattern("(a|a)" * 30 + "b"), LONG),
+        ({"patternProperties": {"(a+)+$": {}}, "additionalProperties": False}, {"a" * 40 + "!": 1}),
+        (pattern("a*a*a*a*a*$b"), LONG),
+        (pattern("^a?a?a?a?a?a?a?a?a?a?a?a?a?a?a?a?a?a?a?a?a?a?a?a?a?aaaaaaaaaaaaaaaaaaab$"), LONG),
+        (pattern("a{1,200}a{1,200}a{1,200}b"), LONG),
+        (pattern("[a-z]+[a-z]+[a-z]+[a-z]+[a-z]+!"), LONG),
+        ({"properties": {"a": {"uniqueItems": True}}}, OBJECTS),
+        ({"properties": {"a": {"uniqueItems": True}}}, {"a": [[[n]] for n in range(6000)]}),
+        (
+            {"properties": {"a": {"items": {"enum": [f"v{n}" for n in range(6000)]}}}},
+            {"a": ["w"] * 6000},
+        ),
+        (
+            {"properties": {"a": {"items": {"anyOf": [{"const": n} for n in range(3000)]}}}},
+            {"a": [2999] * 8000},
+        ),
+    ],
+    ids=[
+        "allOf",
+        "anyOf",
+        "oneOf",
+        "a schema inside",
+        "requirements",
+        "unevaluated",
+        "names",
+        "messages",
+        "groups",
+        "names of properties",
+        "stars",
+        "optionals",
+        "counts",
+        "pluses",
+        "unique objects",
+        "unique lists",
+        "enums",
+        "alternatives",
+    ],
+)
+def test_no_schema_takes_more_than_its_budget(schema: JSON, arguments: JSON) -> None:
+    with within_cpu(CPU):
+        try:
+            argument_error(schema, arguments)
+        except Unjudgeable:
+            return
+
+
+def test_the_calls_of_one_trace_have_one_budget() -> None:
+    """Each is just within the budget of one."""
+    tool = ToolDefinition(
+        name="t", parameters={"items": {"anyOf": [{"const": n} for n in range(300)]}}
+    )
+    calls = tuple(a_call("t", arguments=[*[299] * 20, n]) for n in range(300))
+    with within_cpu(20):
+        judged = arguments_judged(a_trace(tools_offered=(tool,), tool_calls=calls))
+
+    assert 10 < len(judged) < 200
+
+
+def test_a_usual_schema_of_many_properties_is_judged() -> None:
+    names = [f"p{n}" for n in range(400)]
+    schema: JSON = {
+        "$schema": DRAFT,
+        "properties": {name: {"type": "string", "enum": ["a", "b"]} for name in names},
+        "required": [*names],
+    }
+
+    assert argument_error(schema, dict.fromkeys(names, "a")) is None
+    assert argument_error(schema, dict.fromkeys(names, "c")) is not None
+
+
+def test_unique_items_are_still_told_apart_by_value() -> None:
+    schema: JSON = {"properties": {"a": {"uniqueItems": True}}}
+
+    assert argument_error(schema, {"a": [{"x": 1, "y": 2}, {"y": 2, "x": 1.0}]}) is not None
+    assert argument_error(schema, {"a": [1, True, "1", [1], {"1": 1}]}) is None
+    assert argument_error(schema, {"a": [[1, 2], [2, 1]]}) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "fits", "fails"),
+    [
+        (r"^\d{4}-\d{2}-\d{2}$", "2026-07-01", "yesterday"),
+        (r"^[A-Z]{2}\d+$", "DE12", "de12"),
+        (r"^(eu|us)-(west|east)-\d$", "eu-west-1", "moon"),
+    ],
+)
+def test_ordinary_patterns_are_judged(text: str, fits: str, fails: str) -> None:
+    assert argument_error(pattern(text), {"a": fits}) is None
+    assert argument_error(pattern(text), {"a": fails}) is not None
