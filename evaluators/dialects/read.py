@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from evaluators.dialects.content.sessions import Keys
 from evaluators.dialects.decoding.decode import decode
+from evaluators.dialects.decoding.reprs import one_trace
 from evaluators.dialects.joining.assemble import assemble
 from evaluators.dialects.registry import read_facts
 from evaluators.model import Closed, Trace
@@ -30,5 +32,9 @@ def read_trace(
     decoded = decode(pieces, trace_id.lower())
     if not decoded.spans:
         raise ValueError(f"no span of trace `{trace_id}` could be read")
-    facts = [read_facts(span) for span in decoded.spans]
-    return assemble(facts, closed=closed, keys=keys or Keys(), broken=decoded.unreadable > 0)
+    with one_trace() as room:
+        facts = [read_facts(span) for span in decoded.spans]
+        trace = assemble(facts, closed=closed, keys=keys or Keys(), broken=decoded.unreadable > 0)
+    if room.left >= 0 or trace.truncated:
+        return trace
+    return replace(trace, truncated=True, gaps=(*trace.gaps, "truncated"))

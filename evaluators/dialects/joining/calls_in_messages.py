@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Set as AbstractSet
+from itertools import islice
 
 import msgspec
 
@@ -13,6 +16,8 @@ from evaluators.dialects.joining.tool_call import DraftCall, function_name
 from evaluators.dialects.joining.tree import Agents, Tree
 
 _Pending = list[tuple[Call, Exchange]]
+NEAR = 512
+"""Free calls of one name, or results, that are looked at for one request: all would cost the square of their number."""
 
 
 def add_calls_in_answers(
@@ -30,9 +35,14 @@ def add_calls_in_answers(
         pending.append((named, exchange))
     pending = _without_same_id(calls, pending)
     repeated = _repeated_requests(calls, pending)
+    by_name: dict[str, list[DraftCall]] = {}
+    for call in calls:
+        by_name.setdefault(call.name, []).append(call)
     for matches in (_by_arguments, same_name):
         pending = [
-            (c, e) for c, e in pending if not _join(calls, c, e, matches, repeated.get(c.name))
+            (c, e)
+            for c, e in pending
+            if not _join(by_name.get(c.name, []), c, e, matches, repeated.get(c.name))
         ]
     for call, exchange in pending:
         calls.append(_only_requested(call, exchange, agents))
@@ -55,7 +65,10 @@ def requested(exchanges: Sequence[Exchange]) -> Iterable[tuple[Call, Exchange]]:
 def _from_history(exchanges: Sequence[Exchange]) -> Iterable[tuple[Call, Exchange]]:
     in_answers = [call for e in exchanges for m in e.messages_out for call in m.calls]
     known_ids = {call.id for call in in_answers}
-    nameless = [call for call in in_answers if call.id is None]
+    nameless: dict[str, list[Call]] = {}
+    for call in in_answers:
+        if call.id is None:
+            nameless.setdefault(call.name, []).append(call)
     before: Exchange | None = None
     for exchange in exchanges:
         for message in this_turn(exchange.messages_in) if before is not None else ():
@@ -63,15 +76,15 @@ def _from_history(exchanges: Sequence[Exchange]) -> Iterable[tuple[Call, Exchang
                 if call.id is None or call.id in known_ids:
                     continue
                 known_ids.add(call.id)
-                if not _strike(nameless, call):
+                if not _strike(nameless.get(call.name, []), call):
                     yield call, before or exchange
         before = exchange
 
 
 def _strike(nameless: list[Call], call: Call) -> bool:
     """Whether an answer held this call without its id, as streamed ones do; each answers for one."""
-    for index, other in enumerate(nameless):
-        if (other.name, other.arguments) == (call.name, call.arguments):
+    for index, other in enumerate(nameless[:NEAR]):
+        if other.arguments == call.arguments:
             del nameless[index]
             return True
     return False
@@ -98,11 +111,11 @@ def _repeated_requests(calls: list[DraftCall], pending: _Pending) -> dict[str, l
     starts_by_name: dict[str, list[int]] = {}
     for call, exchange in pending:
         starts_by_name.setdefault(call.name, []).append(exchange.start)
-    free = [call.name for call in calls if not call.requested]
+    free = Counter(call.name for call in calls if not call.requested)
     return {
-        name: starts
+        name: sorted(starts)
         for name, starts in starts_by_name.items()
-        if free.count(name) < len(starts) and starts[0] != starts[-1]
+        if free[name] < len(starts) and starts[0] != starts[-1]
     }
 
 
@@ -126,13 +139,15 @@ def _join(
     matches: Callable[[DraftCall, Call], bool],
     starts: list[int] | None = None,
 ) -> bool:
-    """Mark the first call that fits; `starts`: a span goes to the last of these requests before it began."""
-    for call in calls:
+    """Mark the first call that fits and take it out; `starts`: a span goes to the last of these before it began."""
+    following = starts[bisect_right(starts, exchange.start) :][:1] if starts is not None else []
+    for index, call in enumerate(calls[:NEAR]):
         if call.requested or (call.end and call.end < exchange.start):
             continue
-        if starts is not None and any(exchange.start < start <= call.start for start in starts):
+        if following and following[0] <= call.start:
             continue
         if matches(call, request):
+            del calls[index]
             call.requested = True
             call.id = call.id or request.id
             if not isinstance(call.arguments, dict) and request.arguments is not None:
@@ -218,12 +233,13 @@ def _add_by_place(
         if in_exchange[: len(answers)] == answers:
             answers = in_exchange
         else:
-            answers += [answer for answer in in_exchange if answer not in answers]
+            answers += [answer for answer in in_exchange if answer not in answers[-NEAR:]]
     taken = {call.id for call in calls if call.id and call.result is not None}
     answers = [(c, r) for c, r in answers if c.id not in taken and r.id not in taken]
     for call in open_calls:
         for matches in (_same_id, _same_name_and_arguments, _same_name):
-            index = next((i for i, (c, _) in enumerate(answers) if matches(call, c)), None)
+            near = islice(answers, NEAR)
+            index = next((i for i, (c, _) in enumerate(near) if matches(call, c)), None)
             if index is not None:
                 request, result = answers.pop(index)
                 call.id = call.id or request.id

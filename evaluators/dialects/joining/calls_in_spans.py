@@ -7,16 +7,21 @@ graph around it: OpenLLMetry for JS does so for LangChain.
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Iterator, Sequence
+from itertools import islice
 
 from evaluators.dialects.content.facts import Facts
 from evaluators.dialects.content.message_model import Call, Result, this_turn
 from evaluators.dialects.content.tools import arguments_of, outcome_of
-from evaluators.dialects.joining.calls_in_messages import requested
+from evaluators.dialects.joining.calls_in_messages import NEAR, requested
 from evaluators.dialects.joining.model_calls import Exchange
 from evaluators.dialects.joining.tool_call import DraftCall, call_of_span, error_text, span_error
 from evaluators.dialects.joining.tree import Agents, Tree
 from evaluators.model import Span
+
+_PARALLEL = 64
+"""Spans named for a tool that may be one call of it."""
 
 
 def add_traced(
@@ -27,6 +32,10 @@ def add_traced(
     if not traced:
         return
     names = {call.name for call in calls} | _answering(traced, exchanges)
+    asked: dict[str, list[DraftCall]] = {}
+    for call in calls:
+        if call.facts is None:
+            asked.setdefault(call.name, []).append(call)
     around = {a.span.span_id for c in calls if c.facts for a in tree.ancestors(c.facts)}
     for facts in traced:
         if facts.tool_name not in names or facts.span.span_id in around:
@@ -34,10 +43,12 @@ def add_traced(
         if any(ancestor.kind == "tool" for ancestor in tree.ancestors(facts)):
             continue
         executed = call_of_span(facts, agents)
-        requested = next((call for call in calls if _is_execution(executed, call)), None)
+        near = asked.get(executed.name, [])[:NEAR]
+        requested = next((call for call in near if _is_execution(executed, call)), None)
         if requested is None:
             calls.append(executed)
         else:
+            asked[executed.name].remove(requested)
             requested.merge(facts)
             requested.execute(facts)
 
@@ -50,7 +61,8 @@ def _answering(traced: Sequence[Facts], exchanges: Sequence[Exchange]) -> set[st
 
 
 def _is_execution(executed: DraftCall, call: DraftCall) -> bool:
-    if call.facts is not None or call.name != executed.name or call.start > executed.start:
+    """Whether a span is the execution of a call of its name that has no span."""
+    if call.start > executed.start:
         return False
     return executed.arguments is None or executed.arguments == call.arguments
 
@@ -60,14 +72,25 @@ def add_hand_written(calls: Sequence[DraftCall], tree: Tree) -> None:
     open_calls = [call for call in calls if call.facts is None]
     if not open_calls:
         return
-    spans = [f for f in tree.order if f.wraps is not None and f.kind == "other"]
+    wanted = frozenset(call.name for call in open_calls)
+    spans: dict[str, deque[Facts]] = {}
+    for facts in tree.order:
+        if facts.wraps is not None and facts.kind == "other":
+            for name in _names(facts) & wanted:
+                spans.setdefault(name, deque()).append(facts)
+    taken: set[str] = set()
     for call in sorted(open_calls, key=lambda c: c.start):
-        later = (f for f in spans if f.span.start_time_unix_nano >= call.start)
-        named = [f for f in later if _names(f, call.name)]
-        if not named:
+        free = spans.get(call.name, deque())
+        # Calls are taken in order of start: what began before one is of no use to the next either.
+        while free and (
+            free[0].span.start_time_unix_nano < call.start or free[0].span.span_id in taken
+        ):
+            free.popleft()
+        if not free:
             continue
-        facts = next((f for f in named if _has_arguments(f, call)), named[0])
-        spans.remove(facts)
+        near = (f for f in islice(free, _PARALLEL) if f.span.span_id not in taken)
+        facts = next((f for f in near if _has_arguments(f, call)), free[0])
+        taken.add(facts.span.span_id)
         _execute(call, facts)
 
 
@@ -86,13 +109,13 @@ def _execute(call: DraftCall, facts: Facts) -> None:
     call.error = call.error or span_error(facts)
 
 
-def _names(facts: Facts, tool: str) -> bool:
+def _names(facts: Facts) -> set[str]:
+    """The names of tools that a span may mean."""
     span = facts.span
     if facts.wraps == "name":
-        return tool in (span.name, facts.plain_name)
-    if tool in re.split(r"[^\w\-]+", span.name):
-        return True
-    return any(span.attributes.get(key) == tool for key in span.attributes)
+        return {span.name, facts.plain_name or span.name}
+    values = (span.attributes.get(key) for key in span.attributes)
+    return {*re.split(r"[^\w\-]+", span.name), *(v for v in values if isinstance(v, str))}
 
 
 # --- states of a graph -----------------------------------------------------------------------------------------------
@@ -110,8 +133,15 @@ def add_calls_in_states(
     if not steps or not _lack_answers(exchanges):
         return
     states = [f for f in steps if f.output is not None and f.output.may_mention(_HINTS)]
+    by_id = {call.id: call for call in reversed(calls) if call.id is not None}
+    nameless = [call for call in calls if call.id is None]
     for stated, result, span in _calls_in(states):
-        draft = next((call for call in calls if _is_same(call, stated)), None)
+        draft = by_id.pop(stated.id or "", None)
+        if draft is None:
+            near = islice(nameless, NEAR)
+            draft = next((call for call in near if _is_same(call, stated)), None)
+            if draft is not None:
+                nameless.remove(draft)
         if draft is None:
             draft = DraftCall(name=stated.name, start=span.start_time_unix_nano)
             draft.agent = agents.names[0] if len(agents.names) == 1 else None
@@ -134,8 +164,6 @@ def name_classes(calls: Sequence[DraftCall], exchanges: Sequence[Exchange]) -> N
 
 
 def _is_same(call: DraftCall, stated: Call) -> bool:
-    if call.id is not None:
-        return call.id == stated.id
     same_name = call.name == stated.name or call.name in _CLASSES
     return same_name and call.same_arguments(stated)
 

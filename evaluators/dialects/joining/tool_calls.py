@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 
 from evaluators.dialects.content.facts import Facts
 from evaluators.dialects.decoding.values import as_dict
@@ -45,7 +46,8 @@ def find_tool_calls(
     add_traced(calls, tree, exchanges, agents)
     add_results(calls, tree, exchanges)
     add_hand_written(calls, tree)
-    tools = [c for c in calls if c.name not in PSEUDO and not _is_handoff(c, agents)]
+    agent_names = frozenset(map(_letters, agents.names))
+    tools = [c for c in calls if c.name not in PSEUDO and not _is_handoff(c, agent_names)]
     tools.sort(key=lambda c: (c.start, c.facts is None, c.facts.span.span_id if c.facts else ""))
     return tuple(_finish(call) for call in tools)
 
@@ -89,12 +91,11 @@ def _same_call_around(tree: Tree, facts: Facts, by_span: dict[str, DraftCall]) -
 # --- hand-overs ------------------------------------------------------------------------------------------------------
 
 
-def _is_handoff(call: DraftCall, agents: Agents) -> bool:
+def _is_handoff(call: DraftCall, agent_names: AbstractSet[str]) -> bool:
     """A hand-over to another agent of this trace. A tool merely called so (`transfer_to_human`) stays a tool."""
     match = _HANDOFF.fullmatch(call.name)
     if match is None:
         return False
-    agent_names = {_letters(name) for name in agents.names}
     target = _letters(match.group(1))
     if target in agent_names:
         return True

@@ -11,6 +11,8 @@ from evaluators.model import Root
 
 _REMOTE = 0x300
 """Span flags: "the parent's remoteness is known" and "it is remote"."""
+_DEEP = 128
+"""Ancestors of a span that are looked at: a chain of spans would otherwise cost the square of its length."""
 
 
 class Tree:
@@ -50,10 +52,10 @@ class Tree:
         return self._children.get(facts.span.span_id, [])
 
     def ancestors(self, facts: Facts) -> Iterator[Facts]:
-        """From the parent outwards; ends where a parent is missing or the ring closes."""
+        """The nearest 128 from the parent outwards; ends where a parent is missing or the ring closes."""
         seen = {facts.span.span_id}
         current = self.parent(facts)
-        while current is not None and current.span.span_id not in seen:
+        while current is not None and current.span.span_id not in seen and len(seen) <= _DEEP:
             seen.add(current.span.span_id)
             yield current
             current = self.parent(current)

@@ -17,7 +17,7 @@ _ROLE_HEAD = 1_000
 _FIELD = re.compile(r"^\[\[ ## (\w+) ## \]\][ \t]*\n?", re.MULTILINE)
 _RESPOND = re.compile(r"\n\nRespond with (?:the corresponding output fields|a JSON object)")
 _TOOL = re.compile(
-    r"^\s*\(\d+\) (\w+), whose description is <desc>(.*?)</desc>", re.MULTILINE | re.DOTALL
+    r"^[ \t]*\(\d+\) (\w+), whose description is <desc>(.*?)(</desc>|\Z)", re.MULTILINE | re.DOTALL
 )
 _FAILED = ("Failed to execute: ", "Execution error in ")
 """How its ReAct reports to the model that a tool raised."""
@@ -105,8 +105,8 @@ def dspy_tools(messages: JSON) -> JSON:
         text = string(as_dict(message).get("content")) or ""
         return [
             {"name": name, "description": description.strip()}
-            for name, description in _TOOL.findall(text)
-            if name != "finish"
+            for name, description, end in _TOOL.findall(text)
+            if end and name != "finish"
         ]
     return []
 

@@ -21,11 +21,8 @@ _STATE = '{"args":[{"messages":'
 _SUFFIXES = (".workflow", ".task", ".agent", ".tool")
 _DECORATORS = "traceloop.tracer"
 _SAYS_CALL = frozenset({"gen_ai.operation.name", "llm.request.type"})
-_AGNO = re.compile(
-    r"status='(?P<status>success|failure)' result=(?P<result>.*) error=(?P<error>.*?)"
-    r" updated_session_state=",
-    re.DOTALL,
-)
+_AGNO = re.compile(r"status='(success|failure)' result=")
+_AGNO_ERROR, _AGNO_END = " error=", " updated_session_state="
 
 
 def _read(span: Span) -> Facts:
@@ -130,8 +127,8 @@ def _outcome(attributes: Mapping[str, JSON]) -> Outcome:
         attributes.get("traceloop.entity.input"),
         attributes.get("traceloop.entity.output"),
     )
-    if isinstance(entity_output, str) and (run := _AGNO.match(entity_output)):
-        return _of_agno(run)
+    if isinstance(entity_output, str) and (run := _of_agno(entity_output)):
+        return run
     if not (isinstance(entity_input, str) and entity_input.startswith('{"tool_name"')):
         return outcome_of(entity_output)
     item = as_dict(unwrap(entity_output))
@@ -140,10 +137,18 @@ def _outcome(attributes: Mapping[str, JSON]) -> Outcome:
     return Outcome(result=item["result"], is_error=item.get("is_error") is True)
 
 
-def _of_agno(run: re.Match[str]) -> Outcome:
-    """Agno's result of a function, shown as a repr; what failed has no result but an error."""
-    result, error = _shown(run["result"]), _shown(run["error"])
-    failed = run["status"] == "failure"
+def _of_agno(text: str) -> Outcome | None:
+    """Agno's result of a function, shown as a repr; what failed has no result but an error. None: it is another's."""
+    head = _AGNO.match(text)
+    if head is None:
+        return None
+    middle = text.rfind(_AGNO_ERROR, head.end(), max(text.rfind(_AGNO_END), 0))
+    if middle < 0:
+        return None
+    end = text.find(_AGNO_END, middle + len(_AGNO_ERROR))
+    result = _shown(text[head.end() : middle])
+    error = _shown(text[middle + len(_AGNO_ERROR) : end])
+    failed = head[1] == "failure"
     return Outcome(result=error if failed and error else result, is_error=failed)
 
 
