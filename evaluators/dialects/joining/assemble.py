@@ -7,6 +7,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
 from evaluators.dialects.content.facts import NO_TOKENS, PLAIN, Facts
+from evaluators.dialects.content.names import clean, clean_name
 from evaluators.dialects.content.sessions import Keys, find_id, task_success
 from evaluators.dialects.content.tools import read_definitions, tools_in_request
 from evaluators.dialects.decoding.decode import all_names
@@ -64,17 +65,17 @@ def assemble(order: Sequence[Facts], *, closed: Closed, keys: Keys, broken: bool
         agent=agents.outermost or service,
         agent_version=_version(first, names),
         agents=agents.names,
-        session_id=session[0] if session else trace_id,
+        session_id=clean(session[0]) if session else trace_id,
         session_source=session[1] if session else "trace",
-        user_id=user[0] if user else None,
-        task_id=task[0] if task else None,
+        user_id=clean(user[0]) if user else None,
+        task_id=clean(task[0]) if task else None,
         task_success=task_success(first, names),
         system=cap(find_system(tree, exchanges)),
         input=cap(question),
         output=cap(answer),
         tokens=_sum_tokens(tree, exchanges),
         cost_usd=_sum_cost(exchanges),
-        models=tuple(dict.fromkeys(e.model for e in exchanges if e.model)),
+        models=tuple(dict.fromkeys(clean_name(e.model) for e in exchanges if e.model)),
         tools_offered=offered,
         tool_calls=tool_calls,
         model_calls=tuple(_model_call(exchange, agents) for exchange in exchanges),
@@ -96,15 +97,16 @@ def assemble(order: Sequence[Facts], *, closed: Closed, keys: Keys, broken: bool
 def _service(spans: Sequence[Span]) -> str:
     for span in spans:
         if name := string(span.resource.get("service.name")):
-            return name
+            return clean_name(name)
     return "unknown_service"
 
 
 def _version(spans: Sequence[Span], names: AbstractSet[str]) -> str | None:
     for span in spans if "gen_ai.agent.version" in names else ():
         if version := string(span.attributes.get("gen_ai.agent.version")):
-            return version
-    return next((v for s in spans if (v := string(s.resource.get("service.version")))), None)
+            return clean_name(version)
+    versions = (string(span.resource.get("service.version")) for span in spans)
+    return next((clean_name(version) for version in versions if version), None)
 
 
 def _is_cut(facts: Facts) -> bool:
@@ -176,6 +178,8 @@ def _tools_offered(tree: Tree) -> tuple[ToolDefinition, ...]:
         for definition in _definitions(span, seen):
             if kernel:
                 definition = replace(definition, name=function_name(definition.name))  # noqa: PLW2901
+            if (name := clean_name(definition.name)) != definition.name:
+                definition = replace(definition, name=name)  # noqa: PLW2901
             known = found.get(definition.name)
             if known is None or (known.parameters is None and definition.parameters is not None):
                 found[definition.name] = definition
@@ -200,7 +204,7 @@ def _model_call(exchange: Exchange, agents: Agents) -> ModelCall:
     leaf = exchange.layers[0]
     return ModelCall(
         span_id=leaf.span.span_id,
-        model=exchange.model,
+        model=clean_name(exchange.model) if exchange.model else exchange.model,
         agent=agents.of_first(exchange.layers),
         output=cap(exchange.text),
         error=cap(exchange.error),

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 
 from evaluators.dialects.content.facts import Facts
+from evaluators.dialects.content.names import clean_name
 from evaluators.dialects.decoding.values import as_dict
 from evaluators.dialects.joining.calls_in_messages import add_calls_in_answers, add_results
 from evaluators.dialects.joining.calls_in_spans import (
@@ -109,7 +110,7 @@ def _letters(name: str) -> str:
 
 def _finish(call: DraftCall) -> ToolCall:
     return ToolCall(
-        name=call.name,
+        name=clean_name(call.name),
         id=call.id,
         arguments=cap_json(call.arguments),
         result=cap_json(call.result),

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 
 from evaluators.dialects.content.facts import Facts
+from evaluators.dialects.content.names import clean_name
 from evaluators.model import Root
 
 _REMOTE = 0x300
@@ -109,7 +110,7 @@ def _stable(name: str) -> str | None:
         name = _LOOSE.sub("", _DIGITS.sub("", _UUID.sub("", name)))
     for method in _METHODS:
         name = name.removesuffix(method)
-    return name[:200].strip("_ ") or None
+    return clean_name(name).strip("_ ") or None
 
 
 class Agents:
