@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from evaluators.dialects.content.sessions import Keys
 from evaluators.dialects.decoding.decode import decode
-from evaluators.dialects.decoding.reprs import one_trace
+from evaluators.dialects.decoding.room import one_trace
 from evaluators.dialects.joining.assemble import assemble
 from evaluators.dialects.registry import read_facts
 from evaluators.model import Closed, Trace

@@ -332,10 +332,25 @@ def test_a_result_of_agno_is_read_in_proportion() -> None:
     assert growth(work, 4_000, 32_000) < MOST
 
 
-def test_one_trace_has_one_budget_however_many_texts_it_has() -> None:
-    """Sixty reprs, each within the limit of one."""
-    text = repr_of(250_000, "B(b=1), ", head="A(a=[") + "1])"
-    spans = [chat(n, {"input.value": text, "openinference.span.kind": "LLM"}) for n in range(2, 62)]
-    work = reading(lambda _: spans, 0)
+@pytest.mark.parametrize(
+    "text",
+    [
+        repr_of(250_000, "B(b=1), ", head="A(a=[") + "1])",
+        repr_of(60_000, "{'a': [1]},", head="[") + "]",
+    ],
+    ids=["objects", "literals"],
+)
+def test_one_trace_has_one_budget_however_many_texts_it_has(text: str) -> None:
+    """Each text is within the limit of one."""
+    count = 15_000_000 // len(text)
+    spans = [
+        chat(n, {"input.value": text, "openinference.span.kind": "LLM"})
+        for n in range(2, 2 + count)
+    ]
+    body = request(*spans)
+
+    def work() -> None:
+        trace = read_trace([body], trace_id=TRACE_ID, closed="root_ended")
+        assert "truncated" in trace.gaps
 
     assert cpu_of(work) < 6

@@ -8,16 +8,12 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Generator
-from contextlib import contextmanager
-from contextvars import ContextVar
 
+from evaluators.dialects.decoding.room import has_room
 from evaluators.model import JSON
 
 _LIMIT = 1 << 18
 """Characters; longer reprs are left as text."""
-_OF_A_TRACE = 1 << 20
-"""Characters of all reprs of a trace; those beyond are left as text."""
 _DEPTH = 40
 _OBJECT = re.compile(r"[A-Z]\w*\((?:\s*[a-z_]\w*=|\)$)")
 _OPAQUE = re.compile(r"<[\w.]+ object at 0x[0-9a-f]+>\Z")
@@ -50,43 +46,13 @@ def is_opaque(text: str) -> bool:
     return _OPAQUE.match(text) is not None
 
 
-class Room:
-    """How much may still be read of a trace's reprs."""
-
-    __slots__ = ("left",)
-
-    def __init__(self) -> None:
-        self.left = _OF_A_TRACE
-
-
-_room: ContextVar[Room | None] = ContextVar("room", default=None)
-
-
-@contextmanager
-def one_trace() -> Generator[Room]:
-    """Bounds what is read of the reprs of one trace; `left` is negative when one was left as text for it."""
-    before = _room.set(Room())
-    try:
-        yield _room.get() or Room()
-    finally:
-        _room.reset(before)
-
-
-def _has_room(text: str) -> bool:
-    room = _room.get()
-    if room is None or room.left < 0:
-        return room is None
-    room.left -= len(text)
-    return room.left >= 0
-
-
 def read_repr(text: str) -> JSON:
     """The object in a repr; None when `text` is no repr, is too large, or was cut.
 
     A keyword's leading underscore is dropped (`_role`, a private field), and an object without a `type` of its own
     gets its class's name in snake case, as the conventions name types (`ToolCall` -> `tool_call`).
     """
-    if len(text) > _LIMIT or not looks_like_object(text) or not _has_room(text):
+    if len(text) > _LIMIT or not looks_like_object(text) or not has_room(text):
         return None
     try:
         reader = _Reader(text)
@@ -98,7 +64,7 @@ def read_repr(text: str) -> JSON:
 
 def read_fields(text: str) -> dict[str, JSON]:
     """The fields in what Pydantic's models print, `name='x' arguments={}`; empty when `text` is not all of that."""
-    if len(text) > _LIMIT or _KEYWORD.match(text) is None or not _has_room(text):
+    if len(text) > _LIMIT or _KEYWORD.match(text) is None or not has_room(text):
         return {}
     try:
         reader = _Reader(text)

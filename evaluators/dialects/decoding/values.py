@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 
+from evaluators.dialects.decoding.room import has_room
 from evaluators.model import JSON
 
 _REPR_LIMIT = 65_536
@@ -99,7 +100,7 @@ def python_literal(text: str) -> JSON:
         or text[-1:] not in ("}", "]", ")")
     ):
         return None
-    if _depth(text) > _REPR_DEPTH:
+    if not has_room(text) or _depth(text) > _REPR_DEPTH:
         return None
     try:
         with warnings.catch_warnings():
@@ -183,6 +184,8 @@ _LIMIT = 1 << 20
 _DEPTH = 64
 """Deeper texts are no messages: closing them at every token would cost the square of their length."""
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*("?)|[{}\[\],:]|[^\s{}\[\],:"]+', re.DOTALL)
+_SCALAR = re.compile(r"-?\d[\d.eE+-]*|true|false|null")
+_GOES_ON = re.compile(r"[{}\[\],]")
 _BROKEN_ESCAPE = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?\Z")
 _LONE_SURROGATE = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\Z")
 _CLOSER = {"{": "}", "[": "]"}
@@ -211,6 +214,10 @@ def salvage(text: str) -> JSON:
             safe = (token.start(), _closing(stack))
         elif symbol == '"' and not token.group(1):
             return _in_string(text, stack) or _parse(text[: safe[0]] + safe[1])
+        elif symbol not in ':"' and not _SCALAR.fullmatch(token.group()):
+            if _GOES_ON.search(text, token.end()):
+                return None  # it never was JSON: a repr, for one
+            break
     whole = _parse(text + _closing(stack))
     return whole if whole is not None else _parse(text[: safe[0]] + safe[1])
 
