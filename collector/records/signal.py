@@ -31,6 +31,8 @@ MAX_BYTES = 64 * 1024
 INTERNAL = "spanwise_"
 """Prefix of headers between rooms: sinks do not send them out."""
 FIRST = (f"{INTERNAL}first", b"1")
+START = f"{INTERNAL}start"
+"""Header: the start of the trace that was scored, unix nanoseconds. The signal itself has no start."""
 """The header on the first final outcome of its (subject, evaluator), which counters count."""
 _CONSTANT = (("content-type", b"application/json"), ("ce_specversion", b"1.0"))
 _TEXTS = (1024, 64)
@@ -218,7 +220,7 @@ def unix_seconds(time: str) -> float:
         raise Undecodable(f"time is not RFC 3339: {time}") from error
 
 
-def signal_headers(signal: Signal, *, first: bool = False) -> Headers:
+def signal_headers(signal: Signal, *, first: bool = False, start: int = 0) -> Headers:
     """CloudEvents' headers of the Kafka binding (binary mode), and `traceparent` if a span was scored."""
     trace = signal.scope == "trace"
     subject = f"trace/{signal.trace_id}" if trace else f"session/{signal.session_id}"
@@ -232,7 +234,15 @@ def signal_headers(signal: Signal, *, first: bool = False) -> Headers:
     )
     if trace and signal.span_id:
         headers += (("traceparent", f"00-{signal.trace_id}-{signal.span_id}-01".encode()),)
+    if start:
+        headers += ((START, b"%d" % start),)
     return (*headers, FIRST) if first else headers
+
+
+def start_in(headers: Headers) -> int:
+    """The start of the trace that the signal with these headers scored, unix nanoseconds; 0: they do not tell it."""
+    value = dict(headers).get(START, b"")
+    return int(value) if value.isdigit() and len(value) < 20 else 0
 
 
 @lru_cache(maxsize=1024)

@@ -22,16 +22,27 @@ class WindowEntry(msgspec.Struct, frozen=True, array_like=True):
     id: str
     score: float
     covered: bool = True
+    start: int = 0
+    """Of the trace that was scored, unix nanoseconds; 0 for the score of a session."""
+    trace_id: str = ""
+    """Of the trace that was scored."""
 
     @property
-    def rank(self) -> tuple[float, int, bool, str]:
-        """Total order of a session's scores: the highest is the latest, in whatever order they arrive."""
-        return (self.time, self.revision, self.final, self.id)
+    def rank(self) -> tuple[int, str, float, int, bool, str]:
+        """Total order of a session's scores: the highest is the latest, in whatever order they arrive.
+
+        The score of the newest turn by (start, trace id) is the latest; of a session's own scores, the newest.
+        """
+        return (self._started, self.trace_id, self.time, self.revision, self.final, self.id)
 
     @property
-    def age(self) -> tuple[float, str]:
-        """Total order of sessions, oldest first."""
-        return (self.time, self.session)
+    def age(self) -> tuple[int, str]:
+        """Total order of sessions, oldest first. It never falls while `rank` rises, so that order does not matter."""
+        return (self._started, self.session)
+
+    @property
+    def _started(self) -> int:
+        return self.start or int(self.time * 1e9)
 
 
 class WindowRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -39,6 +39,8 @@ class Publication(msgspec.Struct, frozen=True, kw_only=True):
     signal: Signal
     is_first: bool
     """It is the first final outcome of its (subject, evaluator), which counters count."""
+    start: int = 0
+    """Of the trace that was scored, unix nanoseconds; 0 for a session."""
 
 
 class Drop(msgspec.Struct, frozen=True, kw_only=True):
@@ -140,7 +142,7 @@ def signal_record(publication: Publication, *, redact: bool) -> New:
         topic=SIGNALS,
         key=signal.session_id.encode(),
         value=encode_signal(signal),
-        headers=signal_headers(signal, first=publication.is_first),
+        headers=signal_headers(signal, first=publication.is_first, start=publication.start),
     )
 
 

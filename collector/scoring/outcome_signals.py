@@ -42,6 +42,8 @@ class Subject(msgspec.Struct, frozen=True, kw_only=True):
     closed: Literal[Closed, SessionClosed] | None
     trace_id: str | None = None
     span_id: str | None = None
+    start: int = 0
+    """Of the trace, unix nanoseconds."""
 
 
 def shared_fields(source: msgspec.Struct, target: type[msgspec.Struct]) -> dict[str, Any]:
@@ -56,7 +58,12 @@ def _shared_names(source: type[msgspec.Struct], target: type[msgspec.Struct]) ->
 
 def trace_subject(entry: SessionTurn) -> Subject:
     """A trace of a session."""
-    return Subject(scope="trace", trace_id=entry.turn.trace_id, **shared_fields(entry, Subject))
+    return Subject(
+        scope="trace",
+        trace_id=entry.turn.trace_id,
+        start=entry.turn.start_time_unix_nano,
+        **shared_fields(entry, Subject),
+    )
 
 
 def session_subject(
@@ -198,7 +205,7 @@ class OutcomeSignals:
         )
         probability = self.rules.judged.probability if judged else 1.0
         signal = _signal(subject, outcome, id_, probability=probability)
-        return Publication(signal=signal, is_first=is_first)
+        return Publication(signal=signal, is_first=is_first, start=subject.start)
 
 
 def _signal(subject: Subject, outcome: Outcome, id_: str, *, probability: float) -> Signal:

@@ -28,6 +28,8 @@ entries = st.builds(
     id=st.integers(0, 3).map(str),
     score=scores,
     covered=st.booleans(),
+    start=st.integers(0, 3),
+    trace_id=st.sampled_from(["", "a", "b"]),
 )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from collector.log.port import SIGNALS, Headers, New
-from collector.records.signal import FIRST, Coverage, Signal, SignalError, rfc3339
+from collector.records.signal import FIRST, START, Coverage, Signal, SignalError, rfc3339
 
 BASE = 1_700_000_000.0
 
@@ -69,7 +69,7 @@ def encode(what: Signal) -> bytes:
     return msgspec.json.encode(what)
 
 
-def headers(what: Signal, *, first: bool = True) -> Headers:
+def headers(what: Signal, *, first: bool = True, start: int = 0) -> Headers:
     trace = what.trace_id
     subject = f"trace/{trace}" if what.scope == "trace" else f"session/{what.session_id}"
     found = [
@@ -85,15 +85,17 @@ def headers(what: Signal, *, first: bool = True) -> Headers:
         found.append(("traceparent", f"00-{trace}-{what.span_id}-01".encode()))
     if first and what.final:
         found.append(FIRST)
+    if start:
+        found.append((START, str(start).encode()))
     return tuple(found)
 
 
-def new(what: Signal, *, first: bool = True, partition: int | None = None) -> New:
+def new(what: Signal, *, first: bool = True, partition: int | None = None, start: int = 0) -> New:
     """The record of topic `signals`."""
     return New(
         topic=SIGNALS,
         key=what.session_id.encode(),
         value=encode(what),
         partition=partition,
-        headers=headers(what, first=first),
+        headers=headers(what, first=first, start=start),
     )

@@ -28,7 +28,7 @@ from collector.log.port import (
     New,
     Record,
 )
-from collector.records.signal import FIRST, decode_signal
+from collector.records.signal import FIRST, decode_signal, start_in
 from collector.records.windows import TASK, decode_task, decode_window
 from collector.runtime.retry import Retry
 from collector.signals.prometheus.families import AgentFamilies, AgentGauges, TaskGauges
@@ -194,7 +194,10 @@ class PrometheusExporter(Consumer):
         first = FIRST in record.headers
         admitted = self._targets.admit(signal, record.time)
         self._forget_evicted(admitted, is_new=is_new)
-        self._targets.take(signal, admitted.labels, record.position, record.time, first=first)
+        start = start_in(record.headers)
+        self._targets.take(
+            signal, admitted.labels, record.position, record.time, first=first, start=start
+        )
         if not signal.final or not self._recent.add(signal.id) or not is_new:
             return
         if first:

@@ -69,16 +69,24 @@ class Targets:
         return Admitted(labels, evicted_agent, evicted, tuple(overflows))
 
     def take(
-        self, signal: Signal, labels: Labels, position: Position, time: float, *, first: bool
+        self,
+        signal: Signal,
+        labels: Labels,
+        position: Position,
+        time: float,
+        *,
+        first: bool,
+        start: int = 0,
     ) -> None:
         """Take in the signal at `position`, written at log time `time`.
 
         Windows take final scores and those of open sessions; the detector takes each subject's first final score.
+        `start` is that of the trace that was scored, unix nanoseconds; 0: it is not known.
 
         Raises:
             Undecodable: its time cannot be read.
         """
-        entry = _entry(signal, labels)
+        entry = _entry(signal, labels, start)
         target = self._targets.get(labels)
         if target is None:
             target = self._targets[labels] = Target(labels, self._limits)
@@ -137,7 +145,7 @@ class Targets:
             self._removed.add(labels)
 
 
-def _entry(signal: Signal, labels: Labels) -> WindowEntry | None:
+def _entry(signal: Signal, labels: Labels, start: int) -> WindowEntry | None:
     """The entry of a scored signal; None for the stand-in of a trace, which is not mixed with verdicts."""
     if signal.outcome != "scored" or signal.score is None:
         return None
@@ -153,6 +161,8 @@ def _entry(signal: Signal, labels: Labels) -> WindowEntry | None:
         signal.id,
         signal.score,
         coverage is None or coverage.present >= MIN_COVERAGE * coverage.expected,
+        start,
+        signal.trace_id or "",
     )
 
 

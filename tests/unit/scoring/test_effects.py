@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import msgspec
+from msgspec.structs import replace
 
 from collector.log.port import SESSIONS, SIGNALS, TRACES
 from collector.records.sessions import SessionAwaited, SessionHead, decode_sessions, session_key
-from collector.records.signal import FIRST, Signal, encode_signal
+from collector.records.signal import FIRST, Signal, encode_signal, start_in
 from collector.records.traces import RunRecord, SessionRecord, decode_traces
 from collector.scoring.effects import Change, Drop, Effects, Publication, WriteBatch
 from collector.scoring.sliding_window import unscored_turn
@@ -106,6 +107,15 @@ def test_a_signal_is_keyed_by_its_session_and_marked_when_it_is_the_first() -> N
     assert first.value == later.value == encode_signal(SIGNAL)
     assert FIRST in first.headers
     assert FIRST not in later.headers
+
+
+def test_the_start_of_a_scored_trace_travels_with_its_signal() -> None:
+    started = Publication(signal=SIGNAL, is_first=True, start=1_700_000_000_000_000_001)
+
+    known, unknown = batch_of(publish=(started, replace(started, start=0))).records
+
+    assert start_in(known.headers) == 1_700_000_000_000_000_001
+    assert start_in(unknown.headers) == 0
 
 
 def test_redaction_removes_texts_and_keeps_the_id() -> None:
