@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 import msgspec
 
 from collector.records.codec import decode
@@ -9,6 +11,10 @@ from evaluators.formulas.drift import Detector
 
 TASK = b"\0task\0"
 """Prefix of the keys of tasks; the keys of label sets begin with a service."""
+
+
+Rank: TypeAlias = tuple[int, str, float, int, bool, str]
+"""Of a score among those of its session: (start, trace id, log time, revision, final, signal id)."""
 
 
 class WindowEntry(msgspec.Struct, frozen=True, array_like=True):
@@ -28,7 +34,7 @@ class WindowEntry(msgspec.Struct, frozen=True, array_like=True):
     """Of the trace that was scored."""
 
     @property
-    def rank(self) -> tuple[int, str, float, int, bool, str]:
+    def rank(self) -> Rank:
         """Total order of a session's scores: the highest is the latest, in whatever order they arrive.
 
         The score of the newest turn by (start, trace id) is the latest; of a session's own scores, the newest.

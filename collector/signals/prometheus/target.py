@@ -10,7 +10,7 @@ from collector.config.tree import AgentWindow
 from collector.log.port import Position
 from collector.records.codec import encode
 from collector.records.signal import HEADLINES
-from collector.records.windows import WindowEntry, WindowRecord
+from collector.records.windows import Rank, WindowEntry, WindowRecord
 from evaluators.formulas.distribution import ConfidenceInterval, bounds
 from evaluators.formulas.drift import Detector
 
@@ -59,15 +59,28 @@ class Target:
         """Remember that the record was taken in."""
         self._next_offsets[position.partition] = position.offset + 1
 
-    def offer(self, entry: WindowEntry, version: str, time: float) -> None:
-        """Take in a session's score, written at log time `time`."""
-        self.last_score = max(self.last_score, time)
+    def offer(self, entry: WindowEntry, version: str) -> None:
+        """Take in a session's score."""
         self._window.offer(entry)
         if self.labels.evaluator not in HEADLINES:
             return
         self._versions.setdefault(version, self._empty()).offer(entry)
         if len(self._versions) > MAX_VERSIONS:
             del self._versions[min(self._versions, key=lambda v: (self._versions[v].newest, v))]
+
+    def withdraw_before(self, rank: Rank, session: str) -> bool | None:
+        """Forget the session's scores below this rank; None when the target holds a later one, and keeps it.
+
+        Otherwise returns whether there was anything to forget.
+        """
+        windows = (self._window, *self._versions.values())
+        held = [each for window in windows if (each := window.get(session)) is not None]
+        if any(each.rank > rank for each in held):
+            return None
+        for window in windows:
+            window.withdraw(session)
+        self._versions = {v: each for v, each in self._versions.items() if each.entries}
+        return bool(held)
 
     def feed(self, id_: str, score: float, objective: float) -> None:
         """One more final score for the detector, unless it had this signal lately."""
@@ -163,6 +176,14 @@ class Window:
             del self._entries[oldest.session]
         self._entries[entry.session] = entry
         return True
+
+    def get(self, session: str) -> WindowEntry | None:
+        """The session's score, if it is held."""
+        return self._entries.get(session)
+
+    def withdraw(self, session: str) -> None:
+        """Forget the session's score, if it is held."""
+        self._entries.pop(session, None)
 
     def expire(self, now: float) -> bool:
         """Forget sessions that had no trace within the window's age; whether there were any."""

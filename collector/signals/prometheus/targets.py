@@ -82,11 +82,13 @@ class Targets:
 
         Windows take final scores and those of open sessions; the detector takes each subject's first final score.
         `start` is that of the trace that was scored, unix nanoseconds; 0: it is not known.
+        A session counts for one agent: the one that its latest score names.
 
         Raises:
             Undecodable: its time cannot be read.
         """
         entry = _entry(signal, labels, start)
+        is_latest = entry is None or self._withdraw_elsewhere(signal, entry, labels)
         target = self._targets.get(labels)
         if target is None:
             target = self._targets[labels] = Target(labels, self._limits)
@@ -98,12 +100,33 @@ class Targets:
         if entry is None:
             return
         objective = self._objectives(signal.evaluator)
-        target.offer(entry, signal.agent_version or "", time)
+        target.last_score = max(target.last_score, time)
+        if is_latest:
+            target.offer(entry, signal.agent_version or "")
         if objective is None:
             return
         if first and signal.final:
             target.feed(signal.id, entry.score, objective)
         target.settle(time, objective)
+
+    def _withdraw_elsewhere(self, signal: Signal, entry: WindowEntry, labels: Labels) -> bool:
+        """Forget a session's score under its earlier agents; False: its latest score names another agent.
+
+        It runs for signals that were taken in before, too: a crash may have stored one agent's windows of the two.
+        """
+        if signal.scope != "session":
+            return True
+        is_latest = True
+        for service, agent in (*self._agents, (OTHER, OTHER)):
+            other = labels._replace(service=service, agent=agent)
+            target = self._targets.get(other)
+            if target is None or other == labels or service not in (signal.service, OTHER):
+                continue
+            withdrawn = target.withdraw_before(entry.rank, _session_name(signal, other))
+            is_latest = is_latest and withdrawn is not None
+            if withdrawn:
+                self._changed.add(other)
+        return is_latest
 
     def expire(self, now: float) -> None:
         """Forget sessions that had no trace for too long."""
@@ -152,9 +175,8 @@ def _entry(signal: Signal, labels: Labels, start: int) -> WindowEntry | None:
     if signal.scope == "trace" and not signal.final:
         return None
     coverage = signal.coverage
-    is_shared = OTHER in (labels.service, labels.agent)
     return WindowEntry(
-        session_key(signal.service, signal.session_id).decode() if is_shared else signal.session_id,
+        _session_name(signal, labels),
         unix_seconds(signal.time),
         signal.revision,
         signal.final,
@@ -166,6 +188,13 @@ def _entry(signal: Signal, labels: Labels, start: int) -> WindowEntry | None:
     )
 
 
+def _session_name(signal: Signal, labels: Labels) -> str:
+    """The session's name in the windows of these labels, which several services share when they are `_other`."""
+    if OTHER in (labels.service, labels.agent):
+        return session_key(signal.service, signal.session_id).decode()
+    return signal.session_id
+
+
 class LabelLimit(Generic[K]):
     """At most `limit` values keep their name; one that was not used for `idle` seconds of log time can be evicted."""
 
@@ -173,6 +202,9 @@ class LabelLimit(Generic[K]):
         self._limit = limit
         self._idle = idle
         self._used: dict[K, float] = {}
+
+    def __iter__(self) -> Iterator[K]:
+        return iter(self._used)
 
     def admit(self, value: K, now: float) -> tuple[bool, K | None]:
         """Whether the value keeps its name, and the idle value that was evicted for it, if any."""

@@ -3,11 +3,57 @@
 from __future__ import annotations
 
 from itertools import permutations
+from typing import Any
 
 import pytest
 
+from collector.records.signal import Signal
 from tests.support.publisher import Publisher
-from tests.support.signals import new, signal
+from tests.support.signals import BASE, new, signal
+
+
+def session(agent: str, score: float, revision: int, **fields: Any) -> Signal:
+    return signal("s-1", None, score=score, agent=agent, revision=revision, **fields)
+
+
+async def test_a_session_that_changes_its_agent_leaves_the_old_one() -> None:
+    publisher = Publisher()
+
+    await publisher.publish(session("planner", 0.4, 1, final=False))
+    await publisher.publish(session("router", 0.9, 2, final=False, at=BASE + 5))
+
+    assert publisher.value("agent_reliability_ratio", agent="planner") is None
+    assert publisher.value("agent_reliability_ratio", agent="router") == pytest.approx(0.9)
+    assert publisher.value("window_samples", agent="planner") in (None, 0)
+
+
+async def test_headline_gauges_do_not_depend_on_the_order_of_arrival() -> None:
+    signals = [
+        session("planner", 0.4, 1, final=False, at=BASE),
+        session("router", 0.9, 2, final=False, at=BASE + 5),
+        session("planner", 0.5, 3, final=False, at=BASE + 9),
+        signal("s-2", None, score=0.7, agent="planner", at=BASE + 1),
+    ]
+    told: list[object] = []
+    for order in permutations(signals):
+        publisher = Publisher()
+        await publisher.publish(*order)
+        told.append(publisher.gauges())
+
+    assert all(each == told[0] for each in told)
+
+
+async def test_the_withdrawal_survives_a_restart() -> None:
+    publisher = Publisher()
+    await publisher.publish(session("planner", 0.4, 1, final=False))
+    await publisher.publish(session("router", 0.9, 2, final=False, at=BASE + 5))
+    await publisher.exporter.finish()
+
+    successor = publisher.successor()
+    await successor.step()
+
+    assert successor.value("agent_reliability_ratio", agent="planner") is None
+    assert successor.value("agent_reliability_ratio", agent="router") == pytest.approx(0.9)
 
 
 @pytest.mark.parametrize("order", [*permutations(range(3))])
