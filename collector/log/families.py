@@ -28,7 +28,3 @@ class LogFamilies:
             "group",
             "topic",
         )
-        self.signals = telemetry.counter(
-            "signals", "Signals handed to a sink, by what became of them.", "sink", "result"
-        )
-        """Also the sinks' own: here the log counts the signals that it dropped unread (`lost`)."""

@@ -319,7 +319,7 @@ class FaultyReader(PollingReader):
             and set(batch.ends) == set(self._positions)
         ):
             self._log.at_end.set()
-        return replace(batch, lost=lost)
+        return replace(batch, lost={**batch.lost, **lost})
 
     def _assign(self) -> Batch:
         batch = super()._assign()

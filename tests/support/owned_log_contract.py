@@ -274,8 +274,22 @@ class OwnedLogContract(LogContract):
 
         assert 0 < kept < count - 100
         assert dropped(telemetry, SIGNALS, "share") == count - kept
-        assert lost(telemetry, "prometheus") == count - kept
-        assert lost(telemetry, "jsonl") == count - kept - 100
+        assert await lost_to(small, "sink.jsonl") == count - kept - 100
+        assert await lost_to(small, "a new group") == 0
+
+    async def test_a_reader_is_told_what_was_dropped_behind_it(self, small: Log) -> None:
+        """What it holds in hand is not lost, though the log has dropped it meanwhile."""
+        await small.write([new(SIGNALS, b"0" * 4_000) for _ in range(20)])
+        reader = small.read("sink.jsonl", SIGNALS)
+        await reader.poll()
+        in_hand = await reader.poll(timeout=0)
+        for _ in range(40):
+            await small.write([new(SIGNALS, b"1" * 4_000) for _ in range(20)])
+        held = await all_of(small, SIGNALS)
+        batch = await reader.poll(timeout=0)
+
+        assert (len(in_hand.records), dict(in_hand.lost)) == (20, {})
+        assert batch.lost == {0: 800 - len(held)}
 
     async def test_new_sessions_are_refused_when_full_but_known_ones_go_on(
         self, small: Log
@@ -310,8 +324,13 @@ def dropped(telemetry: Telemetry, topic: str, reason: str) -> float:
     return sample(telemetry, "spanwise_log_dropped_records_total", topic=topic, reason=reason)
 
 
-def lost(telemetry: Telemetry, sink: str) -> float:
-    return sample(telemetry, "spanwise_signals_total", sink=sink, result="lost")
+async def lost_to(log: Log, group: str) -> int:
+    """Signals that the group's next reader finds missing."""
+    reader = log.read(group, SIGNALS)
+    await reader.poll()
+    lost = (await reader.poll(timeout=0)).lost
+    await reader.close()
+    return sum(lost.values())
 
 
 def sample(telemetry: Telemetry, name: str, **labels: str) -> float:

@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol
 from collector.clock import Clock
 from collector.errors import LogUnavailable
 from collector.log.commits import Committed
-from collector.log.port import Assigned, Batch, Record
+from collector.log.port import SIGNALS, Assigned, Batch, Record
 
 BATCH_BYTES = 8 << 20
 """A poll returns at most this much, or one record."""
@@ -74,6 +74,8 @@ class PollingReader:
         self._linger = linger
         self._next_look = 0.0
         self._positions: dict[int, int] = {}
+        self._has_place: set[int] = set()
+        """Partitions in which the group has committed or read: a gap behind that place is a loss."""
         self._rotated = 0
         self._appended = asyncio.Event()
         self._open = True
@@ -115,6 +117,8 @@ class PollingReader:
             offset, metadata = self._source.committed(self.group, self.topic, partition)
             assigned.append(Assigned(partition=partition, offset=offset, metadata=metadata))
             self._positions[partition] = offset or 0
+            if offset is not None:
+                self._has_place.add(partition)
         return Batch(assigned=tuple(assigned))
 
     def _revoke(self) -> Batch:
@@ -152,9 +156,10 @@ class PollingReader:
         self._positions.update(buffer.positions)
         now = asyncio.get_running_loop().time()
         self._next_look = now if buffer.full else now + self._linger
+        self._has_place |= buffer.positions.keys()
         for partition in buffer.positions:
             self._source.passed(self.topic, partition)
-        return Batch(records=buffer.records, ends=buffer.ends)
+        return Batch(records=buffer.records, ends=buffer.ends, lost=buffer.lost)
 
     async def _take(self, partition: int, buffer: _PollBuffer) -> None:
         since = self._positions[partition]
@@ -162,11 +167,18 @@ class PollingReader:
             time = self._source.end_time()
             records, end = self._source.slice(self.topic, partition, since, most=buffer.space)
             if records:
+                self._note_gap(partition, records[0].position.offset - since, buffer)
                 since = buffer.add(partition, records)
             if end:
                 buffer.ends[partition] = max(time, records[-1].time) if records else time
                 return
             await asyncio.sleep(0)
+
+    def _note_gap(self, partition: int, gap: int, buffer: _PollBuffer) -> None:
+        """Count what was dropped before the reader came to it; only `signals` has no other reason for gaps."""
+        is_known = partition in self._has_place or partition in buffer.positions
+        if gap > 0 and self.topic == SIGNALS and is_known:
+            buffer.lost[partition] = buffer.lost.get(partition, 0) + gap
 
     def _rotation(self) -> list[int]:
         """The partitions, beginning with another one each time, so that a busy one starves no other."""
@@ -182,6 +194,7 @@ class _PollBuffer:
         self.records: list[Record] = []
         self.positions: dict[int, int] = {}
         self.ends: dict[int, float] = {}
+        self.lost: dict[int, int] = {}
         self._max_records = max_records
         self._size = 0
 

@@ -6,7 +6,7 @@ traces             over its share: oldest first, but none that scoring has not r
 signals            below the commit of all its groups; over its share: oldest first
 sessions, windows  the newest per key; full: new keys are refused
 
-Records that go unread are counted, by reason and by sink.
+Dropped records are counted by reason; each sink counts the signals that it finds missing.
 """
 
 from __future__ import annotations
@@ -36,7 +36,6 @@ _POOLS: dict[str, tuple[tuple[str, ...], float]] = {
 _STOP = {SPANS: 0.9}
 """Appends to `spans` stop early: closing traces is what frees them, and closings need the rest."""
 _DROPPING = (TRACES, SIGNALS)
-_SINK = "sink."
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,13 +86,11 @@ class Drops:
 
     def __init__(self) -> None:
         self._records: Counter[tuple[str, str]] = Counter()
-        self._lost: Counter[str] = Counter()
 
     def take(self, topic: str, behind: tuple[str, ...]) -> None:
         """Count a record that was dropped although the groups `behind` had not read it."""
         if topic == SIGNALS:
             self._records[topic, "share"] += 1
-            self._lost.update(g.removeprefix(_SINK) for g in behind if g.startswith(_SINK))
         else:
             self._records[topic, "unread" if behind else "expired"] += 1
 
@@ -106,8 +103,6 @@ class Drops:
         """Add to the counters."""
         for labels, count in self._records.items():
             families.dropped_records.labels(*labels).inc(count)
-        for sink, count in self._lost.items():
-            families.signals.labels(sink, "lost").inc(count)
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,6 +36,7 @@ from collector.signals.prometheus.target import RecentIds
 from collector.signals.prometheus.targets import Admitted, Objectives, Targets
 from collector.signals.prometheus.task_runs import TaskRuns
 from collector.signals.prometheus.trace_metrics import TraceMetrics
+from collector.signals.sinks.families import SinkFamilies
 from collector.telemetry import OTHER, Telemetry
 
 _log = logging.getLogger(__name__)
@@ -71,6 +72,7 @@ class PrometheusExporter(Consumer):
             linger=BACKGROUND_LINGER,
         )
         self._label_overflow = telemetry.label_overflow
+        self._lost = SinkFamilies(telemetry).signals.labels("prometheus", "lost")
         self._clock = clock
         self._targets = Targets(windows, objectives)
         self._families = AgentFamilies(telemetry)
@@ -86,6 +88,8 @@ class PrometheusExporter(Consumer):
         self._now = 0.0
         self._durable: dict[int, int] = {}
         self._counted: dict[int, int] = {}
+        self._ahead: dict[int, int] = {}
+        """By partition, how many signals from the commit's offset on were counted before the start."""
         self._stored = clock()
         self._caught_up = False
         self._has_counted = False
@@ -150,11 +154,14 @@ class PrometheusExporter(Consumer):
         if assigned.offset is not None:
             self._durable[partition] = assigned.offset
         self._counted[partition] = max(self._counted.get(partition, 0), assigned.metadata or 0)
+        self._ahead[partition] = self._counted[partition] - (assigned.offset or 0)
 
     async def take(self, batch: Batch) -> None:
         """Count the signals and take them into the windows."""
         if batch.ends:
             self._now = max(self._now, min(batch.ends.values()))
+        for partition, count in batch.lost.items():
+            self._lost.inc(max(0, count - self._ahead.get(partition, 0)))
         for number, record in enumerate(batch.records, 1):
             self._take(record)
             if number % YIELD_EVERY == 0:
@@ -179,6 +186,7 @@ class PrometheusExporter(Consumer):
 
     def _take(self, record: Record) -> None:
         _, partition, offset = record.position
+        self._ahead.pop(partition, None)
         self._now = max(self._now, record.time)
         self._durable.setdefault(partition, offset)
         is_new = offset >= self._counted.get(partition, 0)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collector.log.families import LogFamilies
 from collector.telemetry import Telemetry
 
 
@@ -10,7 +9,9 @@ class SinkFamilies:
     """What becomes of signals on their way to the sinks, by sink."""
 
     def __init__(self, telemetry: Telemetry) -> None:
-        self.signals = LogFamilies(telemetry).signals
+        self.signals = telemetry.counter(
+            "signals", "Signals handed to a sink, by what became of them.", "sink", "result"
+        )
         """By result: `acked`, `retried`, `lost`."""
         self.outbox_records = telemetry.gauge(
             "outbox_records", "Signals that a sink has not delivered yet.", "sink"

@@ -27,7 +27,7 @@ from tests.support.log_contract import (
     fill,
     new,
 )
-from tests.support.owned_log_contract import lost, sample
+from tests.support.owned_log_contract import dropped, sample
 
 
 async def test_the_file_stays_within_its_map_whatever_the_sizes(
@@ -260,7 +260,7 @@ async def test_drops_are_not_counted_for_what_was_not_done(
         with pytest.raises(LogUnavailable):
             await log.write([new(SIGNALS, b"g" * 600_000)])
 
-    assert lost(telemetry, "jsonl") == 0
+    assert dropped(telemetry, SIGNALS, "share") == 0
     assert len(await all_of(log, SIGNALS)) == 2
 
 

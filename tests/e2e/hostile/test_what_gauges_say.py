@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
 
 from tests.support import agents
 from tests.support.agents import Turn, spans
+from tests.support.asking import asked, trace_id
 from tests.support.sender import send
 from tests.support.service import Service
 
@@ -56,3 +58,31 @@ def test_a_window_of_a_trace_evaluator_takes_the_newest_turn_of_a_session(tmp_pa
 
 def _scored(service: Service) -> float:
     return sum(labelled(service, "spanwise_evaluations_total", 'evaluator="tool_correctness"'))
+
+
+def test_what_the_metrics_have_counted_is_not_lost(tmp_path: Path) -> None:
+    """More signals than their share of a small log, all of them read at once."""
+    count = 1_000
+    with Service(tmp_path / "data", *SOON, "log.disk.max_size=16MiB") as service:
+        send(service.grpc, *(asked(f"s{n}", "Where is my order? " * 30) for n in range(count)))
+
+        ids = {trace_id(f"s{n}") for n in range(count)}
+        service.wait_for(
+            "all are delivered",
+            lambda: ids <= {each["trace_id"] for each in service.signals()},
+            timeout=30,
+        )
+        service.wait_for("metrics stand still", lambda: _stands_still(service), timeout=20)
+
+        kinds = ("scored", "failed", "not_applicable")
+        told = {s["id"] for s in service.signals() if s["final"] and s["outcome"] in kinds}
+        uncounted = len(told) - sum(labelled(service, "spanwise_evaluations_total"))
+        lost = sum(labelled(service, "spanwise_signals_total", '"lost"', '"prometheus"'))
+        assert lost <= uncounted
+        assert sum(labelled(service, "spanwise_signals_total", '"lost"', '"jsonl"')) == 0
+
+
+def _stands_still(service: Service) -> bool:
+    before = sum(labelled(service, "spanwise_evaluations_total"))
+    time.sleep(1)
+    return before == sum(labelled(service, "spanwise_evaluations_total"))

@@ -9,15 +9,16 @@ import pytest
 
 from collector.config.tree import AgentWindow
 from collector.errors import LogUnavailable
-from collector.log.port import TRACES, WINDOWS, New
+from collector.log.port import SIGNALS, TRACES, WINDOWS, Commit, New
 from collector.records.codec import encode
 from collector.records.signal import Signal
 from collector.records.traces import TraceRecord
+from collector.signals.prometheus.exporter import GROUP
 from evaluators.model import Tokens, Trace
 from tests.support.eventually import eventually
 from tests.support.faulty_log import FaultyLog
 from tests.support.publisher import Publisher
-from tests.support.signals import BASE, covered, failed, hex_of, signal, skipped
+from tests.support.signals import BASE, covered, failed, hex_of, new, signal, skipped
 
 
 def session(name: str, score: float, **fields: Any) -> Signal:
@@ -352,3 +353,18 @@ async def test_no_gauge_is_shown_before_what_was_known_is_read_back() -> None:
     assert successor.value("agent_reliability_ratio") is None
     await successor.step()
     assert successor.value("agent_reliability_ratio") == 0.5
+
+
+async def test_signals_are_lost_only_when_they_were_never_counted() -> None:
+    """The commit stands behind the counters: what was dropped between the two is not missing anywhere."""
+    publisher = Publisher()
+    await publisher.publish(*(signal(f"s-{n}", f"t-{n}") for n in range(4)))
+    commit = Commit(group=GROUP, topic=SIGNALS, partition=0, offset=0, metadata=4)
+    await publisher.log.write([new(signal(f"s-{n}", f"t-{n}")) for n in range(4, 9)], [commit])
+
+    publisher.log.expire_below(6, SIGNALS)
+    successor = publisher.successor()
+    await successor.step()
+
+    assert successor.value("signals_total", sink="prometheus", result="lost") == 2
+    assert successor.value("evaluations_total") == 3
