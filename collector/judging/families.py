@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TypeAlias
+
 from collector.telemetry import Telemetry
+
+Amount: TypeAlias = Callable[[], float | None]
+"""USD; None: without limit."""
 
 
 class JudgingFamilies:
@@ -33,3 +39,9 @@ class JudgingFamilies:
         self.restarts = telemetry.counter(
             "judge_restarts", "Judge processes replaced, by why.", "reason"
         )
+
+    def show_budget(self, budget: str, remaining: Amount, limit: Amount) -> None:
+        """Ask for the budget's gauges at every scrape: they stand there from the start, and change with the day."""
+        if limit() is not None:
+            self.budget_remaining.labels(budget).set_function(lambda: remaining() or 0.0)
+            self.budget_limit.labels(budget).set_function(lambda: limit() or 0.0)

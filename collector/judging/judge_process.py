@@ -83,6 +83,7 @@ class JudgeProcess:
         self._timeout = judge.max_lag
         self.budget = budget
         self._families = JudgingFamilies(telemetry)
+        self._families.show_budget(PERIOD, lambda: budget.remaining(clock()), lambda: budget.limit)
         self._clock = clock
         self._sleep = sleep
         self._numbers = itertools.count()
@@ -183,7 +184,6 @@ class JudgeProcess:
             self._reserved[request.id] = request.usd
         else:
             self._families.requests.labels(self._model, "budget_denied").inc()
-        self.show_budget()
         child.send(encode(BudgetReply(id=request.id, granted=granted)))
 
     def _finish(self, call: CallFinished) -> None:
@@ -196,11 +196,3 @@ class JudgeProcess:
         families.tokens.labels(model, "input").inc(call.input_tokens)
         families.tokens.labels(model, "output").inc(call.output_tokens)
         families.cost.labels(model).inc(call.usd or 0.0)
-        self.show_budget()
-
-    def show_budget(self) -> None:
-        """Set the budget's gauges."""
-        remaining, limit = self.budget.remaining(self._clock()), self.budget.limit
-        if remaining is not None and limit is not None:
-            self._families.budget_remaining.labels(PERIOD).set(remaining)
-            self._families.budget_limit.labels(PERIOD).set(limit)

@@ -10,6 +10,7 @@ import pytest
 from tests.support import agents
 from tests.support.agents import Turn, spans
 from tests.support.asking import asked, trace_id
+from tests.support.openai_server import OpenAiServer
 from tests.support.sender import send
 from tests.support.service import Service
 
@@ -86,3 +87,30 @@ def _stands_still(service: Service) -> bool:
     before = sum(labelled(service, "spanwise_evaluations_total"))
     time.sleep(1)
     return before == sum(labelled(service, "spanwise_evaluations_total"))
+
+
+def test_budget_gauges_stand_there_after_a_restart(tmp_path: Path) -> None:
+    with OpenAiServer() as server:
+        settings = (
+            *SOON,
+            "judge.model=openai/test-judge",
+            "judge.api_key=none",
+            "judge.price.input=1",
+            "judge.price.output=1",
+            "judge.budget.usd_per_day=5",
+            f"judge.base_url={server.url}",
+        )
+        service = Service(tmp_path / "data", *settings)
+        with service:
+            assert labelled(service, "spanwise_judge_budget_limit_usd") == [5.0]
+            send(service.grpc, asked("s", "Where is my order?"))
+            service.wait_for("it is judged", lambda: 0 < _remaining(service) < 5, timeout=40)
+            before = _remaining(service)
+
+        with service:
+            assert labelled(service, "spanwise_judge_budget_limit_usd") == [5.0]
+            assert _remaining(service) == pytest.approx(before)
+
+
+def _remaining(service: Service) -> float:
+    return sum(labelled(service, "spanwise_judge_budget_remaining_usd"))

@@ -11,7 +11,7 @@ import pytest
 
 from collector.config.tree import Config
 from collector.judging import judge_process
-from collector.judging.budget import Budget
+from collector.judging.budget import DAY, Budget
 from collector.judging.judge_process import JudgeProcess
 from collector.judging.port import JudgeDiedError, ReserveBudget, TraceJob, encode
 from collector.telemetry import Telemetry
@@ -79,3 +79,29 @@ async def test_three_deaths_on_a_subject_end_it_and_its_calls_count_as_spent(
         running.cancel()
     assert DyingChild.started == 3
     assert budget.remaining(1e9) == pytest.approx(1.0 - 3 * 0.25)
+
+
+def test_the_budget_is_shown_from_the_start_and_begins_again_at_midnight() -> None:
+    now = [10.0]
+    budget = Budget(usd_per_day=5.0, calls_per_minute=60)
+    telemetry = Telemetry()
+    JudgeProcess(Config(), budget=budget, telemetry=telemetry, clock=lambda: now[0])
+
+    def shown(name: str) -> float | None:
+        labels = {"budget": "usd_per_day"}
+        return telemetry.registry.get_sample_value(f"spanwise_judge_budget_{name}_usd", labels)
+
+    assert (shown("remaining"), shown("limit")) == (5.0, 5.0)
+    budget.restore(5.0, calls=1, usd=2.0, now=now[0])
+    budget.share = 0.5
+    assert (shown("remaining"), shown("limit")) == (0.5, 2.5)
+    now[0] += DAY
+    assert (shown("remaining"), shown("limit")) == (2.5, 2.5)
+
+
+def test_a_budget_without_limit_is_not_shown() -> None:
+    telemetry = Telemetry()
+    budget = Budget(usd_per_day=None, calls_per_minute=60)
+    JudgeProcess(Config(), budget=budget, telemetry=telemetry, clock=lambda: 1.0)
+
+    assert b"judge_budget_limit_usd{" not in telemetry.exposition("")[0]
