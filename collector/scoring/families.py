@@ -18,3 +18,8 @@ class ScoringFamilies:
             "Trace records that scoring passed over, by why: repeated, outdated.",
             "reason",
         )
+        self.starts_clamped = telemetry.counter(
+            "starts_clamped",
+            "Traces that began more than a day after they were seen, by their sender's clock.",
+            "service",
+        )

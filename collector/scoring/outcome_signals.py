@@ -22,7 +22,7 @@ from collector.records.signal import (
 )
 from collector.scoring.effects import Publication
 from collector.scoring.rules import Rules
-from collector.scoring.sliding_window import SlidingWindow
+from collector.scoring.sliding_window import SlidingWindow, ordered_start
 from evaluators.model import Closed, Outcome, Scope, Session, SessionClosed
 from evaluators.run import SessionScorer
 
@@ -43,7 +43,7 @@ class Subject(msgspec.Struct, frozen=True, kw_only=True):
     trace_id: str | None = None
     span_id: str | None = None
     start: int = 0
-    """Of the trace, unix nanoseconds."""
+    """Of the trace, as its session orders it; unix nanoseconds."""
 
 
 def shared_fields(source: msgspec.Struct, target: type[msgspec.Struct]) -> dict[str, Any]:
@@ -61,7 +61,7 @@ def trace_subject(entry: SessionTurn) -> Subject:
     return Subject(
         scope="trace",
         trace_id=entry.turn.trace_id,
-        start=entry.turn.start_time_unix_nano,
+        start=ordered_start(entry),
         **shared_fields(entry, Subject),
     )
 

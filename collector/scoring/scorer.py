@@ -26,6 +26,7 @@ from collector.scoring.effects import Effects, Rescored, Task, WriteBatch
 from collector.scoring.families import ScoringFamilies
 from collector.scoring.open_sessions import OpenSessions
 from collector.scoring.rules import Rules
+from collector.scoring.sliding_window import ordered_start
 from collector.telemetry import Telemetry
 from evaluators.model import Outcome, Previous, SessionClosed
 
@@ -223,6 +224,10 @@ class Scorer(Consumer):
         if isinstance(task, str):
             self._families.trace_records_dropped.labels(task).inc()
             return None
+        entry = task.entry
+        if task.earlier is None and ordered_start(entry) < entry.turn.start_time_unix_nano:
+            label = self._telemetry.service(entry.service)
+            self._families.starts_clamped.labels(label).inc()
         return task
 
     async def _score(self, wave: Sequence[_InWave]) -> None:

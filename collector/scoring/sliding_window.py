@@ -1,9 +1,11 @@
 """The sliding window of one session. Pure: its content depends on the set of traces, never on their arrival.
 
     (start, trace id)  ->  oldest ............................ newest
-                           slides out by max_traces, max_age   output text kept for the newest 8
+                                                               output text kept for the newest 8
+    (seen, start, ...) ->  slides out by max_traces, max_age
 
-A trace's age is the distance of its start from the newest start: the same live, replayed and offline.
+The start is the sender's word, so it only orders, and counts as at most a day after the trace was seen. Age is a
+matter of log time, the distance of `seen` from the newest: a turn dated a year ahead removes no other one.
 A turn is a trace that called a model or a tool. Other traces are kept in a separate list with the same limits. They
 never evict a turn, so a set of turns never recurs and each score of a set is published once.
 """
@@ -26,8 +28,12 @@ from evaluators.model import Trace, Turn
 
 TEXTS_KEPT = 8
 """Turns of a session, the newest, whose output text stays in its state."""
-Key = tuple[int, str]
-"""(start in unix nanoseconds, trace id)"""
+LATEST_START = 86_400.0
+"""Seconds after a trace was seen: a later start is taken for this one where traces are ordered."""
+Key = tuple[tuple[int, int], str]
+"""((start as it counts, start as it was sent), trace id); starts in unix nanoseconds."""
+Age = tuple[float, Key]
+"""(log time at which the newest span was seen, place in the order)"""
 Used = tuple[str, ...]
 """Names of the trace evaluators that a session evaluator reads, sorted."""
 _encoder = msgspec.json.Encoder(order="deterministic")
@@ -54,9 +60,10 @@ class SlidingWindow:
         "_input",
         "_max_age",
         "_max_traces",
+        "_other_ages",
         "_others",
         "_reach",
-        "_seen",
+        "_turn_ages",
         "_turns",
     )
 
@@ -65,12 +72,13 @@ class SlidingWindow:
     ) -> None:
         """`max_age` in seconds; `history` is how many earlier turns an evaluator sees."""
         self._max_traces = max_traces
-        self._max_age = int(max_age * 1e9)
+        self._max_age = max_age
         self._reach = history
         self._entries: dict[str, SessionTurn] = {}
         self._turns: list[Key] = []
         self._others: list[Key] = []
-        self._seen: list[float] = []
+        self._turn_ages: list[Age] = []
+        self._other_ages: list[Age] = []
         self._input = _RunningInput(used)
 
     def __len__(self) -> int:
@@ -93,9 +101,8 @@ class SlidingWindow:
     @property
     def seen(self) -> float:
         """Log time at which the newest span of any turn was first seen (of any trace, when there is no turn)."""
-        if self._seen:
-            return self._seen[-1]
-        return max((entry.seen for entry in self._entries.values()), default=0.0)
+        ages = self._turn_ages or self._other_ages
+        return ages[-1][0] if ages else 0.0
 
     def input_digest(self, used: Used) -> str:
         """The digest of the turns and of their signals by the evaluators `used`.
@@ -143,9 +150,10 @@ class SlidingWindow:
         self._insert(entry)
         affected.update(self._after(_key(entry)) if is_turn(entry) else ())
         removed = tuple(self._slide())
-        # The oldest turns that stay have lost predecessors.
-        if any(is_turn(each) for each in removed):
-            affected.update(self._following(0))
+        # Turns that stay have lost predecessors.
+        affected.update(
+            each for left in removed if is_turn(left) for each in self._after(_key(left))
+        )
         inside = entry.turn.trace_id in self._entries
         if not inside and earlier is None:
             return Placement(inside=False)
@@ -172,30 +180,33 @@ class SlidingWindow:
         self._entries[entry.turn.trace_id] = entry
         if not is_turn(entry):
             insort(self._others, _key(entry))
+            insort(self._other_ages, _age(entry))
             return
         insort(self._turns, _key(entry))
-        insort(self._seen, entry.seen)
+        insort(self._turn_ages, _age(entry))
         self._input.add(entry)
 
     def _remove(self, entry: SessionTurn) -> None:
         del self._entries[entry.turn.trace_id]
         if not is_turn(entry):
             del self._others[bisect_left(self._others, _key(entry))]
+            del self._other_ages[bisect_left(self._other_ages, _age(entry))]
             return
         del self._turns[bisect_left(self._turns, _key(entry))]
-        del self._seen[bisect_left(self._seen, entry.seen)]
+        del self._turn_ages[bisect_left(self._turn_ages, _age(entry))]
         self._input.remove(entry)
 
     def _slide(self) -> Iterator[SessionTurn]:
-        for order in (self._turns, self._others):
-            while len(order) > self._max_traces or self._is_too_old(order):
-                entry = self._entries[order[0][1]]
+        for ages in (self._turn_ages, self._other_ages):
+            while len(ages) > self._max_traces or self._is_too_old(ages):
+                _seen, (_start, trace_id) = ages[0]
+                entry = self._entries[trace_id]
                 self._remove(entry)
                 yield entry
 
-    def _is_too_old(self, order: Sequence[Key]) -> bool:
-        """Whether the first is further from the newest than the window reaches."""
-        return bool(order) and order[0][0] < order[-1][0] - self._max_age
+    def _is_too_old(self, ages: Sequence[Age]) -> bool:
+        """Whether the oldest is further from the newest than the window reaches."""
+        return bool(ages) and ages[0][0] < ages[-1][0] - self._max_age
 
     def _drop_texts(self, entry: SessionTurn) -> Iterator[str]:
         """Only the newest turns keep their text.
@@ -281,8 +292,17 @@ def _term(entry: SessionTurn, used: Used) -> int:
     return turn_term(entry.turn.trace_id, entry.turn.digest, ids)
 
 
+def ordered_start(entry: SessionTurn) -> int:
+    """The start by which the trace is ordered, unix nanoseconds: the one sent, or LATEST_START where that is later."""
+    return min(entry.turn.start_time_unix_nano, int((entry.seen + LATEST_START) * 1e9))
+
+
 def _key(entry: SessionTurn) -> Key:
-    return (entry.turn.start_time_unix_nano, entry.turn.trace_id)
+    return ((ordered_start(entry), entry.turn.start_time_unix_nano), entry.turn.trace_id)
+
+
+def _age(entry: SessionTurn) -> Age:
+    return (entry.seen, _key(entry))
 
 
 def unscored_turn(

@@ -61,6 +61,30 @@ def _scored(service: Service) -> float:
     return sum(labelled(service, "spanwise_evaluations_total", 'evaluator="tool_correctness"'))
 
 
+def test_a_turn_dated_a_year_ahead_removes_no_other_from_its_session(tmp_path: Path) -> None:
+    with Service(tmp_path / "data", *SOON) as service:
+        for number in (0, 1, YEAR, 2):
+            send(service.grpc, asked("s", "Where is it?", number=number))
+        ids = {trace_id("s", number) for number in (0, 1, YEAR, 2)}
+        service.wait_for(
+            "all are scored",
+            lambda: ids <= {each["trace_id"] for each in service.signals()},
+            timeout=30,
+        )
+
+        assert _turns(service) == 4
+        assert sum(labelled(service, "spanwise_starts_clamped_total")) == 1
+
+
+def _turns(service: Service) -> int:
+    """Of the newest session signal, how many turns it was made of."""
+    told = [s for s in service.signals() if s["scope"] == "session" and s["coverage"]]
+    newest = max(told, key=lambda each: each["revision"])
+    per_turn = newest["coverage"]["expected"]
+    alone = min(each["coverage"]["expected"] for each in told)
+    return round(per_turn / alone)
+
+
 def test_what_the_metrics_have_counted_is_not_lost(tmp_path: Path) -> None:
     """More signals than their share of a small log, all of them read at once."""
     count = 1_000

@@ -41,8 +41,8 @@ def of_trace(*outcomes: Outcome, known: Collection[str] | None = ()) -> list[Pub
     return signals.of_trace(ENTRY, outcomes, known)[0]
 
 
-def test_every_field_of_a_subject_but_its_time_is_a_field_of_the_signal() -> None:
-    assert set(Subject.__struct_fields__) - set(Signal.__struct_fields__) == {"seen"}
+def test_every_field_of_a_subject_but_its_times_is_a_field_of_the_signal() -> None:
+    assert set(Subject.__struct_fields__) - set(Signal.__struct_fields__) == {"seen", "start"}
 
 
 def test_a_signal_of_a_trace_names_its_trace_and_its_session() -> None:

@@ -4,13 +4,19 @@ import time
 
 from collector.records.sessions import SessionTurn
 from collector.scoring.outcome_signals import with_outcomes
-from collector.scoring.sliding_window import TEXTS_KEPT, SlidingWindow, unscored_turn
+from collector.scoring.sliding_window import (
+    TEXTS_KEPT,
+    SlidingWindow,
+    ordered_start,
+    unscored_turn,
+)
 from evaluators.matching.text import LIMIT
 from evaluators.model import Failure, Outcome
 from tests.support.scoring_fakes import HISTORY, make_record
 
 USED = ("confidence",)
 NANO = 1_000_000_000
+DAY = 86_400
 
 
 def make_window(*, max_traces: int = 1000, max_age: float = 1e6) -> SlidingWindow:
@@ -74,15 +80,31 @@ def test_a_trace_older_than_the_window_reaches_is_not_kept() -> None:
     assert ids(window) == ["1", "2"]
 
 
-def test_turns_slide_out_by_the_age_of_their_start() -> None:
+def test_turns_slide_out_by_the_log_time_at_which_they_were_seen() -> None:
     window = make_window(max_age=10)
-    window.place(make_entry("0", 0))
-    window.place(make_entry("5", 5 * NANO))
+    window.place(make_entry("0", 9, seen=0))
+    window.place(make_entry("5", 8, seen=5))
+    window.place(make_entry("6", 10, seen=6))
 
-    placement = window.place(make_entry("11", 11 * NANO))
+    placement = window.place(make_entry("11", 7, seen=11))
 
     assert [each.turn.trace_id for each in placement.removed] == ["0"]
-    assert ids(window) == ["5", "11"]
+    assert placement.affected == ("5", "6")
+    assert ids(window) == ["11", "5", "6"]
+
+
+def test_a_turn_dated_a_year_ahead_removes_no_other_and_is_passed_after_a_day() -> None:
+    window = make_window(max_age=10 * DAY)
+    for number in range(3):
+        window.place(make_entry(str(number), number * NANO, seen=number))
+
+    ahead = make_entry("ahead", 365 * DAY * NANO, seen=3)
+    assert window.place(ahead).removed == ()
+    assert ids(window) == ["0", "1", "2", "ahead"]
+    window.place(make_entry("later", (DAY + 10) * NANO, seen=DAY + 10))
+
+    assert ids(window) == ["0", "1", "2", "ahead", "later"]
+    assert ordered_start(ahead) == (DAY + 3) * NANO
 
 
 def test_a_trace_without_calls_is_held_but_is_no_turns_predecessor() -> None:
@@ -105,7 +127,7 @@ def test_traces_without_calls_push_no_turn_out() -> None:
         window.place(make_entry(str(n), n, turn=False))
 
     assert ids(window) == ["0", "2", "3"], "they are bounded, too"
-    window.place(make_entry("far", 1000 * NANO, turn=False))
+    window.place(make_entry("far", 1000 * NANO, seen=1000, turn=False))
     assert ids(window) == ["0", "far"]
 
 
@@ -157,7 +179,7 @@ def test_the_input_digest_tells_which_signals_were_read() -> None:
     assert window.input_digest(()) == unread
 
 
-def test_time_is_the_newest_sight_of_the_turns_that_are_left() -> None:
+def test_time_is_the_newest_sight_of_the_turns() -> None:
     window = make_window(max_traces=2)
     window.place(make_entry("0", 0, seen=9.0))
     window.place(make_entry("1", 1, seen=3.0))
@@ -165,7 +187,8 @@ def test_time_is_the_newest_sight_of_the_turns_that_are_left() -> None:
 
     window.place(make_entry("2", 2, seen=5.0))
 
-    assert window.seen == 5.0
+    assert window.seen == 9.0
+    assert ids(window) == ["0", "2"], "the one seen first has left"
 
 
 def test_assumed_scores_count_for_the_evaluators_that_declare_it_alone() -> None:
