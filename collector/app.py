@@ -14,6 +14,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from collector.api.admin import AdminServer, build_app
@@ -27,7 +28,8 @@ from collector.receiver.families import ReceiverFamilies
 from collector.receiver.forward import Forwarder, forwarder
 from collector.receiver.receiver import Receiver
 from collector.runtime.families import RuntimeFamilies
-from collector.runtime.lifecycle import Health, Stages
+from collector.runtime.lifecycle import Health, Run, Stages
+from collector.runtime.supervisor import Supervisor
 from collector.signals.prometheus.exporter import PrometheusExporter
 from collector.signals.sinks.delivery import Delivery
 from collector.telemetry import Telemetry
@@ -72,6 +74,7 @@ class App:
         self._telemetry.build.info({"version": version()})
         self._health = Health(RuntimeFamilies(self._telemetry).event_loop_lag)
         self._forward = self._forwarder()
+        self._supervisor = Supervisor(self._telemetry)
 
     async def run(self, stopping: asyncio.Event, ready: Callable[[Endpoints], None]) -> None:
         """Serve until `stopping` is set; `ready` is called once everything is bound."""
@@ -97,7 +100,7 @@ class App:
                 stages.start("health", self._health.run)
                 stages.start("admin", admin.run)
                 if api is not None:
-                    stages.start("publish", api.run)
+                    stages.start("publish", self._supervisor.keep("api", lambda: api.run))
                     self._start_publishing(stages, log)
                 self._start_rooms(stages, rooms)
                 if receiver is not None:
@@ -117,29 +120,37 @@ class App:
 
     def _start_publishing(self, stages: Stages, log: Log) -> None:
         config = self._config
-        prometheus = PrometheusExporter(
-            log=log,
-            telemetry=self._telemetry,
-            windows=config.windows.agent,
-            objectives=self._objective,
-            task_window=config.tasks.window,
-            clock=self._clock,
-        )
-        stages.start("publish", prometheus.run)
-        for sink in sinks(config):
-            delivery = Delivery(log=log, sink=sink, telemetry=self._telemetry)
-            stages.start("publish", delivery.run)
+
+        def exporter() -> Run:
+            return PrometheusExporter(
+                log=log,
+                telemetry=self._telemetry,
+                windows=config.windows.agent,
+                objectives=self._objective,
+                task_window=config.tasks.window,
+                clock=self._clock,
+            ).run
+
+        stages.start("publish", self._supervisor.keep("metrics", exporter))
+        for name in [each.name for each in sinks(config)]:
+            delivery = partial(self._delivery, log, name)
+            stages.start("publish", self._supervisor.keep(f"sink.{name}", delivery))
+
+    def _delivery(self, log: Log, name: str) -> Run:
+        (sink,) = (each for each in sinks(self._config) if each.name == name)
+        return Delivery(log=log, sink=sink, telemetry=self._telemetry).run
 
     def _start_rooms(self, stages: Stages, rooms: Rooms) -> None:
         roles = self._config.roles
         if "score" in roles:
             stages.start("score", rooms.scorer().run)
         if "judge" in roles and self._plan.judged:
-            stages.start("judge", rooms.judging().run)
+            stages.start("judge", self._supervisor.keep("judge", lambda: rooms.judging().run))
         if "assemble" in roles:
             stages.start("assemble", rooms.assembler().run)
-        if self._forward is not None:
-            stages.start("forward", self._forward.run)
+        forward = self._forward
+        if forward is not None:
+            stages.start("forward", self._supervisor.keep("forward", lambda: forward.run))
 
     async def _stop(self, stages: Stages, rooms: Rooms) -> None:
         """From the beginning of the walk; a durable log keeps what is open, a memory log must hand it over."""

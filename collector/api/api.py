@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -65,9 +66,10 @@ class Api:
             families=families,
         )
         self._stream = Stream(families)
-        self._feed = Feed(
-            log=log, index=self._index, stream=self._stream, telemetry=telemetry, clock=clock
+        self._new_feed = partial(
+            Feed, log=log, index=self._index, stream=self._stream, telemetry=telemetry, clock=clock
         )
+        self._has_failed = False
         query = Query(self._index)
         traces = Traces(log=log, query=query, show=show, content=content)
         api = Routes(query=query, traces=traces, stream=self._stream, evaluators=evaluators)
@@ -80,9 +82,18 @@ class Api:
         )
 
     async def run(self, stopping: asyncio.Event) -> None:
-        """Fill the index until `stopping` is set; live streams end then too, so that the listener can close."""
+        """Fill the index until `stopping` is set; live streams end then too, so that the listener can close.
+
+        It may be run again after a failure, and then opens the index again: the failure may have ended it for good.
+
+        Raises:
+            Retryable: the index cannot be opened again now.
+        """
+        if self._has_failed:
+            self._index.reopen()
+        self._has_failed = True
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self._feed.run(stopping))
+            tasks.create_task(self._new_feed().run(stopping))
             await stopping.wait()
             self._stream.close()
 

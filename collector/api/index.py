@@ -18,7 +18,7 @@ import msgspec
 from collector.api.change import Change
 from collector.api.families import ApiFamilies
 from collector.api.store import NAMES, Reading, Store, excerpt
-from collector.errors import ConfigError, Undecodable
+from collector.errors import ConfigError, Retryable, Undecodable
 from collector.log.port import Position, Record
 from collector.records.signal import decode_signal, decode_signal_header, encode_signal, redacted
 from collector.records.trace_views import ListedTrace, decode_listed_trace
@@ -63,6 +63,7 @@ class Index:
         self._content = content
         self._families = families
         self._size = max(size, SMALLEST)
+        self._folder = folder
         self._env = _open(folder, self._size)
         self.store = Store(self._env)
         self._forget_other_versions()
@@ -81,6 +82,19 @@ class Index:
         """One consistent view; close it within the same call."""
         with self._env.begin(buffers=False) as txn:
             yield Reading(self.store, txn)
+
+    def reopen(self) -> None:
+        """Close the folder and open it again. No read may be under way; until it succeeds, reads raise lmdb.Error.
+
+        Raises:
+            Retryable: it cannot be opened now.
+        """
+        self._env.close()
+        try:
+            self._env = _open(self._folder, self._size)
+            self.store = Store(self._env)
+        except (ConfigError, lmdb.Error) as error:
+            raise Retryable(f"the index cannot be opened: {error}") from error.__cause__ or error
 
     def close(self) -> None:
         """Close the folder."""

@@ -93,7 +93,10 @@ class Forwarder:
             self._arrived.set()
 
     async def run(self, stopping: asyncio.Event) -> None:
-        """Send until `stopping` is set; then try what waits once more, for `grace` seconds at most."""
+        """Send until `stopping` is set; then try what waits once more, for `grace` seconds at most.
+
+        It may be run again after an error: what waits is kept for that, except at a stop.
+        """
         try:
             async with asyncio.TaskGroup() as group:
                 senders = [group.create_task(self._send(stopping)) for _ in range(SENDERS)]
@@ -103,10 +106,19 @@ class Forwarder:
                 await asyncio.wait(senders, timeout=self._grace)
                 for sender in senders:
                     sender.cancel()
-        finally:
-            self._closed = True
-            self._drop_all()
-            await self._transport.close()
+        except Exception:
+            if stopping.is_set():
+                await self._close()
+            raise
+        except asyncio.CancelledError:
+            await self._close()
+            raise
+        await self._close()
+
+    async def _close(self) -> None:
+        self._closed = True
+        self._drop_all()
+        await self._transport.close()
 
     async def _send(self, stopping: asyncio.Event) -> None:
         """One sender: deliver or drop the oldest request, then the next."""

@@ -19,6 +19,12 @@ class RuntimeFamilies:
             "Records of a kind that only a newer version knows, passed over by each reader.",
             "topic",
         )
+        self.room_failures = telemetry.counter(
+            "room_failures",
+            "Failures of rooms that only show, by why: disk, io, bug. The room is started again.",
+            "room",
+            "reason",
+        )
         self.event_loop_lag = telemetry.gauge(
             "event_loop_lag_seconds", "How late the event loop ran its last heartbeat."
         )

@@ -35,7 +35,9 @@ def traces(draw: st.DrawFn) -> list[TraceRecord]:
         session = draw(st.sampled_from(["a", "b"]))
         start = draw(st.integers(0, 8)) * NANO
         turn = draw(st.integers(0, 5)) > 0
-        seen = 0.0  # of a trace's newest span: a revision was never seen earlier than the one before
+        seen = (
+            0.0  # of a trace's newest span: a revision was never seen earlier than the one before
+        )
         for revision in range(draw(st.sampled_from([1, 1, 1, 2]))):
             seen += draw(st.integers(0, 5))
             made.append(

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from contextlib import suppress
 
 from collector.clock import Clock
 from collector.config.tree import AgentWindow
@@ -93,17 +94,31 @@ class PrometheusExporter(Consumer):
         self._stored = clock()
         self._caught_up = False
         self._has_counted = False
-        telemetry.registry.register(
+        self._registry = telemetry.registry
+        self._gauges = (
             AgentGauges(
                 self._targets, lambda: max(self._now, clock()), caught_up=lambda: self._caught_up
-            )
+            ),
+            TaskGauges(self._runs, caught_up=lambda: self._traces.caught_up),
         )
-        telemetry.registry.register(
-            TaskGauges(self._runs, caught_up=lambda: self._traces.caught_up)
-        )
+        for each in self._gauges:
+            self._registry.register(each)
 
     async def run(self, stopping: asyncio.Event) -> None:
-        """Read the windows back, then follow `signals` and `traces` until `stopping` is set."""
+        """Read the windows back, then follow `signals` and `traces` until `stopping` is set.
+
+        After an error its gauges are gone and what it counted is committed: another exporter can take over.
+        """
+        try:
+            await self._follow(stopping)
+        except Exception:
+            for each in self._gauges:
+                self._registry.unregister(each)
+            with suppress(Retryable):
+                await self._log_port.write((), self._commits(self._durable))
+            raise
+
+    async def _follow(self, stopping: asyncio.Event) -> None:
         self._retry.stopping = stopping
         try:
             await self._retry.log("read the windows back", self.restore)

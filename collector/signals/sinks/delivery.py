@@ -10,7 +10,9 @@ from contextlib import suppress
 from collector.errors import Retryable
 from collector.log.consumer import Consumer
 from collector.log.port import BACKGROUND_LINGER, SIGNALS, Backlog, Batch, Log, Record
+from collector.runtime.families import RuntimeFamilies
 from collector.runtime.retry import Backoff, Retry
+from collector.runtime.supervisor import reason_of
 from collector.signals.sinks.families import SinkFamilies
 from collector.signals.sinks.port import Refused, Sink, delivery_group
 from collector.telemetry import Telemetry
@@ -54,6 +56,7 @@ class Delivery(Consumer):
         self._acked = families.signals.labels(sink.name, "acked")
         self._retried = families.signals.labels(sink.name, "retried")
         self._lost = families.signals.labels(sink.name, "lost")
+        self._failures = RuntimeFamilies(telemetry).room_failures
         self._waiting = families.outbox_records.labels(sink.name)
         self._oldest = families.outbox_oldest.labels(sink.name)
         self._backoff = backoff or Backoff()
@@ -142,6 +145,7 @@ class Delivery(Consumer):
 
     def _note_failure(self, error: Retryable, count: int) -> None:
         self._retried.inc(count)
+        self._failures.labels(self._group, reason_of(error)).inc()
         if not self._failing:
             _log.warning("Sink `%s` fails; its signals wait in the log: %s", self._sink.name, error)
         self._failing = True
