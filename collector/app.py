@@ -114,7 +114,7 @@ class App:
                 log.begin_shutdown()
                 if receiver is not None:
                     await receiver.stop(RECEIVER_GRACE)
-                await self._stop(stages, rooms)
+                await self._stop(stages, rooms, workers)
 
     # --- start and stop ----------------------------------------------------------------------------------------------
 
@@ -152,10 +152,12 @@ class App:
         if forward is not None:
             stages.start("forward", self._supervisor.keep("forward", lambda: forward.run))
 
-    async def _stop(self, stages: Stages, rooms: Rooms) -> None:
+    async def _stop(self, stages: Stages, rooms: Rooms, workers: Workers) -> None:
         """From the beginning of the walk; a durable log keeps what is open, a memory log must hand it over."""
         config = self._config
         drains = config.drain_on_stop or config.log.kind == "memory"
+        if not drains:
+            workers.hasten()
         await stages.stop("assemble", "forward")
         if drains and "assemble" in config.roles:
             await rooms.assembler().drain("shutdown")

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import signal
 import sys
+import threading
+import time
 from collections.abc import Callable
 
 import uvloop
@@ -15,6 +18,8 @@ from collector.commands.options import Files, Overrides, loaded
 from collector.config.tree import Config
 from collector.errors import SpanwiseError
 
+GRACE = 40.0
+"""Seconds that a stop takes at most; the deployments in the docs give it 45."""
 FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
 
@@ -73,9 +78,25 @@ def first(group: BaseExceptionGroup[SpanwiseError]) -> SpanwiseError:
     return first(error) if isinstance(error, BaseExceptionGroup) else error
 
 
+def _end_for_good() -> None:
+    """End the process after its grace, whatever still holds a room: what is unwritten waits in the log."""
+    time.sleep(GRACE)
+    sys.stderr.write(
+        f"spanwise: the stop took longer than {GRACE:.0f} s; what is unwritten waits in the log\n"
+    )
+    sys.stderr.flush()
+    os._exit(1)
+
+
 async def _serve(config: Config, ready: Callable[[Endpoints], None]) -> None:
     stopping = asyncio.Event()
     loop = asyncio.get_running_loop()
+
+    def stop() -> None:
+        if not stopping.is_set():
+            stopping.set()
+            threading.Thread(target=_end_for_good, name="grace", daemon=True).start()
+
     for each in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(each, stopping.set)
+        loop.add_signal_handler(each, stop)
     await App(config).run(stopping, ready)

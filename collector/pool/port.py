@@ -74,6 +74,10 @@ class Workers(Protocol):
         """The outcomes of each trace; `failed{worker_died}` for every due evaluator when the worker died twice."""
         ...
 
+    def hasten(self) -> None:
+        """The service stops: jobs that are not answered within a few seconds, and later ones, raise Retryable."""
+        ...
+
     async def close(self) -> None:
         """End the workers, each within a few seconds."""
         ...

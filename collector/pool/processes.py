@@ -17,6 +17,7 @@ import msgspec
 
 from collector.config.plan import failed_outcomes
 from collector.config.tree import Config
+from collector.errors import Retryable
 from collector.pool.families import PoolFamilies
 from collector.pool.port import Job, PackedTrace, ReadJob, ScoreJob, TraceHead, encode_job_into
 from collector.pool.worker import bare_trace
@@ -31,6 +32,9 @@ JOB_TIMEOUT = 30.0
 START_TIMEOUT = 120.0
 BATCH = 8
 MAX_ATTEMPTS = 2
+STOP_GRACE = 3.0
+"""Seconds that jobs get once the service stops."""
+_STOPS = "the workers end with the service"
 _head = msgspec.msgpack.Decoder(TraceHead).decode
 _outcomes = msgspec.msgpack.Decoder(tuple[Outcome, ...]).decode
 
@@ -66,6 +70,8 @@ class ProcessWorkers:
         self._queue: deque[_Task] = deque()
         self._waiting = asyncio.Event()
         self._keepers: list[asyncio.Task[None]] = []
+        self._asked: set[_Task] = set()
+        self._has_given_up = False
         self.pids: dict[int, int] = {}
         """Worker number -> process id, of those that run now."""
 
@@ -95,6 +101,15 @@ class ProcessWorkers:
             for job, each in zip(jobs, answers, strict=True)
         ]
 
+    def hasten(self, within: float = STOP_GRACE) -> None:
+        """See the port."""
+        asyncio.get_running_loop().call_later(within, self._give_up)
+
+    def _give_up(self) -> None:
+        self._has_given_up = True
+        for task in self._asked:
+            task.future.cancel()
+
     async def close(self) -> None:
         """Children end at the end of their socket; one that does not within seconds is killed."""
         for keeper in self._keepers:
@@ -106,7 +121,10 @@ class ProcessWorkers:
         self._queue.clear()
 
     async def _all(self, jobs: Sequence[Job]) -> list[bytes | None]:
+        if self._has_given_up:
+            raise Retryable(_STOPS)
         tasks = [_Task(job) for job in jobs]
+        self._asked.update(tasks)
         if jobs and isinstance(jobs[0], ScoreJob):
             self._queue.extendleft(
                 reversed(tasks)
@@ -114,7 +132,15 @@ class ProcessWorkers:
         else:
             self._queue.extend(tasks)
         self._waiting.set()
-        return [await task.future for task in tasks]
+        try:
+            return [await task.future for task in tasks]
+        except asyncio.CancelledError:
+            current = asyncio.current_task()
+            if self._has_given_up and not (current and current.cancelling()):
+                raise Retryable(_STOPS) from None
+            raise
+        finally:
+            self._asked.difference_update(tasks)
 
     async def _keep(self, number: int) -> None:
         """Keep one worker: start it, send it jobs, replace it when it ends.

@@ -101,6 +101,9 @@ class InlineWorkers:
         """See the port."""
         return [self._runner.score(job) for job in jobs]
 
+    def hasten(self) -> None:
+        """See the port: inline jobs are answered at once."""
+
     async def close(self) -> None:
         """There is no process to end."""
 

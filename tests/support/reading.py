@@ -36,6 +36,9 @@ class ReadingWorkers:
     async def score(self, jobs: Sequence[ScoreJob]) -> Sequence[tuple[Outcome, ...]]:
         raise NotImplementedError
 
+    def hasten(self) -> None:
+        return
+
     async def close(self) -> None:
         return
 

@@ -46,6 +46,9 @@ class FakeWorkers:
         self.waves.append(len(jobs))
         return [outcomes_of(job, stand_in=self.stand_in) for job in jobs]
 
+    def hasten(self) -> None:
+        pass
+
     async def close(self) -> None:
         pass
 

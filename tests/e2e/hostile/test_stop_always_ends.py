@@ -1,0 +1,142 @@
+"""SIGTERM ends the process within its grace, whatever holds a worker, a connection or the event loop."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import threading
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from tests.support import plugin
+from tests.support.asking import asked
+from tests.support.openai_server import OpenAiServer
+from tests.support.sender import send
+from tests.support.service import Service
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(120)]
+
+SOON = ("windows.trace.root_grace=50ms", "embedder.kind=none")
+GRACE = 20.0
+"""Seconds: twice what the service takes at most by its own limits, for a machine that is busy."""
+AWAY = "127.0.0.1:9"
+
+
+def ends(service: Service) -> None:
+    began = time.monotonic()
+    assert service.stop(GRACE) in (0, 1)
+    assert time.monotonic() - began < GRACE
+
+
+@pytest.mark.parametrize("order", ["die", "sleep 600"])
+def test_while_workers_crash_or_hang(tmp_path: Path, order: str) -> None:
+    installed = plugin.install(tmp_path / "installed")
+    service = Service(tmp_path / "data", *SOON, environment={"PYTHONPATH": str(installed)})
+    with service:
+        send(service.grpc, *(asked(f"s{n}", order) for n in range(30)))
+        time.sleep(1.0)  # workers are at it
+
+        ends(service)
+
+
+@pytest.mark.parametrize("moment", [0.0, 0.3, 1.0])
+def test_before_the_workers_are_up(tmp_path: Path, moment: float) -> None:
+    service = Service(tmp_path / "data", workers=4)
+    with service:
+        send(service.grpc, asked("s", "Where?"))
+        time.sleep(moment)
+
+        ends(service)
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        f'sinks.kafka={{"bootstrap_servers": "{AWAY}"}}',
+        f'sinks.otlp={{"endpoint": "{AWAY}"}}',
+        f'forward={{"endpoint": "{AWAY}"}}',
+    ],
+)
+def test_while_a_destination_is_away(tmp_path: Path, setting: str) -> None:
+    with Service(tmp_path / "data", *SOON, setting) as service:
+        send(service.grpc, *(asked(f"s{n}", "Where?") for n in range(20)))
+        service.wait_for("signals are made", service.signals, timeout=20)
+
+        ends(service)
+
+
+def test_while_kafka_was_never_there(tmp_path: Path) -> None:
+    """As its log: it may wait for it or end, but not outlive SIGTERM."""
+    with socket.create_server(("127.0.0.1", 0)) as mute:
+        mute_port = mute.getsockname()[1]
+        for where in (AWAY, f"127.0.0.1:{mute_port}"):
+            service = Service(
+                tmp_path / f"data-{where[-4:]}",
+                "log.kind=kafka",
+                f"log.kafka.bootstrap_servers={where}",
+            )
+            starting = threading.Thread(target=_start, args=(service,))
+            starting.start()
+            time.sleep(3.0)
+            try:
+                assert service.stop(GRACE) in (0, 1, 2, -signal.SIGTERM)
+            finally:
+                starting.join(60)
+
+
+def _start(service: Service) -> None:
+    try:
+        service.start(timeout=40)
+    except AssertionError:
+        return
+
+
+def test_while_the_judge_says_nothing(tmp_path: Path) -> None:
+    with OpenAiServer("slow", delay=40) as server:
+        settings = ("judge.model=openai/x", "judge.api_key=none", f"judge.base_url={server.url}")
+        with Service(tmp_path / "data", *SOON, *settings) as service:
+            send(service.grpc, asked("s", "Where?"))
+            service.wait_for("the judge is asked", lambda: server.requests, timeout=40)
+
+            ends(service)
+
+
+def half_a_body(service: Service, owned: ExitStack) -> None:
+    where = urlsplit(service.http)
+    made = owned.enter_context(socket.create_connection((where.hostname or "", where.port or 0)))
+    made.sendall(
+        b"POST /v1/traces HTTP/1.1\r\nhost: x\r\ncontent-type: application/x-protobuf\r\n"
+        b"content-length: 1000\r\n\r\nabc"
+    )
+
+
+def a_live_stream(service: Service, owned: ExitStack) -> None:
+    where = urlsplit(service.admin)
+    made = owned.enter_context(socket.create_connection((where.hostname or "", where.port or 0)))
+    made.sendall(b"GET /api/v1/signals/stream HTTP/1.1\r\nhost: localhost\r\n\r\n")
+    made.recv(100)
+
+
+@pytest.mark.parametrize("begin", [half_a_body, a_live_stream])
+def test_while_connections_stay_open(
+    tmp_path: Path, begin: Callable[[Service, ExitStack], None]
+) -> None:
+    with Service(tmp_path / "data", *SOON) as service, ExitStack() as owned:
+        for _ in range(20):
+            begin(service, owned)
+
+        ends(service)
+
+
+def test_a_second_sigterm_changes_nothing(tmp_path: Path) -> None:
+
+    with Service(tmp_path / "data", *SOON) as service:
+        os.kill(service.pid, signal.SIGTERM)
+
+        ends(service)
