@@ -32,6 +32,11 @@ class Deadline(NamedTuple):
     reason: Closed
 
 
+TRACE_COST, PIECE_COST, SPAN_COST = 1_100, 60, 170
+"""Bytes that the objects of an open trace take besides its pieces, rounded up from what tracemalloc says: once, for
+each piece, and for each span id with a parent that has not come."""
+
+
 class OpenTrace:
     """The spans of one trace since it was opened, or re-opened by a late span.
 
@@ -77,6 +82,11 @@ class OpenTrace:
         self._missing: dict[bytes, bool] = {}
         """Parents that have not arrived, and whether every child calls its parent remote."""
         self._local_missing = 0
+
+    @property
+    def cost(self) -> int:
+        """Bytes of memory that it takes; never less after a piece is added."""
+        return self.size + TRACE_COST + PIECE_COST * len(self.pieces) + SPAN_COST * len(self.ids)
 
     @property
     def root(self) -> Root:

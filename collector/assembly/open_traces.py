@@ -62,7 +62,7 @@ class OpenTraces:
         self.partition = partition
         self.closed_traces = closed_traces
         self.size = 0
-        """Bytes of the open traces' pieces."""
+        """Bytes of memory that the open traces take."""
         self.now = 0.0
         """The newest log time known."""
         self.committed = (start, closed_traces.since)
@@ -144,8 +144,9 @@ class OpenTraces:
         record: Record,
         result: TakeResult,
     ) -> None:
+        cost = trace.cost
         trace.add(new, piece, offset=record.position.offset, time=record.time)
-        self.size += len(piece)
+        self.size += trace.cost - cost
         if len(trace.ids) >= self._windows.max_spans:
             result.closings.append(self._close(trace, "max_spans", at=record.time))
         elif trace.size >= self._windows.max_bytes:
@@ -201,6 +202,7 @@ class OpenTraces:
         hold = self._low_water.hold(record.position.offset)
         trace = OpenTrace(trace_id, time=record.time, hold=hold, reopened=reopened)
         self._open[trace_id] = trace
+        self.size += trace.cost
         return trace
 
     # --- closing -------------------------------------------------------------------------------------------------
@@ -225,7 +227,7 @@ class OpenTraces:
     def _close(self, trace: OpenTrace, reason: Closed, *, at: float) -> Closing:
         trace.is_closed = True
         del self._open[trace.trace_id]
-        self.size -= trace.size
+        self.size -= trace.cost
         self._timers.sweep(len(self._open))
         closing = Closing(
             trace_id=trace.trace_id,

@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from collector.assembly.open_trace import PIECE_COST, SPAN_COST, TRACE_COST
 from collector.config.tree import TraceWindow, Windows
 from collector.log.port import SPANS, TRACES, Position
 from collector.records.sessions import session_key
@@ -228,7 +229,7 @@ async def test_a_record_too_large_for_the_log_takes_nobody_with_it() -> None:
 
 
 async def test_memory_pressure_closes_the_oldest_of_all_partitions() -> None:
-    size = len(request(child(2)))
+    size = len(request(child(2))) + TRACE_COST + PIECE_COST + SPAN_COST
     site = Site(partitions=2, windows=Windows(trace=WINDOWS.trace, memory=2 * size))
     site.send(100, child(2, trace=2), partition=1)
     site.send(101, child(2, trace=1), partition=0)

@@ -1,0 +1,169 @@
+"""What an attack costs the real process, and how others fare meanwhile: CPU seconds, bytes and waits."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.support.asking import asked
+from tests.support.service import Service, children
+
+_TICKS = os.sysconf("SC_CLK_TCK")
+PROTOBUF = {"content-type": "application/x-protobuf"}
+PATIENCE = 60.0
+"""Seconds after which a bystander gives up: far above every bound that a test sets."""
+
+
+@dataclass(slots=True)
+class Toll:
+    """What became of the process and of the bystanders between two moments."""
+
+    cpu: float = 0.0
+    """CPU seconds of the main process."""
+    peak: int = 0
+    """The most resident bytes of the main process above what it held before."""
+    longest: float = 0.0
+    """Seconds that the bystander which waited longest waited."""
+    served: int = 0
+    unserved: list[str] = field(default_factory=list[str])
+
+    def above(self, *, wait: float, cpu: float, memory: int) -> list[str]:
+        """Every bound that does not hold, with its figure."""
+        figures = (
+            ("longest wait of a bystander, s", self.longest, wait),
+            ("CPU of the main process, s", self.cpu, cpu),
+            ("memory, MB", self.peak / 1e6, memory / 1e6),
+            ("bystanders that were not served", len(self.unserved), 0),
+        )
+        return [f"{what}: {value:.1f} > {most:g}" for what, value, most in figures if value > most]
+
+
+@contextmanager
+def bystanders(
+    service: Service,
+    *,
+    headers: Mapping[str, str] | None = None,
+    senders: bool = True,
+    health: bool = True,
+) -> Generator[Toll]:
+    """While this lasts, an agent sends a trace again and again, and a kubelet asks for `/healthz`."""
+    toll = Toll()
+    over = threading.Event()
+    before = resident(service.pid)
+    _forget_peak(service.pid)
+    used = cpu_seconds(service.pid)
+    asking: list[threading.Thread] = []
+    if health:
+        asking.append(threading.Thread(target=_ask, args=(service, toll, over)))
+    if senders:
+        asking.append(threading.Thread(target=_send, args=(service, toll, over, headers or {})))
+    for each in asking:
+        each.start()
+    try:
+        yield toll
+    finally:
+        over.set()
+        for each in asking:
+            each.join(2 * PATIENCE)
+        if service.is_running:
+            toll.cpu = cpu_seconds(service.pid) - used
+            toll.peak = max(0, peak(service.pid) - before)
+
+
+def _ask(service: Service, toll: Toll, over: threading.Event) -> None:
+    _again_and_again(lambda: urllib.request.Request(f"{service.admin}/healthz"), toll, over)
+
+
+def _send(service: Service, toll: Toll, over: threading.Event, headers: Mapping[str, str]) -> None:
+    body = asked("bystander", "Where is my order?", service="bystander")
+    made = {**PROTOBUF, **headers}
+    _again_and_again(lambda: urllib.request.Request(service.http, body, made), toll, over)
+
+
+def _again_and_again(
+    make: Callable[[], urllib.request.Request], toll: Toll, over: threading.Event
+) -> None:
+    while not over.wait(0.05):
+        began = time.monotonic()
+        try:
+            with urllib.request.urlopen(make(), timeout=PATIENCE) as answer:
+                answer.read()
+            toll.served += 1
+        except urllib.error.HTTPError as error:
+            error.close()
+            toll.unserved.append(f"HTTP {error.code}")
+        except OSError as error:
+            toll.unserved.append(repr(error))
+        toll.longest = max(toll.longest, time.monotonic() - began)
+
+
+def cpu_seconds(pid: int) -> float:
+    """User and system time of one process so far."""
+    values = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(values[11]) + int(values[12])) / _TICKS
+
+
+def family_cpu_seconds(pid: int) -> float:
+    """The same with the children that live, and those that were waited for."""
+    values = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    own = sum(map(int, values[11:15])) / _TICKS
+    return own + sum(cpu_seconds(each) for each in children(pid))
+
+
+def resident(pid: int) -> int:
+    """Bytes resident now."""
+    return _status(pid, "VmRSS")
+
+
+def peak(pid: int) -> int:
+    """The most bytes resident since `_forget_peak`."""
+    return _status(pid, "VmHWM")
+
+
+def _status(pid: int, name: str) -> int:
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith(f"{name}:"):
+            return int(line.split()[1]) << 10
+    raise LookupError(name)
+
+
+def _forget_peak(pid: int) -> None:
+    Path(f"/proc/{pid}/clear_refs").write_text("5")
+
+
+def field_of(number: int, value: bytes) -> bytes:
+    """One length-delimited field of a protobuf message."""
+    out, size = bytearray((number << 3 | 2,)), len(value)
+    while size >= 128:
+        out.append(size & 127 | 128)
+        size >>= 7
+    out.append(size)
+    return bytes(out) + value
+
+
+def zipped(body: bytes) -> bytes:
+    """Gzip, quickly."""
+    return gzip.compress(body, 6, mtime=0)
+
+
+def post(
+    url: str, body: bytes, headers: Mapping[str, str] | None = None, timeout: float = PATIENCE
+) -> tuple[int, bytes]:
+    """Status and body of the answer, whatever it is; status 0 when there is none."""
+    request = urllib.request.Request(url, body, {**PROTOBUF, **(headers or {})})
+    try:
+        with urllib.request.urlopen(request, timeout=timeout) as answer:
+            return answer.status, answer.read()
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, error.read()
+    except OSError as error:
+        return 0, repr(error).encode()

@@ -1,0 +1,38 @@
+"""What an open trace is charged against `windows.memory` is what it takes, not the bytes that were sent."""
+
+from __future__ import annotations
+
+import tracemalloc
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from tests.support.open_traces_driver import OpenTracesDriver
+from tests.support.spans import child, request
+
+COUNT = 2_000
+Requests = Iterator[bytes]
+
+
+def many_traces() -> Requests:
+    return (request(child(2, trace=n)) for n in range(1, COUNT))
+
+
+def many_spans() -> Requests:
+    return (request(child(n, 10**6 + n, trace=1)) for n in range(2, COUNT))
+
+
+@pytest.mark.parametrize("requests", [many_traces, many_spans])
+def test_the_charge_is_what_tracemalloc_measures(requests: Callable[[], Requests]) -> None:
+    sent = [*requests()]
+    driver = OpenTracesDriver()
+    tracemalloc.start()
+    try:
+        for each in sent:
+            driver.send(100, value=each)
+        taken, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    charged = driver.open_traces.size - sum(map(len, sent))  # which were there before
+    assert 0.8 * taken <= charged <= 1.5 * taken
