@@ -8,6 +8,7 @@ SpanwiseError
 |   +-- LogUnavailable   the log cannot be reached or written to now
 +-- Permanent            never passes; count it, name it, go on
 +-- RecordTooLarge   a record above what the log takes
++-- TooLarge         a request above a limit of one request: its bytes, fields, spans or traces
 +-- Undecodable      bytes that are not what they should be
     +-- UnknownKind  a record that a newer version wrote
 """
@@ -43,6 +44,10 @@ class Permanent(SpanwiseError):
 
 class RecordTooLarge(Permanent):
     """A record above what the log takes."""
+
+
+class TooLarge(Permanent):
+    """A request above a limit of one request: its bytes, also after decompression, its fields, spans or traces."""
 
 
 class Undecodable(Permanent):

@@ -94,13 +94,20 @@ def requests(path: Path, message: type[Message] = TRACES.request) -> Iterator[by
     try:
         with _open(path) as stream:
             if path.name.endswith(TEXT):
-                yield from (to_protobuf(line, message) for line in stream if line.strip())
+                yield from (_whole(line, message) for line in stream if line.strip())
             else:
                 yield from _framed(stream, path)
     except (OSError, EOFError) as error:
         raise ConfigError(f"{path}: {error}") from error
     except Undecodable as error:
         raise ConfigError(f"{path}: not OTLP/JSON lines: {error}") from error
+
+
+def _whole(line: bytes, message: type[Message]) -> bytes:
+    decoded = to_protobuf(line, message)
+    if decoded.reasons:
+        raise Undecodable(decoded.reasons[0])
+    return decoded.request
 
 
 def _below(folder: Path) -> Iterator[Path]:

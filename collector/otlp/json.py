@@ -18,8 +18,10 @@ from typing import Any, NoReturn, TypeAlias, cast
 
 from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import EncodeError, Message
+from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from collector.errors import Undecodable
+from collector.otlp.repair import Decoded
 
 MAX_DEPTH = 100
 """As deep as protobuf parsers go."""
@@ -36,26 +38,31 @@ _FLOATS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 _Object: TypeAlias = dict[str, Any]
 
 
-def to_protobuf(body: bytes, message: type[Message]) -> bytes:
+def to_protobuf(body: bytes, message: type[Message]) -> Decoded:
     """The same request in protobuf; `message` is the export request of its signal.
+
+    A string that is not Unicode (half of a surrogate pair, bytes that are not UTF-8) gets U+FFFD there; a span that is
+    not OTLP is left out.
 
     Raises:
         Undecodable: not OTLP/JSON; the message names the field.
     """
     request = message()
+    filler = _Filler()
     try:
-        _fill(request, _object(_parse(body), "body"), "", 1)
-        return request.SerializeToString()
-    except (RecursionError, UnicodeError, EncodeError) as error:
-        raise Undecodable(
-            "the body is nested too deeply or holds text that is not Unicode"
-        ) from error
+        filler.fill(request, _object(_parse(body), "body"), "", 1)
+        whole = request.SerializeToString()
+    except (RecursionError, EncodeError) as error:
+        raise Undecodable("the body is nested too deeply") from error
+    return Decoded(whole, filler.repaired, filler.invalid, filler.reasons)
 
 
 def _parse(body: bytes) -> Any:
     try:
         return json.loads(
-            body.decode("utf-8"), object_pairs_hook=_unique, parse_constant=_no_constant
+            body.decode("utf-8", "surrogateescape"),
+            object_pairs_hook=_unique,
+            parse_constant=_no_constant,
         )
     except ValueError as error:
         raise Undecodable(f"the body is not JSON: {error}") from error
@@ -72,21 +79,79 @@ def _no_constant(name: str) -> NoReturn:
     raise Undecodable(f'bare {name} is not JSON; write "{name}"')
 
 
-def _fill(message: Message, values: _Object, path: str, depth: int) -> None:
-    if depth > MAX_DEPTH:
-        raise Undecodable(f"the body is nested more than {MAX_DEPTH} deep")
-    fields = _fields(type(message))
-    chosen: str | None = None
-    for name, value in values.items():
-        field = fields.get(name)
-        if field is None or value is None:
-            continue
-        where = f"{path}.{name}" if path else name
-        if field.containing_oneof is not None:
-            if chosen is not None:
-                raise Undecodable(f"{where}: {chosen} is set too, only one can be")
-            chosen = name
-        _set(message, field, value, where, depth)
+class _Filler:
+    """Fills one request; a span that is not OTLP is left out, a string that is not Unicode repaired."""
+
+    def __init__(self) -> None:
+        self.repaired = 0
+        self.invalid = 0
+        self.reasons: tuple[str, ...] = ()
+
+    def fill(self, message: Message, values: _Object, path: str, depth: int) -> None:
+        if depth > MAX_DEPTH:
+            raise Undecodable(f"the body is nested more than {MAX_DEPTH} deep")
+        fields = _fields(type(message))
+        chosen: str | None = None
+        for name, value in values.items():
+            field = fields.get(name)
+            if field is None or value is None:
+                continue
+            where = f"{path}.{name}" if path else name
+            if field.containing_oneof is not None:
+                if chosen is not None:
+                    raise Undecodable(f"{where}: {chosen} is set too, only one can be")
+                chosen = name
+            self._set(message, field, value, where, depth)
+
+    def _set(
+        self, message: Message, field: FieldDescriptor, value: Any, path: str, depth: int
+    ) -> None:
+        if field.is_repeated:
+            self._extend(getattr(message, field.name), field, _list(value, path), path, depth)
+        elif field.message_type is not None:
+            child: Message = getattr(message, field.name)
+            child.SetInParent()
+            self.fill(child, _object(value, path), path, depth + 1)
+        else:
+            setattr(message, field.name, self._scalar(field, value, path))
+
+    def _extend(
+        self, target: Any, field: FieldDescriptor, values: list[Any], path: str, depth: int
+    ) -> None:
+        for number, value in enumerate(values):
+            where = f"{path}[{number}]"
+            if field.message_type is None:
+                target.append(self._scalar(field, value, where))
+            elif field.message_type is Span.DESCRIPTOR:
+                self._add_span(target, value, where, depth)
+            else:
+                self.fill(target.add(), _object(value, where), where, depth + 1)
+
+    def _add_span(self, spans: Any, value: Any, path: str, depth: int) -> None:
+        before = self.repaired
+        try:
+            self.fill(spans.add(), _object(value, path), path, depth + 1)
+        except Undecodable as error:
+            del spans[-1]
+            self.repaired = before
+            self.invalid += 1
+            self.reasons = self.reasons or (str(error),)
+
+    def _scalar(self, field: FieldDescriptor, value: Any, path: str) -> Any:
+        scalar = _SCALARS[field.cpp_type](field, value, path)
+        if isinstance(scalar, str) and not _is_unicode(scalar):
+            self.repaired += 1
+            return scalar.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        return scalar
+
+
+def _is_unicode(text: str) -> bool:
+    """Whether no half of a surrogate pair stands alone in the text."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 @cache
@@ -94,30 +159,6 @@ def _fields(message: type[Message]) -> Mapping[str, FieldDescriptor]:
     # The stubs name two classes for what is one at run time.
     fields = cast(Sequence[FieldDescriptor], message.DESCRIPTOR.fields)
     return {field.json_name: field for field in fields}
-
-
-def _set(message: Message, field: FieldDescriptor, value: Any, path: str, depth: int) -> None:
-    if field.is_repeated:
-        _extend(getattr(message, field.name), field, _list(value, path), path, depth)
-    elif field.message_type is not None:
-        child: Message = getattr(message, field.name)
-        child.SetInParent()
-        _fill(child, _object(value, path), path, depth + 1)
-    else:
-        setattr(message, field.name, _scalar(field, value, path))
-
-
-def _extend(target: Any, field: FieldDescriptor, values: list[Any], path: str, depth: int) -> None:
-    for number, value in enumerate(values):
-        where = f"{path}[{number}]"
-        if field.message_type is None:
-            target.append(_scalar(field, value, where))
-        else:
-            _fill(target.add(), _object(value, where), where, depth + 1)
-
-
-def _scalar(field: FieldDescriptor, value: Any, path: str) -> Any:
-    return _SCALARS[field.cpp_type](field, value, path)
 
 
 def _integer(field: FieldDescriptor, value: Any, path: str) -> int:

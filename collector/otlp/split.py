@@ -21,15 +21,14 @@ from google.protobuf.message import DecodeError
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from collector.errors import Undecodable
+from collector.otlp.repair import Decoded, repair
 from collector.otlp.span_head import read_ids, trace_at, why_invalid
+from collector.otlp.wire import Budget, fields, header
 
 MAX_REASONS = 5
 _RESOURCE_SPANS = 0x0A  # field 1 of the request
 _SCOPE_SPANS = 0x12  # field 2 of ResourceSpans
 _SPAN = 0x12  # field 2 of ScopeSpans
-_LENGTH_DELIMITED = 2
-_FIXED = {1: 8, 5: 4}
-"""By wire type, the bytes of a value of fixed size."""
 
 
 class Piece(NamedTuple):
@@ -62,27 +61,51 @@ class SplitRequest:
     """Items above the limit of a single one."""
     reasons: list[str] = field(default_factory=list[str])
     """Why the first few were rejected."""
+    repaired: int = 0
+    """Strings that were not Unicode and now are."""
+    request: bytes | None = None
+    """The request as it was taken, where strings were repaired or spans left out; None: as it was sent."""
 
     @property
     def rejected(self) -> int:
         """Items that the sender must not send again."""
         return self.invalid + self.too_large
 
+    def add(self, decoded: Decoded) -> None:
+        """Count what was repaired and left out before the split."""
+        self.repaired += decoded.repaired
+        self.invalid += decoded.invalid
+        self.reasons = [*decoded.reasons, *self.reasons][:MAX_REASONS]
+
 
 def split_by_trace(request: bytes, *, max_item: int, strict: bool = True) -> SplitRequest:
     """Split a serialised ExportTraceServiceRequest.
 
     A request of one trace is not touched. A piece above `max_item` bytes becomes several pieces of the same trace.
-    `strict` costs as much again as the split itself: without it the inside of a span is first looked at when the
-    trace is decoded.
+    `strict` costs as much again as the split itself: strings that are not UTF-8 are repaired, and spans that no parser
+    reads are rejected alone. Without it the inside of a span is first looked at when the trace is decoded.
 
     Raises:
-        Undecodable: the request is not valid OTLP; if `strict`, down to the UTF-8 of its strings and the depth of its
-            values.
+        Undecodable: the request is not valid OTLP, outside of its spans if `strict`.
+        TooLarge: it has more fields, spans or traces than one request may have.
     """
-    if strict:
-        validate(request)
-    return _Splitter(request, max_item).split()
+    try:
+        split = _Splitter(request, max_item).split()
+        if strict:
+            validate(
+                request
+            )  # after the walk, whose budget bounds how many objects a parser builds
+    except Undecodable:
+        if not strict:
+            raise
+    else:
+        return split
+    repaired = repair(request)
+    validate(repaired.request)
+    split = _Splitter(repaired.request, max_item).split()
+    split.request = repaired.request
+    split.add(repaired)
+    return split
 
 
 def validate(request: bytes) -> None:
@@ -105,10 +128,11 @@ class _Splitter:
         self._view = memoryview(request)
         self._max_item = max_item
         self._traces: dict[bytes, list[Group]] = {}
+        self._budget = Budget()
         self._split = SplitRequest()
 
     def split(self) -> SplitRequest:
-        for tag, _, value, end in fields(self._request, 0, len(self._request)):
+        for tag, _, value, end in fields(self._request, 0, len(self._request), self._budget):
             if tag == _RESOURCE_SPANS:
                 self._resource(value, end)
         split = self._split
@@ -122,7 +146,7 @@ class _Splitter:
 
     def _resource(self, position: int, end: int) -> None:
         around: list[memoryview] = []
-        for tag, start, value, stop in fields(self._request, position, end):
+        for tag, start, value, stop in fields(self._request, position, end, self._budget):
             if tag == _SCOPE_SPANS:
                 self._scope(value, stop, around)
             else:
@@ -131,7 +155,7 @@ class _Splitter:
     def _scope(self, position: int, end: int, resource: list[memoryview]) -> None:
         around: list[memoryview] = []
         by_trace: dict[bytes, list[memoryview]] = {}
-        for tag, start, value, stop in fields(self._request, position, end):
+        for tag, start, value, stop in fields(self._request, position, end, self._budget):
             if tag != _SPAN:
                 around.append(self._view[start:stop])
                 continue
@@ -210,67 +234,3 @@ def _by_resource(groups: list[Group]) -> Iterator[tuple[list[memoryview], list[G
 
 def _size(parts: list[memoryview] | list[bytes | memoryview]) -> int:
     return sum(map(len, parts))
-
-
-def fields(data: bytes, position: int, end: int) -> Iterator[tuple[int, int, int, int]]:
-    """Every field of the message in `data[position:end]`: tag, start of the tag, start and end of the value.
-
-    Raises:
-        Undecodable: not a message; groups, which proto3 does not have, are not read.
-    """
-    try:
-        while position < end:
-            start = position
-            tag = data[position]
-            position += 1
-            if tag >= 128:
-                tag, position = varint(data, start)
-            kind = tag & 7
-            if kind == _LENGTH_DELIMITED:
-                size = data[position]
-                position += 1
-                if size >= 128:
-                    size, position = varint(data, position - 1)
-                value, position = position, position + size
-            else:
-                value, position = position, _skip(data, position, kind)
-            if position > end or tag < 8:
-                raise Undecodable("the body is not a protobuf message")
-            yield tag, start, value, position
-    except IndexError as error:
-        raise Undecodable("the body ends within a field") from error
-
-
-def varint(data: bytes, position: int) -> tuple[int, int]:
-    """The number at `position`, and where it ends.
-
-    Raises:
-        Undecodable: longer than 10 bytes.
-        IndexError: the data end within it.
-    """
-    number = 0
-    for shift in range(0, 70, 7):
-        byte = data[position]
-        position += 1
-        number |= (byte & 127) << shift
-        if byte < 128:
-            return number, position
-    raise Undecodable("a number has more than 10 bytes")
-
-
-def header(tag: int, size: int) -> bytes:
-    """What stands before a length-delimited value; `tag` below 128."""
-    out = bytearray((tag,))
-    while size >= 128:
-        out.append(size & 127 | 128)
-        size >>= 7
-    out.append(size)
-    return bytes(out)
-
-
-def _skip(data: bytes, position: int, kind: int) -> int:
-    if kind == 0:
-        return varint(data, position)[1]
-    if kind in _FIXED:
-        return position + _FIXED[kind]
-    raise Undecodable("the body holds a field of unknown kind")

@@ -7,10 +7,8 @@ Beyond collector/errors.py, these can be wrong with a request:
 
 SpanwiseError
 +-- Retryable
-|   +-- NoRoom        too many bytes are being taken in already
-|   +-- SlowSender    the body did not arrive in time
-+-- Permanent
-    +-- TooLarge      the request is above `receiver.max_request`, also after decompression
+    +-- NoRoom        too many bytes are being taken in already
+    +-- SlowSender    the body did not arrive in time
 """
 
 from __future__ import annotations
@@ -27,7 +25,7 @@ from google.protobuf.duration_pb2 import Duration
 from google.rpc.error_details_pb2 import BadRequest, RetryInfo
 from google.rpc.status_pb2 import Status
 
-from collector.errors import ConfigError, Permanent, Retryable
+from collector.errors import ConfigError, Retryable
 from collector.otlp.split import SplitRequest
 from collector.runtime.net import address, bind
 
@@ -41,10 +39,6 @@ class NoRoom(Retryable):
 
 class SlowSender(Retryable):
     """The body did not arrive in time."""
-
-
-class TooLarge(Permanent):
-    """The request is above the limit of one request, as sent or after decompression."""
 
 
 def bound(key: str, host: str, port: int) -> socket:

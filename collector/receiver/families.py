@@ -28,6 +28,11 @@ class ReceiverFamilies:
         self.requests = telemetry.counter(
             "requests", "Export requests, by how they were answered.", "transport", "code"
         )
+        self.strings_repaired = telemetry.counter(
+            "strings_repaired",
+            "Strings that were not Unicode and got U+FFFD in place of what is damaged.",
+            "transport",
+        )
         self.in_flight_bytes = telemetry.gauge(
             "in_flight_bytes", "Bytes of requests being taken in."
         )

@@ -12,7 +12,7 @@ from google.rpc.http_pb2 import HttpHeader
 
 from collector.otlp.signal import OtlpSignal
 from collector.receiver.answers import OK, bound, cannot_listen, trailers
-from collector.receiver.inflate import sniff
+from collector.receiver.inflate import protobuf, sniff
 from collector.receiver.intake import Intake
 from collector.receiver.tls import Tls
 from collector.runtime.http_server import BearerTokens
@@ -20,6 +20,7 @@ from collector.runtime.net import address
 
 KEY = "receiver.grpc"
 _CODES = {code.value[0]: code for code in grpc.StatusCode}
+_DECODE = protobuf(sniff)
 _SERVING = b"\x08\x01"  # HealthCheckResponse.status, field 1
 _NOT_SERVING = b"\x08\x02"
 _SERVICE_UNKNOWN = b"\x08\x03"
@@ -129,7 +130,7 @@ class GrpcServer:
         if self._bearer.required and not self._bearer.allows(_authorization(context)):
             answer = self._intake.deny(signal, "grpc")
         else:
-            answer = await self._intake.take(body, signal=signal, transport="grpc", decode=sniff)
+            answer = await self._intake.take(body, signal=signal, transport="grpc", decode=_DECODE)
         if answer.code != OK.code:
             await context.abort(_CODES[answer.code], answer.message, trailers(answer))
         if answer is OK:

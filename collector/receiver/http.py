@@ -17,7 +17,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from collector.otlp.json import to_protobuf
 from collector.otlp.signal import OtlpSignal
 from collector.receiver.answers import OK, Answer, Code, bound, status
-from collector.receiver.inflate import BY_NAME, Inflate
+from collector.receiver.inflate import BY_NAME, Inflate, protobuf
 from collector.receiver.intake import Decode, Intake
 from collector.receiver.tls import Tls
 from collector.runtime.http_server import BearerTokens, GuestServer
@@ -83,7 +83,7 @@ class HttpApp:
 
 def _decoder(inflate: Inflate, media: str, signal: OtlpSignal) -> Decode:
     if media == PROTOBUF:
-        return inflate
+        return protobuf(inflate)
     return lambda body, limit: to_protobuf(inflate(body, limit), signal.request)
 
 

@@ -8,8 +8,8 @@ from typing import TypeAlias
 import zstandard
 from isal import isal_zlib
 
-from collector.errors import Undecodable
-from collector.receiver.answers import TooLarge
+from collector.errors import TooLarge, Undecodable
+from collector.otlp.repair import Decoded
 
 Inflate: TypeAlias = Callable[[bytes, int], bytes]
 """Body and limit to plain body. Raises TooLarge, Undecodable."""
@@ -79,6 +79,11 @@ BY_NAME: dict[str, Inflate] = {
     "zstd": unzstd,
 }
 """By the value of Content-Encoding."""
+
+
+def protobuf(plain: Inflate) -> Callable[[bytes, int], Decoded]:
+    """Decodes a request that is protobuf already, once it is inflated."""
+    return lambda body, limit: Decoded(plain(body, limit))
 
 
 def sniff(body: bytes, limit: int) -> bytes:

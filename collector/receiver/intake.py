@@ -16,15 +16,15 @@ from typing import Literal, TypeAlias
 from prometheus_client import Gauge
 
 from collector.clock import Clock
-from collector.errors import RecordTooLarge, Retryable, Undecodable
+from collector.errors import RecordTooLarge, Retryable, TooLarge, Undecodable
 from collector.log.port import Log, New
+from collector.otlp.repair import Decoded
 from collector.otlp.signal import OtlpSignal
 from collector.otlp.split import SplitRequest
 from collector.receiver.answers import (
     Answer,
     NoRoom,
     SlowSender,
-    TooLarge,
     refused,
     taken,
     too_large,
@@ -35,8 +35,8 @@ from collector.receiver.families import ReceiverFamilies
 
 Transport: TypeAlias = Literal["grpc", "http"]
 Result: TypeAlias = Literal["accepted", "refused", "invalid", "too_large", "unauthenticated"]
-Decode: TypeAlias = Callable[[bytes, int], bytes]
-"""Body as it came and limit to the bytes of a request. Raises TooLarge, Undecodable."""
+Decode: TypeAlias = Callable[[bytes, int], Decoded]
+"""Body as it came and limit to the request. Raises TooLarge, Undecodable."""
 Forward: TypeAlias = Callable[[bytes], None]
 
 IN_FLIGHT = 4
@@ -83,6 +83,7 @@ class Intake:
         # `labels` validates and locks, and these few children are needed for every request.
         self._requests = cache(families.requests.labels)
         self._received = cache(families.received_child)
+        self._repaired = families.strings_repaired
         self._admission = Admission(limit=IN_FLIGHT * max_request, gauge=families.in_flight_bytes)
         self._stopping = False
         self._logged_at = float("-inf")
@@ -126,8 +127,9 @@ class Intake:
         split: SplitRequest | None = None
         try:
             with self._admission.ticket() as ticket:
-                request = await self._decoded(body, decode, ticket)
-                split = signal.split(request, max_item=self._max_item, strict=self._strict)
+                decoded = await self._decoded(body, decode, ticket)
+                split = signal.split(decoded.request, max_item=self._max_item, strict=self._strict)
+                split.add(decoded)
                 await self._write(split, signal.topic)
         except Exception as error:  # noqa: BLE001 - whatever is not handled would reach the sender as UNKNOWN: data lost
             answer, result = self._fault(error)
@@ -136,22 +138,24 @@ class Intake:
         self._count(signal, transport, "accepted", split.accepted)
         self._count(signal, transport, "invalid", split.invalid)
         self._count(signal, transport, "too_large", split.too_large)
+        if split.repaired:
+            self._repaired.labels(transport).inc(split.repaired)
         if signal.is_forwarded:
-            self._pass_on(request)
+            self._pass_on(decoded.request if split.request is None else split.request)
         return taken(split, signal.items)
 
     async def _decoded(
         self, body: bytes | AsyncIterator[bytes], decode: Decode, ticket: Ticket
-    ) -> bytes:
+    ) -> Decoded:
         if self._stopping:
             raise Retryable("the receiver is stopping")
         if isinstance(body, bytes):
             ticket.grow(len(body))
         else:
             body = await self._read(body, ticket)
-        request = decode(body, self._max_request)
-        ticket.grow(len(request))
-        return request
+        decoded = decode(body, self._max_request)
+        ticket.grow(len(decoded.request))
+        return decoded
 
     async def _read(self, chunks: AsyncIterator[bytes], ticket: Ticket) -> bytes:
         whole = bytearray()

@@ -23,7 +23,7 @@ from collector.otlp.split import split_by_trace
 from collector.receiver.answers import Code
 from collector.receiver.families import ReceiverFamilies
 from collector.receiver.http import HttpApp
-from collector.receiver.inflate import sniff
+from collector.receiver.inflate import protobuf, sniff
 from collector.receiver.intake import Intake
 from collector.records.otlp_signals import TRACES
 from collector.runtime.http_server import BearerTokens
@@ -185,7 +185,9 @@ def test_any_bytes_over_grpc_get_an_allowed_code(sent: bytes, fault: Exception |
     log = ReceivedLog()
     log.fails = fault
 
-    answer = asyncio.run(intake(log).take(sent, signal=TRACES, transport="grpc", decode=sniff))
+    answer = asyncio.run(
+        intake(log).take(sent, signal=TRACES, transport="grpc", decode=protobuf(sniff))
+    )
 
     assert answer.code in ALLOWED
     assert (answer.code is Code.UNAVAILABLE) == (answer.delay is not None)
@@ -262,7 +264,7 @@ def _hex(document: Any) -> None:
 @given(grouped(valid=True))
 def test_otlp_json_and_protobuf_say_the_same(sent: ExportTraceServiceRequest) -> None:
     got = ExportTraceServiceRequest.FromString(
-        to_protobuf(to_otlp_json(sent), ExportTraceServiceRequest)
+        to_protobuf(to_otlp_json(sent), ExportTraceServiceRequest).request
     )
 
     assert got == sent
@@ -294,7 +296,9 @@ def test_every_span_is_counted_once_under_random_faults(
     for members, fault in batches:
         log.fails = fault
         body = build([[members]]).SerializeToString()
-        answer = asyncio.run(room.take(body, signal=TRACES, transport="grpc", decode=sniff))
+        answer = asyncio.run(
+            room.take(body, signal=TRACES, transport="grpc", decode=protobuf(sniff))
+        )
         sent += len(members)
         accepted += len(members) - answer.rejected if answer.code is Code.OK else 0
 

@@ -31,6 +31,12 @@ def one_span(**fields: Any) -> bytes:
     return json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": [plain]}]}]}).encode()
 
 
+def rejected(reply: httpx.Response) -> int:
+    """How many spans a request in JSON that was taken lost."""
+    assert reply.status_code == 200
+    return int(reply.json().get("partialSuccess", {}).get("rejectedSpans", 0))
+
+
 def status_of(reply: httpx.Response) -> Status:
     """The google.rpc.Status in the encoding that the reply names."""
     if reply.headers["content-type"] == JSON["content-type"]:

@@ -14,7 +14,7 @@ from collector.otlp.json import to_protobuf
 
 def read(document: Any) -> ExportTraceServiceRequest:
     return ExportTraceServiceRequest.FromString(
-        to_protobuf(json.dumps(document).encode(), ExportTraceServiceRequest)
+        to_protobuf(json.dumps(document).encode(), ExportTraceServiceRequest).request
     )
 
 

@@ -1,0 +1,92 @@
+"""Protobuf's wire format, walked field by field."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from collector.errors import TooLarge, Undecodable
+
+_LENGTH_DELIMITED = 2
+_FIXED = {1: 8, 5: 4}
+"""By wire type, the bytes of a value of fixed size."""
+MAX_FIELDS = 1_000_000
+"""Of one request, over every level that is walked."""
+
+
+class Budget:
+    """How many fields may still be walked: empty ones cost two bytes to send, and each a step in Python."""
+
+    __slots__ = ("left",)
+
+    def __init__(self, fields: int = MAX_FIELDS) -> None:
+        self.left = fields
+
+
+def fields(
+    data: bytes, position: int, end: int, budget: Budget
+) -> Iterator[tuple[int, int, int, int]]:
+    """Every field of the message in `data[position:end]`: tag, start of the tag, start and end of the value.
+
+    Raises:
+        Undecodable: not a message; groups, which proto3 does not have, are not read.
+        TooLarge: the budget is used up.
+    """
+    try:
+        while position < end:
+            start = position
+            tag = data[position]
+            position += 1
+            if tag >= 128:
+                tag, position = varint(data, start)
+            kind = tag & 7
+            if kind == _LENGTH_DELIMITED:
+                size = data[position]
+                position += 1
+                if size >= 128:
+                    size, position = varint(data, position - 1)
+                value, position = position, position + size
+            else:
+                value, position = position, _skip(data, position, kind)
+            if position > end or tag < 8:
+                raise Undecodable("the body is not a protobuf message")
+            budget.left -= 1
+            if budget.left < 0:
+                raise TooLarge(f"the request has more than {MAX_FIELDS} fields")
+            yield tag, start, value, position
+    except IndexError as error:
+        raise Undecodable("the body ends within a field") from error
+
+
+def varint(data: bytes, position: int) -> tuple[int, int]:
+    """The number at `position`, and where it ends.
+
+    Raises:
+        Undecodable: longer than 10 bytes.
+        IndexError: the data end within it.
+    """
+    number = 0
+    for shift in range(0, 70, 7):
+        byte = data[position]
+        position += 1
+        number |= (byte & 127) << shift
+        if byte < 128:
+            return number, position
+    raise Undecodable("a number has more than 10 bytes")
+
+
+def header(tag: int, size: int) -> bytes:
+    """What stands before a length-delimited value; `tag` below 128."""
+    out = bytearray((tag,))
+    while size >= 128:
+        out.append(size & 127 | 128)
+        size >>= 7
+    out.append(size)
+    return bytes(out)
+
+
+def _skip(data: bytes, position: int, kind: int) -> int:
+    if kind == 0:
+        return varint(data, position)[1]
+    if kind in _FIXED:
+        return position + _FIXED[kind]
+    raise Undecodable("the body holds a field of unknown kind")
