@@ -34,7 +34,7 @@ from collector.config.tree import Admin, Config
 from collector.errors import ConfigError
 from collector.runtime.http_server import BearerTokens, GuestServer
 from collector.runtime.lifecycle import Health
-from collector.runtime.net import bind, is_loopback
+from collector.runtime.net import bind, is_local_name, is_loopback
 from evaluators.formulas.connexity import available_metrics as connexity_listing
 
 _log = logging.getLogger(__name__)
@@ -115,7 +115,7 @@ class Guard:
         self._app = app
         self._tokens = BearerTokens(admin.bearer_tokens)
         self._loopback = is_loopback(admin.host)
-        self._host = admin.host.lower()
+        self._host = admin.host
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let through, or answer 401 or 403."""
@@ -141,16 +141,11 @@ class Guard:
                 "only /metrics, /healthz and /readyz answer here, because admin.host is not loopback "
                 "and no token is set; set admin.bearer_tokens to read the page and /api/v1"
             )
-        if not self._is_local_name(headers.get("host", "")):
+        if not is_local_name(headers.get("host", ""), self._host):
             return 403, (
                 "this page answers on localhost only; set admin.bearer_tokens to read it under another name"
             )
         return None
-
-    def _is_local_name(self, host: str) -> bool:
-        name = host.lower().rsplit("]", 1)[0].removeprefix("[") if "]" in host else ""
-        name = name or host.lower().rsplit(":", 1)[0]
-        return name == self._host or is_loopback(name) or name.endswith(".localhost")
 
 
 def _credential(authorization: str) -> bytes:

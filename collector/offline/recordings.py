@@ -18,7 +18,7 @@ from google.protobuf.message import Message
 
 from collector.config.plan import plan_from
 from collector.config.tree import Config
-from collector.errors import ConfigError, Undecodable
+from collector.errors import ConfigError, TooLarge, Undecodable
 from collector.otlp.json import to_protobuf
 from collector.otlp.signal import OtlpSignal
 from collector.records.otlp_signals import OTLP_SIGNALS, TRACES
@@ -198,7 +198,7 @@ async def _take(
         for request in requests(file, signal.request):
             try:
                 split = await service.take(request, signal)
-            except Undecodable as error:
+            except (TooLarge, Undecodable) as error:
                 raise ConfigError(f"{file}: {error}") from error
             result.rejected += split.rejected
             result.reasons += split.reasons[: MAX_REASONS - len(result.reasons)]

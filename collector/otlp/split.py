@@ -26,6 +26,7 @@ from collector.otlp.span_head import read_ids, trace_at, why_invalid
 from collector.otlp.wire import Budget, fields, header
 
 MAX_REASONS = 5
+_NOT_A_REQUEST = "the body is not an ExportTraceServiceRequest"
 _RESOURCE_SPANS = 0x0A  # field 1 of the request
 _SCOPE_SPANS = 0x12  # field 2 of ResourceSpans
 _SPAN = 0x12  # field 2 of ScopeSpans
@@ -100,7 +101,10 @@ def split_by_trace(request: bytes, *, max_item: int, strict: bool = True) -> Spl
             raise
     else:
         return split
-    repaired = repair(request)
+    try:
+        repaired = repair(request)
+    except Undecodable as error:
+        raise Undecodable(_NOT_A_REQUEST) from error
     validate(repaired.request)
     split = _Splitter(repaired.request, max_item).split()
     split.request = repaired.request
@@ -117,7 +121,7 @@ def validate(request: bytes) -> None:
     try:
         ExportTraceServiceRequest.FromString(request)
     except DecodeError as error:
-        raise Undecodable("the body is not an ExportTraceServiceRequest") from error
+        raise Undecodable(_NOT_A_REQUEST) from error
 
 
 class _Splitter:

@@ -11,7 +11,7 @@ from google.protobuf.message import DecodeError
 from google.rpc.http_pb2 import HttpHeader
 
 from collector.otlp.signal import OtlpSignal
-from collector.receiver.answers import OK, bound, cannot_listen, trailers
+from collector.receiver.answers import OK, bound, cannot_listen, trailers, unauthenticated
 from collector.receiver.inflate import protobuf, sniff
 from collector.receiver.intake import Intake
 from collector.receiver.tls import Tls
@@ -128,7 +128,7 @@ class GrpcServer:
         context: grpc.aio.ServicerContext[bytes, bytes],
     ) -> bytes:
         if self._bearer.required and not self._bearer.allows(_authorization(context)):
-            answer = self._intake.deny(signal, "grpc")
+            answer = self._intake.deny(signal, "grpc", unauthenticated())
         else:
             answer = await self._intake.take(body, signal=signal, transport="grpc", decode=_DECODE)
         if answer.code != OK.code:

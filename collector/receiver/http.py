@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 from google.protobuf.json_format import MessageToJson
 from google.protobuf.message import Message
+from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
@@ -16,11 +17,12 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from collector.otlp.json import to_protobuf
 from collector.otlp.signal import OtlpSignal
-from collector.receiver.answers import OK, Answer, Code, bound, status
+from collector.receiver.answers import OK, Answer, Code, bound, status, unauthenticated
 from collector.receiver.inflate import BY_NAME, Inflate, protobuf
 from collector.receiver.intake import Decode, Intake
 from collector.receiver.tls import Tls
 from collector.runtime.http_server import BearerTokens, GuestServer
+from collector.runtime.net import is_local_name, is_local_origin, is_loopback
 
 KEY = "receiver.http"
 HEAD_TIMEOUT = 60.0
@@ -30,6 +32,10 @@ PROTOBUF = "application/x-protobuf"
 JSON = "application/json"
 _NO_PATH = Answer(code=Code.NOT_FOUND, message="no such path", http=404)
 _NO_POST = Answer(code=Code.UNIMPLEMENTED, message="only POST is served here", http=405)
+_FOREIGN = Answer(
+    code=Code.PERMISSION_DENIED,
+    message="only pages and names of this machine may send here; set receiver.bearer_tokens to allow others",
+)
 _UNSUPPORTED = Answer(
     code=Code.INVALID_ARGUMENT,
     message=f"send {PROTOBUF} or {JSON}, plain or with Content-Encoding gzip, deflate or zstd",
@@ -41,11 +47,12 @@ class HttpApp:
     """The ASGI application."""
 
     def __init__(
-        self, intake: Intake, bearer: BearerTokens, *, paths: Mapping[str, OtlpSignal]
+        self, intake: Intake, bearer: BearerTokens, *, paths: Mapping[str, OtlpSignal], host: str
     ) -> None:
         self._intake = intake
         self._bearer = bearer
         self._paths = paths
+        self._host = host
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request; a sender that hangs up gets no answer."""
@@ -65,8 +72,9 @@ class HttpApp:
             return _error(_NO_PATH, media)
         if request.method != "POST":
             return _error(_NO_POST, media)
-        if self._bearer.required and not self._bearer.allows(request.headers.get("authorization")):
-            return _error(self._intake.deny(signal, "http"), media)
+        denial = self._denial(request.headers)
+        if denial is not None:
+            return _error(self._intake.deny(signal, "http", denial), media)
         inflate = BY_NAME.get(request.headers.get("content-encoding", "").strip().lower())
         if media is None or inflate is None:
             return _error(_UNSUPPORTED, media)
@@ -79,6 +87,19 @@ class HttpApp:
         if answer.code is not OK.code:
             return _error(answer, media)
         return _reply(signal.response(answer.rejected, answer.message), answer, media)
+
+    def _denial(self, headers: Headers) -> Answer | None:
+        """Who may not send; without a token, web pages of other machines, also under a name made to point here."""
+        if self._bearer.required:
+            allowed = self._bearer.allows(headers.get("authorization"))
+            return None if allowed else unauthenticated()
+        if not is_local_origin(headers.get("origin", "http://localhost")):
+            return _FOREIGN
+        if is_loopback(self._host) and not is_local_name(
+            headers.get("host", self._host), self._host
+        ):
+            return _FOREIGN
+        return None
 
 
 def _decoder(inflate: Inflate, media: str, signal: OtlpSignal) -> Decode:

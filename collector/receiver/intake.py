@@ -28,7 +28,6 @@ from collector.receiver.answers import (
     refused,
     taken,
     too_large,
-    unauthenticated,
     undecodable,
 )
 from collector.receiver.families import ReceiverFamilies
@@ -97,10 +96,9 @@ class Intake:
         """Refuse every request from now on; those that were admitted finish."""
         self._stopping = True
 
-    def deny(self, signal: OtlpSignal, transport: Transport) -> Answer:
-        """The answer to a missing or wrong token. The body is not read, so the request counts as one item."""
+    def deny(self, signal: OtlpSignal, transport: Transport, answer: Answer) -> Answer:
+        """Count who may not send, answered so. The body is not read, so the request counts as one item."""
         self._count(signal, transport, "unauthenticated", 1)
-        answer = unauthenticated()
         self._requests(transport, answer.code.name).inc()
         return answer
 

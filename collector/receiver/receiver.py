@@ -79,7 +79,7 @@ class Receiver:
         bearer = BearerTokens(self._config.bearer_tokens)
         grpc, http = self._config.grpc, self._config.http
         self._http = HttpServer(
-            HttpApp(self._intake, bearer, paths=self._paths()),
+            HttpApp(self._intake, bearer, paths=self._paths(), host=http.host),
             host=http.host,
             port=http.port,
             tls=tls,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import socket
+from urllib.parse import urlsplit
 
 
 def is_loopback(host: str) -> bool:
@@ -12,6 +13,21 @@ def is_loopback(host: str) -> bool:
         return True
     try:
         return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def is_local_name(host: str, own: str) -> bool:
+    """Whether a `Host` header names this machine: as `own`, the listener's host, or as loopback."""
+    name = host.lower().rsplit("]", 1)[0].removeprefix("[") if "]" in host else ""
+    name = name or host.lower().rsplit(":", 1)[0]
+    return name == own.lower() or is_loopback(name) or name.endswith(".localhost")
+
+
+def is_local_origin(origin: str) -> bool:
+    """Whether an `Origin` header names a page that this machine serves."""
+    try:
+        return is_loopback(urlsplit(origin).hostname or "")
     except ValueError:
         return False
 

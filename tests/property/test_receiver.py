@@ -233,7 +233,9 @@ documents = st.recursive(
 def test_any_bytes_over_http_get_an_allowed_status(
     sent: bytes, media: bytes, encoding: bytes
 ) -> None:
-    app = HttpApp(intake(ReceivedLog()), BearerTokens(()), paths={"/v1/traces": TRACES})
+    app = HttpApp(
+        intake(ReceivedLog()), BearerTokens(()), paths={"/v1/traces": TRACES}, host="127.0.0.1"
+    )
     headers = [(b"content-type", media), (b"content-encoding", encoding)]
 
     status = asyncio.run(ask(app, sent, headers))

@@ -56,6 +56,7 @@ async def serving(
     *,
     max_item: int = 1 << 20,
     forward: Callable[[bytes], None] | None = None,
+    host: str = "127.0.0.1",
     paths: tuple[str, ...] = ("/v1/traces",),
     signals: Sequence[OtlpSignal] = OTLP_SIGNALS,
     **settings: Any,
@@ -64,7 +65,9 @@ async def serving(
     log, telemetry = ReceivedLog(), Telemetry()
     receiver = Receiver(
         log=log,
-        config=ReceiverConfig(grpc=Grpc(port=0), http=Http(port=0, paths=paths), **settings),
+        config=ReceiverConfig(
+            grpc=Grpc(port=0), http=Http(host=host, port=0, paths=paths), **settings
+        ),
         max_item=max_item,
         telemetry=telemetry,
         clock=lambda: 0.0,

@@ -203,7 +203,7 @@ async def test_h5_chunked_bodies_are_taken_and_limited_while_they_stream() -> No
         fine = await post(served.url, good())
         reader, writer = await asyncio.open_connection("127.0.0.1", served.receiver.http_port)
         writer.write(
-            b"POST /v1/traces HTTP/1.1\r\nhost: x\r\ncontent-type: application/x-protobuf\r\n"
+            b"POST /v1/traces HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/x-protobuf\r\n"
             b"transfer-encoding: chunked\r\n\r\n"
         )
         for _ in range(101):  # never ended

@@ -38,7 +38,7 @@ async def test_h10_a_slow_loris_is_cut_off() -> None:
         writer.close()
         again, writer = await asyncio.open_connection("127.0.0.1", server.port)
         writer.write(
-            b"POST /v1/traces HTTP/1.1\r\nhost: x\r\ncontent-length: 0\r\n"
+            b"POST /v1/traces HTTP/1.1\r\nhost: localhost\r\ncontent-length: 0\r\n"
             b"content-type: application/x-protobuf\r\n\r\nPOST"
         )
         async with asyncio.timeout(30):
@@ -54,7 +54,7 @@ async def test_h10_a_body_that_does_not_come_is_refused_in_time() -> None:
     async with _server(BoundedProtocol, body_timeout=0.05) as (server, telemetry):
         reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
         writer.write(
-            b"POST /v1/traces HTTP/1.1\r\nhost: x\r\ncontent-length: 1000\r\n"
+            b"POST /v1/traces HTTP/1.1\r\nhost: localhost\r\ncontent-length: 1000\r\n"
             b"content-type: application/x-protobuf\r\n\r\nabc"
         )
         async with asyncio.timeout(30):
@@ -78,7 +78,7 @@ async def _server(
         clock=lambda: 0.0,
         body_timeout=body_timeout,
     )
-    app = HttpApp(intake, BearerTokens(()), paths={"/v1/traces": TRACES})
+    app = HttpApp(intake, BearerTokens(()), paths={"/v1/traces": TRACES}, host="127.0.0.1")
     server = HttpServer(app, host="127.0.0.1", port=0, tls=None, protocol=protocol)
     await server.start()
     yield server, telemetry
@@ -92,7 +92,7 @@ async def test_h10_bytes_of_unfinished_bodies_count_as_in_flight() -> None:
         for _ in range(4):
             _, writer = await asyncio.open_connection("127.0.0.1", served.receiver.http_port)
             writer.write(
-                b"POST /v1/traces HTTP/1.1\r\nhost: x\r\ncontent-length: 1000000\r\n"
+                b"POST /v1/traces HTTP/1.1\r\nhost: localhost\r\ncontent-length: 1000000\r\n"
                 b"content-type: application/x-protobuf\r\n\r\n" + bytes(900_000)
             )
             writers.append(writer)
