@@ -221,7 +221,12 @@ def _open(folder: Path, size: int) -> lmdb.Environment:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         return lmdb.open(
-            str(folder), map_size=size, max_dbs=len(NAMES), metasync=False, readahead=False
+            str(folder),
+            map_size=size,
+            max_dbs=len(NAMES),
+            metasync=False,
+            readahead=False,
+            mode=0o600,
         )
     except (lmdb.Error, OSError) as error:
         raise ConfigError(

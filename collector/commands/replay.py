@@ -23,6 +23,7 @@ from collector.config.plan import plan_from
 from collector.config.tree import parse_duration
 from collector.errors import ConfigError
 from collector.offline.replay import rescore
+from collector.runtime.private import keep_private
 
 
 def command(
@@ -42,6 +43,7 @@ def command(
         raise ConfigError("log.kind: replay reads the disk log; set log.kind: disk")
     if not (settings.data_dir / "log").is_dir():
         raise ConfigError(f"data_dir: there is no log in {settings.data_dir}")
+    keep_private(settings.data_dir)
     scored = asyncio.run(rescore(settings, plan_from(settings, only=only), since=begin, only=only))
     with opened(output) as stream:
         stream.writelines(line.decode() + "\n" for line in scored.signals)

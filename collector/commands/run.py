@@ -17,6 +17,7 @@ from collector.app import App, Endpoints
 from collector.commands.options import Files, Overrides, loaded
 from collector.config.tree import Config
 from collector.errors import SpanwiseError
+from collector.runtime.private import keep_private
 
 GRACE = 40.0
 """Seconds that a stop takes at most; the deployments in the docs give it 45."""
@@ -36,6 +37,7 @@ def run(config: Config, *, beside: Callable[[Endpoints], None] | None = None) ->
     """
     logging.basicConfig(level=logging.INFO, format=FORMAT, stream=sys.stderr)
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
+    keep_private(config.data_dir)
 
     def ready(endpoints: Endpoints) -> None:
         say(endpoints, config)

@@ -79,7 +79,9 @@ class AnswerCache:
 
     def _open(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        self._env = lmdb.open(str(folder), map_size=2 * self._limit + _HEADROOM, max_dbs=3)
+        self._env = lmdb.open(
+            str(folder), map_size=2 * self._limit + _HEADROOM, max_dbs=3, mode=0o600
+        )
         self._answers = self._env.open_db(b"answers")
         self._order = self._env.open_db(b"order")
         self._counts = self._env.open_db(b"counts")

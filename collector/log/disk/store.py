@@ -185,6 +185,7 @@ class DiskStore:
             map_size=self._map_size,
             max_dbs=databases,
             max_spare_txns=1,
+            mode=0o600,
         )
         self._env.reader_check()
         self.page = self._env.stat()["psize"]
