@@ -47,7 +47,16 @@ class RecordTooLarge(Permanent):
 
 
 class TooLarge(Permanent):
-    """A request above a limit of one request: its bytes, also after decompression, its fields, spans or traces."""
+    """A request above a limit of one request: its bytes, also after decompression, its fields, spans or traces.
+
+    Args:
+        message: Which limit.
+        items: How many spans were seen until then; they count as refused for it.
+    """
+
+    def __init__(self, message: str, *, items: int = 1) -> None:
+        super().__init__(message)
+        self.items = max(1, items)
 
 
 class Undecodable(Permanent):

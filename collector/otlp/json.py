@@ -12,6 +12,7 @@ import base64
 import binascii
 import json
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any, NoReturn, TypeAlias, cast
@@ -20,8 +21,9 @@ from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import EncodeError, Message
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
-from collector.errors import Undecodable
+from collector.errors import TooLarge, Undecodable
 from collector.otlp.repair import Decoded
+from collector.otlp.wire import MAX_FIELDS
 
 MAX_DEPTH = 100
 """As deep as protobuf parsers go."""
@@ -35,6 +37,8 @@ _BOUNDS = {
     FieldDescriptor.CPPTYPE_UINT64: (0, (1 << 64) - 1),
 }
 _FLOATS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+_STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)', re.DOTALL)
+"""A string, also one that does not end: every byte is looked at once."""
 _Object: TypeAlias = dict[str, Any]
 
 
@@ -46,7 +50,9 @@ def to_protobuf(body: bytes, message: type[Message]) -> Decoded:
 
     Raises:
         Undecodable: not OTLP/JSON; the message names the field.
+        TooLarge: it has more elements than one request may have.
     """
+    _bound(body)
     request = message()
     filler = _Filler()
     try:
@@ -55,6 +61,23 @@ def to_protobuf(body: bytes, message: type[Message]) -> Decoded:
     except (RecursionError, EncodeError) as error:
         raise Undecodable("the body is nested too deeply") from error
     return Decoded(whole, filler.repaired, filler.invalid, filler.reasons)
+
+
+def _bound(body: bytes) -> None:
+    """Refuse more elements than a request may have: parsed, `{}` is 64 bytes.
+
+    Raises:
+        TooLarge: there are more.
+    """
+    if _elements(body) <= MAX_FIELDS:
+        return
+    bare, strings = _STRING.subn(b"", body, count=MAX_FIELDS + 1)  # punctuation in texts is free
+    if strings > MAX_FIELDS or _elements(bare) > MAX_FIELDS:
+        raise TooLarge(f"the request has more than {MAX_FIELDS} elements")
+
+
+def _elements(body: bytes) -> int:
+    return body.count(b"{") + body.count(b"[") + body.count(b",")
 
 
 def _parse(body: bytes) -> Any:

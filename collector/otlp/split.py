@@ -13,6 +13,7 @@ cost.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -20,12 +21,18 @@ from typing import NamedTuple
 from google.protobuf.message import DecodeError
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
-from collector.errors import Undecodable
+from collector.errors import TooLarge, Undecodable
 from collector.otlp.repair import Decoded, repair
 from collector.otlp.span_head import read_ids, trace_at, why_invalid
 from collector.otlp.wire import Budget, fields, header
 
 MAX_REASONS = 5
+MAX_TRACES = 20_000
+"""Of one request."""
+LARGE_REQUEST = 1 << 20
+"""Bytes above which a request is checked span by span: a parser's objects are 30 times an empty field's two bytes."""
+LARGE_SPAN = 64 << 10
+"""Bytes above which the fields of a span count as fields of the request; a real large span has few."""
 _NOT_A_REQUEST = "the body is not an ExportTraceServiceRequest"
 _RESOURCE_SPANS = 0x0A  # field 1 of the request
 _SCOPE_SPANS = 0x12  # field 2 of ResourceSpans
@@ -90,22 +97,24 @@ def split_by_trace(request: bytes, *, max_item: int, strict: bool = True) -> Spl
         Undecodable: the request is not valid OTLP, outside of its spans if `strict`.
         TooLarge: it has more fields, spans or traces than one request may have.
     """
+    if not strict:
+        return _Splitter(request, max_item).split()
+    split = None
     try:
         split = _Splitter(request, max_item).split()
-        if strict:
-            validate(
-                request
-            )  # after the walk, whose budget bounds how many objects a parser builds
+        if len(request) <= LARGE_REQUEST:
+            validate(request)
+            return split
     except Undecodable:
-        if not strict:
-            raise
-    else:
-        return split
+        split = None
     try:
         repaired = repair(request)
     except Undecodable as error:
         raise Undecodable(_NOT_A_REQUEST) from error
-    validate(repaired.request)
+    if split is not None and repaired.request is request:
+        return split
+    if len(repaired.request) <= LARGE_REQUEST:
+        validate(repaired.request)
     split = _Splitter(repaired.request, max_item).split()
     split.request = repaired.request
     split.add(repaired)
@@ -163,6 +172,7 @@ class _Splitter:
             if tag != _SPAN:
                 around.append(self._view[start:stop])
                 continue
+            self._budget.add_span()
             trace_id = self._trace(value, stop)
             if trace_id is None:
                 continue
@@ -173,6 +183,10 @@ class _Splitter:
         for trace_id, spans in by_trace.items():
             self._split.accepted += len(spans)
             self._traces.setdefault(trace_id, []).append(Group(resource, around, spans))
+        if len(self._traces) > MAX_TRACES:
+            raise TooLarge(
+                f"the request has more than {MAX_TRACES} traces", items=self._budget.spans
+            )
 
     def _trace(self, start: int, end: int) -> bytes | None:
         """The trace that takes this span; None: it was rejected."""
@@ -180,6 +194,8 @@ class _Splitter:
             self._split.too_large += 1
             self._explain(f"a span has {end - start} bytes, more than {self._max_item}")
             return None
+        if end - start > LARGE_SPAN:
+            deque(fields(self._request, start, end, self._budget), maxlen=0)
         trace_id = trace_at(self._request, start, end)
         if trace_id is not None:
             return trace_id

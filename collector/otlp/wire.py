@@ -11,15 +11,29 @@ _FIXED = {1: 8, 5: 4}
 """By wire type, the bytes of a value of fixed size."""
 MAX_FIELDS = 1_000_000
 """Of one request, over every level that is walked."""
+MAX_SPANS = 100_000
+"""Of one request."""
 
 
 class Budget:
-    """How many fields may still be walked: empty ones cost two bytes to send, and each a step in Python."""
+    """What one request may still cost: an empty field is two bytes to send, and a step in Python to walk."""
 
-    __slots__ = ("left",)
+    __slots__ = ("left", "spans")
 
-    def __init__(self, fields: int = MAX_FIELDS) -> None:
-        self.left = fields
+    def __init__(self) -> None:
+        self.left = MAX_FIELDS
+        self.spans = 0
+        """Spans that were seen so far."""
+
+    def add_span(self) -> None:
+        """One more span.
+
+        Raises:
+            TooLarge: that is too many.
+        """
+        self.spans += 1
+        if self.spans > MAX_SPANS:
+            raise TooLarge(f"the request has more than {MAX_SPANS} spans", items=self.spans)
 
 
 def fields(
@@ -51,7 +65,7 @@ def fields(
                 raise Undecodable("the body is not a protobuf message")
             budget.left -= 1
             if budget.left < 0:
-                raise TooLarge(f"the request has more than {MAX_FIELDS} fields")
+                raise TooLarge(f"the request has more than {MAX_FIELDS} fields", items=budget.spans)
             yield tag, start, value, position
     except IndexError as error:
         raise Undecodable("the body ends within a field") from error

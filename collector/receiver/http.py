@@ -18,8 +18,8 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from collector.otlp.json import to_protobuf
 from collector.otlp.signal import OtlpSignal
 from collector.receiver.answers import OK, Answer, Code, bound, status, unauthenticated
-from collector.receiver.inflate import BY_NAME, Inflate, protobuf
-from collector.receiver.intake import Decode, Intake
+from collector.receiver.inflate import BY_NAME, Decode, Inflate, protobuf
+from collector.receiver.intake import Intake
 from collector.receiver.tls import Tls
 from collector.runtime.http_server import BearerTokens, GuestServer
 from collector.runtime.net import is_local_name, is_local_origin, is_loopback
@@ -105,7 +105,7 @@ class HttpApp:
 def _decoder(inflate: Inflate, media: str, signal: OtlpSignal) -> Decode:
     if media == PROTOBUF:
         return protobuf(inflate)
-    return lambda body, limit: to_protobuf(inflate(body, limit), signal.request)
+    return Decode(inflate, lambda body: to_protobuf(body, signal.request))
 
 
 def _media(request: Request) -> str | None:

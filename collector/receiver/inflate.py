@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import zstandard
 from isal import isal_zlib
@@ -81,9 +81,17 @@ BY_NAME: dict[str, Inflate] = {
 """By the value of Content-Encoding."""
 
 
-def protobuf(plain: Inflate) -> Callable[[bytes, int], Decoded]:
-    """Decodes a request that is protobuf already, once it is inflated."""
-    return lambda body, limit: Decoded(plain(body, limit))
+class Decode(NamedTuple):
+    """How the request is read out of a body."""
+
+    inflate: Inflate
+    to_protobuf: Callable[[bytes], Decoded]
+    """Raises TooLarge, Undecodable."""
+
+
+def protobuf(inflate: Inflate) -> Decode:
+    """Of a request that is protobuf already."""
+    return Decode(inflate, Decoded)
 
 
 def sniff(body: bytes, limit: int) -> bytes:

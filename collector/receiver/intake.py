@@ -18,7 +18,6 @@ from prometheus_client import Gauge
 from collector.clock import Clock
 from collector.errors import RecordTooLarge, Retryable, TooLarge, Undecodable
 from collector.log.port import Log, New
-from collector.otlp.repair import Decoded
 from collector.otlp.signal import OtlpSignal
 from collector.otlp.split import SplitRequest
 from collector.receiver.answers import (
@@ -31,13 +30,14 @@ from collector.receiver.answers import (
     undecodable,
 )
 from collector.receiver.families import ReceiverFamilies
+from collector.receiver.inflate import Decode
 
 Transport: TypeAlias = Literal["grpc", "http"]
 Result: TypeAlias = Literal["accepted", "refused", "invalid", "too_large", "unauthenticated"]
-Decode: TypeAlias = Callable[[bytes, int], Decoded]
-"""Body as it came and limit to the request. Raises TooLarge, Undecodable."""
 Forward: TypeAlias = Callable[[bytes], None]
 
+LARGE = 1 << 20
+"""Bytes above which a request is decoded and split in a thread, one at a time, so that others are served."""
 IN_FLIGHT = 4
 """Times `max_request`: how many bytes may be in memory at once."""
 BODY_TIMEOUT = 60.0
@@ -84,6 +84,7 @@ class Intake:
         self._received = cache(families.received_child)
         self._repaired = families.strings_repaired
         self._admission = Admission(limit=IN_FLIGHT * max_request, gauge=families.in_flight_bytes)
+        self._large = asyncio.Semaphore(1)
         self._stopping = False
         self._logged_at = float("-inf")
 
@@ -125,13 +126,13 @@ class Intake:
         split: SplitRequest | None = None
         try:
             with self._admission.ticket() as ticket:
-                decoded = await self._decoded(body, decode, ticket)
-                split = signal.split(decoded.request, max_item=self._max_item, strict=self._strict)
-                split.add(decoded)
+                plain = await self._plain(body, decode, ticket)
+                request, split = await self._split(plain, decode, signal)
                 await self._write(split, signal.topic)
         except Exception as error:  # noqa: BLE001 - whatever is not handled would reach the sender as UNKNOWN: data lost
             answer, result = self._fault(error)
-            self._count(signal, transport, result, _items(split))
+            items = error.items if isinstance(error, TooLarge) else _items(split)
+            self._count(signal, transport, result, items)
             return answer
         self._count(signal, transport, "accepted", split.accepted)
         self._count(signal, transport, "invalid", split.invalid)
@@ -139,21 +140,37 @@ class Intake:
         if split.repaired:
             self._repaired.labels(transport).inc(split.repaired)
         if signal.is_forwarded:
-            self._pass_on(decoded.request if split.request is None else split.request)
+            self._pass_on(request if split.request is None else split.request)
         return taken(split, signal.items)
 
-    async def _decoded(
+    async def _plain(
         self, body: bytes | AsyncIterator[bytes], decode: Decode, ticket: Ticket
-    ) -> Decoded:
+    ) -> bytes:
         if self._stopping:
             raise Retryable("the receiver is stopping")
         if isinstance(body, bytes):
             ticket.grow(len(body))
         else:
             body = await self._read(body, ticket)
-        decoded = decode(body, self._max_request)
-        ticket.grow(len(decoded.request))
-        return decoded
+        plain = decode.inflate(body, self._max_request)
+        ticket.grow(len(plain))
+        return plain
+
+    async def _split(
+        self, plain: bytes, decode: Decode, signal: OtlpSignal
+    ) -> tuple[bytes, SplitRequest]:
+        """The request in protobuf, and in pieces."""
+
+        def split() -> tuple[bytes, SplitRequest]:
+            decoded = decode.to_protobuf(plain)
+            pieces = signal.split(decoded.request, max_item=self._max_item, strict=self._strict)
+            pieces.add(decoded)
+            return decoded.request, pieces
+
+        if len(plain) <= LARGE:
+            return split()
+        async with self._large:
+            return await asyncio.to_thread(split)
 
     async def _read(self, chunks: AsyncIterator[bytes], ticket: Ticket) -> bytes:
         whole = bytearray()
