@@ -125,6 +125,7 @@ class ReceiverConfig(Section, title="Receiver"):
     grpc: Grpc = Grpc()
     http: Http = Http()
     max_request: Size = Field(default=64 << 20, gt=0)
+    body_timeout: Duration = 60.0
     tls: TlsConfig | None = None
     bearer_tokens: tuple[Token, ...] = ()
 

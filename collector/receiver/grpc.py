@@ -13,7 +13,8 @@ from google.rpc.http_pb2 import HttpHeader
 from collector.otlp.signal import OtlpSignal
 from collector.receiver.answers import OK, bound, cannot_listen, trailers, unauthenticated
 from collector.receiver.inflate import protobuf, sniff
-from collector.receiver.intake import Intake
+from collector.receiver.intake import BODY_TIMEOUT, Intake
+from collector.receiver.message_slots import MessageSlots
 from collector.receiver.tls import Tls
 from collector.runtime.http_server import BearerTokens
 from collector.runtime.net import address
@@ -35,7 +36,10 @@ def options(max_request: int) -> list[tuple[str, int]]:
         # Compressed messages reach the handler as they came: isal costs half of what grpc's zlib does.
         ("grpc.per_message_decompression", 0),
         ("grpc.so_reuseport", 0),
-        ("grpc.max_concurrent_streams", 256),
+        ("grpc.max_concurrent_streams", 64),
+        # What grpc takes of a message before anyone reads it: little, and never more because the line is fast.
+        ("grpc.http2.lookahead_bytes", 64 << 10),
+        ("grpc.http2.bdp_probe", 0),
         # Collectors ping every 10 s; the defaults answer that with GOAWAY.
         ("grpc.keepalive_permit_without_calls", 1),
         ("grpc.http2.min_recv_ping_interval_without_data_ms", 5_000),
@@ -51,7 +55,7 @@ def options(max_request: int) -> list[tuple[str, int]]:
 class GrpcServer:
     """The gRPC half of the receiver."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - its settings, one by one
         self,
         intake: Intake,
         bearer: BearerTokens,
@@ -61,6 +65,7 @@ class GrpcServer:
         port: int,
         max_request: int,
         tls: Tls | None,
+        body_timeout: float = BODY_TIMEOUT,
         extra_options: tuple[tuple[str, int], ...] = (),
     ) -> None:
         self._intake = intake
@@ -70,6 +75,7 @@ class GrpcServer:
         self._port = port
         self._tls = tls
         self._options = list((dict(options(max_request)) | dict(extra_options)).items())
+        self._slots = MessageSlots(body_timeout)
         self._health: Health | None = None
         self._server: grpc.aio.Server | None = None
 
@@ -114,28 +120,39 @@ class GrpcServer:
             raise cannot_listen(KEY, self._host, self._port, "grpc could not bind it") from error
 
     def _handler(self, signal: OtlpSignal) -> grpc.GenericRpcHandler:
-        async def export(body: bytes, context: grpc.aio.ServicerContext[bytes, bytes]) -> bytes:
-            return await self._export(signal, body, context)
+        async def export(
+            messages: AsyncIterator[bytes], context: grpc.aio.ServicerContext[bytes, bytes]
+        ) -> bytes:
+            return await self._export(signal, messages, context)
+
+        # On the wire a call with one message like any other, but this handler runs before the message is read.
 
         return grpc.method_handlers_generic_handler(
-            signal.service.name, {"Export": grpc.unary_unary_rpc_method_handler(export)}
+            signal.service.name, {"Export": grpc.stream_unary_rpc_method_handler(export)}
         )
 
     async def _export(
         self,
         signal: OtlpSignal,
-        body: bytes,
+        messages: AsyncIterator[bytes],
         context: grpc.aio.ServicerContext[bytes, bytes],
     ) -> bytes:
         if self._bearer.required and not self._bearer.allows(_authorization(context)):
             answer = self._intake.deny(signal, "grpc", unauthenticated())
         else:
-            answer = await self._intake.take(body, signal=signal, transport="grpc", decode=_DECODE)
+            answer = await self._intake.take(
+                lambda: self._message(messages), signal=signal, transport="grpc", decode=_DECODE
+            )
         if answer.code != OK.code:
             await context.abort(_CODES[answer.code], answer.message, trailers(answer))
         if answer is OK:
             return b""
         return signal.response(answer.rejected, answer.message).SerializeToString()
+
+    async def _message(self, messages: AsyncIterator[bytes]) -> bytes:
+        """The one message of a call; empty if the client sent none."""
+        async with self._slots.slot():
+            return await anext(messages, b"")
 
 
 def _authorization(context: grpc.aio.ServicerContext[bytes, bytes]) -> str | None:

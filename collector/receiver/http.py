@@ -6,6 +6,7 @@ import asyncio
 import logging
 from asyncio import Task, TimerHandle
 from collections.abc import Mapping
+from functools import partial
 
 from google.protobuf.json_format import MessageToJson
 from google.protobuf.message import Message
@@ -105,7 +106,7 @@ class HttpApp:
 def _decoder(inflate: Inflate, media: str, signal: OtlpSignal) -> Decode:
     if media == PROTOBUF:
         return protobuf(inflate)
-    return Decode(inflate, lambda body: to_protobuf(body, signal.request))
+    return Decode(inflate, partial(to_protobuf, message=signal.request))
 
 
 def _media(request: Request) -> str | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from functools import cache
 from typing import Literal, TypeAlias
 
@@ -34,6 +34,8 @@ from collector.receiver.inflate import Decode
 
 Transport: TypeAlias = Literal["grpc", "http"]
 Result: TypeAlias = Literal["accepted", "refused", "invalid", "too_large", "unauthenticated"]
+Body: TypeAlias = bytes | AsyncIterator[bytes] | Callable[[], Awaitable[bytes]]
+"""A body that is there, one that comes in chunks, or one that is read once there is room."""
 Forward: TypeAlias = Callable[[bytes], None]
 
 LARGE = 1 << 20
@@ -105,7 +107,7 @@ class Intake:
 
     async def take(
         self,
-        body: bytes | AsyncIterator[bytes],
+        body: Body,
         *,
         signal: OtlpSignal,
         transport: Transport,
@@ -118,7 +120,7 @@ class Intake:
 
     async def _take(
         self,
-        body: bytes | AsyncIterator[bytes],
+        body: Body,
         signal: OtlpSignal,
         transport: Transport,
         decode: Decode,
@@ -143,12 +145,13 @@ class Intake:
             self._pass_on(request if split.request is None else split.request)
         return taken(split, signal.items)
 
-    async def _plain(
-        self, body: bytes | AsyncIterator[bytes], decode: Decode, ticket: Ticket
-    ) -> bytes:
+    async def _plain(self, body: Body, decode: Decode, ticket: Ticket) -> bytes:
         if self._stopping:
             raise Retryable("the receiver is stopping")
         if isinstance(body, bytes):
+            ticket.grow(len(body))
+        elif callable(body):
+            body = await body()
             ticket.grow(len(body))
         else:
             body = await self._read(body, ticket)

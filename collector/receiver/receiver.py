@@ -55,6 +55,7 @@ class Receiver:
             families=ReceiverFamilies(telemetry, signals),
             clock=clock,
             forward=forward,
+            body_timeout=config.body_timeout,
         )
         self._grpc: GrpcServer | None = None
         self._http: HttpServer | None = None
@@ -93,6 +94,7 @@ class Receiver:
             port=grpc.port,
             max_request=self._config.max_request,
             tls=tls,
+            body_timeout=self._config.body_timeout,
         )
         await self._grpc.start()
         try:
