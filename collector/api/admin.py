@@ -32,7 +32,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from collector.api.answers import Refused, answer, error
 from collector.config.tree import Admin, Config
 from collector.errors import ConfigError
-from collector.runtime.http_server import BearerTokens, GuestServer
+from collector.runtime.http_server import IDLE_TIMEOUT, BearerTokens, BoundedProtocol, GuestServer
 from collector.runtime.lifecycle import Health
 from collector.runtime.net import bind, is_local_name, is_loopback
 from evaluators.formulas.connexity import available_metrics as connexity_listing
@@ -193,7 +193,7 @@ class AdminServer:
 
     async def run(self, stopping: asyncio.Event) -> None:
         """Serve until `stopping` is set, then let open requests finish for a few seconds."""
-        server = GuestServer(self._app, limit_concurrency=256)
+        server = GuestServer(self._app, http=BoundedProtocol, timeout_keep_alive=int(IDLE_TIMEOUT))
         listener = self.bind()
         try:
             async with asyncio.TaskGroup() as tasks:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from asyncio import Task, TimerHandle
+from asyncio import Task
 from collections.abc import Mapping
 from functools import partial
 
@@ -14,7 +14,6 @@ from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from collector.otlp.json import to_protobuf
 from collector.otlp.signal import OtlpSignal
@@ -22,13 +21,10 @@ from collector.receiver.answers import OK, Answer, Code, bound, status, unauthen
 from collector.receiver.inflate import BY_NAME, Decode, Inflate, protobuf
 from collector.receiver.intake import Intake
 from collector.receiver.tls import Tls
-from collector.runtime.http_server import BearerTokens, GuestServer
+from collector.runtime.http_server import IDLE_TIMEOUT, BearerTokens, BoundedProtocol, GuestServer
 from collector.runtime.net import is_local_name, is_local_origin, is_loopback
 
 KEY = "receiver.http"
-HEAD_TIMEOUT = 60.0
-IDLE_TIMEOUT = 60.0
-MAX_CONNECTIONS = 1000
 PROTOBUF = "application/x-protobuf"
 JSON = "application/json"
 _NO_PATH = Answer(code=Code.NOT_FOUND, message="no such path", http=404)
@@ -144,46 +140,6 @@ def _headers(answer: Answer) -> dict[str, str]:
             return {"retry-after": str(answer.retry_after or 1)}
         case _:
             return {}
-
-
-class BoundedProtocol(HttpToolsProtocol):
-    """Closes a connection that does not send the head of its next request in time."""
-
-    head_timeout = HEAD_TIMEOUT
-    _deadline: TimerHandle | None = None
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # uvicorn narrows it too
-        """Start the clock, unless there are too many connections."""
-        super().connection_made(transport)
-        if len(self.connections) > MAX_CONNECTIONS:
-            transport.abort()
-            return
-        self._expect_head()
-
-    def on_headers_complete(self) -> None:
-        """The head came in time; the body has its own limit."""
-        self._stop_clock()
-        super().on_headers_complete()
-
-    def on_response_complete(self) -> None:
-        """The next head is due."""
-        super().on_response_complete()
-        if not self.transport.is_closing():
-            self._expect_head()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        """Nothing is due any more."""
-        self._stop_clock()
-        super().connection_lost(exc)
-
-    def _expect_head(self) -> None:
-        self._stop_clock()
-        self._deadline = self.loop.call_later(self.head_timeout, self.transport.abort)
-
-    def _stop_clock(self) -> None:
-        if self._deadline is not None:
-            self._deadline.cancel()
-            self._deadline = None
 
 
 class HttpServer:

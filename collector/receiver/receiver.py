@@ -12,11 +12,11 @@ from collector.log.port import Log
 from collector.otlp.signal import OtlpSignal
 from collector.receiver.families import ReceiverFamilies
 from collector.receiver.grpc import GrpcServer
-from collector.receiver.http import BoundedProtocol, HttpApp, HttpServer
+from collector.receiver.http import HttpApp, HttpServer
 from collector.receiver.intake import Forward, Intake
 from collector.receiver.tls import load
 from collector.records.otlp_signals import OTLP_SIGNALS, TRACES
-from collector.runtime.http_server import BearerTokens
+from collector.runtime.http_server import BearerTokens, BoundedProtocol
 from collector.telemetry import Telemetry
 
 _log = logging.getLogger(__name__)

@@ -7,12 +7,97 @@ import contextlib
 import hmac
 import socket
 import ssl
+from asyncio import TimerHandle
 from collections.abc import Generator, Iterable
 from typing import Any
 
 import uvicorn
 from pydantic import SecretStr
 from starlette.types import ASGIApp
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+HEAD_TIMEOUT = 10.0
+"""Seconds for the head of a request, from its first byte or from the connection's beginning."""
+IDLE_TIMEOUT = 60.0
+"""Seconds between two requests of a connection."""
+MAX_HEAD = 64 << 10
+MAX_CONNECTIONS = 1000
+_HEAD_TOO_LARGE = b"HTTP/1.1 431 Request Header Fields Too Large\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
+
+
+class BoundedProtocol(HttpToolsProtocol):
+    """Closes a connection that does not send the head of its next request in time, or too long a one.
+
+    When there are too many connections, the one that has waited longest for a head is closed for the new one.
+    """
+
+    head_timeout = HEAD_TIMEOUT
+    max_connections = MAX_CONNECTIONS
+    _deadline: TimerHandle | None = None
+    _head = 0
+    """Bytes that came since a head is due."""
+
+    @property
+    def due(self) -> float | None:
+        """When a head must be complete, in the loop's time; None: a request is being served."""
+        return None if self._deadline is None else self._deadline.when()
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # uvicorn narrows it too
+        """Start the clock, unless there are too many connections."""
+        super().connection_made(transport)
+        if len(self.connections) > self.max_connections and not self._close_idle():
+            transport.abort()
+            return
+        self._expect_head(self.head_timeout)
+
+    def data_received(self, data: bytes) -> None:
+        """Count the bytes of a head."""
+        if self._deadline is not None:
+            if not self._head:
+                self._expect_head(self.head_timeout)
+            self._head += len(data)
+        super().data_received(data)
+        if self._deadline is not None and self._head > MAX_HEAD:
+            self.transport.write(_HEAD_TOO_LARGE)
+            self.transport.close()
+
+    def on_headers_complete(self) -> None:
+        """The head came in time; the body has its own limit."""
+        self._stop_clock()
+        super().on_headers_complete()
+
+    def on_response_complete(self) -> None:
+        """The next head is due."""
+        super().on_response_complete()
+        if not self.transport.is_closing():
+            self._expect_head(IDLE_TIMEOUT)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Nothing is due any more."""
+        self._stop_clock()
+        super().connection_lost(exc)
+
+    def _expect_head(self, seconds: float) -> None:
+        self._stop_clock()
+        self._deadline = self.loop.call_later(seconds, self.transport.abort)
+
+    def _close_idle(self) -> bool:
+        """Close a connection that sends no request; whether there was one."""
+        idle = {
+            each.due: each
+            for each in self.connections
+            if isinstance(each, BoundedProtocol) and each is not self and each.due is not None
+        }
+        if not idle:
+            return False
+        idle[min(idle)].transport.abort()
+        return True
+
+    def _stop_clock(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+            self._head = 0
 
 
 class GuestServer(uvicorn.Server):

@@ -9,10 +9,10 @@ from contextlib import asynccontextmanager
 import httpx
 
 from collector.receiver.families import ReceiverFamilies
-from collector.receiver.http import BoundedProtocol, HttpApp, HttpServer
+from collector.receiver.http import HttpApp, HttpServer
 from collector.receiver.intake import Intake
 from collector.records.otlp_signals import TRACES
-from collector.runtime.http_server import BearerTokens
+from collector.runtime.http_server import BearerTokens, BoundedProtocol
 from collector.telemetry import Telemetry
 from tests.support.otlp import body, span
 from tests.support.otlp_http import JSON, PROTOBUF, one_span, post, status_of
