@@ -32,6 +32,7 @@ class BoundedProtocol(HttpToolsProtocol):
     """
 
     head_timeout = HEAD_TIMEOUT
+    idle_timeout = IDLE_TIMEOUT
     max_connections = MAX_CONNECTIONS
     _deadline: TimerHandle | None = None
     _head = 0
@@ -70,7 +71,7 @@ class BoundedProtocol(HttpToolsProtocol):
         """The next head is due."""
         super().on_response_complete()
         if not self.transport.is_closing():
-            self._expect_head(IDLE_TIMEOUT)
+            self._expect_head(self.idle_timeout)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Nothing is due any more."""

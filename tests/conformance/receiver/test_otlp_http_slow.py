@@ -25,7 +25,7 @@ MIB = 1 << 20
 class Hasty(BoundedProtocol):
     """Half a second for the head of a request."""
 
-    head_timeout = 0.5
+    head_timeout = idle_timeout = 0.5
 
 
 async def test_h10_a_slow_loris_is_cut_off() -> None:
