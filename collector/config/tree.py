@@ -295,6 +295,10 @@ class Redaction(Section):
     content: Literal["keep", "drop"] = "keep"
 
 
+class FairnessConfig(Section, title="Fairness"):
+    share: float = Field(default=0.5, gt=0, le=1)
+
+
 class Slo(Section):
     objective: float = Field(default=0.9, gt=0, lt=1)
 
@@ -321,6 +325,7 @@ class Config(Section):
     serve: Serve = Serve()
     forward: OtlpTarget | None = None
     redaction: Redaction = Redaction()
+    fairness: FairnessConfig = FairnessConfig()
     slo: Slo = Slo()
 
     @property

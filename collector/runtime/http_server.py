@@ -9,7 +9,8 @@ import socket
 import ssl
 from asyncio import TimerHandle
 from collections.abc import Generator, Iterable
-from typing import Any
+from operator import itemgetter
+from typing import Any, cast
 
 import uvicorn
 from pydantic import SecretStr
@@ -84,14 +85,12 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def _close_idle(self) -> bool:
         """Close a connection that sends no request; whether there was one."""
-        idle = {
-            each.due: each
-            for each in self.connections
-            if isinstance(each, BoundedProtocol) and each is not self and each.due is not None
-        }
-        if not idle:
+        others = cast("set[object]", self.connections) - {self}
+        idle = [(each.due, each) for each in others if isinstance(each, BoundedProtocol)]
+        waiting = [(due, each) for due, each in idle if due is not None]
+        if not waiting:
             return False
-        idle[min(idle)].transport.abort()
+        min(waiting, key=itemgetter(0))[1].transport.abort()
         return True
 
     def _stop_clock(self) -> None:
