@@ -238,7 +238,7 @@ class DiskWriter:
 
     def _refuse(self, calls: Sequence[Call], error: Exception) -> list[Answer]:
         if not self._failing:
-            _log.error("The log cannot be written to: %r", error)
+            _log.error("The log cannot be written to: %s", error)
         self._failing = True
         if getattr(error, "code", 0) <= 0:
             self._reopen()
