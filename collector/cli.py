@@ -16,6 +16,7 @@ from typing import Annotated
 import typer
 
 from collector.errors import ConfigError
+from collector.printable import printable
 from collector.version import version
 from evaluators.errors import EvaluatorError
 
@@ -105,7 +106,7 @@ def _one_line(message: str) -> str:
 
 
 def _print_error(message: str, code: int) -> int:
-    typer.echo(message, err=True)
+    typer.echo(printable(message), err=True)
     return code
 
 

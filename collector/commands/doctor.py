@@ -11,14 +11,14 @@ from typing import Annotated, TextIO
 import typer
 from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
 from collector.commands.options import Files, Overrides, TableOrJson, loaded
-from collector.commands.output import opened
+from collector.commands.output import cell, opened
 from collector.config.plan import plan_from
 from collector.doctor.diagnosis import Diagnosis, Stack, diagnose, stops, without_tasks
 from collector.doctor.sources import AdminApi, traces_in_recordings, traces_of_service
 from collector.offline.recordings import find
+from collector.printable import escape_json
 from evaluators.dialects.dialect import Advice
 from evaluators.registry import Registry
 
@@ -54,7 +54,8 @@ def command(
     diagnosis = diagnose(seen, plan=plan, stops=off)
     with opened(None) as stream:
         if shape == "json":
-            stream.write(json.dumps(asdict(diagnosis), indent=2, ensure_ascii=False) + "\n")
+            text = json.dumps(asdict(diagnosis), indent=2, ensure_ascii=False)
+            stream.write(escape_json(text) + "\n")
         else:
             print_diagnosis(stream, diagnosis)
 
@@ -70,28 +71,28 @@ def print_diagnosis(stream: TextIO, found: Diagnosis) -> None:
         table = Table("evaluator", "method", "off because", "set", title="Configuration")
         for stop in found.stops:
             cells = (stop.evaluator, stop.method, stop.why, stop.setting)
-            table.add_row(*map(Text, cells))
+            table.add_row(*map(cell, cells))
         console.print(table)
 
 
 def _print_stack(console: Console, stack: Stack) -> None:
     said = ", ".join(stack.dialects) or "no dialect known"
-    console.print(Text(f"{stack.service}: {said}: {stack.turns} turns in {stack.traces} traces"))
+    console.print(cell(f"{stack.service}: {said}: {stack.turns} turns in {stack.traces} traces"))
     for name, texts in (("scopes", stack.scopes), ("SDK", stack.sdks)):
         if texts:
-            console.print(Text(f"  {name}: {', '.join(texts)}"))
+            console.print(cell(f"  {name}: {', '.join(texts)}"))
     if not stack.findings:
-        console.print(Text("  nothing is missing\n"))
+        console.print("  nothing is missing\n")
         return
     table = Table("missing", "turns", "stops or weakens", "example")
     for finding in stack.findings:
         turns = f"{finding.traces}/{stack.turns}"
         table.add_row(
-            *map(Text, (finding.lack, turns, ", ".join(finding.stops) or "-", finding.example))
+            *map(cell, (finding.lack, turns, ", ".join(finding.stops) or "-", finding.example))
         )
     console.print(table)
     for line in _settings(stack):
-        console.print(Text(line), soft_wrap=True)
+        console.print(cell(line), soft_wrap=True)
 
 
 def _settings(stack: Stack) -> Iterator[str]:

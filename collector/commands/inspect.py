@@ -14,6 +14,7 @@ from collector.commands.output import (
     trace_table,
 )
 from collector.offline.recordings import read_recordings
+from collector.printable import escape_json
 from evaluators.dialects.show import show
 
 
@@ -29,6 +30,6 @@ def command(
     with opened(None) as stream:
         if shape == "jsonl":
             for trace in read.traces:
-                stream.write(json.dumps(show(trace), ensure_ascii=False) + "\n")
+                stream.write(escape_json(json.dumps(show(trace), ensure_ascii=False)) + "\n")
         else:
             trace_table(stream, read.traces)

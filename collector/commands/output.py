@@ -1,6 +1,6 @@
 """Where commands write: results to stdout or a file, everything else to stderr; and the tables for people.
 
-Every value of a table that came from a trace is plain text in it.
+Every value of a table that came from a trace or a file name is a `cell`: plain text, nothing that commands a terminal.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from rich.text import Text
 
 from collector.errors import ConfigError
 from collector.offline.recordings import EvaluationResult, Recordings, find
+from collector.printable import one_line, write_line
 from evaluators.model import Trace
 
 WIDTH = 140
@@ -25,7 +26,7 @@ WIDTH = 140
 
 def note(line: str) -> None:
     """One line beside the result."""
-    sys.stderr.write(line + "\n")
+    write_line(sys.stderr, line)
 
 
 def find_recordings(paths: Sequence[Path]) -> Recordings:
@@ -68,7 +69,7 @@ def opened(path: Path | None) -> Generator[TextIO]:
 @contextmanager
 def progress_over(files: Sequence[Path]) -> Generator[Callable[[Path], None]]:
     """A bar on a terminal, nothing elsewhere; call what it gives after each file."""
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn())
     console = Console(stderr=True)
     with Progress(
         *columns, console=console, transient=True, disable=not console.is_terminal
@@ -76,9 +77,14 @@ def progress_over(files: Sequence[Path]) -> Generator[Callable[[Path], None]]:
         task = bar.add_task("reading", total=len(files))
 
         def advance(path: Path) -> None:
-            bar.update(task, advance=1, description=path.name)
+            bar.update(task, advance=1, description=one_line(path.name))
 
         yield advance
+
+
+def cell(text: str) -> Text:
+    """What a table or a line for a person shows of a text that may come from a trace."""
+    return Text(one_line(text))
 
 
 def signal_table(stream: TextIO, signals: Sequence[Mapping[str, Any]]) -> None:
@@ -87,7 +93,7 @@ def signal_table(stream: TextIO, signals: Sequence[Mapping[str, Any]]) -> None:
     for signal in signals:
         table.add_row(
             *map(
-                Text,
+                cell,
                 (
                     signal["service"],
                     signal["session_id"][:24],
@@ -109,7 +115,7 @@ def summary_table(stream: TextIO, summed: Mapping[str, Any]) -> None:
     for name, each in summed["evaluators"].items():
         scores: Mapping[str, float] = each["scores"] or {}
         cells = [_number(scores.get(column)) for column in columns]
-        table.add_row(name, str(each["outcomes"].get("scored", 0)), *cells)
+        table.add_row(cell(name), str(each["outcomes"].get("scored", 0)), *cells)
     console = _console(stream)
     console.print(table)
     console.print(f"{summed['traces']} traces", highlight=False)
@@ -123,7 +129,7 @@ def summary_table(stream: TextIO, summed: Mapping[str, Any]) -> None:
 def _task_table(console: Console, tasks: Mapping[str, Any]) -> None:
     table = Table("service", "agent", "k", "tasks", "left out", "pass@k", "pass^k")
     for each in tasks["passing"]:
-        names = map(Text, (each["service"], each["agent"]))
+        names = map(cell, (each["service"], each["agent"]))
         counts = (str(each[name]) for name in ("k", "tasks", "left_out"))
         table.add_row(*names, *counts, *map(_number, (each["pass_at_k"], each["pass_pow_k"])))
     console.print(table)
@@ -137,7 +143,7 @@ def trace_table(stream: TextIO, traces: Sequence[Trace]) -> None:
     for trace in traces:
         table.add_row(
             *map(
-                Text,
+                cell,
                 (
                     trace.trace_id[:8],
                     trace.service,

@@ -17,11 +17,11 @@ from collector.app import App, Endpoints
 from collector.commands.options import Files, Overrides, loaded
 from collector.config.tree import Config
 from collector.errors import SpanwiseError
+from collector.printable import log_to_stderr, one_line
 from collector.runtime.private import keep_private
 
 GRACE = 40.0
 """Seconds that a stop takes at most; the deployments in the docs give it 45."""
-FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
 
 def command(config: Files = None, overrides: Overrides = None) -> None:
@@ -35,7 +35,7 @@ def run(config: Config, *, beside: Callable[[Endpoints], None] | None = None) ->
     Raises:
         ConfigError: a port is taken, the data folder is in use, or anything else that only the user can mend.
     """
-    logging.basicConfig(level=logging.INFO, format=FORMAT, stream=sys.stderr)
+    log_to_stderr(logging.INFO)
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
     keep_private(config.data_dir)
 
@@ -65,7 +65,7 @@ def say(endpoints: Endpoints, config: Config) -> None:
     ]
     if "publish" in config.roles and config.sinks.jsonl is not None:
         path = config.sinks.jsonl.path or config.data_dir / "signals.jsonl"
-        lines.append(("signals", str(path)))
+        lines.append(("signals", one_line(str(path))))
     text = "".join(f"{name:<8} {where}\n" for name, where in lines)
     if endpoints.grpc is not None:
         variable = f"OTEL_EXPORTER_OTLP_ENDPOINT={scheme}://{endpoints.grpc}"

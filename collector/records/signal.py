@@ -18,6 +18,7 @@ from msgspec.structs import replace
 
 from collector.errors import Undecodable
 from collector.log.port import Headers
+from collector.printable import escape_json_bytes
 from collector.records.codec import decode
 from evaluators.digest import canonical
 from evaluators.model import Closed, Method, Outcome, Scope, SessionClosed, State
@@ -178,14 +179,14 @@ _header = msgspec.json.Decoder(SignalHeader)
 
 def encode_signal(signal: Signal) -> bytes:
     """The published JSON, fields in the order of `Signal`, at most 64 KiB: explanations are cut first."""
-    value = _encode(signal)
+    value = escape_json_bytes(_encode(signal))
     for name, cut in _CUTS:
         if len(value) <= MAX_BYTES:
             return value
         smaller = cut(signal)
         if smaller != signal:
             signal = _with_truncated(smaller, name)
-            value = _encode(signal)
+            value = escape_json_bytes(_encode(signal))
     return value
 
 

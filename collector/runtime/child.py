@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import os
 import signal
 import socket
@@ -16,6 +17,7 @@ from collections.abc import Iterator
 from types import TracebackType
 from typing import Protocol, Self
 
+from collector.printable import log_to_stderr
 from collector.runtime.retry import Backoff, Sleep
 
 LENGTH = struct.Struct(">I")
@@ -117,6 +119,7 @@ def parent_socket(niceness: int) -> socket.socket:
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.nice(niceness)
+    log_to_stderr(logging.WARNING)
     return socket.socket(fileno=int(sys.argv[1]))
 
 

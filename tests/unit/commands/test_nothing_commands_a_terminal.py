@@ -1,0 +1,212 @@
+"""No outlet passes on a character that commands a terminal or turns a line around, whoever wrote it."""
+
+from __future__ import annotations
+
+import io
+import json
+import logging
+import sys
+import unicodedata
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from collector import cli
+from collector.commands.doctor import print_diagnosis
+from collector.commands.evaluate import passing
+from collector.commands.output import (
+    find_recordings,
+    note,
+    note_rejected,
+    signal_table,
+    summary_table,
+    trace_table,
+)
+from collector.doctor.diagnosis import Diagnosis, Finding, Stack
+from collector.offline.recordings import EvaluationResult
+from collector.printable import PrintableFormatter, escape_json, log_to_stderr, one_line, printable
+from collector.records.signal import encode_signal
+from collector.records.traces import RunRecord
+from evaluators.dialects.content.names import clean
+from evaluators.dialects.read import read_trace
+from tests.support.dialect_spans import TRACE_ID, SpanSpec, request
+from tests.support.signals import signal
+
+BIDI_CONTROL = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+"""Unicode's property of this name."""
+COMMANDS = "".join(
+    char
+    for char in map(chr, range(0x11000))
+    if unicodedata.category(char) in ("Cc", "Zl", "Zp") or char in BIDI_CONTROL
+)
+ALL = "before" + COMMANDS + "after"
+
+
+def commanding(text: str) -> set[str]:
+    return {char for char in text if char in COMMANDS and char not in "\n\t"}
+
+
+def logged(message: str, *fields: object, error: BaseException | None = None) -> str:
+    stream = io.StringIO()
+    handler = logging.StreamHandler(stream)
+    handler.setFormatter(PrintableFormatter("%(name)s: %(message)s"))
+    trail = None if error is None else (type(error), error, error.__traceback__)
+    handler.handle(logging.LogRecord("x", logging.ERROR, "", 0, message, fields, trail))
+    return stream.getvalue()
+
+
+def of_signals(stream: io.StringIO) -> None:
+    each = signal(service=ALL, session=ALL, evaluator=ALL, explanation=ALL)
+    signal_table(stream, [json.loads(encode_signal(each)) | {"outcome": ALL, "trace_id": ALL}])
+
+
+def of_the_summary(stream: io.StringIO) -> None:
+    run = RunRecord(service=ALL, agent=ALL, task_id=ALL, session_id=ALL, ended=1.0, success=True)
+    none: dict[str, float] = {}
+    scored = {ALL: {"outcomes": {"scored": 1}, "scores": {"mean": 0.5}}}
+    totals: dict[str, Any] = dict.fromkeys(("latency", "cost", "token_usage"), none)
+    tasks = passing([run] * 3, window=10)
+    assert tasks["passing"]
+    summary_table(stream, {"traces": 1, "evaluators": scored, "tasks": tasks, **totals})
+
+
+def of_traces(stream: io.StringIO) -> None:
+    attributes = {
+        "gen_ai.operation.name": "chat",
+        "session.id": ALL,
+        "gen_ai.agent.name": ALL,
+        "gen_ai.input.messages": _said("user"),
+        "gen_ai.output.messages": _said("assistant"),
+    }
+    made = request(
+        SpanSpec(id=1, name=ALL, attributes=attributes), resource={"service.name": "bot" + ALL}
+    )
+    trace_table(stream, [read_trace([made], trace_id=TRACE_ID, closed="idle")])
+
+
+def _said(role: str) -> str:
+    content = "\x1b[2J\u202e" + ALL
+    return json.dumps([{"role": role, "parts": [{"type": "text", "content": content}]}])
+
+
+def of_the_doctor(stream: io.StringIO) -> None:
+    finding = Finding(lack="no_session", traces=1, stops=(ALL,), example=ALL, advice=())
+    stack = Stack(
+        service=ALL,
+        dialects=(ALL,),
+        scopes=(ALL,),
+        sdks=(ALL,),
+        traces=1,
+        turns=1,
+        findings=(finding,),
+    )
+    print_diagnosis(stream, Diagnosis(stacks=(stack,), stops=()))
+
+
+TABLES: list[Callable[[io.StringIO], None]] = [
+    of_signals,
+    of_the_summary,
+    of_traces,
+    of_the_doctor,
+]
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_a_table_holds_none(table: Callable[[io.StringIO], None]) -> None:
+    stream = io.StringIO()
+
+    table(stream)
+
+    assert "after" in stream.getvalue() or "before" in stream.getvalue()
+    assert commanding(stream.getvalue()) == set()
+
+
+def test_a_note_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    note(ALL)
+    note_rejected(EvaluationResult(rejected=1, reasons=[ALL]))
+
+    said = capsys.readouterr().err
+    assert said.count("\n") == 2
+    assert commanding(said) == set()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["evaluate", "\x1b]0;owned\x07\u202e.otlp"],
+        ["inspect", "\udcff\x9b31m"],
+        ["evaluate", ".", "--fail-under", "\x1b[2J"],
+        ["validate", "--set", "log.kind=\x1b[2J\u202e"],
+        ["validate", "--set", "\x1b[2J=1"],
+        ["\x1b[2J"],
+        ["replay", "--since", "\x1b[2J"],
+    ],
+)
+def test_an_error_that_quotes_what_was_given_holds_none(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(arguments) != 0
+
+    said = capsys.readouterr().err
+    assert said
+    assert commanding(said) == set()
+    said.encode()
+
+
+def test_a_file_that_is_left_out_is_named_without_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "\x1b[2J\u202e.logs.otlp.gz"
+    file.write_bytes(b"not read")
+
+    find_recordings([file])
+
+    said = capsys.readouterr().err
+    assert "left out" in said
+    assert commanding(said) == set()
+
+
+def test_a_log_line_stays_one_line_and_a_traceback_keeps_its_lines() -> None:
+    error = ValueError(ALL)
+
+    line, *trail = logged("Sink `%s` fails: %s %r", ALL, ALL, ALL, error=error).splitlines()
+
+    assert commanding(line) == set()
+    assert "Sink `before\\x00" in line
+    assert trail[0].startswith("ValueError: before")
+    assert commanding("\n".join(trail)) == set()
+
+
+def test_a_process_logs_through_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    root, stream = logging.RootLogger(logging.WARNING), io.StringIO()
+    monkeypatch.setattr(logging, "root", root)
+    monkeypatch.setattr(sys, "stderr", stream)
+    log_to_stderr(logging.INFO)
+    root.info("Service %s", ALL)
+
+    assert stream.getvalue().count("\n") == 1
+    assert commanding(stream.getvalue()) == set()
+
+
+def test_the_json_of_a_signal_holds_none_and_says_the_same() -> None:
+    made = signal(explanation=ALL, metadata={"task" + ALL: [ALL]})
+
+    value = encode_signal(made)
+
+    assert commanding(value.decode()) == set()
+    assert json.loads(value)["explanation"] == ALL
+    assert json.loads(value)["metadata"] == {"task" + ALL: [ALL]}
+
+
+@pytest.mark.parametrize("text", ["", "äöü 漢字 🙂 \u200d", 'a\nb\t"c"\\', "3 of 4 calls"])
+def test_harmless_text_stays_as_it_is(text: str) -> None:
+    assert printable(text) == text
+    assert escape_json(json.dumps(text, ensure_ascii=False)) == json.dumps(text, ensure_ascii=False)
+
+
+def test_names_and_printed_texts_know_the_same_characters() -> None:
+    for code in range(0x110000):
+        char = chr(code)
+        assert (clean(char) == char) == (one_line(char) == char), hex(code)
