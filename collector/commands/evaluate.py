@@ -60,7 +60,7 @@ def command(
         typer.Option(metavar="NAME=VALUE", help="Exit 1 when the mean is below; repeatable."),
     ] = None,
 ) -> None:
-    """Score recordings offline."""
+    """Score recordings offline; exit 1 when they hold no trace."""
     settings = loaded(config, overrides)
     only = names(evaluators)
     limits = dict(map(_limit, fail_under or ()))
@@ -72,6 +72,8 @@ def command(
     with progress_over(found.files) as progress:
         scored = asyncio.run(evaluate_recordings(settings, plan, found.files, progress, only=only))
     note_rejected(scored)
+    if not scored.traces:
+        raise ConfigError(f"{', '.join(map(str, paths))}: no trace to evaluate; name recordings")
     signals = [msgspec.json.decode(each) for each in scored.signals]
     summed = summarise(signals, scored.traces)
     if scored.runs:

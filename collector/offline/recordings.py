@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import os
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,7 +25,8 @@ from collector.otlp.json import to_protobuf
 from collector.otlp.signal import OtlpSignal
 from collector.records.otlp_signals import OTLP_SIGNALS, TRACES
 from collector.records.traces import RunRecord
-from collector.runtime.child import IncompleteFrameError, read_frames
+from collector.runtime.child import LENGTH, Stream
+from collector.runtime.regular_file import open_regular
 from collector.telemetry import Telemetry
 from collector.wiring.offline_service import OfflineService
 from collector.wiring.rooms import start_workers
@@ -33,6 +36,14 @@ from evaluators.plan import Plan
 SMALL = 8 << 20
 """Bytes of recordings below which starting worker processes takes longer than scoring inline."""
 MAX_REASONS = 5
+MAX_REQUEST = 128 << 20
+"""Bytes of one request of a recording: twice what the receiver takes by default."""
+UNFOLDED = 256 << 20
+"""Bytes that any compressed file may unfold to."""
+MAX_RATIO = 100
+"""Above UNFOLDED, by how much a compressed file may grow; spans grow 5 to 30 times."""
+_STEP = 1 << 20
+"""Bytes that are read at once, so that a size which is only announced costs nothing."""
 
 Progress = Callable[[Path], None]
 """Called after each file."""
@@ -89,18 +100,20 @@ def requests(path: Path, message: type[Message] = TRACES.request) -> Iterator[by
     """Every export request of a file, as protobuf bytes; `message` is what its OTLP/JSON holds.
 
     Raises:
-        ConfigError: the file cannot be read, or ends in the middle of a request.
+        ConfigError: the file cannot be read, is no regular file, or holds what is not a request.
     """
     try:
-        with _open(path) as stream:
+        with open_regular(path) as file:
             if path.name.endswith(TEXT):
-                yield from (_whole(line, message) for line in stream if line.strip())
+                yield from (_whole(line, message) for line in _lines(file))
             else:
-                yield from _framed(stream, path)
-    except (OSError, EOFError) as error:
-        raise ConfigError(f"{path}: {error}") from error
-    except Undecodable as error:
-        raise ConfigError(f"{path}: not OTLP/JSON lines: {error}") from error
+                yield from _frames(_Unfolded(file) if path.name.endswith(".gz") else file)
+    except (OSError, EOFError, zlib.error) as error:
+        reason = error.strerror if isinstance(error, OSError) else None
+        raise ConfigError(f"{path}: {reason or error}") from error
+    except (TooLarge, Undecodable) as error:
+        kind = "OTLP/JSON lines" if path.name.endswith(TEXT) else "a recording"
+        raise ConfigError(f"{path}: not {kind}: {error}") from error
 
 
 def _whole(line: bytes, message: type[Message]) -> bytes:
@@ -114,15 +127,51 @@ def _below(folder: Path) -> Iterator[Path]:
     return iter(sorted(each for each in folder.rglob("*") if each.name.endswith(BINARY)))
 
 
-def _open(path: Path) -> IO[bytes] | gzip.GzipFile:
-    return gzip.open(path, "rb") if path.name.endswith(".gz") else path.open("rb")
+class _Unfolded:
+    """A gzipped file, read like the file in it.
+
+    Raises:
+        TooLarge: it unfolds to far more than its own size.
+    """
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._stream = gzip.GzipFile(fileobj=file, mode="rb")  # pyright: ignore[reportArgumentType] - any file opened for reading will do
+        self._left = max(UNFOLDED, MAX_RATIO * os.fstat(file.fileno()).st_size)
+
+    def read(self, size: int, /) -> bytes:
+        content = self._stream.read(size)
+        self._left -= len(content)
+        if self._left < 0:
+            raise TooLarge(f"it unfolds to more than {MAX_RATIO} times its size")
+        return content
 
 
-def _framed(stream: IO[bytes] | gzip.GzipFile, path: Path) -> Iterator[bytes]:
-    try:
-        yield from read_frames(stream)
-    except IncompleteFrameError as error:
-        raise ConfigError(f"{path}: ends in the middle of a request") from error
+def _lines(stream: IO[bytes]) -> Iterator[bytes]:
+    while line := stream.readline(MAX_REQUEST + 1):
+        if len(line) > MAX_REQUEST:
+            raise TooLarge(f"a line is longer than {MAX_REQUEST >> 20} MiB")
+        if line.strip():
+            yield line
+
+
+def _frames(stream: Stream) -> Iterator[bytes]:
+    while head := stream.read(LENGTH.size):
+        if len(head) < LENGTH.size:
+            raise EOFError("ends in the middle of a request")
+        (length,) = LENGTH.unpack(head)
+        if length > MAX_REQUEST:
+            raise TooLarge(f"a request of {length} bytes; at most {MAX_REQUEST >> 20} MiB")
+        yield _exactly(stream, length)
+
+
+def _exactly(stream: Stream, length: int) -> bytes:
+    payload = bytearray()
+    while missing := length - len(payload):
+        step = stream.read(min(_STEP, missing))
+        if not step:
+            raise EOFError("ends in the middle of a request")
+        payload += step
+    return bytes(payload)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -195,11 +244,11 @@ async def _take(
         signal = signal_of(file)
         if isinstance(signal, str):
             raise ConfigError(f"{file}: holds the {signal} signal, which is not read")
-        for request in requests(file, signal.request):
+        for number, request in enumerate(requests(file, signal.request), 1):
             try:
                 split = await service.take(request, signal)
             except (TooLarge, Undecodable) as error:
-                raise ConfigError(f"{file}: {error}") from error
+                raise ConfigError(f"{file}: request {number}: {error}") from error
             result.rejected += split.rejected
             result.reasons += split.reasons[: MAX_REASONS - len(result.reasons)]
         progress(file)

@@ -171,4 +171,7 @@ def test_a_recording_that_is_none_is_one_line(
     code = cli.main([command, str(file)])
 
     assert code == 1
-    assert capsys.readouterr().err == f"{file}: the body is not an ExportTraceServiceRequest\n"
+    assert (
+        capsys.readouterr().err
+        == f"{file}: request 1: the body is not an ExportTraceServiceRequest\n"
+    )

@@ -1,0 +1,136 @@
+"""Files and settings that nobody means well with: one clear line, exit 1 or 2, never a traceback, never gigabytes."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import struct
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.asking import asked
+from tests.support.command import Ended, spanwise
+from tests.support.command_series import spanwise_each
+from tests.support.service import ROOT
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(90)]
+
+MB = 1 << 20
+COMMANDS = ("evaluate", "inspect", "doctor")
+PATIENCE = 20.0
+
+
+def assert_one_line(ended: Ended, *words: str) -> None:
+    assert ended.code in (1, 2), (ended.code, ended.err[-2000:])
+    assert len(ended.complaints) == 1, ended.err[-2000:]
+    for word in words:
+        assert word in ended.err
+
+
+def framed(*bodies: bytes) -> bytes:
+    return b"".join(struct.pack(">I", len(each)) + each for each in bodies)
+
+
+def flipped(content: bytes, at: int) -> bytes:
+    return content[:at] + bytes((content[at] ^ 0xFF,)) + content[at + 1 :]
+
+
+# --- recordings -----------------------------------------------------------------------------------------------------
+
+
+JUNK = {
+    "junk.otlp": framed(b"\xff" * 40),
+    "second.otlp": framed(asked("s", "Where?"), b"\x0a\xff\xff\xff\xff\x0f"),
+    "text.otlp": framed(b"\x0a\x05hello"),
+    "head.otlp": b"\0\0",
+    "junk.otlp.gz": gzip.compress(framed(b"\xff" * 40), mtime=0),
+    "no.otlp.gz": b"this is no gzip",
+    "cut.otlp.gz": gzip.compress(framed(asked("s", "Where?")), mtime=0)[:-9],
+    "flipped.otlp.gz": flipped(gzip.compress(framed(asked("s", "Where?")), mtime=0), 20),
+    "list.json": b"[1, 2, 3]\n",
+    "deep.json": b"[" * 100_000 + b"\n",
+    "bytes.jsonl": b"\xff\xfe\x00{}\n",
+}
+
+
+def test_a_junk_record_is_one_line_that_names_the_file(tmp_path: Path) -> None:
+    commands: list[tuple[str, str]] = []
+    for name, content in JUNK.items():
+        (tmp_path / name).write_bytes(content)
+        commands += [(command, str(tmp_path / name)) for command in COMMANDS]
+
+    for command, ended in zip(commands, spanwise_each(*commands), strict=True):
+        assert_one_line(ended, command[1])
+
+
+@pytest.mark.parametrize("inside", ["no request", "requests"])
+def test_a_small_file_does_not_take_gigabytes(tmp_path: Path, inside: str) -> None:
+    """Three megabytes that unfold to three gigabytes: announced as one request, or as requests that are sound."""
+    bomb = tmp_path / "bomb.otlp.gz"
+    bomb.write_bytes(_one_request() if inside == "no request" else _sound_requests())
+
+    code, peak, err = peak_of("inspect", str(bomb))
+
+    assert code in (1, 2)
+    assert "Traceback" not in err
+    assert str(bomb) in err
+    assert peak < 512 * MB, f"{peak / MB:.0f} MB"
+
+
+def _one_request() -> bytes:
+    announced = gzip.compress(struct.pack(">I", 3 * 1024 * MB))
+    return announced + gzip.compress(bytes(64 * MB), 1) * 48
+
+
+def _sound_requests() -> bytes:
+    one = gzip.compress(framed(asked("s", "x" * 8 * MB)), 1)
+    return one * (3 * MB // len(one))
+
+
+def test_an_announced_size_is_not_believed(tmp_path: Path) -> None:
+    recording = tmp_path / "announced.otlp"
+    recording.write_bytes(struct.pack(">I", 0xFFFFFFFF) + bytes(100))
+
+    code, peak, _ = peak_of("inspect", str(recording))
+
+    assert code in (1, 2)
+    assert peak < 512 * MB, f"{peak / MB:.0f} MB"
+
+
+def peak_of(*arguments: str) -> tuple[int, int, str]:
+    """Exit code, most resident bytes and stderr of a command."""
+    limited = f'ulimit -v {8 << 20}; exec "$@"'
+    with subprocess.Popen(
+        ["bash", "-c", limited, "-", sys.executable, "-m", "collector.cli", *arguments],
+        cwd=ROOT,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+    ) as process:
+        assert process.stderr is not None
+        err = process.stderr.read().decode(errors="replace")
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    return process.returncode, usage.ru_maxrss << 10, err
+
+
+def test_a_fifo_is_not_waited_for(tmp_path: Path) -> None:
+    """Each is refused at once; a process that waited would never end."""
+    fifo = tmp_path / "folder" / "pipe.otlp"
+    fifo.parent.mkdir()
+    os.mkfifo(fifo)
+
+    commands = [(each, str(path)) for each in COMMANDS for path in (fifo, fifo.parent)]
+    for ended in spanwise_each(*commands):
+        assert_one_line(ended, str(fifo), "not a regular file")
+
+
+def test_evaluating_nothing_is_a_failure(tmp_path: Path) -> None:
+    (tmp_path / "empty.otlp").write_bytes(b"")
+
+    ended = spanwise("evaluate", str(tmp_path), timeout=PATIENCE)
+
+    assert_one_line(ended, str(tmp_path))
