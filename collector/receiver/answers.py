@@ -9,6 +9,8 @@ SpanwiseError
 +-- Retryable
     +-- NoRoom        too many bytes are being taken in already
     +-- SlowSender    the body did not arrive in time
+    +-- HungUp        the sender closed its connection before its body had arrived
+    +-- Stopping      the process is about to end
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import IntEnum
 from socket import socket
+from typing import Literal, TypeAlias
 
 from google.protobuf.any_pb2 import Any as AnyMessage
 from google.protobuf.duration_pb2 import Duration
@@ -39,6 +42,34 @@ class NoRoom(Retryable):
 
 class SlowSender(Retryable):
     """The body did not arrive in time."""
+
+
+class HungUp(Retryable):
+    """The sender closed its connection before its body had arrived."""
+
+
+class Stopping(Retryable):
+    """The process is about to end."""
+
+
+Reason: TypeAlias = Literal["no_room", "slow", "hung_up", "stopping", "log", "fault"]
+
+
+def reason(error: Exception) -> Reason:
+    """Why a request is told to come back, as `spanwise_requests_refused_total` names it."""
+    match error:
+        case NoRoom():
+            return "no_room"
+        case SlowSender():
+            return "slow"
+        case HungUp():
+            return "hung_up"
+        case Stopping():
+            return "stopping"
+        case Retryable():
+            return "log"
+        case _:
+            return "fault"
 
 
 def bound(key: str, host: str, port: int) -> socket:

@@ -28,6 +28,12 @@ class ReceiverFamilies:
         self.requests = telemetry.counter(
             "requests", "Export requests, by how they were answered.", "transport", "code"
         )
+        self.refused = telemetry.counter(
+            "requests_refused",
+            "Export requests that were told to come back, by why.",
+            "transport",
+            "reason",
+        )
         self.strings_repaired = telemetry.counter(
             "strings_repaired",
             "Strings that were not Unicode and got U+FFFD in place of what is damaged.",

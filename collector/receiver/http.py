@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from asyncio import Task
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping
 from functools import partial
 
 from google.protobuf.json_format import MessageToJson
@@ -17,7 +17,7 @@ from starlette.types import Receive, Scope, Send
 
 from collector.otlp.json import to_protobuf
 from collector.otlp.signal import OtlpSignal
-from collector.receiver.answers import OK, Answer, Code, bound, status, unauthenticated
+from collector.receiver.answers import OK, Answer, Code, HungUp, bound, status, unauthenticated
 from collector.receiver.inflate import BY_NAME, Decode, Inflate, protobuf
 from collector.receiver.intake import Intake
 from collector.receiver.tls import Tls
@@ -52,14 +52,10 @@ class HttpApp:
         self._host = host
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one request; a sender that hangs up gets no answer."""
+        """Serve one request."""
         if scope["type"] != "http":
             return
-        request = Request(scope, receive)
-        try:
-            reply = await self._serve(request)
-        except ClientDisconnect:
-            return
+        reply = await self._serve(Request(scope, receive))
         await reply(scope, receive, send)
 
     async def _serve(self, request: Request) -> Response:
@@ -76,7 +72,7 @@ class HttpApp:
         if media is None or inflate is None:
             return _error(_UNSUPPORTED, media)
         answer = await self._intake.take(
-            request.stream(),
+            _chunks(request),
             signal=signal,
             transport="http",
             decode=_decoder(inflate, media, signal),
@@ -97,6 +93,19 @@ class HttpApp:
         ):
             return _FOREIGN
         return None
+
+
+async def _chunks(request: Request) -> AsyncGenerator[bytes]:
+    """The body as it comes.
+
+    Raises:
+        HungUp: the rest will not come.
+    """
+    try:
+        async for chunk in request.stream():
+            yield chunk
+    except ClientDisconnect as error:
+        raise HungUp("the sender hung up before its body had arrived") from error
 
 
 def _decoder(inflate: Inflate, media: str, signal: OtlpSignal) -> Decode:

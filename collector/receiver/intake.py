@@ -24,6 +24,8 @@ from collector.receiver.answers import (
     Answer,
     NoRoom,
     SlowSender,
+    Stopping,
+    reason,
     refused,
     taken,
     too_large,
@@ -84,6 +86,7 @@ class Intake:
         # `labels` validates and locks, and these few children are needed for every request.
         self._requests = cache(families.requests.labels)
         self._received = cache(families.received_child)
+        self._refused = families.refused
         self._repaired = families.strings_repaired
         self._admission = Admission(limit=IN_FLIGHT * max_request, gauge=families.in_flight_bytes)
         self._large = asyncio.Semaphore(1)
@@ -135,6 +138,8 @@ class Intake:
             answer, result = self._fault(error)
             items = error.items if isinstance(error, TooLarge) else _items(split)
             self._count(signal, transport, result, items)
+            if result == "refused":
+                self._refused.labels(transport, reason(error)).inc()
             return answer
         self._count(signal, transport, "accepted", split.accepted)
         self._count(signal, transport, "invalid", split.invalid)
@@ -147,7 +152,7 @@ class Intake:
 
     async def _plain(self, body: Body, decode: Decode, ticket: Ticket) -> bytes:
         if self._stopping:
-            raise Retryable("the receiver is stopping")
+            raise Stopping("the receiver is stopping")
         if isinstance(body, bytes):
             ticket.grow(len(body))
         elif callable(body):

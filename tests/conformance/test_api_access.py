@@ -140,3 +140,17 @@ async def test_dropping_content_later_empties_the_index(tmp_path: Path) -> None:
     after.close()
 
     assert (len(kept_sessions), sessions) == (2, [])
+
+
+@pytest.mark.parametrize("kind", ["trace", "session"])
+@pytest.mark.parametrize("query", ["", "?id="])
+async def test_a_view_without_an_id_says_what_is_wrong(
+    tmp_path: Path, kind: str, query: str
+) -> None:
+    stand = Stand(tmp_path)
+    reply = await stand.get(f"/{kind}{query}")
+    stand.close()
+
+    assert reply.status_code == 400
+    assert reply.headers["content-type"].startswith("text/html")
+    assert f"/{kind}?id=..." in reply.text

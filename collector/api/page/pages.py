@@ -68,7 +68,9 @@ class Pages:
 
     async def session(self, request: Request) -> Response:
         """One session; the first one where several services have that id."""
-        session_id, service = text_of(request, "id") or "", text_of(request, "service")
+        session_id, service = text_of(request, "id"), text_of(request, "service")
+        if session_id is None:
+            return self._nothing("session")
         found = await asyncio.to_thread(self._query.session, session_id, service)
         if not found:
             return self._nothing("session", session_id)
@@ -78,15 +80,20 @@ class Pages:
 
     async def trace(self, request: Request) -> Response:
         """One trace: its spans as a tree, its tool calls, its scores."""
-        trace_id = (text_of(request, "id") or "").lower()
+        trace_id = text_of(request, "id")
+        if trace_id is None:
+            return self._nothing("trace")
+        trace_id = trace_id.lower()
         found = await self._traces.find(trace_id)
         if found is None:
             return self._nothing("trace", trace_id)
         trace = await asyncio.to_thread(views.trace, found)
         return self._rendered("trace.html", view=trace)
 
-    def _nothing(self, kind: str, subject: str) -> Response:
-        return self._rendered("missing.html", status=404, kind=kind, subject=subject[:200])
+    def _nothing(self, kind: str, subject: str = "") -> Response:
+        """Without a subject the address names none."""
+        status = 404 if subject else 400
+        return self._rendered("missing.html", status=status, kind=kind, subject=subject[:200])
 
     def _rendered(self, template: str, *, status: int = 200, **given: Any) -> Response:
         nonce = secrets.token_urlsafe(16)

@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
 import httpx
+import pytest
 
 from collector.receiver.families import ReceiverFamilies
 from collector.receiver.http import HttpApp, HttpServer
@@ -63,6 +64,25 @@ async def test_h10_a_body_that_does_not_come_is_refused_in_time() -> None:
 
         assert first.startswith(b"HTTP/1.1 503")
         assert telemetry.registry.get_sample_value("spanwise_in_flight_bytes") == 0
+
+
+async def test_a_sender_that_hangs_up_is_counted_and_is_no_fault(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with _server(BoundedProtocol, body_timeout=60) as (server, telemetry):
+        _, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        writer.write(
+            b"POST /v1/traces HTTP/1.1\r\nhost: localhost\r\ncontent-length: 1000\r\n"
+            b"content-type: application/x-protobuf\r\n\r\nabc"
+        )
+        value = telemetry.registry.get_sample_value
+        await until(lambda: value("spanwise_in_flight_bytes") == 3)
+        writer.transport.abort()
+        labels = {"transport": "http", "reason": "hung_up"}
+        await until(lambda: value("spanwise_requests_refused_total", labels) == 1)
+
+        assert caplog.records == []
+        assert value("spanwise_in_flight_bytes") == 0
 
 
 @asynccontextmanager

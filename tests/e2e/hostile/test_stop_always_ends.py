@@ -16,6 +16,8 @@ import pytest
 
 from tests.support import plugin
 from tests.support.asking import asked
+from tests.support.hostile import field_of, post, zipped
+from tests.support.http2 import RawGrpc
 from tests.support.openai_server import OpenAiServer
 from tests.support.sender import send
 from tests.support.service import Service
@@ -53,6 +55,21 @@ def test_before_the_workers_are_up(tmp_path: Path, moment: float) -> None:
         time.sleep(moment)
 
         ends(service)
+
+
+def test_while_a_request_is_decoded_for_long(tmp_path: Path) -> None:
+    body = zipped(field_of(1, field_of(2, b"\x12\x00" * (31 << 20))))
+    with Service(tmp_path / "data", *SOON) as service:
+        headers = {"content-encoding": "gzip"}
+        sending = threading.Thread(target=post, args=(service.http, body, headers))
+        sending.start()
+        time.sleep(1.0)  # it has arrived
+        try:
+            ends(service)
+        finally:
+            if service.is_running:
+                service.kill()
+            sending.join()
 
 
 @pytest.mark.parametrize(
@@ -116,6 +133,10 @@ def half_a_body(service: Service, owned: ExitStack) -> None:
     )
 
 
+def half_a_message(service: Service, owned: ExitStack) -> None:
+    owned.enter_context(RawGrpc(service.grpc)).open(1 << 20)
+
+
 def a_live_stream(service: Service, owned: ExitStack) -> None:
     where = urlsplit(service.admin)
     made = owned.enter_context(socket.create_connection((where.hostname or "", where.port or 0)))
@@ -123,7 +144,7 @@ def a_live_stream(service: Service, owned: ExitStack) -> None:
     made.recv(100)
 
 
-@pytest.mark.parametrize("begin", [half_a_body, a_live_stream])
+@pytest.mark.parametrize("begin", [half_a_body, half_a_message, a_live_stream])
 def test_while_connections_stay_open(
     tmp_path: Path, begin: Callable[[Service, ExitStack], None]
 ) -> None:

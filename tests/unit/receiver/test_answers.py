@@ -7,11 +7,17 @@ from google.rpc.error_details_pb2 import BadRequest, RetryInfo
 from google.rpc.status_pb2 import Status
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
 
+from collector.errors import LogFull, LogUnavailable
 from collector.otlp.split import SplitRequest
 from collector.receiver.answers import (
     OK,
     Answer,
     Code,
+    HungUp,
+    NoRoom,
+    SlowSender,
+    Stopping,
+    reason,
     refused,
     status,
     taken,
@@ -75,3 +81,19 @@ def test_partial_success_is_exact_and_short() -> None:
 def test_too_large_is_413_over_http_though_its_code_maps_to_429() -> None:
     assert too_large("no").http_status == 413
     assert Answer(code=Code.RESOURCE_EXHAUSTED).http_status == 429
+
+
+@pytest.mark.parametrize(
+    ("error", "named"),
+    [
+        (NoRoom(), "no_room"),
+        (SlowSender(), "slow"),
+        (HungUp(), "hung_up"),
+        (Stopping(), "stopping"),
+        (LogFull(), "log"),
+        (LogUnavailable(), "log"),
+        (ValueError(), "fault"),
+    ],
+)
+def test_every_refusal_has_a_reason(error: Exception, named: str) -> None:
+    assert reason(error) == named
