@@ -27,8 +27,20 @@ Closed = Literal["root_ended", "idle", "max_age", "max_spans", "max_bytes", "mem
 SessionClosed = Literal["idle", "max_age", "memory", "shutdown"]
 """Why a session closed."""
 State = Literal["scored", "measured", "not_applicable", "failed", "skipped"]
-Reason = Literal["not_a_turn", "nothing_to_judge", "no_expectation"]
-"""Why an outcome of this library is not_applicable; the service adds its own for `skipped`."""
+Reason = Literal[
+    "sampled_out",
+    "budget",
+    "judge_lag",
+    "overload",
+    "no_content",
+    "no_session",
+    "no_tool_definitions",
+    "no_expectations",
+    "too_large",
+    "not_a_turn",
+    "nothing_to_judge",
+]
+"""Why a subject was not scored (not_applicable or skipped): the closed list of the signal's schema."""
 
 
 # --- what arrives ----------------------------------------------------------------------------------------------------

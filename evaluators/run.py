@@ -56,7 +56,9 @@ def _score(configured: Configured, trace: Trace, resources: Mapping[str, object]
         more["compared"] = tuple(previous.digest for previous in history.previous)
     if "expectations" in spec.needs:
         if not isinstance(expectation, Expectation):
-            return not_applicable(configured, "no_expectation", "nothing is expected of this trace")
+            return not_applicable(
+                configured, "no_expectations", "nothing is expected of this trace"
+            )
         more["expectation"] = expectation.digest
     try:
         arguments = {name: resources[_SOURCE[kind]] for name, kind in spec.resources.items()}

@@ -72,7 +72,7 @@ class JudgedRun:
             if why is None:
                 states[at] = _EvaluatorState(configured=configured, questions={})
             else:
-                outcomes[at] = not_applicable(configured, "no_expectation", why)
+                outcomes[at] = not_applicable(configured, "no_expectations", why)
         await self._extract(states.values())
         for state in states.values():
             self._prepare(state, resources)

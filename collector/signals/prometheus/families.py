@@ -7,7 +7,7 @@ runs at each scrape (`AgentGauges`, `TaskGauges`): an unknown value has no serie
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 from msgspec.structs import asdict
 from prometheus_client import Counter, Histogram
@@ -20,23 +20,12 @@ from collector.signals.prometheus.target import Labels, Target
 from collector.signals.prometheus.targets import Targets
 from collector.signals.prometheus.task_runs import TaskRuns
 from collector.telemetry import Telemetry
+from evaluators.model import Reason
 
 _F = TypeVar("_F", Counter, Histogram)
 _T = ("service", "agent", "evaluator", "scope")
 _TENTHS = tuple(round(tenth / 10, 1) for tenth in range(1, 11))
-SKIPPED = frozenset(
-    {
-        "sampled_out",
-        "budget",
-        "judge_lag",
-        "overload",
-        "no_content",
-        "no_session",
-        "no_tool_definitions",
-        "no_expectations",
-        "too_large",
-    }
-)
+SKIPPED: frozenset[str] = frozenset(get_args(Reason))
 """Why something is skipped: the signal's own closed list."""
 
 _LOW = 0.5

@@ -168,7 +168,7 @@ def test_without_an_expectation_its_evaluators_say_so() -> None:
     outcomes = score_trace(EVERYTHING, a_trace(), embedder=HashEmbedder(), only=["contains"])
 
     assert [(each.state, each.reason) for each in outcomes] == [
-        ("not_applicable", "no_expectation")
+        ("not_applicable", "no_expectations")
     ]
 
 

@@ -12,7 +12,7 @@ from jsonschema import Draft202012Validator
 
 import collector
 from collector.records.signal import Coverage, JudgeCost, Signal, SignalError
-from collector.signals.prometheus.families import SKIPPED
+from evaluators.model import Reason
 from tests.support.signals import covered, encode, failed, signal, skipped
 
 SCHEMA: dict[str, Any] = json.loads(
@@ -70,7 +70,7 @@ def test_its_closed_lists_are_the_codes() -> None:
 
     assert listed == {name: _words(hints[name]) for name in listed}
     assert set(listed) == {"scope", "method", "outcome", "closed"}
-    assert set(SCHEMA["properties"]["reason"]["enum"]) == {*SKIPPED, None}
+    assert set(SCHEMA["properties"]["reason"]["enum"]) == {*get_args(Reason), None}
 
 
 def _words(hint: Any) -> set[str]:

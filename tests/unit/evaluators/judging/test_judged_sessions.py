@@ -91,7 +91,7 @@ async def test_nothing_expected_is_not_applicable_and_costs_nothing(expected: An
 
     verdict = await judge_turns(TRACES, asked, judged("agentic"), expectations=expected)
 
-    assert verdict.outcomes[0].reason == "no_expectation"
+    assert verdict.outcomes[0].reason == "no_expectations"
     assert asked.asked == []
 
 
