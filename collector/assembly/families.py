@@ -52,7 +52,7 @@ class Counts:
 
     def __init__(self, telemetry: Telemetry, poison: PoisonReport, *, limit: int) -> None:
         self._families = AssemblyFamilies(telemetry)
-        self._service = telemetry.service
+        self._telemetry = telemetry
         self._poison = poison
         self._families.buffer_limit_bytes.set(limit)
 
@@ -95,14 +95,15 @@ class Counts:
         self._families.buffer_bytes.set(sum(each.size for each in partitions))
 
     def _closed(self, result: ClosedResult) -> None:
-        service = self._service(result.service)
+        self._telemetry.count_service(result.service, result.request.closing.closed_at)
+        service = self._telemetry.service(result.service)
         self._families.traces_closed.labels(service, result.request.closing.reason).inc()
         for gap in result.gaps:
             self._families.trace_gaps.labels(service, gap).inc()
 
     def _late(self, service: str, action: str, spans: int) -> None:
         if spans:
-            self._families.late_spans.labels(self._service(service), action).inc(spans)
+            self._families.late_spans.labels(self._telemetry.service(service), action).inc(spans)
 
     def _ignored(self, spans: int, reason: str) -> None:
         if spans:

@@ -7,11 +7,13 @@ from typing import TypeAlias
 import msgspec
 
 from collector.records.codec import decode
+from collector.slots import Tally
 from evaluators.formulas.drift import Detector
 
 TASK = b"\0task\0"
 """Prefix of the keys of tasks; the keys of label sets begin with a service."""
-
+SLOTS = b"\0slots"
+"""Key of the one record that says which names have label values."""
 
 Rank: TypeAlias = tuple[int, str, float, int, bool, str]
 """Of a score among those of its session: (start, trace id, log time, revision, final, signal id)."""
@@ -76,7 +78,17 @@ class TaskState(msgspec.Struct, frozen=True, kw_only=True):
     """(digest of the session id, log time of its end, success), oldest first."""
 
 
+class SlotsRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Which agents and evaluators have label values of their own, and the volume of each and of those that wait."""
+
+    agents: tuple[tuple[tuple[str, str], Tally], ...] = ()
+    agents_waiting: tuple[tuple[tuple[str, str], Tally], ...] = ()
+    evaluators: tuple[tuple[str, Tally], ...] = ()
+    evaluators_waiting: tuple[tuple[str, Tally], ...] = ()
+
+
 _window = msgspec.msgpack.Decoder(WindowRecord)
+_slots = msgspec.msgpack.Decoder(SlotsRecord)
 _task = msgspec.msgpack.Decoder(TaskState)
 
 
@@ -96,3 +108,12 @@ def decode_task(value: bytes) -> TaskState:
         Undecodable: it is not one.
     """
     return decode(_task, value)
+
+
+def decode_slots(value: bytes) -> SlotsRecord:
+    """The record of the slots.
+
+    Raises:
+        Undecodable: it is not one.
+    """
+    return decode(_slots, value)

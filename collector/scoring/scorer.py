@@ -225,9 +225,11 @@ class Scorer(Consumer):
             self._families.trace_records_dropped.labels(task).inc()
             return None
         entry = task.entry
-        if task.earlier is None and ordered_start(entry) < entry.turn.start_time_unix_nano:
-            label = self._telemetry.service(entry.service)
-            self._families.starts_clamped.labels(label).inc()
+        if task.earlier is None:
+            self._telemetry.count_service(entry.service, now)
+            if ordered_start(entry) < entry.turn.start_time_unix_nano:
+                label = self._telemetry.service(entry.service)
+                self._families.starts_clamped.labels(label).inc()
         return task
 
     async def _score(self, wave: Sequence[_InWave]) -> None:

@@ -8,11 +8,15 @@ from dataclasses import dataclass, field
 from prometheus_client import CollectorRegistry
 
 from collector.config.tree import AgentWindow
+from collector.log.port import TRACES, New
+from collector.records.codec import encode
 from collector.records.signal import Signal
+from collector.records.traces import TraceRecord
 from collector.signals.prometheus.exporter import PrometheusExporter
 from collector.telemetry import Telemetry
+from evaluators.model import Trace
 from tests.support.faulty_log import FaultyLog
-from tests.support.signals import new
+from tests.support.signals import hex_of, new
 
 COUNTERS = ("_total", "_bucket", "_count", "_sum", "_created")
 
@@ -21,12 +25,25 @@ def objective(_: str) -> float:
     return 0.9
 
 
+def closed_trace(agent: str, number: int, service: str = "support-bot") -> Trace:
+    return Trace(
+        trace_id=hex_of(f"{agent}-{number}"),
+        service=service,
+        agent=agent,
+        session_id="s-1",
+        session_source="session.id",
+        start_time_unix_nano=10**18,
+        end_time_unix_nano=10**18 + 10**9,
+    )
+
+
 @dataclass
 class Publisher:
     log: FaultyLog = field(default_factory=FaultyLog)
     limits: AgentWindow = field(default_factory=AgentWindow)
     objectives: Callable[[str], float | None] = objective
     joined: bool = False
+    reads_traces: bool = False
 
     def __post_init__(self) -> None:
         self.telemetry = Telemetry(CollectorRegistry())
@@ -51,6 +68,19 @@ class Publisher:
             self.joined = True
             await self.exporter.step()
         await self.exporter.step()
+
+    async def close_traces(self, *traces: Trace) -> None:
+        """Append records of closed traces and read them, as the exporter's other reader does."""
+        if not self.joined:
+            await self.step()
+        reader = self.exporter._traces
+        if not self.reads_traces:
+            reader.join()
+            self.reads_traces = True
+            await reader.step()
+        records = [TraceRecord(trace=each, spans=(), revision=0, seen=0.0) for each in traces]
+        await self.log.write([New(topic=TRACES, key=b"k", value=encode(each)) for each in records])
+        await reader.step()
 
     async def publish(self, *signals: Signal, first: bool = True) -> None:
         """Append the signals and read them."""

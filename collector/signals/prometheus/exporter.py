@@ -30,7 +30,7 @@ from collector.log.port import (
     Record,
 )
 from collector.records.signal import FIRST, decode_signal, start_in
-from collector.records.windows import TASK, decode_task, decode_window
+from collector.records.windows import SLOTS, TASK, decode_slots, decode_task, decode_window
 from collector.runtime.retry import Retry
 from collector.signals.prometheus.families import AgentFamilies, AgentGauges, TaskGauges
 from collector.signals.prometheus.target import RecentIds
@@ -38,7 +38,7 @@ from collector.signals.prometheus.targets import Admitted, Objectives, Targets
 from collector.signals.prometheus.task_runs import TaskRuns
 from collector.signals.prometheus.trace_metrics import TraceMetrics
 from collector.signals.sinks.families import SinkFamilies
-from collector.telemetry import OTHER, Telemetry
+from collector.telemetry import Telemetry
 
 _log = logging.getLogger(__name__)
 
@@ -135,7 +135,7 @@ class PrometheusExporter(Consumer):
         for partition in range(self._log_port.partitions(WINDOWS)):
             async for record in self._log_port.replay(WINDOWS, partition):
                 newest[record.key] = record
-        for record in newest.values():
+        for record in sorted(newest.values(), key=lambda each: each.key != SLOTS):
             if not record.value:
                 continue
             try:
@@ -144,11 +144,14 @@ class PrometheusExporter(Consumer):
                 self._poison.unprocessable(record.position, error)
 
     def _restore_one(self, record: Record) -> None:
+        if record.key == SLOTS:
+            self._targets.restore_slots(decode_slots(record.value))
+            return
         if not record.key.startswith(TASK):
             self._targets.restore(decode_window(record.value))
             return
         agent, time = self._runs.restore(decode_task(record.value))
-        if OTHER not in agent and self._targets.admit_agent(*agent, time)[0] != agent:
+        if self._targets.agent_labels(*agent, time) != agent:
             self._runs.forget_agent(*agent)
 
     # --- the steps of the loop ---------------------------------------------------------------------------------------
@@ -229,9 +232,6 @@ class PrometheusExporter(Consumer):
             self._families.count_revision(signal, admitted.labels)
 
     def _forget_evicted(self, admitted: Admitted, *, is_new: bool) -> None:
-        if admitted.evicted_agent is not None:
-            self._families.forget_agent(*admitted.evicted_agent)
-            self._runs.forget_agent(*admitted.evicted_agent)
         if admitted.evicted_evaluator is not None:
             self._families.forget_evaluator(admitted.evicted_evaluator)
         if is_new:
@@ -243,13 +243,11 @@ class PrometheusExporter(Consumer):
         self._stored = self._clock()
         self._targets.expire(self._now)
         reached = {partition: self._counted[partition] for partition in self._durable}
-        records = [
-            New(topic=WINDOWS, key=key, value=value)
-            for key, value in self._targets.pending().items()
-        ]
+        pending = self._targets.pending()
+        records = [New(topic=WINDOWS, key=key, value=value) for key, value in pending.items()]
         if records or reached != self._durable:
             await self._log_port.write(records, self._commits(reached))
-            self._targets.written()
+            self._targets.written(pending)
             self._durable = reached
 
     def _commits(self, durable: dict[int, int]) -> tuple[Commit, ...]:

@@ -140,11 +140,11 @@ class AgentFamilies:
 
     def forget_agent(self, service: str, agent: str) -> None:
         """Remove every series of the pair: its label values went to another agent."""
-        self._forget(lambda names: names.get("service") == service and names.get("agent") == agent)
+        self._forget({"service": service, "agent": agent})
 
     def forget_evaluator(self, evaluator: str) -> None:
         """Remove every series of the evaluator: its label value went to another evaluator."""
-        self._forget(lambda names: names.get("evaluator") == evaluator)
+        self._forget({"evaluator": evaluator})
 
     def _child(self, family: _F, *values: str) -> _F:
         """The child of these label values: looking it up here costs a tenth of `labels`."""
@@ -153,14 +153,12 @@ class AgentFamilies:
             children[family] = family.labels(*values)
         return children[family]
 
-    def _forget(self, leaves: Callable[[dict[str, str]], bool]) -> None:
-        for values, children in tuple(self._children.items()):
-            for family in tuple(children):
-                if leaves(dict(zip(self._names[family], values, strict=True))):
-                    family.remove(*values)
-                    del children[family]
-            if not children:
-                del self._children[values]
+    def _forget(self, labels: dict[str, str]) -> None:
+        """Also series that an exporter before this one made: it was started again after a failure."""
+        for family, names in self._names.items():
+            if labels.keys() <= set(names):
+                family.remove_by_labels(labels)
+        self._children.clear()
 
 
 def agent_gauges() -> Mapping[str, GaugeMetricFamily]:

@@ -2,35 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
-from typing import Generic, NamedTuple, TypeAlias, TypeVar
+import hashlib
+from collections.abc import Callable, Iterator, Mapping
+from typing import NamedTuple, TypeAlias
 
 from collector.config.tree import AgentWindow
 from collector.log.port import Position
+from collector.records.codec import encode
 from collector.records.sessions import session_key
 from collector.records.signal import Signal, unix_seconds
-from collector.records.windows import WindowEntry, WindowRecord
+from collector.records.windows import SLOTS, SlotsRecord, WindowEntry, WindowRecord
 from collector.signals.prometheus.target import MIN_COVERAGE, Labels, Target
-from collector.telemetry import OTHER
+from collector.slots import Slots
+from collector.telemetry import LONGEST_LABEL, OTHER, short
 
 Agent = tuple[str, str]
 """(service, agent)."""
 Objectives: TypeAlias = Callable[[str], float | None]
 """By evaluator; None: it has no objective, so no drift is looked for and no burn rate computed."""
-K = TypeVar("K", bound=Hashable)
 
 MAX_AGENTS = 64
-"""(service, agent) pairs with a name of their own."""
+"""(service, agent) pairs with a name of their own: those with the most traces lately."""
 MAX_EVALUATORS = 64
-IDLE = 86400.0
-"""Seconds without use after which a value may be evicted for another."""
+"""Evaluators with a name of their own: those with the most signals lately."""
 
 
 class Admitted(NamedTuple):
-    """The labels of a signal, and the values that were evicted or folded for them."""
+    """The labels of a signal, the evaluator that was evicted for them, and the names of labels that were folded."""
 
     labels: Labels
-    evicted_agent: Agent | None = None
     evicted_evaluator: str | None = None
     overflows: tuple[str, ...] = ()
 
@@ -45,28 +45,37 @@ class Targets:
         self._targets: dict[Labels, Target] = {}
         self._changed: set[Labels] = set()
         self._removed: set[Labels] = set()
-        self._agents: LabelLimit[Agent] = LabelLimit(MAX_AGENTS)
-        self._evaluators: LabelLimit[str] = LabelLimit(MAX_EVALUATORS)
+        self._agents: Slots[Agent] = Slots(MAX_AGENTS)
+        self._evaluators: Slots[str] = Slots(MAX_EVALUATORS)
+        self._slots_written = b""
 
-    def admit_agent(self, service: str, agent: str, now: float) -> tuple[Agent, Agent | None]:
-        """The (service, agent) labels to use, and the pair that was evicted for them."""
-        admitted, evicted = self._agents.admit((service, agent), now)
-        if evicted is not None:
-            self._remove(lambda each: each[:2] == evicted)
-        return ((service, agent) if admitted else (OTHER, OTHER)), evicted
+    def count_trace(self, service: str, agent: str, now: float) -> Agent | None:
+        """Count a trace of the agent at log time `now`; returns the agent that lost its slot to it, if one did."""
+        pair = (short(service), short(agent))
+        loser = None if OTHER in pair else self._agents.count(pair, now)
+        if loser is not None:
+            self._remove(lambda each: each[:2] == loser)
+        return loser
+
+    def agent_labels(self, service: str, agent: str, since: float = float("-inf")) -> Agent:
+        """The (service, agent) labels to use; a free slot is taken with the volume of one trace at `since`."""
+        pair = (short(service), short(agent))
+        return pair if OTHER not in pair and self._agents.hold(pair, since) else (OTHER, OTHER)
 
     def admit(self, signal: Signal, now: float) -> Admitted:
         """The labels to use for a signal."""
-        agent, evicted_agent = self.admit_agent(signal.service, signal.agent, now)
-        admitted, evicted = self._evaluators.admit(signal.evaluator, now)
-        if evicted is not None:
-            self._remove(lambda each: each.evaluator == evicted)
+        agent = self.agent_labels(signal.service, signal.agent)
+        evaluator = short(signal.evaluator)
+        loser = None if evaluator == OTHER else self._evaluators.count(evaluator, now)
+        if loser is not None:
+            self._remove(lambda each: each.evaluator == loser)
+        if evaluator != OTHER and not self._evaluators.hold(evaluator):
+            evaluator = OTHER
         overflows = [
             *(["agent"] if agent == (OTHER, OTHER) else []),
-            *(["evaluator"] if not admitted else []),
+            *(["evaluator"] if evaluator == OTHER else []),
         ]
-        labels = Labels(*agent, signal.evaluator if admitted else OTHER, signal.scope)
-        return Admitted(labels, evicted_agent, evicted, tuple(overflows))
+        return Admitted(Labels(*agent, evaluator, signal.scope), loser, tuple(overflows))
 
     def take(
         self,
@@ -102,7 +111,7 @@ class Targets:
         objective = self._objectives(signal.evaluator)
         target.last_score = max(target.last_score, time)
         if is_latest:
-            target.offer(entry, signal.agent_version or "")
+            target.offer(entry, short(signal.agent_version or ""))
         if objective is None:
             return
         if first and signal.final:
@@ -120,7 +129,7 @@ class Targets:
         for service, agent in (*self._agents, (OTHER, OTHER)):
             other = labels._replace(service=service, agent=agent)
             target = self._targets.get(other)
-            if target is None or other == labels or service not in (signal.service, OTHER):
+            if target is None or other == labels or service not in (short(signal.service), OTHER):
                 continue
             withdrawn = target.withdraw_before(entry.rank, _session_name(signal, other))
             is_latest = is_latest and withdrawn is not None
@@ -134,25 +143,48 @@ class Targets:
             if target.expire(now):
                 self._changed.add(labels)
 
+    def restore_slots(self, record: SlotsRecord) -> None:
+        """Take the slots back, before any target."""
+        self._agents.restore((record.agents, record.agents_waiting))
+        self._evaluators.restore((record.evaluators, record.evaluators_waiting))
+
     def restore(self, record: WindowRecord) -> None:
-        """Take a target back from its record in topic `windows`."""
+        """Take a target back from its record in topic `windows`; one whose names have no slots is removed."""
         target = Target.of(record, self._limits)
-        labels = target.labels
-        if labels.agent != OTHER:
-            self._agents.admit((labels.service, labels.agent), target.last_score)
-        if labels.evaluator != OTHER:
-            self._evaluators.admit(labels.evaluator, target.last_score)
-        self._targets[labels] = target
+        labels, since = target.labels, target.last_score
+        agent = (labels.service, labels.agent)
+        has_agent = agent == self.agent_labels(*agent, since)
+        evaluator = labels.evaluator
+        if has_agent and (evaluator == OTHER or self._evaluators.hold(evaluator, since)):
+            self._targets[labels] = target
+        else:
+            self._removed.add(labels)
+
+    def slots_record(self) -> bytes:
+        """The slots as they are now, for the key `SLOTS` of topic `windows`."""
+        agents, agents_waiting = self._agents.state()
+        evaluators, evaluators_waiting = self._evaluators.state()
+        return encode(
+            SlotsRecord(
+                agents=tuple(agents),
+                agents_waiting=tuple(agents_waiting),
+                evaluators=tuple(evaluators),
+                evaluators_waiting=tuple(evaluators_waiting),
+            )
+        )
 
     def pending(self) -> dict[bytes, bytes | None]:
         """By key, the records that topic `windows` lacks; None removes one."""
-        written = {each.key: self._targets[each].encode() for each in self._changed}
-        return {**{each.key: None for each in self._removed}, **written}
+        removed: dict[bytes, bytes | None] = {each.key: None for each in self._removed}
+        changed = {each.key: self._targets[each].encode() for each in self._changed}
+        slots = self.slots_record()
+        return removed | changed | ({} if slots == self._slots_written else {SLOTS: slots})
 
-    def written(self) -> None:
-        """The records that `pending` returned last are in the topic."""
-        self._changed.clear()
-        self._removed.clear()
+    def written(self, records: Mapping[bytes, bytes | None]) -> None:
+        """These records are in the topic; what left meanwhile, while they were written, stays pending."""
+        self._slots_written = records.get(SLOTS) or self._slots_written
+        self._changed = {each for each in self._changed if records.get(each.key) is None}
+        self._removed = {each for each in self._removed if records.get(each.key, b"") is not None}
 
     def objective(self, labels: Labels) -> float | None:
         """The objective of its evaluator; None when it has none."""
@@ -190,32 +222,9 @@ def _entry(signal: Signal, labels: Labels, start: int) -> WindowEntry | None:
 
 def _session_name(signal: Signal, labels: Labels) -> str:
     """The session's name in the windows of these labels, which several services share when they are `_other`."""
+    name = signal.session_id
     if OTHER in (labels.service, labels.agent):
-        return session_key(signal.service, signal.session_id).decode()
-    return signal.session_id
-
-
-class LabelLimit(Generic[K]):
-    """At most `limit` values keep their name; one that was not used for `idle` seconds of log time can be evicted."""
-
-    def __init__(self, limit: int, *, idle: float = IDLE) -> None:
-        self._limit = limit
-        self._idle = idle
-        self._used: dict[K, float] = {}
-
-    def __iter__(self) -> Iterator[K]:
-        return iter(self._used)
-
-    def admit(self, value: K, now: float) -> tuple[bool, K | None]:
-        """Whether the value keeps its name, and the idle value that was evicted for it, if any."""
-        if value in self._used:
-            self._used[value] = max(self._used[value], now)
-            return True, None
-        evicted = None
-        if len(self._used) >= self._limit:
-            evicted = min(self._used, key=lambda each: self._used[each])
-            if now - self._used[evicted] < self._idle:
-                return False, None
-            del self._used[evicted]
-        self._used[value] = now
-        return True, evicted
+        name = session_key(signal.service, name).decode()
+    if len(name) <= 2 * LONGEST_LABEL:
+        return name
+    return hashlib.sha256(name.encode(errors="replace")).hexdigest()

@@ -11,6 +11,7 @@ from collector.log.consumer import Consumer
 from collector.log.port import BACKGROUND_LINGER, TRACES, WINDOWS, Batch, Log, New, Record
 from collector.records.trace_views import CountedTrace, TraceUsage, decode_counted_trace
 from collector.records.traces import RunRecord
+from collector.records.windows import SLOTS
 from collector.runtime.retry import Retry
 from collector.signals.prometheus.families import AgentFamilies
 from collector.signals.prometheus.target import RecentIds
@@ -47,6 +48,8 @@ class TraceMetrics(Consumer):
         self._runs = runs
         self._label_overflow = telemetry.label_overflow
         self._recent = RecentIds(32_768)
+        self._has_swapped = False
+        """Whether a slot went to another agent since the last commit."""
         self.caught_up = False
         """Whether every record written before the start has been read."""
 
@@ -63,8 +66,13 @@ class TraceMetrics(Consumer):
         if not pending and not commits:
             return
         changed = [New(topic=WINDOWS, key=key, value=each) for key, each in pending.items()]
+        if (
+            self._has_swapped
+        ):  # tasks of an agent without a slot would be forgotten at the next start
+            changed.append(New(topic=WINDOWS, key=SLOTS, value=self._targets.slots_record()))
         await self._retry.log("store task runs", lambda: self._log_port.write(changed, commits))
         self._runs.written(pending)
+        self._has_swapped = False
         self._offsets.committed(commits)
 
     def _take(self, record: Record) -> None:
@@ -74,19 +82,12 @@ class TraceMetrics(Consumer):
             self._poison.unprocessable(record.position, error)
             return
         if isinstance(decoded, RunRecord):
-            self._take_run(decoded, record.time)
+            self._take_run(decoded)
         elif isinstance(decoded, CountedTrace) and decoded.revision == 0:
             self._take_trace(decoded.trace, record.time)
 
-    def _admit(self, service: str, agent: str, time: float) -> tuple[str, str]:
-        labels, evicted = self._targets.admit_agent(service, agent, time)
-        if evicted is not None:
-            self._families.forget_agent(*evicted)
-            self._runs.forget_agent(*evicted)
-        return labels
-
-    def _take_run(self, run: RunRecord, time: float) -> None:
-        agent = self._admit(run.service, run.agent, time)
+    def _take_run(self, run: RunRecord) -> None:
+        agent = self._targets.agent_labels(run.service, run.agent)
         if OTHER in agent:
             self._label_overflow.labels("agent").inc()
         if run.success is None:
@@ -99,4 +100,9 @@ class TraceMetrics(Consumer):
         """Count a trace when it closes for the first time."""
         if not self._recent.add(trace.trace_id):
             return
-        self._families.count_trace(*self._admit(trace.service, trace.agent, time), trace)
+        loser = self._targets.count_trace(trace.service, trace.agent, time)
+        if loser is not None:
+            self._families.forget_agent(*loser)
+            self._runs.forget_agent(*loser)
+            self._has_swapped = True
+        self._families.count_trace(*self._targets.agent_labels(trace.service, trace.agent), trace)

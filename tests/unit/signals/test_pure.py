@@ -1,4 +1,4 @@
-"""Bounds, the drift detector, the memory of ids, the slots."""
+"""Bounds, the drift detector, the memory of ids."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import random
 import pytest
 
 from collector.signals.prometheus.target import RecentIds
-from collector.signals.prometheus.targets import LabelLimit
 from evaluators.formulas.distribution import bounds, empirical_bernstein, wilson
 from evaluators.formulas.drift import ALARM, Detector
 
@@ -112,13 +111,3 @@ def test_recent_ids_are_the_newest_only() -> None:
     assert not recent.add("a")
     assert recent.add("b")
     assert len(recent) == 2
-
-
-def test_a_label_value_is_evicted_only_when_idle_and_needed() -> None:
-    limit: LabelLimit[str] = LabelLimit(2, idle=10)
-
-    assert limit.admit("a", 0) == (True, None)
-    assert limit.admit("b", 5) == (True, None)
-    assert limit.admit("c", 9) == (False, None)
-    assert limit.admit("c", 10) == (True, "a")
-    assert limit.admit("a", 11) == (False, None)

@@ -21,8 +21,7 @@ from collector.records.sessions import session_key
 from collector.records.traces import RunRecord
 from collector.records.windows import decode_task
 from collector.signals.prometheus.task_runs import TaskRuns
-from tests.support.publisher import Publisher
-from tests.support.signals import signal
+from tests.support.publisher import Publisher, closed_trace
 
 ROWS: list[dict[str, Any]] = json.loads(
     (Path(__file__).parents[2] / "data" / "passk_reference.json").read_text()
@@ -60,6 +59,12 @@ class Kept:
         )
         for _ in range(1 + len(runs) // 64):
             await self.step()
+
+    async def traces(self, agent: str, count: int) -> None:
+        """Traces of the agent close."""
+        made = [closed_trace(agent, number, service="bot") for number in range(count)]
+        self.publisher.joined = self.publisher.reads_traces = self.joined
+        await self.publisher.close_traces(*made)
 
     def successor(self) -> Kept:
         return Kept(publisher=self.publisher.successor())
@@ -176,13 +181,13 @@ async def test_agents_above_the_cap_share_a_name_and_keep_their_tasks_apart() ->
 async def test_an_agent_that_loses_its_slot_loses_its_tasks_for_good() -> None:
     kept = Kept()
     await kept.end(*(a_run("same", n, agent=f"a{n}") for n in range(64)))
-    kept.publisher.log.clock.now += 2 * 86_400
 
-    await kept.publisher.publish(signal(agent="new"))  # a signal takes the slot
-    await kept.step()
+    await kept.traces("new", 3)  # they take a slot
+    await kept.end(a_run("same", 64, agent="new"))
 
     shown = {key[1][1] for key in kept.gauges()}
-    assert len(shown) == 63
+    assert len(shown) == 64
+    assert "new" in shown
     after = kept.successor()
     await after.step()
     assert after.gauges() == kept.gauges()

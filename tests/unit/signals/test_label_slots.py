@@ -1,0 +1,236 @@
+"""Who has label values of their own: those that report most, whoever came first; and what becomes of the others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from collector.log.port import WINDOWS, New
+from collector.records.windows import SLOTS
+from collector.slots import FEW, HALF_LIFE, WAITING, Slots
+from collector.telemetry import LONGEST_LABEL, MAX_SERVICES, OTHER, Telemetry
+from tests.support.publisher import Publisher, closed_trace
+from tests.support.signals import BASE, signal
+
+FULL = 64
+
+
+def count(slots: Slots[str], names: Iterable[str], now: float = BASE) -> list[str]:
+    """The names that lost their slots."""
+    return [loser for name in names if (loser := slots.count(name, now)) is not None]
+
+
+def held(slots: Slots[str]) -> set[str]:
+    return set(slots)
+
+
+def test_a_newcomer_takes_the_slot_of_the_least_once_it_has_clearly_more() -> None:
+    slots: Slots[str] = Slots(2)
+    count(slots, ["a"] * 5 + ["b"] * 2)
+
+    assert count(slots, ["c"] * 4) == []
+    assert count(slots, ["c"]) == ["b"]
+    assert held(slots) == {"a", "c"}
+
+
+def test_names_of_like_volume_do_not_take_slots_from_each_other() -> None:
+    slots: Slots[str] = Slots(2)
+
+    assert count(slots, ["a", "b", "c", "d"] * 500) == []
+
+
+def test_fewer_traces_than_a_few_take_no_slot_whatever_the_volume_of_its_holder() -> None:
+    slots: Slots[str] = Slots(1)
+    count(slots, ["quiet"])
+
+    later = BASE + 100 * HALF_LIFE
+    assert count(slots, ["new"] * (FEW - 1), later) == []
+    assert count(slots, ["new"], later) == ["quiet"]
+
+
+def test_an_event_counts_half_after_an_hour() -> None:
+    slots: Slots[str] = Slots(1)
+    count(slots, ["a"] * 6)
+
+    assert count(slots, ["b"] * 6, BASE + HALF_LIFE) == []  # 6 is not more than twice 3
+    assert count(slots, ["b"], BASE + HALF_LIFE) == ["a"]
+
+
+def test_a_loser_keeps_its_volume_and_comes_back_when_it_reports_more() -> None:
+    slots: Slots[str] = Slots(1)
+    count(slots, ["a"] * 2 + ["b"] * 5)
+
+    assert count(slots, ["a"] * 8) == []  # 10 is not more than twice 5
+    assert count(slots, ["a"]) == ["b"]
+
+
+def test_what_a_name_may_have_had_before_it_came_into_the_table_takes_no_slot() -> None:
+    """In a full table a newcomer inherits the least one's volume as a bound, never as its own."""
+    slots: Slots[str] = Slots(1)
+    count(slots, ["holder"] * 10)
+    count(slots, (f"junk-{n // FEW}" for n in range(WAITING * 40)))
+
+    assert held(slots) == {"holder"}
+
+
+async def full() -> Publisher:
+    """A publisher whose slots are taken by agents of one trace and one score each."""
+    publisher = Publisher()
+    for n in range(FULL):
+        await publisher.close_traces(closed_trace(f"junk-{n}", 0))
+        await publisher.publish(signal(f"s-{n}", f"t-{n}", agent=f"junk-{n}"))
+    return publisher
+
+
+async def test_an_agent_that_reports_gets_its_series_and_the_least_ones_end() -> None:
+    publisher = await full()
+    await publisher.publish(signal("s", "early", agent="real"))
+    assert publisher.value("evaluations_total", agent=OTHER) == 1
+
+    await publisher.close_traces(*(closed_trace("real", n) for n in range(FEW)))
+    await publisher.publish(signal("s", "t", agent="real"))
+
+    assert publisher.value("evaluations_total", agent="real") == 1
+    assert publisher.value("trace_duration_seconds_count", agent="real") == 1
+    assert publisher.value("window_samples", agent="real") == 1
+    # What was counted as another stays there, and what the loser had ends: no event is counted twice.
+    assert publisher.value("evaluations_total", agent=OTHER) == 1
+    assert publisher.value("trace_duration_seconds_count", agent=OTHER) == FEW - 1
+    for family in ("evaluations_total", "trace_duration_seconds_count", "window_samples"):
+        assert publisher.value(family, agent="junk-0") is None
+        assert publisher.value(family, agent="junk-1") == 1
+
+
+async def test_the_slots_survive_a_restart_with_their_volumes() -> None:
+    publisher = await full()
+    await publisher.close_traces(*(closed_trace("real", n) for n in range(FEW)))
+    await publisher.close_traces(*(closed_trace("junk-1", n) for n in (1, 2, 3)))
+    await publisher.close_traces(*(closed_trace("waiting", n) for n in range(FEW - 1)))
+    await publisher.exporter.finish()
+    gauges = publisher.gauges()
+
+    after = publisher.successor()
+    await after.step()
+    assert after.gauges() == gauges
+    await after.close_traces(closed_trace("waiting", FEW))
+    await after.publish(signal("s", "t", agent="waiting"))
+
+    assert after.value("evaluations_total", agent="waiting") == 1
+    assert after.value("window_samples", agent="junk-1") == 1
+    assert after.value("window_samples", agent="junk-2") is None
+
+
+async def test_windows_of_an_older_version_have_slots_by_their_newest_score() -> None:
+    publisher = await full()
+    await publisher.publish(signal("s-0", "t-later", agent="junk-0", at=BASE + 1))
+    await publisher.exporter.finish()
+    await publisher.log.write([New(topic=WINDOWS, key=SLOTS, value=None)])
+
+    after = publisher.successor()
+    await after.step()
+    assert after.gauges() == publisher.gauges()
+    await after.close_traces(*(closed_trace("real", n) for n in range(FEW)))
+    await after.publish(signal("s", "t", agent="real"))
+
+    assert after.value("window_samples", agent="real") == 1
+
+
+async def test_the_removal_of_a_loser_is_written_even_while_windows_are_being_stored() -> None:
+    """The reader of traces takes a slot away while the reader of signals waits for its write."""
+    publisher = await full()
+    await publisher.exporter.finish()
+    targets = publisher.exporter._targets
+    await publisher.publish(signal("s-0", "t-again", agent="junk-0"))
+
+    pending = targets.pending()
+    for _ in range(FEW):
+        targets.count_trace("support-bot", "real", BASE)
+    targets.written(pending)
+
+    (removed,) = (key for key, value in targets.pending().items() if value is None)
+    assert removed.startswith(b"support-bot\0junk-")
+
+
+async def test_an_agent_that_calls_itself_other_takes_no_slot() -> None:
+    publisher = Publisher()
+
+    await publisher.close_traces(*(closed_trace(OTHER, n) for n in range(FEW)))
+    await publisher.publish(signal(agent=OTHER))
+
+    assert publisher.value("evaluations_total", service=OTHER, agent=OTHER) == 1
+
+
+def series(telemetry: Telemetry, name: str) -> dict[str, float]:
+    return {
+        sample.labels["service"]: sample.value
+        for metric in telemetry.registry.collect()
+        for sample in metric.samples
+        if sample.name == name
+    }
+
+
+def test_services_of_the_process_have_slots_by_volume_too() -> None:
+    telemetry = Telemetry(CollectorRegistry())
+    closed = telemetry.counter("traces_closed", "Traces.", "service", "reason")
+
+    def close(name: str) -> None:
+        telemetry.count_service(name, BASE)
+        closed.labels(telemetry.service(name), "idle").inc()
+
+    for n in range(MAX_SERVICES):
+        close(f"junk-{n}")
+    for _ in range(2 * FEW):
+        close("real")
+
+    found = series(telemetry, "spanwise_traces_closed_total")
+    assert found["real"] == 1
+    assert found[OTHER] == 2 * FEW - 1
+    assert "junk-0" not in found
+    assert len(found) == MAX_SERVICES + 1
+
+
+@pytest.mark.parametrize("kind", ["counter", "gauge", "histogram"])
+def test_every_label_value_is_short_whoever_made_the_name(kind: str) -> None:
+    telemetry = Telemetry(CollectorRegistry())
+    long = "model" * 200_000
+
+    if kind == "counter":
+        telemetry.counter("c", "c", "model", "type").labels(long, "x" * 500)
+    elif kind == "gauge":
+        telemetry.gauge("g", "g", "model").labels(model=long).set(1)
+    else:
+        telemetry.histogram("h", "h", "model", buckets=(1,)).labels(long).observe(1)
+
+    body, _ = telemetry.exposition("text/plain")
+    longest = max(
+        len(value)
+        for metric in telemetry.registry.collect()
+        for sample in metric.samples
+        for value in sample.labels.values()
+    )
+    assert longest <= LONGEST_LABEL
+    assert len(body) < 10_000
+
+
+async def test_names_of_signals_are_short_in_every_series_and_in_the_windows() -> None:
+    """Signals that an older version wrote, or another program: they are not read by our dialects."""
+    publisher = Publisher()
+    long = "n" * 1_000_000
+
+    names: dict[str, Any] = {
+        "service": f"s{long}",
+        "agent": f"a{long}",
+        "agent_version": f"1{long}",
+    }
+    for scope in ("t", None):
+        await publisher.publish(signal(f"session {long}", scope, evaluator=f"e{long}", **names))
+        await publisher.publish(signal(f"session {long}", scope, **names))
+    await publisher.exporter.finish()
+
+    body, _ = publisher.telemetry.exposition("text/plain")
+    assert len(body) < 100_000
+    assert sum(len(each.value) for each in publisher.log.history(WINDOWS)) < 20_000
+    assert publisher.value("agent_reliability_ratio") is not None
