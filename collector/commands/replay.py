@@ -20,7 +20,7 @@ from collector.commands.evaluate import summarise
 from collector.commands.options import Evaluators, Files, Output, Overrides, loaded, names
 from collector.commands.output import note, opened
 from collector.config.plan import plan_from
-from collector.config.tree import parse_duration
+from collector.config.values import parse_duration
 from collector.errors import ConfigError
 from collector.offline.replay import rescore
 from collector.runtime.private import keep_private

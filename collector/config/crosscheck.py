@@ -17,6 +17,7 @@ def crosscheck(config: Config) -> list[str]:
         *_roles(config),
         *_kafka(config),
         *_listeners(config),
+        *_targets(config),
         *_forward(config),
         *_files(config),
         *_embedder(config),
@@ -76,22 +77,20 @@ def _overlap(one: str, other: str) -> bool:
     return one == other or bool({one, other} & everywhere)
 
 
+def _targets(config: Config) -> Iterator[str]:
+    for path, target in (("forward", config.forward), ("sinks.otlp", config.sinks.otlp)):
+        if target is not None and target.protocol == "http" and "://" not in target.endpoint:
+            yield f"{path}.endpoint: with protocol http, expected a URL such as http://host:4318"
+
+
 def _forward(config: Config) -> Iterator[str]:
     """A request forwarded to ourselves would go round without end."""
     if config.forward is None or "receive" not in config.roles:
         return
     endpoint = config.forward.endpoint
     parts = urlsplit(endpoint if "://" in endpoint else f"//{endpoint}")
-    try:
-        port = parts.port
-    except ValueError:
-        port = None
-    if parts.hostname is None or port is None:
-        if parts.scheme not in ("http", "https") or parts.hostname is None:
-            yield f'forward.endpoint: expected host:port or a URL, got "{endpoint}"'
-        return
     ours = (config.receiver.grpc, config.receiver.http)
-    if is_loopback(parts.hostname) and port in {each.port for each in ours}:
+    if is_loopback(parts.hostname or "") and parts.port in {each.port for each in ours}:
         yield f"forward.endpoint: {endpoint} is this receiver itself; name another backend"
 
 

@@ -11,22 +11,26 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias, cast
 
-import yaml
 from pydantic import ValidationError
 
 from collector.config.crosscheck import crosscheck
-from collector.config.problems import path_of, problems, unknown
+from collector.config.problems import path_of, problems, unknown, unusable
+from collector.config.strict_yaml import NotYaml, parse
 from collector.config.tree import Config
 from collector.errors import ConfigError
+from collector.printable import one_line
+from collector.runtime.regular_file import read_regular
 
 Tree: TypeAlias = dict[str, Any]
 PREFIX = "SPANWISE_"
+MAX_FILE = 1 << 20
+"""Bytes of a file of settings."""
 
 _RESERVED = re.compile(r"SPANWISE_(GOLDEN|CAPTURES|TEST_KAFKA|KAFKA_LIBS|REQUIRE_\w+)")
 # What Kubernetes puts into every pod beside a service whose name starts with `spanwise`.
 _SERVICE_LINK = re.compile(r"SPANWISE_(\w+_)?(SERVICE_(HOST|PORT)\w*|PORT_\d+_(TCP|UDP|SCTP)\w*)")
 _REFERENCE = re.compile(r"\$\$|\$\{env:([A-Za-z_]\w*)(?::-([^}\n]*))?\}|\$\{[^}\n]*\}?")
-_SHIELD = re.compile("\ue000(\\d+)\ue001")
+_SHIELD = re.compile("\ue000([0-9]{1,6})\ue001")
 _TEXTUAL = frozenset({"string_type", "path_type"})
 
 
@@ -41,7 +45,7 @@ def load(files: Sequence[Path], environ: Mapping[str, str], overrides: Sequence[
     config, invalid = _validated(cast(Tree, tree))
     wrong = _without_repeats([*wrong, *unfilled, *invalid])
     if config is None or wrong:
-        raise ConfigError("\n".join(wrong))
+        raise ConfigError("\n".join(map(one_line, wrong)))
     if conflicts := crosscheck(config):
         raise ConfigError("\n".join(conflicts))
     return config
@@ -81,6 +85,8 @@ def _validated(tree: Tree) -> tuple[Config | None, list[str]]:
     A text that YAML reads as a number, where a text is wanted (an API key of digits), is taken as it was given.
     """
     plain = _plain(tree, frozenset())
+    if wrong := unusable(plain):
+        return None, wrong  # pydantic cannot even report on them
     try:
         return Config.model_validate(plain), []
     except ValidationError as error:
@@ -126,8 +132,8 @@ class Text(str):
 def opened(text: Text) -> Any:
     """The text read as YAML; the text itself when it is none."""
     try:
-        return yaml.safe_load(text)
-    except yaml.YAMLError:
+        return parse(text)
+    except NotYaml:
         return str(text)
 
 
@@ -149,13 +155,13 @@ def merge(base: Tree, over: Mapping[str, Any]) -> Tree:
 def from_file(path: Path) -> Tree | str:
     """The file's tree, or one line saying why there is none."""
     try:
-        tree = _parsed(path.read_text(encoding="utf-8"))
+        tree = _parsed(_text(read_regular(path, most=MAX_FILE)))
     except FileNotFoundError:
         return f"{path}: no such file"
     except OSError as error:
         return f"{path}: cannot be read ({error.strerror})"
-    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
-        return f"{path}{_not_yaml(error)}"
+    except NotYaml as error:
+        return f"{path}{error}"
     if tree is None:
         return {}
     if not isinstance(tree, dict):
@@ -164,15 +170,11 @@ def from_file(path: Path) -> Tree | str:
     return cast(Tree, tree)
 
 
-def _not_yaml(error: Exception) -> str:
-    """Without the lines around the error: they may hold a secret."""
-    if isinstance(error, yaml.MarkedYAMLError):
-        mark = error.problem_mark
-        where = f":{mark.line + 1}:{mark.column + 1}" if mark else ""
-        return f"{where}: not YAML: {error.problem}"
-    if isinstance(error, RecursionError):
-        return ": not YAML: an anchor refers to itself"
-    return ": not YAML: it holds characters that YAML does not allow"
+def _text(content: bytes) -> str:
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise NotYaml("not YAML: it is not UTF-8") from error
 
 
 def _parsed(text: str) -> Any:
@@ -185,6 +187,10 @@ def _parsed(text: str) -> Any:
         shielded.append(match[0])
         return f"\ue000{len(shielded) - 1}\ue001"
 
+    def reference(match: re.Match[str]) -> str:
+        number = int(match[1])  # the file may hold such characters itself
+        return shielded[number] if number < len(shielded) else match[0]
+
     def unshielded(value: Any) -> Any:
         if isinstance(value, dict):
             children = cast(dict[Any, Any], value).items()
@@ -192,10 +198,10 @@ def _parsed(text: str) -> Any:
         if isinstance(value, list):
             return [unshielded(child) for child in cast(list[Any], value)]
         if isinstance(value, str):
-            return _SHIELD.sub(lambda match: shielded[int(match[1])], value)
+            return _SHIELD.sub(reference, value)
         return value
 
-    return unshielded(yaml.safe_load(_REFERENCE.sub(shield, text)))
+    return unshielded(parse(_REFERENCE.sub(shield, text)))
 
 
 def from_environment(environ: Mapping[str, str]) -> Tree:

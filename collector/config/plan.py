@@ -7,10 +7,10 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
-import yaml
-
+from collector.config.strict_yaml import parse, unique
 from collector.config.tree import Config, EvaluatorConfig
 from collector.errors import ConfigError
+from collector.runtime.regular_file import read_regular
 from evaluators.declare import Spec
 from evaluators.dialects.content.sessions import Keys
 from evaluators.errors import ExpectationError, SettingsError
@@ -22,6 +22,9 @@ from evaluators.providers.wordllama import MODEL, WordLlamaEmbedder
 from evaluators.registry import Registry
 from evaluators.resources import Embedder
 from evaluators.run import failed
+
+MAX_EXPECTATIONS = 64 << 20
+"""Bytes of an expectations file."""
 
 
 def keys_from(config: Config) -> Keys:
@@ -101,15 +104,19 @@ def expectations_from(config: Config) -> Expectations:
         return Expectations(_entries(path))
     except ExpectationError as error:
         raise ConfigError(f"{path}: {error}") from error
-    except (OSError, UnicodeDecodeError, ValueError, yaml.YAMLError) as error:
-        raise ConfigError(f"expectations: {path} cannot be read: {_first_line(error)}") from error
+    except (OSError, ValueError, RecursionError) as error:
+        reason = error.strerror if isinstance(error, OSError) else None
+        raise ConfigError(
+            f"expectations: {path} cannot be read: {reason or _first_line(error)}"
+        ) from error
 
 
 def _entries(path: Path) -> list[Any]:
-    text = path.read_text("utf-8")
+    text = read_regular(path, most=MAX_EXPECTATIONS).decode("utf-8-sig")
     if path.suffix in {".jsonl", ".ndjson"}:
-        return [json.loads(line) for line in text.splitlines() if line.strip()]
-    entries: Any = yaml.safe_load(text)
+        lines = [line for line in text.splitlines() if line.strip()]
+        return [json.loads(line, object_pairs_hook=unique) for line in lines]
+    entries: Any = parse(text)
     if entries is None:
         return []
     if not isinstance(entries, list):

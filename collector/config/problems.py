@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import types
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Annotated, Any, Literal, TypeAlias, Union, cast, get_args, get_origin
 
-from pydantic import BaseModel, SecretStr
+from pydantic import BaseModel, PlainSerializer, SecretStr
 
 from collector.config.tree import Config
 
@@ -31,6 +32,7 @@ _EXPECTED = {
     "model_type": "a mapping",
     "model_attributes_type": "a mapping",
 }
+_UNUSABLE = re.compile("[\0\ud800-\udfff]")
 _BOUND = {
     "greater_than": ("more than", "gt"),
     "greater_than_equal": ("at least", "ge"),
@@ -66,6 +68,20 @@ def path_of(detail: Detail, tree: Any) -> Path:
     return tuple(path)
 
 
+def unusable(tree: Any, path: Path = ()) -> list[str]:
+    """One line per text that no file, no address and no server takes: with a NUL, or with half of a character."""
+    if isinstance(tree, dict):
+        children = cast(dict[Any, Any], tree)
+        named = [line for key in children for line in unusable(key, (*path, str(key)))]
+        return named + [line for k, each in children.items() for line in unusable(each, (*path, k))]
+    if isinstance(tree, list):
+        items = cast(list[Any], tree)
+        return [line for at, each in enumerate(items) for line in unusable(each, (*path, at))]
+    if isinstance(tree, str) and _UNUSABLE.search(tree):
+        return [f"{shown(path)}: holds a NUL or a character that is not Unicode; remove it"]
+    return []
+
+
 def shown(path: Path) -> str:
     """`receiver.bearer_tokens[0]`."""
     text = ""
@@ -91,16 +107,16 @@ def _said(detail: Detail, path: Path) -> str:
         return "required here, but missing"
     if kind == "value_error":
         return str(detail["msg"]).removeprefix("Value error, ")
-    return _expected(kind, detail) + _given(detail, path)
+    return _expected(kind, detail, path) + _given(detail, path)
 
 
-def _expected(kind: str, detail: Detail) -> str:
+def _expected(kind: str, detail: Detail, path: Path) -> str:
     context = cast(Mapping[str, Any], detail.get("ctx") or {})
     if kind == "literal_error":
         return f"expected {str(context['expected']).replace(chr(39), '')}"
     if kind in _BOUND:
         words, name = _BOUND[kind]
-        return f"expected {words} {context[name]:g}"
+        return f"expected {words} {_shower(path)(context[name])}"
     return f"expected {_EXPECTED[kind]}" if kind in _EXPECTED else str(detail["msg"])
 
 
@@ -120,8 +136,22 @@ def _given(detail: Detail, path: Path) -> str:
         return f", got a {'mapping' if isinstance(value, dict) else 'list'}"
     if isinstance(value, bool) or value is None:
         return f", got {str(value).lower() if value is not None else 'nothing'}"
-    text = str(value)
+    text = _shower(path)(value)
     return f', got "{text[:80]}{"..." if len(text) > 80 else ""}"'
+
+
+def _shower(path: Path) -> Callable[[Any], str]:
+    """How a value is written at `path`: 64MiB where bytes are meant, 5m where seconds are."""
+    section = _section(path[:-1])
+    field = section.model_fields.get(str(path[-1])) if section is not None else None
+    for each in field.metadata if field is not None else ():
+        if isinstance(each, PlainSerializer):
+            return lambda value: each.func(value) if isinstance(value, (int, float)) else str(value)  # pyright: ignore[reportCallIssue, reportUnknownLambdaType, reportUnknownVariableType] - ours take one value
+    return _plainly
+
+
+def _plainly(value: Any) -> str:
+    return f"{value:.12g}" if isinstance(value, float) else str(value)
 
 
 def is_secret(path: Path) -> bool:

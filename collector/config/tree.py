@@ -7,96 +7,41 @@ Durations are seconds (float) and sizes are bytes (int) once parsed; a file says
 from __future__ import annotations
 
 import os
-import re
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast, get_args
 
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    PlainSerializer,
-    SecretStr,
-    WithJsonSchema,
-)
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationInfo, field_validator
 
-_DURATION = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
-"""In milliseconds: 5943ms is then exactly 5.943."""
-_SIZE = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
+from collector.config.values import Duration, Endpoint, Port, Servers, Share, Size, Token, Url
 
-
-def parse_duration(value: Any) -> Any:
-    """Seconds out of `500ms 5s 30m 24h`; numbers are seconds already."""
-    if isinstance(value, bool) or not isinstance(value, (str, int, float)):
-        raise ValueError(f'expected a duration such as 500ms, 5s, 30m or 24h, got "{value}"')
-    if not isinstance(value, str):
-        return value
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)", value.strip())
-    if match is None:
-        raise ValueError(f'expected a duration such as 500ms, 5s, 30m or 24h, got "{value}"')
-    return float(match[1]) * _DURATION[match[2]] / 1000
-
-
-def parse_size(value: Any) -> Any:
-    """Bytes out of `64KiB 64MiB 4GiB`; numbers are bytes already."""
-    if isinstance(value, bool) or not isinstance(value, (str, int)):
-        raise ValueError(f'expected a size such as 64KiB, 64MiB or 4GiB, got "{value}"')
-    if not isinstance(value, str):
-        return value
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(B|KiB|MiB|GiB|TiB)?", value.strip())
-    if match is None:
-        raise ValueError(f'expected a size such as 64KiB, 64MiB or 4GiB, got "{value}"')
-    return int(float(match[1]) * _SIZE[match[2] or "B"])
-
-
-def show_duration(seconds: float) -> str:
-    """The way a user writes it."""
-    for unit in ("h", "m", "s"):
-        length = _DURATION[unit] / 1000
-        if seconds >= length and seconds % length == 0:
-            return f"{int(seconds / length)}{unit}"
-    return f"{seconds * 1000:.12g}ms"
-
-
-def show_size(size: int) -> str:
-    """The way a user writes it."""
-    for unit in ("GiB", "MiB", "KiB"):
-        if size >= _SIZE[unit] and size % _SIZE[unit] == 0:
-            return f"{size // _SIZE[unit]}{unit}"
-    return f"{size}B"
-
-
-Duration = Annotated[
-    float,
-    BeforeValidator(parse_duration),
-    PlainSerializer(show_duration),
-    Field(gt=0),
-    WithJsonSchema(
-        {"anyOf": [{"type": "string", "pattern": r"^\d+(\.\d+)?(ms|s|m|h|d)$"}, {"type": "number"}]}
-    ),
-]
-Size = Annotated[
-    int,
-    BeforeValidator(parse_size),
-    PlainSerializer(show_size),
-    Field(ge=0),
-    WithJsonSchema(
-        {
-            "anyOf": [
-                {"type": "string", "pattern": r"^\d+(\.\d+)?\s*(B|KiB|MiB|GiB|TiB)?$"},
-                {"type": "integer", "minimum": 0},
-            ]
-        }
-    ),
-]
-Port = Annotated[int, Field(ge=0, le=65535)]
-Token = Annotated[SecretStr, Field(min_length=1)]
-Share = Annotated[float, Field(ge=0, le=1)]
 Role = Literal["receive", "assemble", "score", "judge", "publish"]
 
 
-class Section(BaseModel):
+class _Strict(BaseModel):
+    """Takes `true` and `false` for no number; YAML reads `yes` and `on` as true."""
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _no_truth_as_number(cls, value: Any, info: ValidationInfo) -> Any:
+        annotation = cls.model_fields[str(info.field_name)].annotation
+        if _has_truth(value) and _takes_number(annotation):
+            raise ValueError("expected a number, got true or false")
+        return value
+
+
+def _takes_number(annotation: Any) -> bool:
+    return annotation in (int, float) or any(map(_takes_number, get_args(annotation)))
+
+
+def _has_truth(value: Any) -> bool:
+    if isinstance(value, dict):
+        return any(map(_has_truth, cast(dict[Any, Any], value).values()))
+    if isinstance(value, (list, tuple)):
+        return any(map(_has_truth, cast(list[Any], value)))
+    return isinstance(value, bool)
+
+
+class Section(_Strict):
     """One level of the tree: unknown keys are errors, values never change after start."""
 
     model_config = ConfigDict(
@@ -124,7 +69,7 @@ class TlsConfig(Section, title="Tls"):
 class ReceiverConfig(Section, title="Receiver"):
     grpc: Grpc = Grpc()
     http: Http = Http()
-    max_request: Size = Field(default=64 << 20, gt=0)
+    max_request: Size = Field(default=64 << 20, gt=0, le=1 << 30)
     body_timeout: Duration = 60.0
     tls: TlsConfig | None = None
     bearer_tokens: tuple[Token, ...] = ()
@@ -151,13 +96,13 @@ class DiskLogConfig(Section, title="DiskLog"):
 
 
 class KafkaLogConfig(Section, title="KafkaLog"):
-    bootstrap_servers: str | None = None
+    bootstrap_servers: Servers | None = None
     group: str = "spanwise"
     instance: str | None = None
-    session_timeout: Duration = 10.0
+    session_timeout: Duration = Field(default=10.0, le=86_400)
     topic_prefix: str = "spanwise."
-    partitions: int = Field(default=12, ge=1)
-    replication: int = Field(default=1, ge=1)
+    partitions: int = Field(default=12, ge=1, le=10_000)
+    replication: int = Field(default=1, ge=1, le=100)
     security: KafkaSecurity = KafkaSecurity()
 
 
@@ -173,20 +118,20 @@ class TraceWindow(Section):
     idle: Duration = 300.0
     max_age: Duration = 3600.0
     late: Duration = 600.0
-    max_revisions: int = Field(default=3, ge=0)
-    max_spans: int = Field(default=10_000, ge=1)
-    max_bytes: Size = Field(default=16 << 20, gt=0)
+    max_revisions: int = Field(default=3, ge=0, le=1_000_000)
+    max_spans: int = Field(default=10_000, ge=1, le=10_000_000)
+    max_bytes: Size = Field(default=16 << 20, gt=0, le=1 << 30)
 
 
 class SessionWindow(Section):
     idle: Duration = 1800.0
     max_age: Duration = 86400.0
-    max_traces: int = Field(default=1000, ge=1)
-    max_open: int = Field(default=100_000, ge=1)
+    max_traces: int = Field(default=1000, ge=1, le=1_000_000)
+    max_open: int = Field(default=100_000, ge=1, le=100_000_000)
 
 
 class AgentWindow(Section):
-    sessions: int = Field(default=200, ge=1)
+    sessions: int = Field(default=200, ge=1, le=1_000_000)
     max_age: Duration = 86400.0
 
 
@@ -198,25 +143,25 @@ class Windows(Section):
 
 
 class Price(Section):
-    input: float = Field(ge=0)
-    output: float = Field(ge=0)
+    input: float = Field(ge=0, le=1_000_000)
+    output: float = Field(ge=0, le=1_000_000)
 
 
 class BudgetConfig(Section, title="Budget"):
-    usd_per_day: float | None = Field(default=None, ge=0)
-    calls_per_minute: int = Field(default=60, ge=1)
+    usd_per_day: float | None = Field(default=None, ge=0, le=1e9)
+    calls_per_minute: int = Field(default=60, ge=1, le=1_000_000)
 
 
 class JudgeConfig(Section, title="Judge"):
     model: str | None = None
-    base_url: str | None = None
+    base_url: Url | None = None
     api_key: SecretStr | None = None
     timeout: Duration = 30.0
-    attempts: int = Field(default=3, ge=1)
-    temperature: float = Field(default=0.0, ge=0)
+    attempts: int = Field(default=3, ge=1, le=100)
+    temperature: float = Field(default=0.0, ge=0, le=10)
     calls: Literal["shared", "separate"] = "shared"
-    max_prompt: int = Field(default=24_000, ge=1000)
-    concurrency: int = Field(default=8, ge=1)
+    max_prompt: int = Field(default=24_000, ge=1000, le=100_000_000)
+    concurrency: int = Field(default=8, ge=1, le=10_000)
     sample: Share = 1.0
     max_lag: Duration = 1200.0
     price: Price | None = None
@@ -227,14 +172,14 @@ class JudgeConfig(Section, title="Judge"):
 class EmbedderConfig(Section):
     kind: Literal["wordllama", "litellm", "none"] = "wordllama"
     model: str | None = None
-    base_url: str | None = None
+    base_url: Url | None = None
     api_key: SecretStr | None = None
 
 
-class EvaluatorConfig(BaseModel):
+class EvaluatorConfig(_Strict):
     """Settings of one evaluator; what is not named here is an option, checked against the evaluator's signature."""
 
-    model_config = ConfigDict(extra="allow", frozen=True)
+    model_config = ConfigDict(extra="allow", frozen=True, allow_inf_nan=False)
     enabled: bool = True
     threshold: float | None = Field(default=None, ge=0, le=1)
     objective: float | None = Field(default=None, gt=0, lt=1)
@@ -260,23 +205,23 @@ class AttributesConfig(Section, title="Attributes"):
 
 class Tasks(Section):
     evaluator: str = "agentic"
-    window: int = Field(default=20, ge=1)
+    window: int = Field(default=20, ge=1, le=1_000_000)
 
 
 class JsonlSinkConfig(Section, title="JsonlSink"):
     path: Path | None = None
     max_size: Size = Field(default=256 << 20, gt=0)
-    keep: int = Field(default=4, ge=0)
+    keep: int = Field(default=4, ge=0, le=10_000)
 
 
 class KafkaSinkConfig(Section, title="KafkaSink"):
-    bootstrap_servers: str
+    bootstrap_servers: Servers
     topic: str = "spanwise.signals"
     security: KafkaSecurity = KafkaSecurity()
 
 
 class OtlpTarget(Section):
-    endpoint: str
+    endpoint: Endpoint
     protocol: Literal["grpc", "http"] = "grpc"
     headers: dict[str, SecretStr] = {}
 
@@ -313,7 +258,7 @@ class Config(Section):
     admin: Admin = Admin()
     log: LogConfig = LogConfig()
     windows: Windows = Windows()
-    workers: Annotated[int, Field(ge=0)] | Literal["auto"] = "auto"
+    workers: Annotated[int, Field(ge=0, le=1024)] | Literal["auto"] = "auto"
     judge: JudgeConfig = JudgeConfig()
     embedder: EmbedderConfig = EmbedderConfig()
     evaluators: dict[str, EvaluatorConfig] = {}

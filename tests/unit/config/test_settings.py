@@ -143,10 +143,10 @@ def test_references_are_filled_in(tmp_path: Path) -> None:
         """,
     )
 
-    config = load([file], {"HOST": "::1", "PORT": ""}, [])
+    config = load([file], {"HOST": "example.org", "PORT": ""}, [])
 
-    assert (config.admin.port, config.admin.host) == (4000, "::1")
-    assert (config.judge.base_url, config.judge.model) == ("http://::1/${x}", None)
+    assert (config.admin.port, config.admin.host) == (4000, "example.org")
+    assert (config.judge.base_url, config.judge.model) == ("http://example.org/${x}", None)
 
 
 def test_a_value_of_the_environment_is_never_substituted() -> None:

@@ -1,0 +1,188 @@
+"""Rules that hold for every setting of the tree, whatever is added to it: from a file, the environment and `--set`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, get_args, get_origin
+
+import pytest
+from annotated_types import Ge, Gt, Le, Lt
+from pydantic import AfterValidator, SecretStr
+from pydantic.fields import FieldInfo
+
+from collector.config.load import load
+from collector.config.plan import plan_from
+from collector.config.values import check_endpoint, check_servers, check_url
+from collector.errors import ConfigError
+from evaluators.errors import SettingsError
+from evaluators.registry import Registry
+from tests.support.setting_tree import Setting, every_setting
+
+SETTINGS = {each.name: each for each in every_setting()}
+NUMBERS = [name for name, each in SETTINGS.items() if each.kinds & {int, float}]
+TEXTS = [name for name, each in SETTINGS.items() if each.kinds & {str, Path, SecretStr}]
+ADDRESSES = [name for name in SETTINGS if name.endswith(("endpoint", "_url", "_servers"))]
+CHECKS = (check_endpoint, check_url, check_servers)
+HUGE = 10**30
+
+
+def said(setting: Setting, value: Any, folder: Path, source: str) -> list[str]:
+    """The lines that refuse the value, given from one of the three sources."""
+    files, environ, overrides = [], {}, []
+    if source == "file":
+        file = folder / "spanwise.yaml"
+        file.write_text(json.dumps(setting.tree(value)))
+        files = [file]
+    else:
+        beside = setting.tree(value)
+        top, text = setting.path[0], json.dumps(beside[setting.path[0]])
+        if source == "environment":
+            environ = {f"SPANWISE_{top.upper()}": text}
+        else:
+            overrides = [f"{top}={text}"]
+    with pytest.raises(ConfigError) as raised:
+        load(files, environ, overrides)
+    return str(raised.value).splitlines()
+
+
+def test_the_tree_is_walked() -> None:
+    assert {"workers", "windows.trace.idle", "judges.x.threshold", "judge.price.input"} <= {
+        *NUMBERS
+    }
+    assert {"data_dir", "receiver.tls.cert_file", "receiver.http.paths"} <= {*TEXTS}
+    assert {"forward.endpoint", "judge.base_url", "log.kafka.bootstrap_servers"} <= {*ADDRESSES}
+
+
+@pytest.mark.parametrize("source", ["file", "environment", "set"])
+@pytest.mark.parametrize("name", NUMBERS)
+@pytest.mark.parametrize("value", [True, [False], HUGE, -HUGE])
+def test_a_number_is_no_truth_value_and_has_bounds(
+    tmp_path: Path, name: str, value: Any, source: str
+) -> None:
+    lines = said(SETTINGS[name], value, tmp_path, source)
+
+    assert any(line.startswith(f"{name}: ") for line in lines), lines
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_every_number_declares_its_bounds(name: str) -> None:
+    bounds = [each for part in SETTINGS[name].bounds for each in _flat(part)]
+
+    assert any(isinstance(each, (Le, Lt)) for each in bounds), "give it le= or lt="
+    assert any(isinstance(each, (Ge, Gt)) for each in bounds), "give it ge= or gt="
+
+
+def _flat(metadata: Any) -> list[Any]:
+    return list(metadata.metadata) if isinstance(metadata, FieldInfo) else [metadata]
+
+
+@pytest.mark.parametrize("name", [name for name in NUMBERS if float in SETTINGS[name].kinds])
+@pytest.mark.parametrize("value", ["1e400", ".inf", ".nan"])
+def test_a_number_is_finite(name: str, value: str) -> None:
+    with pytest.raises(ConfigError, match=rf"(?m)^{name}: "):
+        load(
+            [],
+            {},
+            [f"{key}={json.dumps(each)}" for key, each in _beside(name)] + [f"{name}={value}"],
+        )
+
+
+def _beside(name: str) -> list[tuple[str, Any]]:
+    setting = SETTINGS[name]
+    return [(".".join((*setting.path[:-1], key)), each) for key, each in setting.required.items()]
+
+
+@pytest.mark.parametrize("source", ["file", "environment", "set"])
+@pytest.mark.parametrize("name", TEXTS)
+@pytest.mark.parametrize("text", ["a\0b", "a\ud800b"])
+def test_no_text_holds_a_nul_or_half_a_character(
+    tmp_path: Path, name: str, text: str, source: str
+) -> None:
+    setting = SETTINGS[name]
+    kind = get_origin(setting.annotation)
+    value = [text] if kind is tuple else {"k": text} if kind is dict else text
+
+    lines = said(setting, value, tmp_path, source)
+
+    assert any(line.startswith(name) and "NUL" in line for line in lines), lines
+    assert all(line.isprintable() for line in lines)
+
+
+@pytest.mark.parametrize("name", ADDRESSES)
+def test_every_address_is_parsed(name: str) -> None:
+    checks = [each.func for each in SETTINGS[name].bounds if isinstance(each, AfterValidator)]
+
+    assert any(each in checks for each in CHECKS), "make it an Endpoint, a Url or Servers"
+
+
+@pytest.mark.parametrize("name", ADDRESSES)
+@pytest.mark.parametrize(
+    "text",
+    [
+        "not an endpoint",
+        "::::",
+        "http://",
+        "ftp://host/x",
+        "host:999999",
+        "host:0",
+        "[::1:4317",
+        "",
+    ],
+)
+def test_an_address_that_is_none_is_refused(tmp_path: Path, name: str, text: str) -> None:
+    (line,) = said(SETTINGS[name], text, tmp_path, "file")
+
+    assert line.startswith(f"{name}: expected ")
+
+
+@pytest.mark.parametrize(
+    "text", ["host:4317", "[::1]:4317", "http://host", "https://user:x@h-1.example.org:4317/a/b"]
+)
+def test_an_endpoint_is_taken(text: str) -> None:
+    assert check_endpoint(text) == text
+
+
+def test_a_password_in_an_address_is_not_shown() -> None:
+    with pytest.raises(ValueError, match="expected a URL") as raised:
+        check_url("http://user:hush@host:99999")
+
+    assert "hush" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "option"),
+    [(each.name, option) for each in Registry.discover([]) for option in each.options],
+)
+def test_an_option_takes_a_truth_value_only_where_it_is_one(name: str, option: str) -> None:
+    (owner, *_) = (each for each in Registry.discover([]).named(name) if option in each.options)
+    if not _mentions(owner.annotations[option], (int, float)):
+        return
+
+    for value in (True, {"confidence": True}, [True]):
+        with pytest.raises(SettingsError, match=rf"^evaluators\.{name}\.{option}: "):
+            owner.option(option, value)
+
+
+def _mentions(annotation: Any, kinds: tuple[type, ...]) -> bool:
+    return annotation in kinds or any(_mentions(part, kinds) for part in get_args(annotation))
+
+
+@pytest.mark.parametrize("name", ["agent_reliability", "agent_consistency"])
+def test_a_weight_of_an_unknown_signal_is_an_error(name: str) -> None:
+    with pytest.raises(ConfigError, match=rf"^evaluators\.{name}\.signal_weights: .*mood"):
+        plan_from(load([], {}, [f"evaluators.{name}.signal_weights={{mood: 1.0}}"]))
+
+
+def test_the_expectations_are_read_as_strictly_as_the_settings(tmp_path: Path) -> None:
+    for name, text in {
+        "bomb.yaml": "a: &a [*a]",
+        "twice.yaml": "- {input: a, input: b}",
+        "twice.jsonl": '{"input": "a", "input": "b"}',
+        "deep.jsonl": "[" * 100_000,
+        "bytes.yaml": "\ud800",
+    }.items():
+        file = tmp_path / name
+        file.write_text(text, errors="surrogatepass")
+        with pytest.raises(ConfigError, match=rf"^expectations: {file} cannot be read: .+$"):
+            plan_from(load([], {}, [f"expectations={file}"]))
