@@ -168,7 +168,7 @@ class Trace:
     digest: str = ""
     """SHA-256 (hex) over the sorted span ids; part of the ids of its signals."""
     unread: str | None = None
-    """Why its spans could not be read (undecodable, worker_died): every due evaluator then fails with this type."""
+    """Why there is nothing to score (undecodable, worker_died, too_large): every due evaluator fails with this type."""
 
     @property
     def duration(self) -> float:

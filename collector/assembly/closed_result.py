@@ -20,10 +20,13 @@ from collector.pool.port import PackedTrace, ReadJob
 from collector.records.closings import Mark
 from collector.records.codec import encode
 from collector.records.sessions import session_key
+from collector.records.trace_size import cut_trace, kept_spans, marked
 from collector.records.traces import PackedTraceRecord, TraceRecord
 from collector.telemetry import OTHER
 from evaluators.model import Trace
 
+LEAST_RECORD = 1 << 20
+"""Bytes of a trace whose record every log takes (Kafka's default is a little more)."""
 NO_RECORD = -1
 """`Mark.traces_offset` of a trace that could not be read or written."""
 
@@ -73,7 +76,7 @@ class ReadRequest:
         if self.revision is not None:
             whole = trace.unpack() if isinstance(trace, PackedTrace) else trace
             return self._revised(self.revision, whole)
-        pieces, seen = self.closing.pieces, self.closing.times[-1]
+        pieces, seen = kept_spans(self.closing.pieces), self.closing.times[-1]
         if isinstance(trace, PackedTrace):
             head = trace.head
             record = PackedTraceRecord(trace=trace.packed, spans=pieces, revision=0, seen=seen)
@@ -95,7 +98,7 @@ class ReadRequest:
             request=self,
             record=TraceRecord(
                 trace=trace,
-                spans=revision.pieces,
+                spans=kept_spans(revision.pieces),
                 revision=number,
                 seen=revision.seen,
                 session_changed=changed,
@@ -153,6 +156,27 @@ class ClosedResult:
     """Names of what the trace lacks."""
     ignored: int = 0
     """Late spans that came too late for a revision."""
+
+    def smaller(self) -> ClosedResult:
+        """The same without the raw spans, the trace cut to LEAST_RECORD.
+
+        Without its spans a trace can be scored, but neither revised nor read again by a replay.
+        """
+        record = self.record
+        if record is None:
+            return self
+        trace = record.trace
+        if isinstance(trace, msgspec.Raw):
+            trace = msgspec.msgpack.decode(trace, type=Trace)
+        trace = cut_trace(marked(trace), LEAST_RECORD)
+        smaller = TraceRecord(
+            trace=trace,
+            spans=(),
+            revision=record.revision,
+            seen=record.seen,
+            session_changed=record.session_changed,
+        )
+        return replace(self, record=smaller, gaps=trace.gaps)
 
     @property
     def records(self) -> list[New]:

@@ -159,7 +159,7 @@ class ClosingPipeline:
             return request
         mark = open_traces.revisable_mark(closing)
         old = None if mark is None else await self._newest_record(mark)
-        if mark is None or old is None:
+        if mark is None or old is None or not old.spans:  # a record without spans cannot be revised
             return request.ignored()
         try:
             revision = late_revision(mark, old, closing, self._windows)
@@ -225,17 +225,28 @@ class ClosingPipeline:
     async def _write_singly(
         self, results: Sequence[ClosedResult]
     ) -> tuple[list[ClosedResult], list[Position]]:
-        """One of the records is too large: that trace is marked closed without a record."""
+        """One of the records is too large: that trace is cut, without its raw spans.
+
+        A trace that is too large even so is marked closed without a record.
+        """
         stored: list[ClosedResult] = []
         positions: list[Position] = []
         for each in results:
-            try:
-                positions += await self._append(each.records)
-                stored.append(each)
-            except RecordTooLarge as error:
-                stored.append(each.request.unreadable(str(error)))
-                positions += await self._append(stored[-1].records)
+            result, written = await self._write_one(each)
+            stored.append(result)
+            positions += written
         return stored, positions
+
+    async def _write_one(self, result: ClosedResult) -> tuple[ClosedResult, Sequence[Position]]:
+        try:
+            return result, await self._append(result.records)
+        except RecordTooLarge:
+            smaller = await asyncio.to_thread(result.smaller)
+        try:
+            return smaller, await self._append(smaller.records)
+        except RecordTooLarge as error:
+            unreadable = result.request.unreadable(str(error))
+            return unreadable, await self._append(unreadable.records)
 
     async def _append(self, records: Sequence[New]) -> Sequence[Position]:
         if not records:

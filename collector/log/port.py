@@ -29,6 +29,8 @@ SPANS, CLOSINGS, TRACES, SESSIONS, SIGNALS, WINDOWS = TOPICS = (
 )
 COMPACTED = frozenset({SESSIONS, WINDOWS})
 
+MAX_RECORD = 20 << 20
+"""Bytes of the largest record in any log: key, value and headers together, on Kafka its own bytes too."""
 BACKGROUND_LINGER = 0.1
 """The `linger` of background readers, in seconds: fewer and larger batches, commits and syncs of the disk."""
 

@@ -96,6 +96,8 @@ async def _history(log: Log, runner: JobRunner, since: float, poison: PoisonRepo
 
 
 def _read_again(record: TraceRecord, runner: JobRunner) -> TraceRecord:
+    if not record.spans:  # they did not fit into the record: the trace is as it was read then
+        return record
     job = ReadJob(
         trace_id=bytes.fromhex(record.trace.trace_id),
         pieces=record.spans,

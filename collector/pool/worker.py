@@ -24,6 +24,7 @@ from collector.config.plan import (
 )
 from collector.config.tree import Config
 from collector.pool.port import ReadJob, ScoreJob, decode_job
+from collector.records.trace_size import fit_record
 from collector.runtime.child import IncompleteFrameError, pack_frame, parent_socket, read_frames
 from evaluators.dialects.read import read_trace
 from evaluators.model import Closed, Outcome, Trace
@@ -47,11 +48,15 @@ class JobRunner:
         self._expectations = expectations_from(config)
 
     def read(self, job: ReadJob) -> Trace:
-        """The normalised trace; for one that cannot be read, its id and the reason in `unread`."""
+        """The normalised trace, cut where its record would be too large for the log.
+
+        For one that cannot be read, its id and the reason in `unread`.
+        """
         try:
-            return read_trace(
+            trace = read_trace(
                 job.pieces, trace_id=job.trace_id.hex(), closed=job.closed, keys=self._keys
             )
+            return fit_record(trace, job.pieces)
         except Exception as error:  # noqa: BLE001 - one trace must not end the worker
             _log.warning("Trace `%s` cannot be read: %r", job.trace_id.hex(), error)
             return bare_trace(job.trace_id, job.closed, "undecodable")

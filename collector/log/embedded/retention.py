@@ -20,10 +20,17 @@ from typing import Protocol
 from collector.errors import LogFull, RecordTooLarge
 from collector.log.commits import Commits
 from collector.log.families import LogFamilies
-from collector.log.port import CLOSINGS, SESSIONS, SIGNALS, SPANS, TOPICS, TRACES, WINDOWS, Position
-
-MAX_RECORD = 20 << 20
-"""Bytes of key, value and headers together; Kafka's topics are created with the same limit."""
+from collector.log.port import (
+    CLOSINGS,
+    MAX_RECORD,
+    SESSIONS,
+    SIGNALS,
+    SPANS,
+    TOPICS,
+    TRACES,
+    WINDOWS,
+    Position,
+)
 
 _POOLS: dict[str, tuple[tuple[str, ...], float]] = {
     SPANS: ((SPANS, CLOSINGS), 0.50),

@@ -29,10 +29,10 @@ from collector.config.tree import KafkaLogConfig
 from collector.errors import ConfigError, LogUnavailable
 from collector.kafka.client import ClientSettings, ended, within
 from collector.log.families import LogFamilies
-from collector.log.port import COMPACTED, TOPICS, WINDOWS
+from collector.log.port import COMPACTED, MAX_RECORD, TOPICS, WINDOWS
 from collector.runtime.retry import Backoff
 
-LARGEST = 20 << 20
+LARGEST = MAX_RECORD
 """Bytes of the largest record of our topics, Kafka's own bytes included."""
 CLOCKS_DIFFER = 2.0
 """Seconds by which a broker's clock may be behind ours (docs/decisions/002)."""

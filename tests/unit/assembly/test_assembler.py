@@ -214,10 +214,28 @@ async def test_a_trace_that_no_worker_can_read_is_marked_closed(
     assert site.log.committed("assembly", SPANS, 0).offset == 3
 
 
+async def test_a_record_too_large_for_the_log_is_written_without_its_spans() -> None:
+    site = Site()
+    site.send(100, *(child(number) for number in range(2, 200)), root())
+    site.log.largest = {TRACES: 4000}
+    async with site.running():
+        site.clock.now = 106
+        await site.until(lambda: bool(site.marks()))
+    site.send(107, child(300))
+
+    await site.once(120)
+
+    (record,) = site.traces()
+    assert (record.spans, record.trace.spans) == ((), 199)
+    assert record.trace.truncated
+    assert site.count("trace_gaps_total", service="shop", gap="truncated") == 1
+    assert site.count("late_spans_total", service="shop", action="ignored") == 1
+
+
 async def test_a_record_too_large_for_the_log_takes_nobody_with_it() -> None:
     site = Site()
     site.send(100, root(trace=1))
-    site.send(100, *(child(number, trace=2) for number in range(2, 200)), root(trace=2))
+    site.send(100, root(trace=2, session="s" * 5000))
     site.log.largest = {TRACES: 4000}
     async with site.running():
         site.clock.now = 106

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collector.log.embedded.retention import MAX_RECORD, Quotas
-from collector.log.port import CLOSINGS, SESSIONS, SIGNALS, SPANS, TRACES
+from collector.log.embedded.retention import Quotas
+from collector.log.port import CLOSINGS, MAX_RECORD, SESSIONS, SIGNALS, SPANS, TRACES
 
 
 def test_the_quotas_are_the_whole() -> None:
