@@ -175,7 +175,7 @@ class JudgeJobRunner:
 
     async def _trace(self, job: TraceJob) -> Verdict:
         trace = _trace(job.trace)
-        client = self._clients.for_subject(job.owner)
+        client = self._clients.for_subject(job.owner, job.id)
         expectation = self._expectations.find(trace, job.turn)
         async with asyncio.TaskGroup() as both:
             judged = both.create_task(self._judge(trace, client, expectation))
@@ -217,7 +217,7 @@ class JudgeJobRunner:
             self._due["session"],
             session,
             traces,
-            self._clients.for_subject(job.owner),
+            self._clients.for_subject(job.owner, job.id),
             calls=self._config.calls,
             max_prompt=self._config.max_prompt,
             expectations=self._expected_of(traces),

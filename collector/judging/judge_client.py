@@ -24,7 +24,6 @@ from collector.judging.answer_cache import (
 )
 from collector.judging.port import CallFinished, FromJudge, ReserveBudget, Result
 from collector.runtime.retry import Backoff, Sleep
-from evaluators.judging.answers import AnswerError, read_object
 from evaluators.judging.embedding import Embedded
 from evaluators.judging.prompt import Answer, JudgeError, Prompt
 
@@ -72,15 +71,15 @@ class BudgetGate:
         self._numbers = itertools.count()
         self._waiting: dict[int, asyncio.Future[bool]] = {}
 
-    async def reserve(self, usd: float) -> int:
-        """Wait for the reservation; returns the number of the call.
+    async def reserve(self, job: int, usd: float) -> int:
+        """Wait for the reservation of a call for this job; returns the number of the call.
 
         Raises:
             JudgeError: of type `budget`, if the rest of the budget is smaller.
         """
         number = next(self._numbers)
         granted = self._waiting[number] = asyncio.get_running_loop().create_future()
-        self._send(ReserveBudget(id=number, usd=usd))
+        self._send(ReserveBudget(id=number, job=job, usd=usd))
         try:
             if not await granted:
                 raise JudgeError(type="budget", message="the budget is spent")
@@ -122,16 +121,16 @@ class JudgeClientPool:
         self._sleep = sleep
         self._unwritten: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
 
-    def for_subject(self, owner: str) -> SubjectClient:
-        """The client of one subject, which owns the answers it pays for."""
-        return SubjectClient(self, owner)
+    def for_subject(self, owner: str, job: int) -> SubjectClient:
+        """The client of one subject, which owns the answers it pays for, in this job."""
+        return SubjectClient(self, owner, job)
 
     def written(self, owner: str) -> None:
         """The subject's verdict is in the log: other subjects may use its answers, too."""
         for digest, model in self._unwritten.pop(owner, ()):
             self._cache.written(digest, model)
 
-    async def ask(self, prompt: Prompt, model: str | None, owner: str) -> Answer:
+    async def ask(self, prompt: Prompt, model: str | None, owner: str, job: int) -> Answer:
         """See `evaluators.judging.prompt.JudgeClient`."""
         name = model or self._model
         entry = self._cache.get(prompt.digest, name, owner)
@@ -143,13 +142,14 @@ class JudgeClientPool:
             name,
             self._provider.ceiling(prompt, name),
             lambda: self._provider.ask(prompt, model=name),
-            is_readable=lambda answer: prompt.schema is None or _is_readable(answer.text),
+            job=job,
+            is_readable=lambda answer: prompt.is_answered_by(answer.text),
         )
         self._cache.put(prompt.digest, name, _cached(answer, owner))
         self._unwritten[owner].append((prompt.digest, name))
         return answer
 
-    async def embed(self, texts: Sequence[str], owner: str) -> Embedded:
+    async def embed(self, texts: Sequence[str], owner: str, job: int) -> Embedded:
         """See `evaluators.judging.embedding.Embed`. Each text is cached by itself."""
         vectors = self._vectors
         if vectors is None:
@@ -159,7 +159,7 @@ class JudgeClientPool:
         missing = tuple(text for text, entry in entries.items() if entry is None)
         if missing:
             answer = await self._with_retries(
-                vectors.model, vectors.ceiling(missing), lambda: vectors.embed(missing)
+                vectors.model, vectors.ceiling(missing), lambda: vectors.embed(missing), job=job
             )
             for text, entry in zip(
                 missing, vector_answers(answer, vectors.model, owner), strict=True
@@ -182,13 +182,16 @@ class JudgeClientPool:
         ceiling: float,
         ask: Callable[[], Awaitable[_T]],
         *,
+        job: int,
         is_readable: Callable[[_T], bool] = lambda _: True,
     ) -> _T:
         backoff = Backoff(first=FIRST_PAUSE, longest=LONGEST_PAUSE)
         for attempt in itertools.count(1):
             is_last = attempt >= self._attempts
+            # Waiting for budget takes no place from a subject of another service.
+            number = await self._gate.reserve(job, ceiling)
             try:
-                return await self._once(model, ceiling, ask, is_readable, is_last=is_last)
+                return await self._once(number, model, ask, is_readable, is_last=is_last)
             except JudgeError as error:
                 if error.type not in RETRIED or is_last:
                     raise
@@ -198,15 +201,14 @@ class JudgeClientPool:
 
     async def _once(
         self,
+        number: int,
         model: str,
-        ceiling: float,
         ask: Callable[[], Awaitable[_T]],
         is_readable: Callable[[_T], bool],
         *,
         is_last: bool,
     ) -> _T:
         async with self._slots:
-            number = await self._gate.reserve(ceiling)
             began = time.monotonic()
             call = _unanswered(number, model, None, is_last=is_last)
             try:
@@ -224,25 +226,18 @@ class JudgeClientPool:
 class SubjectClient:
     """The client of one subject: the port of `evaluators.judging.prompt`, and of hosted embeddings."""
 
-    def __init__(self, pool: JudgeClientPool, owner: str) -> None:
+    def __init__(self, pool: JudgeClientPool, owner: str, job: int) -> None:
         self._pool = pool
         self._owner = owner
+        self._job = job
 
     async def __call__(self, prompt: Prompt, *, model: str | None) -> Answer:
         """See `evaluators.judging.prompt.JudgeClient`."""
-        return await self._pool.ask(prompt, model, self._owner)
+        return await self._pool.ask(prompt, model, self._owner, self._job)
 
     async def embed(self, texts: Sequence[str]) -> Embedded:
         """See `evaluators.judging.embedding.Embed`."""
-        return await self._pool.embed(texts, self._owner)
-
-
-def _is_readable(text: str) -> bool:
-    try:
-        read_object(text)
-    except AnswerError:
-        return False
-    return True
+        return await self._pool.embed(texts, self._owner, self._job)
 
 
 def _answered(

@@ -10,6 +10,7 @@ import asyncio
 import itertools
 import logging
 from collections.abc import Callable
+from typing import NamedTuple
 
 import msgspec
 from pydantic import SecretStr
@@ -49,12 +50,19 @@ def _plain(secret: SecretStr | None) -> str | None:
 class _Pending:
     """A job and the future that its caller waits for."""
 
-    __slots__ = ("attempts", "future", "job")
+    __slots__ = ("attempts", "awaits_budget", "future", "job")
 
     def __init__(self, job: Job) -> None:
         self.job = job
         self.attempts = 0
+        self.awaits_budget = 0
+        """Calls that wait for budget now."""
         self.future: asyncio.Future[JobDone] = asyncio.get_running_loop().create_future()
+
+
+class _Reservation(NamedTuple):
+    service: str
+    usd: float
 
 
 class JudgeProcess:
@@ -88,7 +96,7 @@ class JudgeProcess:
         self._sleep = sleep
         self._numbers = itertools.count()
         self._pending: dict[int, _Pending] = {}
-        self._reserved: dict[int, float] = {}
+        self._reserved: dict[int, _Reservation] = {}
         self._child: Child | None = None
         self._has_jobs = asyncio.Event()
         self.pid: int | None = None
@@ -104,7 +112,8 @@ class JudgeProcess:
             async with asyncio.timeout(self._timeout):
                 return await pending.future
         except TimeoutError as error:
-            if self._child is not None:
+            # A job that waits for budget does not hang: its calls are refused once it is gone.
+            if self._child is not None and not pending.awaits_budget:
                 self._child.kill()
             raise JudgeLateError from error
         finally:
@@ -157,8 +166,8 @@ class JudgeProcess:
     def _child_ended(self) -> None:
         """Count the reservations of calls under way as spent; the next process gets their jobs again."""
         self._child, self.pid = None, None
-        for reserved in self._reserved.values():
-            self.budget.settle(self._clock(), reserved=reserved, usd=reserved)
+        for service, usd in self._reserved.values():
+            self.budget.settle(self._clock(), service, reserved=usd, usd=usd)
         self._reserved.clear()
         for pending in self._pending.values():
             if pending.attempts >= MAX_ATTEMPTS and not pending.future.done():
@@ -177,19 +186,38 @@ class JudgeProcess:
                 pending.future.set_result(frame)
 
     async def _reserve(self, request: ReserveBudget, child: Child) -> None:
-        while (wait := self.budget.wait(self._clock())) > 0:  # noqa: ASYNC110 - time is what it waits for
-            await asyncio.sleep(wait)
-        granted = self.budget.reserve(self._clock(), request.usd)
-        if granted:
-            self._reserved[request.id] = request.usd
-        else:
-            self._families.requests.labels(self._model, "budget_denied").inc()
+        """Answer when the call may be made, or must not be: the budget is spent, or the job is gone."""
+        granted = False
+        pending = self._pending.get(request.job)
+        if pending is not None:
+            await self._turn_of(pending)
+            granted = request.job in self._pending and self._grant(request, pending.job.service)
         child.send(encode(BudgetReply(id=request.id, granted=granted)))
 
+    async def _turn_of(self, pending: _Pending) -> None:
+        """Wait until the budget allows the job another call. Whose subject is under way wants calls, too."""
+        pending.awaits_budget += 1
+        try:
+            while (wait := self._wait(pending.job.service)) > 0:  # noqa: ASYNC110 - time is what it waits for
+                await asyncio.sleep(wait)
+        finally:
+            pending.awaits_budget -= 1
+
+    def _wait(self, service: str) -> float:
+        under_way = {each.job.service for each in self._pending.values()}
+        return self.budget.wait(self._clock(), service, under_way)
+
+    def _grant(self, request: ReserveBudget, service: str) -> bool:
+        if not self.budget.reserve(self._clock(), request.usd, service):
+            self._families.requests.labels(self._model, "budget_denied").inc()
+            return False
+        self._reserved[request.id] = _Reservation(service, request.usd)
+        return True
+
     def _finish(self, call: CallFinished) -> None:
-        reserved = self._reserved.pop(call.id, 0.0)
+        service, reserved = self._reserved.pop(call.id, _Reservation("", 0.0))
         usd = reserved if call.keep_reservation else call.usd or 0.0
-        self.budget.settle(self._clock(), reserved=reserved, usd=usd)
+        self.budget.settle(self._clock(), service, reserved=reserved, usd=usd)
         families, model = self._families, call.model
         families.requests.labels(model, call.result).inc()
         families.request_duration.labels(model).observe(call.seconds)

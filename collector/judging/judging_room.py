@@ -1,9 +1,11 @@
 """The judging room: reads `traces`, has every due subject judged, appends one verdict for each.
 
-    record -> due? -> the judge process -> one write: verdict, commit
+    record -> due? -> its service's turn -> the judge process -> one write: verdict, commit
 
-At most `judge.concurrency` subjects are judged at once; the others wait in the log. The commit is the low-water of the
-subjects under way, so these are read again after a crash; a subject that has its verdict is not judged again.
+At most `judge.concurrency` subjects are judged at once. Others wait here without their content, at most READ_AHEAD, so
+that services take turns whatever their order in the log; the rest waits in the log. The commit is the low-water of the
+subjects that wait or are under way, so these are read again after a crash; a subject that has its verdict is not judged
+again.
 """
 
 from __future__ import annotations
@@ -11,7 +13,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 
 import msgspec
 
@@ -19,17 +20,11 @@ from collector.clock import Clock
 from collector.config.tree import JudgeConfig
 from collector.errors import RecordTooLarge, Retryable, Undecodable
 from collector.judging.budget import DAY, Budget, in_sample
-from collector.judging.port import (
-    Job,
-    JobDone,
-    JudgeDiedError,
-    JudgeLateError,
-    Judges,
-    SessionJob,
-    TraceJob,
-)
+from collector.judging.dispatcher import Dispatcher
+from collector.judging.port import JobDone, JudgeDiedError, JudgeLateError, Judges
 from collector.judging.progress import Progress
-from collector.judging.session_turns import SessionTurns, Turn, newest_traces, previous_turns
+from collector.judging.session_turns import SessionTurns, Turn
+from collector.judging.subjects import Content, Subject, job_of, read_back
 from collector.log.consumer import Consumer
 from collector.log.port import TRACES, Assigned, Batch, Commit, Log, New, Position, Record
 from collector.records.codec import encode
@@ -54,22 +49,6 @@ COMMIT_EVERY = 1.0
 """Seconds between commits that no verdict carries."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Subject:
-    """A trace or a session to be judged."""
-
-    record: Record
-    progress: Progress
-    verdict: VerdictRecord
-    """Without outcomes yet."""
-
-    @property
-    def owner(self) -> str:
-        """Whose answers are paid once: the subject and its digest."""
-        verdict = self.verdict
-        return "/".join((verdict.scope, verdict.service, verdict.subject, verdict.digest))
-
-
 class JudgingRoom(Consumer):
     """See the module.
 
@@ -82,6 +61,7 @@ class JudgingRoom(Consumer):
         telemetry: The process's metrics.
         clock: The log's clock: the age of a subject is a matter of log time.
         group: The consumer group.
+        budget_clock: The budget's clock where the log has another one.
         session_age: Seconds after which a session is closed whatever comes.
         sleep: `asyncio.sleep`, or a test's.
     """
@@ -97,6 +77,7 @@ class JudgingRoom(Consumer):
         telemetry: Telemetry,
         clock: Clock,
         group: str = "judging",
+        budget_clock: Clock | None = None,
         session_age: float = DAY,
         sleep: Sleep = asyncio.sleep,
     ) -> None:
@@ -122,7 +103,13 @@ class JudgingRoom(Consumer):
         self._session_age = session_age
         self._partitions: dict[int, Progress] = {}
         self._turns = SessionTurns()
-        self._slots = asyncio.Semaphore(config.concurrency)
+        self._dispatcher = Dispatcher(
+            config,
+            budget,
+            clock=clock,
+            budget_clock=budget_clock or clock,
+            judge=self._judge,
+        )
         self._committed_at = clock()
         self._subjects = asyncio.TaskGroup()
 
@@ -130,7 +117,7 @@ class JudgingRoom(Consumer):
         """Judge until `stopping` is set; subjects under way then are judged after the next start."""
         self._retry.stopping = stopping
         async with self.standing():
-            await self._read(lambda: self._read_and_stop(stopping))
+            await self._read(lambda: self._read_and_stop(stopping), lets_go=True)
 
     @asynccontextmanager
     async def standing(self) -> AsyncGenerator[None]:
@@ -145,13 +132,16 @@ class JudgingRoom(Consumer):
     async def drain(self) -> None:
         """Judge everything that is in the log; within `standing`."""
         self._retry.stopping = asyncio.Event()
-        await self._read(self._read_to_end)
+        await self._read(self._read_and_judge_all, lets_go=False)
 
-    async def _read(self, loop: Callable[[], Coroutine[None, None, None]]) -> None:
+    async def _read(
+        self, loop: Callable[[], Coroutine[None, None, None]], *, lets_go: bool
+    ) -> None:
         """Run the loop, then wait for the subjects under way."""
         self._partitions.clear()
         try:
             async with self._joined(), asyncio.TaskGroup() as self._subjects:
+                self._dispatcher.start(self._subjects, lets_go=lets_go)
                 await loop()
         except* _StopError:
             pass
@@ -167,11 +157,17 @@ class JudgingRoom(Consumer):
         while True:
             await self.step()
 
+    async def _read_and_judge_all(self) -> None:
+        await self._read_to_end()
+        await self._dispatcher.settle()
+
     # --- the steps of the loop -------------------------------------------------------------------------------------
 
     async def revoke(self, partition: int) -> None:
         """See `Consumer`."""
-        self._partitions.pop(partition, None)
+        progress = self._partitions.pop(partition, None)
+        if progress is not None:
+            self._dispatcher.drop(progress)
 
     async def assign(self, assigned: Assigned) -> None:
         """Read back what the verdicts of the day cost, and which subjects above the commit have theirs.
@@ -193,7 +189,8 @@ class JudgingRoom(Consumer):
                 continue  # reported when this record was, or will be, taken in order
 
     async def take(self, batch: Batch) -> None:
-        """Begin to judge the due subjects of a batch; waits while `judge.concurrency` are under way."""
+        """Let the due subjects of a batch wait for their turn; waits while READ_AHEAD do."""
+        self._dispatcher.begin()
         for record in batch.records:
             progress = self._partitions.get(record.position.partition)
             if progress is not None:
@@ -220,7 +217,11 @@ class JudgingRoom(Consumer):
         if isinstance(decoded, VerdictRecord):
             progress.judged(decoded.subject, decoded.digest)
             self._budget.restore(
-                record.time, calls=decoded.calls, usd=decoded.cost_usd, now=self._clock()
+                record.time,
+                decoded.service,
+                calls=decoded.calls,
+                usd=decoded.cost_usd,
+                now=self._clock(),
             )
         elif isinstance(decoded, SessionRecord):
             if is_below:
@@ -250,7 +251,9 @@ class JudgingRoom(Consumer):
             return
         turn = _turn(record, trace)
         number = self._turns.add(record.key, turn)
-        if progress.is_judged(trace.trace_id, trace.digest) or not self._is_due(record):
+        if progress.is_judged(trace.trace_id, trace.digest) or not self._is_due(
+            record.key, record.time
+        ):
             return
         before = self._turns.before(record.key, turn, self._history)
         service, session_id = split_session_key(record.key)
@@ -262,14 +265,24 @@ class JudgingRoom(Consumer):
             digest=trace.digest,
             outcomes=(),
         )
-        subject = _Subject(record=record, progress=progress, verdict=verdict)
-        await self._begin(subject, self._judge_trace(subject, raw, number, before))
+        subject = Subject(
+            position=record.position,
+            key=record.key,
+            time=record.time,
+            progress=progress,
+            verdict=verdict,
+            turn=number,
+            before=before,
+        )
+        await self._add(subject, raw)
 
     async def _take_session(
         self, record: Record, session: SessionRecord, progress: Progress
     ) -> None:
         is_judged = progress.is_judged(session.session_id, session.digest)
-        if not session.due or not self._judged["session"] or is_judged or not self._is_due(record):
+        if not session.due or not self._judged["session"] or is_judged:
+            return
+        if not self._is_due(record.key, record.time):
             return
         verdict = VerdictRecord(
             scope="session",
@@ -279,84 +292,59 @@ class JudgingRoom(Consumer):
             digest=session.digest,
             outcomes=(),
         )
-        subject = _Subject(record=record, progress=progress, verdict=verdict)
-        await self._begin(subject, self._judge_session(subject, session))
+        subject = Subject(
+            position=record.position,
+            key=record.key,
+            time=record.time,
+            progress=progress,
+            verdict=verdict,
+        )
+        await self._add(subject, session)
 
-    def _is_due(self, record: Record) -> bool:
+    def _is_due(self, key: bytes, time: float) -> bool:
         """Whether the session is in the sample, and scoring still waits for the verdict."""
-        in_time = record.time + self._config.max_lag > self._clock()
-        return in_time and in_sample(record.key, self._config.sample)
+        return self._dispatcher.is_in_time(time) and in_sample(key, self._config.sample)
 
-    async def _begin(self, subject: _Subject, judging: Coroutine[None, None, None]) -> None:
-        """Judge the subject in a task of its own, as soon as fewer than `judge.concurrency` are under way."""
-        try:
-            await self._slots.acquire()
-        except asyncio.CancelledError:
-            judging.close()
-            raise
+    async def _add(self, subject: Subject, content: Content) -> None:
         subject.progress.judged(subject.verdict.subject, subject.verdict.digest)
-        subject.progress.begin(subject.record.position.offset)
-        self._subjects.create_task(judging)
+        await self._dispatcher.add(subject, content)
 
     # --- judging -----------------------------------------------------------------------------------------------------
-
-    async def _judge_trace(
-        self, subject: _Subject, raw: RawTrace, turn: int | None, before: Sequence[Turn]
-    ) -> None:
-        history = await previous_turns(self._get, subject.record.position.partition, before)
-        await self._judge(
-            subject,
-            lambda number: TraceJob(
-                id=number, owner=subject.owner, trace=raw.trace, turn=turn, history=history
-            ),
-        )
-
-    async def _judge_session(self, subject: _Subject, session: SessionRecord) -> None:
-        partition = subject.record.position.partition
-        traces = await newest_traces(self._get, partition, session.traces)
-        await self._judge(
-            subject,
-            lambda number: SessionJob(
-                id=number,
-                owner=subject.owner,
-                service=session.service,
-                session_id=session.session_id,
-                closed=session.closed,
-                traces=traces,
-            ),
-        )
 
     async def _get(self, position: Position) -> Record | None:
         return await self._retry.log("fetch a trace", lambda: self._log_port.get(position))
 
-    async def _judge(self, subject: _Subject, make: Callable[[int], Job]) -> None:
+    async def _judge(self, subject: Subject, content: Content | None) -> None:
         """One subject, from its job to its verdict in the log."""
+        if content is None and self._dispatcher.is_in_time(subject.time):
+            content = await read_back(self._get, subject)
+        if content is None:
+            return
+        make = await job_of(self._get, subject, content)
         try:
             await self._append(subject, await self._judges.judge(make))
         except JudgeLateError:
-            subject.progress.end(subject.record.position.offset)
+            return
         except JudgeDiedError as error:
             outcomes = self._failed(subject.verdict.scope, str(error))
             await self._append(subject, None, outcomes)
-        finally:
-            self._slots.release()
 
     def _failed(self, scope: str, message: str) -> tuple[Outcome, ...]:
         error = Failure(type="judge_died", message=message)
         return tuple(failed(each, error) for each in self._judged[scope])
 
     async def _append(
-        self, subject: _Subject, done: JobDone | None, outcomes: tuple[Outcome, ...] = ()
+        self, subject: Subject, done: JobDone | None, outcomes: tuple[Outcome, ...] = ()
     ) -> None:
         """Write the verdict together with the commit that it allows."""
-        position, progress = subject.record.position, subject.progress
+        position, progress = subject.position, subject.progress
         verdict = msgspec.structs.replace(
             subject.verdict,
             outcomes=outcomes if done is None else done.outcomes,
             calls=0 if done is None else done.calls,
             cost_usd=0.0 if done is None else done.cost_usd,
         )
-        key, partition = subject.record.key, position.partition
+        key, partition = subject.key, position.partition
         new = New(topic=TRACES, key=key, value=encode(verdict), partition=partition)
         low_water = progress.low_water(without=position.offset)
         commits = [self._commit_of(partition, low_water)] if progress.is_new(low_water) else []
@@ -364,7 +352,6 @@ class JudgingRoom(Consumer):
             await self._retry.log("write a verdict", lambda: self._log_port.write([new], commits))
         except RecordTooLarge as error:
             self._poison.too_large(TRACES, key, error)
-        progress.end(position.offset)
         if done is not None:
             self._judges.written(done)
 

@@ -46,6 +46,8 @@ class TraceJob(msgspec.Struct, frozen=True, kw_only=True, tag="trace"):
     id: int
     owner: str
     """The subject and its digest: an answer is paid once for it."""
+    service: str
+    """Whose share of the budget its calls use."""
     trace: msgspec.Raw
     turn: int | None = None
     """Its position in the session, 1-based; None = unknown."""
@@ -81,6 +83,8 @@ class ReserveBudget(msgspec.Struct, frozen=True, kw_only=True, tag="reserve_budg
     """Ask to make a call that costs at most `usd`."""
 
     id: int
+    job: int
+    """The number of the job that the call is made for."""
     usd: float
 
 

@@ -92,7 +92,11 @@ class Rooms:
             only: Ask for these evaluators alone.
         """
         limits = self._config.judge.budget
-        budget = Budget(usd_per_day=limits.usd_per_day, calls_per_minute=limits.calls_per_minute)
+        budget = Budget(
+            usd_per_day=limits.usd_per_day,
+            calls_per_minute=limits.calls_per_minute,
+            service_share=self._config.fairness.share,
+        )
         process = JudgeProcess(
             self._config,
             budget=budget,
@@ -108,6 +112,7 @@ class Rooms:
             budget=budget,
             telemetry=self._telemetry,
             clock=log_clock or self._clock,
+            budget_clock=self._clock,
             group=JUDGING,
             session_age=self._config.windows.session.max_age,
         )

@@ -99,6 +99,7 @@ class JudgeCalls:
             preface + recording.text,
             marker=self._input.marker(),
             context=self._input.context,
+            read=lambda text: _entries(text, questions),
         )
         self.count += 1
         try:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from evaluators.digest import canonical
@@ -64,6 +64,16 @@ class Prompt:
     """Strict JSON Schema of the answer; None = free text."""
     digest: str
     """SHA-256 over all of it but the random marker: the key of an answer cache, beside the model."""
+    read: Callable[[str], object] = field(default=str, compare=False)
+    """Reads an answer; raises ValueError for a text that holds none."""
+
+    def is_answered_by(self, text: str) -> bool:
+        """Whether the text holds an answer, however it is put."""
+        try:
+            self.read(text)
+        except ValueError:
+            return False
+        return True
 
     @property
     def tokens(self) -> int:
@@ -129,6 +139,7 @@ def make_prompt(
     *,
     marker: str,
     context: str | None = None,
+    read: Callable[[str], object] = str,
 ) -> Prompt:
     """One prompt for all questions, by the key their answers must stand under.
 
@@ -138,6 +149,7 @@ def make_prompt(
         recording: Untrusted; fenced here.
         marker: Random, for this call alone.
         context: From the operator's files, so trusted.
+        read: Reads an answer; raises ValueError for a text that holds none.
     """
     system = instructions(questions)
     schema: JSON = object_schema({key: each.schema for key, each in questions.items()})
@@ -145,7 +157,7 @@ def make_prompt(
     user = f"{before}{QUESTION}\n{fenced(recording, marker)}\n{CLOSING}"
     blank = f"{before}{QUESTION}\n{fenced(recording, PLACEHOLDER)}\n{CLOSING}"
     digest = digest_of(stage, system, blank, schema)
-    return Prompt(name=stage, system=system, user=user, schema=schema, digest=digest)
+    return Prompt(name=stage, system=system, user=user, schema=schema, digest=digest, read=read)
 
 
 def instructions(questions: Mapping[str, Question]) -> str:

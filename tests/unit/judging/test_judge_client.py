@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,8 +11,13 @@ from collector.config.tree import JudgeConfig
 from collector.judging.answer_cache import AnswerCache
 from collector.judging.judge_client import BudgetGate, JudgeClientPool
 from collector.judging.port import CallFinished, FromJudge, ReserveBudget
+from evaluators.judging.answers import read_object
 from evaluators.judging.embedding import Embedded
+from evaluators.judging.judge import judge_trace
 from evaluators.judging.prompt import Answer, JudgeError, Prompt
+from evaluators.judging.rubric_judge import rubric_judge
+from evaluators.plan import Configured
+from tests.support.evaluating import a_trace
 
 PROMPT = Prompt(name="p", system="s", user="u", schema=None, digest="d")
 
@@ -19,10 +25,11 @@ PROMPT = Prompt(name="p", system="s", user="u", schema=None, digest="d")
 class FakeProvider:
     """Fails with the given types in turn, then answers."""
 
-    def __init__(self, *failures: str, retry_after: float | None = None) -> None:
+    def __init__(self, *failures: str, retry_after: float | None = None, text: str = "yes") -> None:
         self.failures = list(failures)
         self.retry_after = retry_after
         self.asked = 0
+        self.text = text
 
     def ceiling(self, prompt: Prompt, model: str) -> float:
         return 0.25
@@ -32,7 +39,7 @@ class FakeProvider:
         if self.failures:
             kind = self.failures.pop(0)
             raise JudgeError(type=kind, message="no", retry_after=self.retry_after)
-        return Answer(text="yes", model=model, input_tokens=1, output_tokens=1, cost_usd=0.1)
+        return Answer(text=self.text, model=model, input_tokens=1, output_tokens=1, cost_usd=0.1)
 
 
 class Stand:
@@ -76,7 +83,7 @@ class Stand:
 @pytest.mark.parametrize("kind", ["rate_limited", "timeout"])
 async def test_what_may_pass_is_tried_again_with_growing_pauses(tmp_path: Path, kind: str) -> None:
     stand = Stand(tmp_path, FakeProvider(kind, kind))
-    answer = await stand.clients.for_subject("me")(PROMPT, model=None)
+    answer = await stand.clients.for_subject("me", 7)(PROMPT, model=None)
     assert answer.text == "yes"
     assert stand.pauses == [0.5, 1.0]
     assert stand.results == ["retry", "retry", "ok"]
@@ -86,7 +93,7 @@ async def test_attempts_end(tmp_path: Path) -> None:
     provider = FakeProvider(*["rate_limited"] * 9)
     stand = Stand(tmp_path, provider)
     with pytest.raises(JudgeError) as caught:
-        await stand.clients.for_subject("me")(PROMPT, model=None)
+        await stand.clients.for_subject("me", 7)(PROMPT, model=None)
     assert caught.value.type == "rate_limited"
     assert provider.asked == 3
     assert stand.results == ["retry", "retry", "rate_limited"]
@@ -96,7 +103,7 @@ async def test_other_errors_are_not_tried_again(tmp_path: Path) -> None:
     provider = FakeProvider("provider_error")
     stand = Stand(tmp_path, provider)
     with pytest.raises(JudgeError):
-        await stand.clients.for_subject("me")(PROMPT, model=None)
+        await stand.clients.for_subject("me", 7)(PROMPT, model=None)
     assert provider.asked == 1
     assert stand.results == ["provider_error"]
 
@@ -105,24 +112,24 @@ async def test_nobody_is_asked_without_leave(tmp_path: Path) -> None:
     provider = FakeProvider()
     stand = Stand(tmp_path, provider, grants=False)
     with pytest.raises(JudgeError) as caught:
-        await stand.clients.for_subject("me")(PROMPT, model=None)
+        await stand.clients.for_subject("me", 7)(PROMPT, model=None)
     assert caught.value.type == "budget"
     assert provider.asked == 0
-    assert stand.sent == [ReserveBudget(id=0, usd=0.25)]
+    assert stand.sent == [ReserveBudget(id=0, job=7, usd=0.25)]
 
 
 async def test_an_answer_is_paid_once(tmp_path: Path) -> None:
     provider = FakeProvider()
     stand = Stand(tmp_path, provider)
-    first = await stand.clients.for_subject("me")(PROMPT, model=None)
-    after_a_crash = await stand.clients.for_subject("me")(PROMPT, model=None)
-    another = await stand.clients.for_subject("another")(PROMPT, model=None)
+    first = await stand.clients.for_subject("me", 7)(PROMPT, model=None)
+    after_a_crash = await stand.clients.for_subject("me", 7)(PROMPT, model=None)
+    another = await stand.clients.for_subject("another", 7)(PROMPT, model=None)
     assert provider.asked == 1
     assert (first.cost_usd, after_a_crash.cost_usd, another.cost_usd) == (0.1, 0.1, 0.0)
     assert (first.cached, after_a_crash.cached, another.cached) == (False, False, True)
 
     stand.clients.written("me")
-    later = await stand.clients.for_subject("me")(PROMPT, model=None)
+    later = await stand.clients.for_subject("me", 7)(PROMPT, model=None)
     assert later.cached
 
 
@@ -131,19 +138,40 @@ async def test_a_provider_s_own_pause_is_kept_within_the_bound(
     tmp_path: Path, wanted: float, pause: float
 ) -> None:
     stand = Stand(tmp_path, FakeProvider("rate_limited", retry_after=wanted))
-    await stand.clients.for_subject("me")(PROMPT, model=None)
+    await stand.clients.for_subject("me", 7)(PROMPT, model=None)
     assert stand.pauses == [pause]
 
 
 async def test_an_answer_that_cannot_be_read_is_paid_for_and_counted_as_such(
     tmp_path: Path,
 ) -> None:
-    prompt = Prompt(name="p", system="s", user="u", schema={"type": "object"}, digest="e")
+    prompt = replace(PROMPT, read=read_object)
     stand = Stand(tmp_path, FakeProvider())
-    answer = await stand.clients.for_subject("me")(prompt, model=None)
+    answer = await stand.clients.for_subject("me", 7)(prompt, model=None)
     assert answer.text == "yes"
     (finished,) = [each for each in stand.sent if isinstance(each, CallFinished)]
     assert (finished.result, finished.usd) == ("parse_error", 0.1)
+
+
+async def test_an_answer_that_is_scored_is_no_parse_error_and_is_cached(tmp_path: Path) -> None:
+    """A rubric judge that is asked alone may answer without its key, in prose."""
+    provider = FakeProvider(text="Score: 0.75")
+    stand = Stand(tmp_path, provider)
+    rubric = rubric_judge("tone", "Is the tone kind?", "trace", 0.5)
+    due = (Configured(spec=rubric, options={}, threshold=0.5, options_digest=""),)
+    for owner in ("me", "you"):
+        verdict = await judge_trace(
+            due,
+            a_trace(),
+            stand.clients.for_subject(owner, 7),
+            calls="shared",
+            max_prompt=24_000,
+        )
+        assert [each.score for each in verdict.outcomes] == [0.75]
+        stand.clients.written(owner)
+
+    assert stand.results == ["ok"]
+    assert provider.asked == 1
 
 
 class FakeVectors:
@@ -166,10 +194,10 @@ class FakeVectors:
 async def test_a_text_is_embedded_once_and_its_vector_stays_the_same(tmp_path: Path) -> None:
     vectors = FakeVectors()
     stand = Stand(tmp_path, FakeProvider(), vectors=vectors)
-    first = await stand.clients.for_subject("me").embed(["a", "bb"])
+    first = await stand.clients.for_subject("me", 7).embed(["a", "bb"])
     stand.clients.written("me")
-    second = await stand.clients.for_subject("you").embed(["ccc", "bb"])
-    third = await stand.clients.for_subject("they").embed(["bb", "a"])
+    second = await stand.clients.for_subject("you", 7).embed(["ccc", "bb"])
+    third = await stand.clients.for_subject("they", 7).embed(["bb", "a"])
 
     assert vectors.asked == [("a", "bb"), ("ccc",)]
     assert [list(each) for each in second.vectors] == [[1.0], list(first.vectors[1])]
@@ -182,8 +210,8 @@ async def test_a_text_is_embedded_once_and_its_vector_stays_the_same(tmp_path: P
 async def test_own_vectors_from_before_a_crash_cost_what_they_cost(tmp_path: Path) -> None:
     vectors = FakeVectors()
     stand = Stand(tmp_path, FakeProvider(), vectors=vectors)
-    await stand.clients.for_subject("me").embed(["a"])
-    again = await stand.clients.for_subject("me").embed(["a"])
+    await stand.clients.for_subject("me", 7).embed(["a"])
+    again = await stand.clients.for_subject("me", 7).embed(["a"])
     assert len(vectors.asked) == 1
     assert (again.cost_usd, again.cached) == (pytest.approx(0.1), False)
 
@@ -192,6 +220,6 @@ async def test_no_vectors_beyond_the_budget(tmp_path: Path) -> None:
     vectors = FakeVectors()
     stand = Stand(tmp_path, FakeProvider(), vectors=vectors, grants=False)
     with pytest.raises(JudgeError) as caught:
-        await stand.clients.for_subject("me").embed(["a"])
+        await stand.clients.for_subject("me", 7).embed(["a"])
     assert caught.value.type == "budget"
     assert not vectors.asked

@@ -13,7 +13,7 @@ from collector.config.tree import Config
 from collector.judging import judge_process
 from collector.judging.budget import DAY, Budget
 from collector.judging.judge_process import JudgeProcess
-from collector.judging.port import JudgeDiedError, ReserveBudget, TraceJob, encode
+from collector.judging.port import JudgeDiedError, JudgeLateError, ReserveBudget, TraceJob, encode
 from collector.telemetry import Telemetry
 
 
@@ -41,7 +41,7 @@ class DyingChild:
 
     def send(self, payload: bytes) -> None:
         if b"trace" in payload:
-            self._frames.put_nowait(encode(ReserveBudget(id=0, usd=0.25)))
+            self._frames.put_nowait(encode(ReserveBudget(id=0, job=0, usd=0.25)))
         else:
             self._frames.put_nowait(None)  # it has leave now: the call is under way
 
@@ -73,7 +73,9 @@ async def test_three_deaths_on_a_subject_end_it_and_its_calls_count_as_spent(
         async with asyncio.timeout(5):
             with pytest.raises(JudgeDiedError, match="3 times"):
                 await judges.judge(
-                    lambda number: TraceJob(id=number, owner="o", trace=msgspec.Raw(b"\x80"))
+                    lambda number: TraceJob(
+                        id=number, owner="o", service="s", trace=msgspec.Raw(b"\x80")
+                    )
                 )
     finally:
         running.cancel()
@@ -92,7 +94,7 @@ def test_the_budget_is_shown_from_the_start_and_begins_again_at_midnight() -> No
         return telemetry.registry.get_sample_value(f"spanwise_judge_budget_{name}_usd", labels)
 
     assert (shown("remaining"), shown("limit")) == (5.0, 5.0)
-    budget.restore(5.0, calls=1, usd=2.0, now=now[0])
+    budget.restore(5.0, "s", calls=1, usd=2.0, now=now[0])
     budget.share = 0.5
     assert (shown("remaining"), shown("limit")) == (0.5, 2.5)
     now[0] += DAY
@@ -105,3 +107,40 @@ def test_a_budget_without_limit_is_not_shown() -> None:
     JudgeProcess(Config(), budget=budget, telemetry=telemetry, clock=lambda: 1.0)
 
     assert b"judge_budget_limit_usd{" not in telemetry.exposition("")[0]
+
+
+class WaitingChild(DyingChild):
+    """Wants a call for its job, and waits for leave."""
+
+    killed: ClassVar[int] = 0
+
+    def send(self, payload: bytes) -> None:
+        if b"trace" in payload:
+            self._frames.put_nowait(encode(ReserveBudget(id=0, job=0, usd=0.25)))
+
+    def kill(self) -> None:
+        type(self).killed += 1
+
+
+@pytest.mark.parametrize(("calls_made", "killed"), [(60, 0), (0, 1)])
+async def test_a_job_that_waits_for_budget_does_not_hang(
+    monkeypatch: pytest.MonkeyPatch, calls_made: int, killed: int
+) -> None:
+    """It is late all the same; a process that is waited for otherwise is replaced, with all its jobs."""
+    monkeypatch.setattr(judge_process, "Child", WaitingChild)
+    WaitingChild.killed = 0
+    budget = Budget(usd_per_day=None, calls_per_minute=60)
+    budget.restore(1e9, "s", calls=calls_made, usd=0.0, now=1e9)
+    config = Config.model_validate({"judge": {"max_lag": 0.2}})
+    judges = JudgeProcess(config, budget=budget, telemetry=Telemetry(), clock=lambda: 1e9)
+    running = asyncio.ensure_future(judges.run())
+    try:
+        with pytest.raises(JudgeLateError):
+            await judges.judge(
+                lambda number: TraceJob(
+                    id=number, owner="o", service="s", trace=msgspec.Raw(b"\x80")
+                )
+            )
+    finally:
+        running.cancel()
+    assert WaitingChild.killed == killed

@@ -1,0 +1,126 @@
+"""Begins the subjects of the judging room in fair order, each in a task of its own, and holds those that wait."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from functools import partial
+from typing import TypeAlias
+
+from collector.clock import Clock
+from collector.config.tree import JudgeConfig
+from collector.judging.budget import Budget
+from collector.judging.fair_queue import FairQueue
+from collector.judging.progress import Progress
+from collector.judging.subjects import Content, Subject
+
+READ_AHEAD = 4096
+"""Subjects that wait at most, about 1 KB each."""
+MOMENT = 0.5
+"""Seconds after which it looks again who may begin: shares change with time."""
+
+Judging: TypeAlias = Callable[[Subject, Content | None], Coroutine[None, None, None]]
+"""Judges one subject. Content None: it waited, and its content must be read back."""
+
+
+class Dispatcher:
+    """At most `judge.concurrency` subjects are under way; the others wait, services in turn.
+
+    Args:
+        config: Concurrency, `max_lag`, the rate.
+        budget: Says which services are within their share, and is told which ones wait.
+        clock: The log's clock, for the age of subjects.
+        budget_clock: The budget's clock.
+        judge: Judges one subject.
+    """
+
+    def __init__(
+        self,
+        config: JudgeConfig,
+        budget: Budget,
+        *,
+        clock: Clock,
+        budget_clock: Clock,
+        judge: Judging,
+    ) -> None:
+        self._queue: FairQueue[Subject] = FairQueue(config.concurrency)
+        self._max_lag = config.max_lag
+        self._most = max(READ_AHEAD // 4, int(config.budget.calls_per_minute * config.max_lag / 60))
+        """Waiting subjects of one service beyond which the oldest comes too late whatever happens."""
+        self._budget = budget
+        self._clock = clock
+        self._budget_clock = budget_clock
+        self._judge = judge
+        self._tasks = asyncio.TaskGroup()
+        self._lets_go = False
+        self._has_ended = asyncio.Event()
+
+    def start(self, tasks: asyncio.TaskGroup, *, lets_go: bool) -> None:
+        """Begin anew, with nothing waiting.
+
+        Args:
+            tasks: Of the subjects.
+            lets_go: Whether subjects that must come too late are passed over when READ_AHEAD wait; else all wait.
+        """
+        self._queue.clear()
+        self._tasks = tasks
+        self._lets_go = lets_go
+        self.begin()
+
+    def is_in_time(self, time: float) -> bool:
+        """Whether scoring still waits for the verdict about a record of this log time."""
+        return time + self._max_lag > self._clock()
+
+    async def add(self, subject: Subject, content: Content) -> None:
+        """Let the subject wait for its turn; waits itself while READ_AHEAD subjects do."""
+        while len(self._queue) >= READ_AHEAD:
+            await self._make_room()
+        subject.progress.begin(subject.position.offset)
+        self._queue.add(subject.service, subject)
+        self.begin(subject, content)
+
+    def begin(self, fresh: Subject | None = None, content: Content | None = None) -> None:
+        """Begin every subject whose turn it is, which changes with time; `content` is that of `fresh`."""
+        is_within_share = partial(self._budget.is_within_share, self._budget_clock())
+        while subject := self._queue.begin(is_within_share):
+            known = content if subject is fresh else None
+            self._tasks.create_task(self._run(subject, known))
+        self._budget.waiting = self._queue.contenders
+
+    def drop(self, progress: Progress) -> None:
+        """The partition has another owner: its subjects that wait are judged there."""
+        self._queue.drop(lambda each: each.progress is progress)
+
+    async def settle(self) -> None:
+        """Return when nothing waits any more."""
+        while self._queue:
+            await self.look()
+
+    async def look(self) -> None:
+        """Begin what can be, then wait until a subject has ended or a moment has passed."""
+        self._has_ended.clear()
+        self.begin()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(MOMENT):
+                await self._has_ended.wait()
+
+    async def _make_room(self) -> None:
+        """Pass over what comes too late, for which scoring says `judge_lag`; else wait."""
+        passed = self._queue.drop(lambda each: not self.is_in_time(each.time))
+        if self._lets_go and not passed:
+            oldest = self._queue.let_go(self._most)
+            passed = [] if oldest is None else [oldest]
+        for each in passed:
+            each.progress.end(each.position.offset)
+        if not passed:
+            await self.look()
+
+    async def _run(self, subject: Subject, content: Content | None) -> None:
+        try:
+            await self._judge(subject, content)
+        finally:
+            self._queue.end(subject.service)
+            self._has_ended.set()
+        subject.progress.end(subject.position.offset)
+        self.begin()

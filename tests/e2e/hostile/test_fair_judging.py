@@ -1,0 +1,70 @@
+"""While another waits, one service uses no more than its share (`fairness.share`) of the judge's budget."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.support.asking import asked, trace_id
+from tests.support.openai_server import OpenAiServer
+from tests.support.sender import send
+from tests.support.service import Service
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(120)]
+
+CALLS_PER_MINUTE = 12
+MODEST = "Where is my own?"
+
+
+@pytest.mark.parametrize("concurrency", [1, 8])
+def test_one_service_cannot_spend_the_judges_budget_alone(tmp_path: Path, concurrency: int) -> None:
+    """Twenty traces of one service come first; those of another are judged while there is budget.
+
+    With eight places the twenty hold all of them when the other one comes.
+    """
+    with OpenAiServer() as server:
+        settings = (
+            "windows.trace.root_grace=100ms",
+            "embedder.kind=none",
+            "judge.model=openai/x",
+            "judge.api_key=none",
+            f"judge.concurrency={concurrency}",
+            f"judge.budget.calls_per_minute={CALLS_PER_MINUTE}",
+            f"judge.base_url={server.url}",
+        )
+        with Service(tmp_path / "data", *settings) as service:
+            greedy = [
+                asked("greedy", f"Where is {n}?", number=n, service="greedy") for n in range(20)
+            ]
+            send(service.grpc, *greedy, asked("modest", MODEST, service="modest"))
+
+            def judged() -> bool:
+                return any(
+                    each["trace_id"] == trace_id("modest") and each["method"] == "llm_judge"
+                    for each in service.signals()
+                )
+
+            service.wait_for("the other one is judged", judged, timeout=40)
+            calls = [MODEST in json.dumps(each["messages"]) for each in server.requests]
+
+    before = calls[: len(calls) - calls[::-1].index(True)]
+    assert before.count(False) <= CALLS_PER_MINUTE // 2
+
+
+def test_a_service_alone_has_the_whole_budget(tmp_path: Path) -> None:
+    with OpenAiServer() as server:
+        settings = (
+            "windows.trace.root_grace=100ms",
+            "embedder.kind=none",
+            "judge.model=openai/x",
+            "judge.api_key=none",
+            f"judge.budget.calls_per_minute={CALLS_PER_MINUTE}",
+            f"judge.base_url={server.url}",
+        )
+        with Service(tmp_path / "data", *settings) as service:
+            send(service.grpc, *[asked("s", f"Where is {n}?", number=n) for n in range(20)])
+            service.wait_for(
+                "all calls of a minute", lambda: len(server.requests) >= CALLS_PER_MINUTE, 40
+            )
