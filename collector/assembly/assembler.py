@@ -49,6 +49,7 @@ class Assembler(Consumer):
         workers: Workers,
         windows: Windows,
         telemetry: Telemetry,
+        share: float = 0.5,
         group: str = "assembly",
         sleep: Sleep = asyncio.sleep,
         max_marks: int = MAX_MARKS,
@@ -62,6 +63,7 @@ class Assembler(Consumer):
             timeout=POLL,
         )
         self._windows = windows
+        self._share = share
         self._max_marks = max_marks
         self._counts = Counts(telemetry, self._poison, limit=windows.memory)
         self._owned: dict[int, OpenTraces] = {}
@@ -77,6 +79,7 @@ class Assembler(Consumer):
             log=self._log_port,
             workers=self._workers,
             windows=self._windows.trace,
+            share=self._share,
             counts=self._counts,
             retry=self._retry,
             commits=self._commits,

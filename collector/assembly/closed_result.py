@@ -61,13 +61,20 @@ class ReadRequest:
     open_traces: OpenTraces
     """Where it closed; the partition may have another owner meanwhile."""
     closing: Closing
+    service: str = ""
+    """Whose worker time reading it uses."""
     revision: LateRevision | None = None
 
     @property
     def job(self) -> ReadJob:
         """For the worker."""
         pieces = self.closing.pieces if self.revision is None else self.revision.pieces
-        return ReadJob(trace_id=self.closing.trace_id, pieces=pieces, closed=self.closing.reason)
+        return ReadJob(
+            trace_id=self.closing.trace_id,
+            pieces=pieces,
+            closed=self.closing.reason,
+            service=self.service,
+        )
 
     def result(self, trace: Trace | PackedTrace | None) -> ClosedResult:
         """The result for a trace that a worker has read: its record and its mark; None: no worker could read it."""

@@ -1,15 +1,16 @@
 """From closing to record: workers read the traces that closed, one writer writes trace, mark and commit.
 
-    Assembler --put--> pending --read workers--> results --writer--> log.write([trace, mark ...], commits)
+    Assembler --put--> pending --readers--> results --writer--> log.write([trace, mark ...], commits)
 
-Several batches are read at once, so a slow trace delays only its own batch. There is one writer: it computes the
-commits when it writes, so no commit can pass a record that is not stored yet.
+Several batches are read at once, each of one service, and a service has at most its share of them: its slow traces
+delay no other service's. There is one writer: it computes the commits when it writes, so no commit can pass a record
+that is not stored yet, in whatever order the traces are read.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
@@ -23,6 +24,7 @@ from collector.assembly.closed_traces import ClosedTrace
 from collector.assembly.families import Counts
 from collector.assembly.open_trace import Closing
 from collector.assembly.open_traces import OpenTraces
+from collector.assembly.scan import service_name
 from collector.config.tree import TraceWindow
 from collector.errors import RecordTooLarge, Undecodable
 from collector.log.port import Commit, Log, New, Position
@@ -30,7 +32,8 @@ from collector.pool.port import Workers
 from collector.records.traces import TraceRecord, decode_traces
 from collector.runtime.retry import Retry
 
-READ_WORKERS = 4
+READERS = 8
+"""Batches that are read at once."""
 BATCH_TRACES = 32
 BATCH_BYTES = 8 << 20
 WRITE_BYTES = 1 << 20
@@ -46,6 +49,7 @@ class ClosingPipeline:
         log: Read for late revisions, and written to.
         workers: Read the traces.
         windows: Bound late revisions.
+        share: Of the batches that are read at once, what one service may have; at least one.
         counts: Called with each result.
         retry: How to wait for the log and the workers.
         commits: The commits to store with a write made now.
@@ -58,6 +62,7 @@ class ClosingPipeline:
         log: Log,
         workers: Workers,
         windows: TraceWindow,
+        share: float,
         counts: Counts,
         retry: Retry,
         commits: Callable[[], list[Commit]],
@@ -71,7 +76,12 @@ class ClosingPipeline:
         self._commits = commits
         self._committed = committed
         self._changed = asyncio.Condition()
-        self._pending: deque[tuple[OpenTraces, Closing]] = deque()
+        self._most = max(1, int(READERS * share))
+        """Batches of one service that are read at once."""
+        self._reading: Counter[str] = Counter()
+        """Batches that are read now, by service."""
+        self._pending: dict[str, deque[ReadRequest]] = {}
+        """By service; without services that have no closing."""
         self._results: list[ClosedResult] = []
         self._in_flight = 0
         self._bytes = 0
@@ -84,7 +94,8 @@ class ClosingPipeline:
         """Queue closings. Does not wait for a worker: `wait_for_capacity` does."""
         before = self._in_flight
         for closing in closings:
-            self._pending.append((open_traces, closing))
+            request = _request(open_traces, closing)
+            self._pending.setdefault(request.service, deque()).append(request)
             self._in_flight += 1
             self._bytes += closing.size
         if self._in_flight != before:  # called on every tick: notify only when something was queued
@@ -111,35 +122,55 @@ class ClosingPipeline:
         self._done = True
         await self._notify()
 
-    # --- the read workers ----------------------------------------------------------------------------------------
+    # --- the readers ---------------------------------------------------------------------------------------------
 
     async def run(self) -> None:
         """Read and write the queued closings, until `stop`."""
         self._done = False
         async with asyncio.TaskGroup() as group:
-            for _ in range(READ_WORKERS):
-                group.create_task(self._read_worker())
+            for _ in range(READERS):
+                group.create_task(self._reader())
             group.create_task(self._writer())
 
     async def write_sequentially(self, closings: Sequence[tuple[OpenTraces, Closing]]) -> None:
         """Read and write these in exactly this order, after `run` has ended."""
-        rest = deque(closings)
+        rest = deque(_request(*each) for each in closings)
         while rest:
-            batch = _batch(rest)
-            await self._write(await self._read(batch))
+            await self._write(await self._read(_batch(rest)))
 
-    async def _read_worker(self) -> None:
+    async def _reader(self) -> None:
         while True:
-            await self._until(lambda: self._done or any(map(_is_ready, self._pending)))
+            await self._until(lambda: self._done or self._next_service() is not None)
             if self._done:
                 return
-            results = await self._read(_batch(self._pending))
+            service = self._next_service()
+            if service is None:  # another reader took its batch
+                continue
+            self._reading[service] += 1
+            results = await self._read(self._batch(service))
+            self._reading[service] -= 1
+            self._reading += Counter()  # forgets a service without a batch
             self._results += results  # after the await: the writer replaces the list meanwhile
             await self._notify()
 
-    async def _read(self, batch: Sequence[tuple[OpenTraces, Closing]]) -> list[ClosedResult]:
+    def _next_service(self) -> str | None:
+        """Of the services with a closing to read, the one with the fewest batches; None: none may have another."""
+        ready = (
+            service
+            for service, requests in self._pending.items()
+            if self._reading[service] < self._most and any(map(_is_ready, requests))
+        )
+        return min(ready, key=self._reading.__getitem__, default=None)
+
+    def _batch(self, service: str) -> list[ReadRequest]:
+        batch = _batch(self._pending[service])
+        if not self._pending[service]:
+            del self._pending[service]
+        return batch
+
+    async def _read(self, batch: Sequence[ReadRequest]) -> list[ClosedResult]:
         """The result of each closing of the batch, in its order."""
-        prepared = [await self._prepare(open_traces, closing) for open_traces, closing in batch]
+        prepared = [await self._prepare(each) for each in batch]
         jobs = [each.job for each in prepared if isinstance(each, ReadRequest)]
         traces = iter(
             await self._retry.workers("read traces", lambda: self._workers.read(jobs))
@@ -151,13 +182,11 @@ class ClosingPipeline:
             for each in prepared
         ]
 
-    async def _prepare(
-        self, open_traces: OpenTraces, closing: Closing
-    ) -> ReadRequest | ClosedResult:
-        request = ReadRequest(open_traces=open_traces, closing=closing)
+    async def _prepare(self, request: ReadRequest) -> ReadRequest | ClosedResult:
+        closing = request.closing
         if not closing.late:
             return request
-        mark = open_traces.revisable_mark(closing)
+        mark = request.open_traces.revisable_mark(closing)
         old = None if mark is None else await self._newest_record(mark)
         if mark is None or old is None or not old.spans:  # a record without spans cannot be revised
             return request.ignored()
@@ -290,16 +319,20 @@ class ClosingPipeline:
             self._changed.notify_all()
 
 
-def _is_ready(pending: tuple[OpenTraces, Closing]) -> bool:
+def _request(open_traces: OpenTraces, closing: Closing) -> ReadRequest:
+    service = service_name(closing.pieces[0]) if closing.pieces else ""
+    return ReadRequest(open_traces=open_traces, closing=closing, service=service)
+
+
+def _is_ready(request: ReadRequest) -> bool:
     """Whether the closing may be read: a second closing of a trace builds on the record of the first."""
-    open_traces, closing = pending
-    return open_traces.is_first(closing)
+    return request.open_traces.is_first(request.closing)
 
 
-def _batch(pending: deque[tuple[OpenTraces, Closing]]) -> list[tuple[OpenTraces, Closing]]:
+def _batch(pending: deque[ReadRequest]) -> list[ReadRequest]:
     """Take a batch off `pending`; closings that are not ready stay, in their order."""
-    batch: list[tuple[OpenTraces, Closing]] = []
-    waiting: list[tuple[OpenTraces, Closing]] = []
+    batch: list[ReadRequest] = []
+    waiting: list[ReadRequest] = []
     size = 0
     while pending and len(batch) < BATCH_TRACES and size < BATCH_BYTES:
         each = pending.popleft()
@@ -307,6 +340,6 @@ def _batch(pending: deque[tuple[OpenTraces, Closing]]) -> list[tuple[OpenTraces,
             waiting.append(each)
             continue
         batch.append(each)
-        size += each[1].size
+        size += each.closing.size
     pending.extendleft(reversed(waiting))
     return batch

@@ -5,8 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
+from google.protobuf.message import DecodeError
+from opentelemetry.proto.resource.v1.resource_pb2 import Resource
+
 from collector.errors import Undecodable
 from collector.otlp.span_head import SpanHead, cut, head, parse, start_time_unix_nano
+
+NAME = 128
+"""Characters of a service's name that are looked at, as many as the name of a read trace has."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +84,22 @@ def span_ids(pieces: Sequence[bytes]) -> set[bytes]:
     return {
         span.span_id for piece in pieces for spans in scan(piece).traces.values() for span in spans
     }
+
+
+def service_name(piece: bytes) -> str:
+    """The service that the piece's first resource names; empty: it names none, or cannot be decoded.
+
+    Whose worker time its trace uses. The trace itself may name another: the one of its root's resource.
+    """
+    try:
+        for resource in parse(piece).resource_spans:
+            for raw in resource.resource:
+                for attribute in Resource.FromString(raw).attributes:
+                    if attribute.key == "service.name":
+                        return attribute.value.string_value[:NAME]
+    except (Undecodable, DecodeError):
+        return ""
+    return ""
 
 
 def first_start(pieces: Sequence[bytes]) -> int:

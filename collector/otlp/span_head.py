@@ -8,7 +8,7 @@ span is parsed with a second small schema. The two agree on every span whose fie
 
 from __future__ import annotations
 
-from collections.abc import Callable, MutableSequence
+from collections.abc import Callable, MutableSequence, Sequence
 from struct import Struct
 from typing import NamedTuple, Protocol, TypeVar, cast
 
@@ -51,8 +51,9 @@ class ScopeSpans(Protocol):
 
 
 class ResourceSpans(Protocol):
-    """`opentelemetry.proto.trace.v1.ResourceSpans`, its spans undecoded."""
+    """`opentelemetry.proto.trace.v1.ResourceSpans`, its resource (sent once, or in parts) and spans undecoded."""
 
+    resource: Sequence[bytes]
     scope_spans: MutableSequence[ScopeSpans]
 
 

@@ -20,6 +20,8 @@ class ReadJob(msgspec.Struct, frozen=True, kw_only=True, tag="read"):
     trace_id: bytes
     pieces: tuple[bytes, ...]
     closed: Closed
+    service: str = ""
+    """Whose worker time it uses: as the trace's first resource names it; empty: it names none."""
 
 
 class ScoreJob(msgspec.Struct, frozen=True, kw_only=True, tag="score"):
@@ -31,6 +33,11 @@ class ScoreJob(msgspec.Struct, frozen=True, kw_only=True, tag="score"):
     only: tuple[str, ...] | None = None
     turn: int | None = None
     """Its position among the session's turns, 1-based; None = unknown."""
+
+    @property
+    def service(self) -> str:
+        """Whose worker time it uses."""
+        return self.trace.service
 
 
 Job = ReadJob | ScoreJob

@@ -1,9 +1,10 @@
-"""The evaluator workers as processes: a queue of jobs, a few children, each replaced when it dies or hangs.
+"""The evaluator workers as processes: a fair queue of jobs, a few children, each replaced when it dies or hangs.
 
-    job --> queue --> a worker's batch: up to BATCH jobs sent, answered in order --> the job's future
+    job --> fair queue --> a worker's batch: a few jobs sent, answered in order --> the job's future
 
 Because answers come in order, the first unanswered job of a worker that ended is the one it died on: that one is tried
-once more, the others lose nothing. A worker that leaves a job unanswered for `job_timeout` seconds is killed.
+once more, behind all other jobs of its service; the others lose nothing. A worker that leaves a job unanswered for
+`job_timeout` seconds is killed, and the job's second try gets RETRY_TIMEOUT at most.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import msgspec
 from collector.config.plan import failed_outcomes
 from collector.config.tree import Config
 from collector.errors import Retryable
+from collector.pool.fair_queue import FairQueue
 from collector.pool.families import PoolFamilies
 from collector.pool.port import Job, PackedTrace, ReadJob, ScoreJob, TraceHead, encode_job_into
 from collector.pool.worker import bare_trace
@@ -30,7 +32,8 @@ _log = logging.getLogger(__name__)
 
 JOB_TIMEOUT = 30.0
 START_TIMEOUT = 120.0
-BATCH = 8
+RETRY_TIMEOUT = 5.0
+"""Seconds of the second try of a job that hung."""
 MAX_ATTEMPTS = 2
 STOP_GRACE = 3.0
 """Seconds that jobs get once the service stops."""
@@ -40,12 +43,15 @@ _outcomes = msgspec.msgpack.Decoder(tuple[Outcome, ...]).decode
 
 
 class _Task:
-    """A job's bytes and the future that its caller waits for: the answer, or None if its workers died on it."""
+    """A job and the future that its caller waits for: the answer, or None if its workers died on it."""
 
-    __slots__ = ("attempts", "future", "payload")
+    __slots__ = ("attempts", "future", "job", "service", "timeout")
 
-    def __init__(self, job: Job) -> None:
-        self.payload = framed(job)
+    def __init__(self, job: Job, timeout: float) -> None:
+        self.job = job
+        self.service = job.service
+        self.timeout = timeout
+        """Seconds until a worker that has not answered is killed."""
         self.attempts = 0
         self.future: asyncio.Future[bytes | None] = asyncio.get_running_loop().create_future()
 
@@ -67,11 +73,13 @@ class ProcessWorkers:
         self._count = count
         self._restarts = PoolFamilies(telemetry).worker_restarts
         self._timeout = job_timeout
-        self._queue: deque[_Task] = deque()
+        self._queue: FairQueue[_Task] = FairQueue(config.fairness.share)
         self._waiting = asyncio.Event()
         self._keepers: list[asyncio.Task[None]] = []
         self._asked: set[_Task] = set()
         self._has_given_up = False
+        self._lost: dict[int, tuple[str, float]] = {}
+        """Worker number -> the service whose job ended it, and when, until another one is up."""
         self.pids: dict[int, int] = {}
         """Worker number -> process id, of those that run now."""
 
@@ -118,19 +126,15 @@ class ProcessWorkers:
             await asyncio.wait(self._keepers)
         for task in self._queue:
             task.future.cancel()
-        self._queue.clear()
 
     async def _all(self, jobs: Sequence[Job]) -> list[bytes | None]:
         if self._has_given_up:
             raise Retryable(_STOPS)
-        tasks = [_Task(job) for job in jobs]
+        tasks = [_Task(job, self._timeout) for job in jobs]
         self._asked.update(tasks)
-        if jobs and isinstance(jobs[0], ScoreJob):
-            self._queue.extendleft(
-                reversed(tasks)
-            )  # traces that were read are scored before more are read
-        else:
-            self._queue.extend(tasks)
+        now = asyncio.get_running_loop().time()
+        for task in tasks:  # traces that were read are scored before more are read
+            self._queue.put(task, now, first=isinstance(task.job, ScoreJob))
         self._waiting.set()
         try:
             return [await task.future for task in tasks]
@@ -141,12 +145,18 @@ class ProcessWorkers:
             raise
         finally:
             self._asked.difference_update(tasks)
+            for task in (
+                tasks
+            ):  # one of them failed or the caller was cancelled: nobody waits for the others
+                task.future.cancel()
 
     async def _keep(self, number: int) -> None:
         """Keep one worker: start it, send it jobs, replace it when it ends.
 
-        A worker that has answered a job is replaced at once, one that has not after a growing wait.
+        A worker that has answered a job is replaced at once, one that has not after a growing wait. The service whose
+        job ended a worker is charged until another one is up.
         """
+        loop = asyncio.get_running_loop()
         restarts = restart_backoff()
         while True:
             answered = 0
@@ -154,8 +164,9 @@ class ProcessWorkers:
             try:
                 async with Child("collector.pool.worker", self._config, START_TIMEOUT) as child:
                     self.pids[number] = child.pid
+                    self._charge(number, loop.time())
                     while True:
-                        answered += await self._send(child, await self._take())
+                        answered += await self._send(number, child, await self._take())
             except TimeoutError:
                 reason = "hung"
             except (EOFError, OSError):
@@ -169,44 +180,58 @@ class ProcessWorkers:
             else:
                 await restarts.sleep()
 
-    async def _take(self) -> list[_Task]:
-        """A batch: a fair share of the queue, at least one job, so that no worker idles while another has many."""
-        while not self._queue:
-            self._waiting.clear()
-            await self._waiting.wait()
-        share = min(BATCH, -(-len(self._queue) // self._count))
-        return [self._queue.popleft() for _ in range(share)]
+    def _charge(self, number: int, now: float) -> None:
+        if (lost := self._lost.pop(number, None)) is not None:
+            service, since = lost
+            self._queue.charge(service, now - since, now)
 
-    async def _send(self, child: Child, tasks: list[_Task]) -> int:
+    async def _take(self) -> list[_Task]:
+        """A batch of jobs, at least one, for which a caller waits."""
+        while True:
+            while not self._queue:
+                self._waiting.clear()
+                await self._waiting.wait()
+            batch = self._queue.take(asyncio.get_running_loop().time(), workers=self._count)
+            if wanted := [task for task in batch if not task.future.done()]:
+                return wanted
+
+    async def _send(self, number: int, child: Child, tasks: list[_Task]) -> int:
         """Send the jobs, match answers in order, queue unanswered jobs again. Returns how many were answered."""
+        loop = asyncio.get_running_loop()
         unanswered = deque(tasks)
         if child.has_ended:  # it ended while idle, so no job caused it
-            self._queue.extendleft(reversed(unanswered))
+            self._queue.put_back(unanswered, loop.time())
             raise EOFError
         try:
             for task in tasks:
-                child.send_frame(task.payload)
-            loop = asyncio.get_running_loop()
-            async with asyncio.timeout(self._timeout) as limit:
-                while unanswered:
+                child.send_frame(framed(task.job))
+            while unanswered:
+                task = unanswered[0]
+                self._queue.began(task, loop.time())
+                async with asyncio.timeout(task.timeout):
                     answer = await child.receive()
-                    _resolve(unanswered.popleft(), answer)
-                    limit.reschedule(loop.time() + self._timeout)
-        except BaseException:
-            self._give_back(unanswered)
+                self._queue.ended(task, loop.time())
+                _resolve(unanswered.popleft(), answer)
+        except BaseException as error:
+            self._give_back(number, unanswered, hung=isinstance(error, TimeoutError))
             raise
         return len(tasks)
 
-    def _give_back(self, unanswered: deque[_Task]) -> None:
+    def _give_back(self, number: int, unanswered: deque[_Task], *, hung: bool) -> None:
         if not unanswered:
             return
+        now = asyncio.get_running_loop().time()
         culprit = unanswered.popleft()
-        self._queue.extendleft(reversed(unanswered))
+        self._queue.ended(culprit, now)
+        self._queue.put_back(unanswered, now)
+        self._lost[number] = culprit.service, now
         culprit.attempts += 1
+        if hung:
+            culprit.timeout = min(culprit.timeout, RETRY_TIMEOUT)
         if culprit.attempts >= MAX_ATTEMPTS:
             _resolve(culprit, None)
         else:
-            self._queue.appendleft(culprit)
+            self._queue.put(culprit, now, first=False)
         self._waiting.set()
 
 

@@ -60,6 +60,7 @@ class Rooms:
             workers=self._workers,
             windows=self._config.windows,
             telemetry=self._telemetry,
+            share=self._config.fairness.share,
             group=ASSEMBLY,
         )
 

@@ -17,7 +17,7 @@ from evaluators.expectations import Expectation
 from evaluators.judging.answers import AnswerError, to_block
 from evaluators.judging.calls import JudgeCalls, JudgeHandle, Missing, Skip, parse_failure
 from evaluators.judging.prompt import SKIPPED, JudgeError
-from evaluators.matching.tool_calls import failures, misfits, repeats, span_ids
+from evaluators.matching.tool_calls import check_arguments, failures, repeats, span_ids
 from evaluators.model import JSON, Failure, Outcome, ToolCall, Trace
 from evaluators.plan import Configured
 from evaluators.resources import Block, Conversation, Expected, Extraction, Judge, Question
@@ -301,8 +301,8 @@ def against(evaluator: str, trace: Trace) -> tuple[ToolCall, ...]:
     """
     lost, _ = failures(trace.tool_calls)
     found = {
-        "tool_correctness": lambda: (*lost, *misfits(trace)),
-        "argument_correctness": lambda: misfits(trace),
+        "tool_correctness": lambda: (*lost, *check_arguments(trace).misfits),
+        "argument_correctness": lambda: check_arguments(trace).misfits,
         "confidence": lambda: (*lost, *repeats(trace.tool_calls)),
         "step_efficiency": lambda: repeats(trace.tool_calls),
     }.get(evaluator, tuple[ToolCall, ...])()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import NamedTuple
 
 from evaluators.errors import Unjudgeable
 from evaluators.matching.json_values import encoded
@@ -53,30 +54,49 @@ def unknown(trace: Trace) -> tuple[ToolCall, ...]:
     return tuple(call for call in trace.tool_calls if offered and call.name not in offered)
 
 
-def misfits(trace: Trace) -> tuple[ToolCall, ...]:
-    """Calls whose arguments contradict the schema of their tool."""
-    return tuple(call for call, error in arguments_judged(trace) if error is not None)
+class Checked(NamedTuple):
+    """The calls of a trace against the schemas of their tools."""
+
+    judged: tuple[tuple[ToolCall, str | None], ...]
+    """Every call that can be judged by the schema of its tool, in order, with what is wrong with it."""
+    unchecked: str | None
+    """What was not checked because it takes too long, for `truncated`; None: nothing."""
+
+    @property
+    def misfits(self) -> tuple[ToolCall, ...]:
+        """Calls whose arguments contradict the schema of their tool."""
+        return tuple(call for call, error in self.judged if error is not None)
 
 
-def arguments_judged(trace: Trace) -> tuple[tuple[ToolCall, str | None], ...]:
-    """Every call that can be judged by the schema of its tool, in order, with what is wrong with it.
+def check_arguments(trace: Trace) -> Checked:
+    """Judge every call by the schema of its tool.
 
     Once the calls of a trace have taken `TRACE_STEPS`, the others are not judged.
     """
     schemas = {tool.name: tool.parameters for tool in trace.tools_offered}
     judged: list[tuple[ToolCall, str | None]] = []
-    left = TRACE_STEPS
+    left, unchecked = TRACE_STEPS, 0
     seen: set[str] = set()
     for call in trace.tool_calls:
         schema = schemas.get(call.name)
-        if schema is None or call.arguments is None or left <= 0:
+        if schema is None or call.arguments is None:
             continue
-        error, is_judged, steps, checked = _judge(schema, call.arguments)
-        left -= steps + (0 if call.name in seen else checked)
+        if left <= 0:
+            unchecked += 1
+            continue
+        each = _judge(schema, call.arguments)
+        left -= each.steps + (0 if call.name in seen else each.checked)
         seen.add(call.name)
-        if is_judged:
-            judged.append((call, error))
-    return tuple(judged)
+        unchecked += each.is_costly
+        if each.is_judged:
+            judged.append((call, each.error))
+    return Checked(tuple(judged), _unchecked(unchecked, len(trace.tool_calls)))
+
+
+def _unchecked(count: int, calls: int) -> str | None:
+    if not count:
+        return None
+    return f"arguments: {count} of {calls} calls have a schema that is too costly to check whole"
 
 
 def span_ids(calls: Sequence[ToolCall]) -> tuple[str, ...]:
@@ -96,20 +116,28 @@ def argument_error(schema: JSON, arguments: JSON) -> str | None:
     Raises:
         Unjudgeable: The schema is no valid schema or refers to other documents, or either is too long.
     """
-    error, is_judged, _, _ = _judge(schema, arguments)
-    if not is_judged:
-        raise Unjudgeable(error)
-    return error
+    judged = _judge(schema, arguments)
+    if not judged.is_judged:
+        raise Unjudgeable(judged.error)
+    return judged.error
 
 
-_Judged = tuple[str | None, bool, int, int]
-"""What is wrong, else why it cannot be judged; whether it could be; the steps it took; those the schema takes once."""
+class _Judged(NamedTuple):
+    error: str | None
+    """What is wrong, else why it cannot be judged."""
+    is_judged: bool
+    steps: int
+    """That it took."""
+    checked: int
+    """Steps that the schema takes once."""
+    is_costly: bool = False
+    """Whether the schema, or a pattern in it, was left out because it takes too long."""
 
 
 def _judge(schema: JSON, arguments: JSON) -> _Judged:
     schema_text, text = encoded(schema), encoded(arguments)
     if max(len(schema_text), len(text)) > SCHEMA_LIMIT:
-        return "longer than 64 KiB", False, 1, 0
+        return _Judged("longer than 64 KiB", False, 1, 0)
     return _judge_texts(schema_text, text)
 
 
@@ -119,7 +147,8 @@ def _judge_texts(schema: bytes, arguments: bytes) -> _Judged:
     from evaluators.providers import schemas  # noqa: PLC0415
 
     try:
-        error, steps, checked = schemas.counted_error(schema.decode(), json.loads(arguments))
+        counted = schemas.counted_error(schema.decode(), json.loads(arguments))
     except Unjudgeable as why:
-        return str(why), False, schemas.STEPS, schemas.CHECK_STEPS
-    return error, True, steps, checked
+        is_costly = str(why) == schemas.COSTLY
+        return _Judged(str(why), False, schemas.STEPS, schemas.CHECK_STEPS, is_costly)
+    return _Judged(counted.error, True, counted.steps, counted.checked, counted.untried)

@@ -10,7 +10,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, Protocol, cast
+from typing import Any, NamedTuple, Protocol, cast
 
 from jsonschema import validators
 from jsonschema.exceptions import ValidationError
@@ -27,6 +27,8 @@ STEPS = 30_000
 """Keywords of a schema out of a trace that are looked at for one value, each some microseconds."""
 CHECK_STEPS = 100_000
 """The same to check whether it is a valid schema."""
+COSTLY = "too costly"
+"""The reason of `Unjudgeable` for a schema that takes more than its steps."""
 TRUSTED_STEPS = 1_000_000
 """The same of a user's own schema, on a value out of a trace."""
 
@@ -43,13 +45,15 @@ class _Work:
     """What one call may still do."""
 
     left: int
+    untried: bool = False
+    """Whether a pattern was not tried, because it could take too long."""
     forms: dict[int, frozenset[bytes]] = field(default_factory=dict[int, frozenset[bytes]])
     """Canonical forms of the members of an `enum`, by the identity of the list, which lives as long as its schema."""
 
     def spend(self, steps: int) -> None:
         self.left -= steps
         if self.left < 0:
-            raise Unjudgeable("too costly")
+            raise Unjudgeable(COSTLY)
 
 
 _work: ContextVar[_Work] = ContextVar("work")
@@ -65,13 +69,24 @@ def first_error(text: str, instance: JSON, *, trusted: bool = False) -> str | No
         Unjudgeable: The schema is no valid schema, or a reference leads nowhere or nowhere but to itself, or it would
             take more than its steps.
     """
-    return counted_error(text, instance, trusted=trusted)[0]
+    return counted_error(text, instance, trusted=trusted).error
 
 
-def counted_error(
-    text: str, instance: JSON, *, trusted: bool = False
-) -> tuple[str | None, int, int]:
-    """As `first_error`; the steps that the instance took; those that the schema takes once.
+class Counted(NamedTuple):
+    """What came of a check, and what it took."""
+
+    error: str | None
+    """Why the instance does not satisfy the schema; None when it does."""
+    steps: int
+    """That the instance took."""
+    checked: int
+    """Steps that the schema takes once."""
+    untried: bool
+    """Whether a pattern was not tried, because it could take too long."""
+
+
+def counted_error(text: str, instance: JSON, *, trusted: bool = False) -> Counted:
+    """As `first_error`, with the steps.
 
     Raises:
         Unjudgeable: See `first_error`.
@@ -80,20 +95,22 @@ def counted_error(
     if isinstance(validator, str):
         raise Unjudgeable(validator)
     steps = TRUSTED_STEPS if trusted else STEPS
-    error, left = _first(validator, instance, steps)
-    if error is None:
-        return None, steps - left, checked
-    path = "/".join(str(step) for step in error.absolute_path)
-    shown = f"{path}: {error.message[:200]}" if path else error.message[:200]
-    return shown, steps - left, checked
+    error, work = _first(validator, instance, steps)
+    shown = None
+    if error is not None:
+        path = "/".join(str(step) for step in error.absolute_path)
+        shown = f"{path}: {error.message[:200]}" if path else error.message[:200]
+    return Counted(shown, steps - work.left, checked, work.untried)
 
 
-def _first(validator: _Validator, instance: JSON, steps: int) -> tuple[ValidationError | None, int]:
-    """The first error and the steps left."""
+def _first(
+    validator: _Validator, instance: JSON, steps: int
+) -> tuple[ValidationError | None, _Work]:
+    """The first error, and what is left of the work."""
     work = _Work(steps)
     before = _work.set(work)
     try:
-        return next(iter(validator.iter_errors(instance)), None), work.left
+        return next(iter(validator.iter_errors(instance)), None), work
     except Unjudgeable:
         raise
     except Exception as broken:  # a dangling or endless reference surfaces only here
@@ -115,16 +132,16 @@ def _validator(text: str, *, trusted: bool) -> tuple[_Validator | str, int]:
     checking = _counting(base, _OWN, search=1)(base.META_SCHEMA, format_checker=base.FORMAT_CHECKER)
     steps = TRUSTED_STEPS if trusted else CHECK_STEPS
     try:
-        fault, left = _first(checking, schema, steps)
+        fault, work = _first(checking, schema, steps)
     except Unjudgeable as why:
         return str(why), steps
     if fault is not None:
-        return "not a valid schema", steps - left
+        return "not a valid schema", steps - work.left
     # An empty registry: the default one would fetch remote references over the network.
     nowhere: Registry[Any] = Registry()
     own = _OWN | (_TRUSTED if trusted else _UNTRUSTED)
     validator = _counting(base, own, search=_SEARCH)(schema, registry=nowhere)
-    return cast("_Validator", validator), steps - left
+    return cast("_Validator", validator), steps - work.left
 
 
 def _counting(base: Any, own: Mapping[str, _Keyword], *, search: int) -> Any:
@@ -177,6 +194,7 @@ def _pattern(_: object, pattern: str, instance: JSON, _schema: object) -> Iterat
         return
     attempts = patterns.attempts(pattern, len(instance))
     if attempts > patterns.ATTEMPTS:
+        _work.get().untried = True
         return
     _work.get().spend(attempts // 128)
     try:

@@ -8,7 +8,7 @@ from typing import Literal, Self
 from evaluators.declare import pandaprobe
 from evaluators.judging.answer_schema import list_schema, object_schema, strict_schema
 from evaluators.matching.json_values import bounded, brief, left_out
-from evaluators.matching.tool_calls import arguments_judged, span_ids
+from evaluators.matching.tool_calls import check_arguments, span_ids
 from evaluators.model import JSON, Score, Trace
 from evaluators.resources import Block, Conversation, Extraction, Question
 
@@ -58,9 +58,12 @@ def argument_correctness(trace: Trace) -> Score:
     if not trace.tool_calls:
         nothing: dict[str, JSON] = {"user_input": brief(trace.input), "verdicts": []}
         return Score.assume(1.0, "the trace called no tools", nothing)
-    judged = arguments_judged(trace)
+    judged, unchecked = check_arguments(trace)
     if not judged:
-        return Score.not_applicable("no tool call has both arguments and a usable schema")
+        why = "no tool call has both arguments and a usable schema"
+        return Score.not_applicable(
+            why if unchecked is None else f"{why}; not checked: {unchecked}"
+        )
     wrong = tuple(call for call, error in judged if error is not None)
     verdicts = [_verdict(error) for _, error in judged]
     kept = bounded(verdicts)
@@ -70,7 +73,8 @@ def argument_correctness(trace: Trace) -> Score:
         explanation=f"{len(wrong)} of {len(judged)} calls do not fit their schema{first}",
         metadata={"user_input": brief(trace.input), "verdicts": kept},
         evidence=span_ids(wrong),
-        truncated=left_out("verdicts", kept, verdicts),
+        truncated="; ".join(filter(None, [left_out("verdicts", kept, verdicts), unchecked]))
+        or None,
     )
 
 

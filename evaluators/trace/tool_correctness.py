@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from evaluators.declare import pandaprobe
 from evaluators.matching.json_values import bounded, brief, left_out
-from evaluators.matching.tool_calls import misfits, named, repeats, span_ids, unknown
+from evaluators.matching.tool_calls import check_arguments, named, repeats, span_ids, unknown
 from evaluators.model import JSON, Score, Trace
 from evaluators.resources import Block, UnitInterval
 
@@ -26,11 +26,12 @@ def tool_correctness(trace: Trace) -> Score:
     calls = trace.tool_calls
     if not calls:
         return Score.not_applicable("the trace called no tools")
+    checked = check_arguments(trace)
     faults = {
         "failed": tuple(call for call in calls if call.error is not None),
         "repeated": repeats(calls),
         "not offered": unknown(trace),
-        "against the schema": misfits(trace),
+        "against the schema": checked.misfits,
     }
     wrong = {id(call) for faulty in faults.values() for call in faulty}
     reasons = [
@@ -43,7 +44,7 @@ def tool_correctness(trace: Trace) -> Score:
         + (f": {'; '.join(reasons)}" if reasons else ""),
         metadata=metadata,
         evidence=span_ids([call for call in calls if id(call) in wrong]),
-        truncated=truncated,
+        truncated="; ".join(filter(None, [truncated, checked.unchecked])) or None,
     )
 
 

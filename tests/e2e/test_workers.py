@@ -75,7 +75,7 @@ async def test_a_trace_that_kills_its_worker_twice_is_given_up(workers: ProcessW
     assert error_types(deadly) == {"worker_died"}
     assert {each.state for each in deadly} == {"failed"}
     assert "worker_died" not in error_types(harmless)
-    assert restarts(workers, "died") == 2
+    await eventually(lambda: restarts(workers, "died") == 2)
 
 
 async def test_a_trace_whose_worker_died_once_is_scored_again(
@@ -94,7 +94,7 @@ async def test_a_worker_that_hangs_is_killed_and_its_trace_given_up_the_second_t
 
     assert error_types(stuck) == {"worker_died"}
     assert "worker_died" not in error_types(harmless)
-    assert restarts(workers, "hung") == 2
+    await eventually(lambda: restarts(workers, "hung") == 2)
 
 
 async def test_a_worker_killed_while_scoring_is_replaced(

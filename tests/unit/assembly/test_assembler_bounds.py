@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 
+from collector.assembly.closing_pipeline import READERS
 from collector.errors import LogUnavailable
 from collector.log.port import SPANS, TRACES, Commit, New, Position
 from collector.pool.port import ReadJob
@@ -110,6 +111,37 @@ async def test_a_slow_batch_delays_the_others_not_and_each_trace_is_written_once
     assert sorted(each.trace.trace_id for each in site.traces()) == [
         trace_id(each).hex() for each in range(1, 4)
     ]
+
+
+@dataclass(slots=True, kw_only=True)
+class _StuckWorkers(ReadingWorkers):
+    """Reads traces of the service `stuck` only once the gate is open, the others at once."""
+
+    async def read(self, jobs: Sequence[ReadJob]) -> Sequence[Trace | None]:
+        self.jobs += jobs
+        if self.gate is not None and any(job.service == "stuck" for job in jobs):
+            await self.gate.wait()
+        return [read(job) for job in jobs]
+
+
+async def test_traces_of_one_service_that_take_long_hold_up_no_other_service(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("collector.assembly.closing_pipeline.BATCH_TRACES", 1)
+    gate = asyncio.Event()
+    workers = _StuckWorkers(gate=gate)
+    site = Site(workers=workers)
+    for trace in range(1, 31):
+        site.send(100, Made(trace=trace, span=1, service="stuck"))
+    for trace in range(31, 36):
+        site.send(100, Made(trace=trace, span=1, service="modest"))
+    async with site.running():
+        site.clock.now = 106
+        await site.until(lambda: len(site.traces()) == 5)
+        assert {each.trace.service for each in site.traces()} == {"modest"}
+        assert sum(job.service == "stuck" for job in workers.jobs) == READERS // 2
+        gate.set()
+        await site.until(lambda: len(site.traces()) == 35)
 
 
 async def test_marks_are_bounded_and_evictions_counted() -> None:

@@ -12,7 +12,7 @@ from collector.log.port import MAX_RECORD
 from collector.records.codec import encode
 from collector.records.trace_size import cut_trace, fit_record, kept_spans
 from collector.records.traces import TraceRecord
-from evaluators.matching.tool_calls import arguments_judged, repeats
+from evaluators.matching.tool_calls import check_arguments, repeats
 from evaluators.model import JSON, ToolCall, ToolDefinition, Trace
 
 MB = 1 << 20
@@ -80,7 +80,9 @@ def test_what_is_left_of_arguments_is_not_judged_by_their_schema() -> None:
     cut = cut_trace(made, 20_000)
 
     assert isinstance(cut.tool_calls[0].arguments, str)
-    assert [(judged.name, error) for judged, error in arguments_judged(cut)] == [("look", None)]
+    assert [(judged.name, error) for judged, error in check_arguments(cut).judged] == [
+        ("look", None)
+    ]
 
 
 def test_cut_arguments_that_differ_at_their_end_are_no_repeats() -> None:

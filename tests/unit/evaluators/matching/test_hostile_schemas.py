@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from evaluators.errors import Unjudgeable
 from evaluators.matching.json_values import object_of
-from evaluators.matching.tool_calls import argument_error, arguments_judged
-from evaluators.model import JSON, ToolDefinition
+from evaluators.matching.tool_calls import argument_error, check_arguments
+from evaluators.model import JSON, Score, ToolDefinition, Trace
+from evaluators.trace.argument_correctness import argument_correctness
+from evaluators.trace.tool_correctness import tool_correctness
 from tests.support.cpu import within_cpu
 from tests.support.evaluating import a_call, a_trace
 
@@ -119,7 +123,7 @@ def test_the_calls_of_one_trace_have_one_budget() -> None:
     )
     calls = tuple(a_call("t", arguments=[*[299] * 20, n]) for n in range(300))
     with within_cpu(20):
-        judged = arguments_judged(a_trace(tools_offered=(tool,), tool_calls=calls))
+        judged, _ = check_arguments(a_trace(tools_offered=(tool,), tool_calls=calls))
 
     assert 10 < len(judged) < 200
 
@@ -155,3 +159,35 @@ def test_unique_items_are_still_told_apart_by_value() -> None:
 def test_ordinary_patterns_are_judged(text: str, fits: str, fails: str) -> None:
     assert argument_error(pattern(text), {"a": fits}) is None
     assert argument_error(pattern(text), {"a": fails}) is not None
+
+
+def costly(schema: JSON) -> Trace:
+    """A call that fits its schema, and one of a tool whose schema cannot be checked whole."""
+    tools = (
+        ToolDefinition(name="cheap", parameters={}),
+        ToolDefinition(name="dear", parameters=schema),
+    )
+    calls = (a_call("cheap", {"a": 1}), a_call("dear", {"a": "a" * 200}))
+    return a_trace(tools_offered=tools, tool_calls=calls)
+
+
+@pytest.mark.parametrize("schema", [doubling("allOf"), pattern("a*a*a*a*a*$b")])
+@pytest.mark.parametrize("evaluate", [argument_correctness, tool_correctness])
+def test_a_signal_says_what_was_too_costly_to_check(
+    schema: JSON, evaluate: Callable[[Trace], Score]
+) -> None:
+    score = evaluate(costly(schema))
+
+    assert score.value == 1.0
+    assert score.truncated is not None
+    assert "arguments: 1 of 2 calls have a schema that is too costly" in score.truncated
+    assert evaluate(costly({"type": "object"})).truncated is None
+
+
+def test_a_score_that_only_a_costly_schema_prevents_says_so() -> None:
+    trace = costly(doubling("allOf"))
+    score = argument_correctness(replace(trace, tool_calls=trace.tool_calls[1:]))
+
+    assert score.value is None
+    assert score.explanation is not None
+    assert "too costly" in score.explanation

@@ -1,0 +1,178 @@
+"""Jobs that wait for a worker, and which go next: the fair order between services. Pure: it takes `now`, in seconds.
+
+    put --> the service's line: [traces to score] then [traces to read, second tries] --> take --> a worker's batch
+
+Jobs go in the order in which they came, but while several services have jobs, one that used more worker time lately
+than its share, beside the one that used the least, waits. With a share of a half the one that used the least goes
+first. A service alone uses every worker.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Iterable, Iterator
+from typing import Generic, Protocol, TypeVar
+
+WINDOW = 10.0
+"""Seconds in which worker time that was used counts 1/e of what it did."""
+BATCH = 8
+"""The most jobs that a worker is sent before it has answered."""
+BATCH_SECONDS = 0.2
+"""The most worker time that a batch is expected to take: it cannot be taken back when another service has a job."""
+KNOWN = 256
+"""Services without a job whose worker time is remembered: those that used the most."""
+
+
+class Queued(Protocol):
+    """A job in the queue."""
+
+    @property
+    def service(self) -> str:
+        """Whose worker time it uses."""
+        ...
+
+
+T = TypeVar("T", bound=Queued)
+
+
+class _Line(Generic[T]):
+    """One service's jobs, and the worker time that it used."""
+
+    __slots__ = ("answered", "at", "first", "running", "seconds", "then")
+
+    def __init__(self, now: float) -> None:
+        self.first: deque[tuple[int, T]] = deque()
+        self.then: deque[tuple[int, T]] = deque()
+        self.running: dict[T, float] = {}
+        """A job under way, and since when."""
+        self.seconds = 0.0
+        """Worker time used, decayed to `at`."""
+        self.answered = 0.0
+        """Jobs that used it, decayed alike."""
+        self.at = now
+
+    def __len__(self) -> int:
+        return len(self.first) + len(self.then)
+
+    def used(self, now: float) -> float:
+        """Worker seconds lately, those of the jobs under way included."""
+        under_way = sum(now - since for since in self.running.values())
+        return self.seconds * _left(now - self.at) + under_way
+
+    def add(self, seconds: float, jobs: int, now: float) -> None:
+        left = _left(now - self.at)
+        self.seconds = self.seconds * left + seconds
+        self.answered = self.answered * left + jobs
+        self.at = now
+
+    def expected(self) -> float:
+        """Seconds of its next job, by those before it; without any, as long as a batch may take."""
+        return self.seconds / self.answered if self.answered > 1e-9 else BATCH_SECONDS
+
+    def next(self) -> tuple[bool, int]:
+        """How its next job compares with those of other services."""
+        return not self.first, (self.first or self.then)[0][0]
+
+    def pop(self) -> T:
+        return (self.first or self.then).popleft()[1]
+
+
+class FairQueue(Generic[T]):
+    """The jobs that wait. It is bounded by those who put jobs, and wait for their answers.
+
+    Args:
+        share: Of the worker time that it and another one use, what one service may have while the other one waits;
+            0 to 1, where 1 is the order of arrival and less than a half is a half.
+    """
+
+    def __init__(self, share: float) -> None:
+        self._ratio = max(1.0, share / (1 - share)) if share < 1 else math.inf
+        """How many times the worker time of one that waits another may use."""
+        self._lines: dict[str, _Line[T]] = {}
+        self._size = 0
+        self._number = 0
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __iter__(self) -> Iterator[T]:
+        for line in self._lines.values():
+            yield from (job for _, job in (*line.first, *line.then))
+
+    def put(self, job: T, now: float, *, first: bool) -> None:
+        """Behind the service's jobs; `first`: behind those that are first, before its others."""
+        line = self._line(job.service, now)
+        self._number += 1
+        (line.first if first else line.then).append((self._number, job))
+        self._size += 1
+
+    def put_back(self, jobs: Iterable[T], now: float) -> None:
+        """Jobs that were taken and never begun go before all jobs of their services, in their order."""
+        for job in reversed(list(jobs)):
+            self._line(job.service, now).first.appendleft((0, job))
+            self._size += 1
+
+    def take(self, now: float, *, workers: int) -> list[T]:
+        """The next batch for one of so many workers: one job if any waits, and no more than its part of all."""
+        most = min(BATCH, -(-self._size // workers))
+        used = {service: line.used(now) for service, line in self._lines.items() if len(line)}
+        batch: list[T] = []
+        left = BATCH_SECONDS
+        while len(batch) < most:
+            service = self._next(used)
+            line = self._lines[service]
+            seconds = line.expected()
+            if batch and seconds > left:
+                break
+            left -= seconds
+            used[service] += seconds
+            batch.append(line.pop())
+            self._size -= 1
+            if not len(line):
+                del used[service]
+        return batch
+
+    def began(self, job: T, now: float) -> None:
+        """A worker is at this job."""
+        self._line(job.service, now).running[job] = now
+
+    def ended(self, job: T, now: float) -> None:
+        """The worker answered it, or was given up on it: its service is charged for the time since it began."""
+        line = self._line(job.service, now)
+        since = line.running.pop(job, now)
+        line.add(now - since, 1, now)
+
+    def charge(self, service: str, seconds: float, now: float) -> None:
+        """A service cost that much worker time beside its jobs: a worker had to be started again."""
+        self._line(service, now).add(seconds, 0, now)
+
+    def used(self, service: str, now: float) -> float:
+        """Worker seconds that the service used lately."""
+        line = self._lines.get(service)
+        return 0.0 if line is None else line.used(now)
+
+    def _next(self, used: dict[str, float]) -> str:
+        """Of the services with jobs, the one whose turn it is; `used` are their worker seconds."""
+        least = min(used.values())
+        most = least * self._ratio if least else least
+        within = (service for service in used if used[service] <= most)
+        return min(within, key=lambda service: self._lines[service].next())
+
+    def _line(self, service: str, now: float) -> _Line[T]:
+        line = self._lines.get(service)
+        if line is None:
+            if len(self._lines) >= 2 * KNOWN:
+                self._forget(now)
+            line = self._lines[service] = _Line(now)
+        return line
+
+    def _forget(self, now: float) -> None:
+        idle = [name for name, line in self._lines.items() if not len(line) and not line.running]
+        idle.sort(key=lambda name: self._lines[name].used(now))
+        for name in idle[: max(0, len(idle) - KNOWN)]:
+            del self._lines[name]
+
+
+def _left(seconds: float) -> float:
+    return math.exp(-max(0.0, seconds) / WINDOW)
