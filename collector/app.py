@@ -178,6 +178,7 @@ class App:
             max_item=self._config.windows.trace.max_bytes,
             telemetry=self._telemetry,
             clock=self._clock,
+            share=self._config.fairness.share,
             forward=self._forward,
         )
 

@@ -8,6 +8,7 @@ Beyond collector/errors.py, these can be wrong with a request:
 SpanwiseError
 +-- Retryable
     +-- NoRoom        too many bytes are being taken in already
+    |   +-- OverShare they would fit, but this sender holds its share
     +-- SlowSender    the body did not arrive in time
     +-- HungUp        the sender closed its connection before its body had arrived
     +-- Stopping      the process is about to end
@@ -40,6 +41,10 @@ class NoRoom(Retryable):
     """Too many bytes are being taken in already."""
 
 
+class OverShare(NoRoom):
+    """They would fit, but this sender holds its share."""
+
+
 class SlowSender(Retryable):
     """The body did not arrive in time."""
 
@@ -52,24 +57,25 @@ class Stopping(Retryable):
     """The process is about to end."""
 
 
-Reason: TypeAlias = Literal["no_room", "slow", "hung_up", "stopping", "log", "fault"]
+Reason: TypeAlias = Literal["no_room", "share", "slow", "hung_up", "stopping", "log", "fault"]
+
+
+_REASONS: dict[type[Exception], Reason] = {
+    OverShare: "share",
+    NoRoom: "no_room",
+    SlowSender: "slow",
+    HungUp: "hung_up",
+    Stopping: "stopping",
+    Retryable: "log",
+}
 
 
 def reason(error: Exception) -> Reason:
     """Why a request is told to come back, as `spanwise_requests_refused_total` names it."""
-    match error:
-        case NoRoom():
-            return "no_room"
-        case SlowSender():
-            return "slow"
-        case HungUp():
-            return "hung_up"
-        case Stopping():
-            return "stopping"
-        case Retryable():
-            return "log"
-        case _:
-            return "fault"
+    for kind, why in _REASONS.items():
+        if isinstance(error, kind):
+            return why
+    return "fault"
 
 
 def bound(key: str, host: str, port: int) -> socket:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
+from functools import lru_cache
+from urllib.parse import unquote
 
 import grpc
 import grpc.aio
@@ -137,11 +139,17 @@ class GrpcServer:
         messages: AsyncIterator[bytes],
         context: grpc.aio.ServicerContext[bytes, bytes],
     ) -> bytes:
-        if self._bearer.required and not self._bearer.allows(_authorization(context)):
+        authorization = _authorization(context) if self._bearer.required else None
+        sender = self._bearer.sender(authorization, _address(context.peer()))
+        if sender is None:
             answer = self._intake.deny(signal, "grpc", unauthenticated())
         else:
             answer = await self._intake.take(
-                lambda: self._message(messages), signal=signal, transport="grpc", decode=_DECODE
+                lambda: self._message(messages, sender),
+                sender=sender,
+                signal=signal,
+                transport="grpc",
+                decode=_DECODE,
             )
         if answer.code != OK.code:
             await context.abort(_CODES[answer.code], answer.message, trailers(answer))
@@ -149,10 +157,16 @@ class GrpcServer:
             return b""
         return signal.response(answer.rejected, answer.message).SerializeToString()
 
-    async def _message(self, messages: AsyncIterator[bytes]) -> bytes:
+    async def _message(self, messages: AsyncIterator[bytes], sender: str) -> bytes:
         """The one message of a call; empty if the client sent none."""
-        async with self._slots.slot():
+        async with self._slots.slot(sender):
             return await anext(messages, b"")
+
+
+@lru_cache(1024)
+def _address(peer: str) -> str:
+    """The address in grpc's `ipv4:127.0.0.1:4317`, `ipv6:%5B::1%5D:4317`."""
+    return unquote(peer.partition(":")[2].rpartition(":")[0]).strip("[]")
 
 
 def _authorization(context: grpc.aio.ServicerContext[bytes, bytes]) -> str | None:

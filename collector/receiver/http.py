@@ -65,14 +65,15 @@ class HttpApp:
             return _error(_NO_PATH, media)
         if request.method != "POST":
             return _error(_NO_POST, media)
-        denial = self._denial(request.headers)
-        if denial is not None:
-            return _error(self._intake.deny(signal, "http", denial), media)
+        sender = self._sender(request)
+        if isinstance(sender, Answer):
+            return _error(self._intake.deny(signal, "http", sender), media)
         inflate = BY_NAME.get(request.headers.get("content-encoding", "").strip().lower())
         if media is None or inflate is None:
             return _error(_UNSUPPORTED, media)
         answer = await self._intake.take(
             _chunks(request),
+            sender=sender,
             signal=signal,
             transport="http",
             decode=_decoder(inflate, media, signal),
@@ -81,11 +82,17 @@ class HttpApp:
             return _error(answer, media)
         return _reply(signal.response(answer.rejected, answer.message), answer, media)
 
-    def _denial(self, headers: Headers) -> Answer | None:
-        """Who may not send; without a token, web pages of other machines, also under a name made to point here."""
-        if self._bearer.required:
-            allowed = self._bearer.allows(headers.get("authorization"))
-            return None if allowed else unauthenticated()
+    def _sender(self, request: Request) -> str | Answer:
+        """Who sends, or the answer to whom may not."""
+        headers = request.headers
+        address = "" if request.client is None else request.client.host
+        sender = self._bearer.sender(headers.get("authorization"), address)
+        if sender is None:
+            return unauthenticated()
+        return sender if self._bearer.required else self._foreign(headers) or sender
+
+    def _foreign(self, headers: Headers) -> Answer | None:
+        """The answer to web pages of other machines, also under a name made to point here."""
         if not is_local_origin(headers.get("origin", "http://localhost")):
             return _FOREIGN
         if is_loopback(self._host) and not is_local_name(

@@ -1,7 +1,5 @@
 """The one path of both transports: admit, inflate, split, write to the log, answer.
 
-Admission is by bytes in flight: what may be held in memory at once, over all requests of both transports.
-
 OK is answered only after the log has the pieces.
 """
 
@@ -13,16 +11,14 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from functools import cache
 from typing import Literal, TypeAlias
 
-from prometheus_client import Gauge
-
 from collector.clock import Clock
 from collector.errors import RecordTooLarge, Retryable, TooLarge, Undecodable
 from collector.log.port import Log, New
 from collector.otlp.signal import OtlpSignal
 from collector.otlp.split import SplitRequest
+from collector.receiver.admission import Admission, Ticket
 from collector.receiver.answers import (
     Answer,
-    NoRoom,
     SlowSender,
     Stopping,
     reason,
@@ -33,6 +29,7 @@ from collector.receiver.answers import (
 )
 from collector.receiver.families import ReceiverFamilies
 from collector.receiver.inflate import Decode
+from collector.receiver.pace import Pace
 
 Transport: TypeAlias = Literal["grpc", "http"]
 Result: TypeAlias = Literal["accepted", "refused", "invalid", "too_large", "unauthenticated"]
@@ -58,13 +55,14 @@ class Intake:
         max_request: The largest request in bytes, as sent and after decompression.
         max_item: The largest single item (span) in bytes; larger ones are rejected and counted.
         families: Count what arrives.
-        clock: For the rate of log lines about own faults.
+        clock: For the rate of log lines about own faults, and who was refused lately.
         forward: Gets the bytes of every request that was taken and is of a signal that is forwarded; must not block.
         body_timeout: Seconds within which an HTTP body must arrive.
+        share: Of the bytes in flight, what one sender may hold while others wait (`fairness.share`).
         strict: Whether requests are checked whole before they are taken.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - its settings, one by one
         self,
         *,
         log: Log,
@@ -74,6 +72,7 @@ class Intake:
         clock: Clock,
         forward: Forward | None = None,
         body_timeout: float = BODY_TIMEOUT,
+        share: float = 0.5,
         strict: bool = True,
     ) -> None:
         self._log_port = log
@@ -88,7 +87,12 @@ class Intake:
         self._received = cache(families.received_child)
         self._refused = families.refused
         self._repaired = families.strings_repaired
-        self._admission = Admission(limit=IN_FLIGHT * max_request, gauge=families.in_flight_bytes)
+        self._admission = Admission(
+            limit=IN_FLIGHT * max_request,
+            share=share,
+            gauge=families.in_flight_bytes,
+            clock=clock,
+        )
         self._large = asyncio.Semaphore(1)
         self._stopping = False
         self._logged_at = float("-inf")
@@ -112,25 +116,30 @@ class Intake:
         self,
         body: Body,
         *,
+        sender: str,
         signal: OtlpSignal,
         transport: Transport,
         decode: Decode,
     ) -> Answer:
-        """Take one request in. Raises nothing: own faults are answered as UNAVAILABLE."""
-        answer = await self._take(body, signal, transport, decode)
+        """Take one request in. Raises nothing: own faults are answered as UNAVAILABLE.
+
+        `sender` is whose share of the bytes in flight it uses.
+        """
+        answer = await self._take(body, sender, signal, transport, decode)
         self._requests(transport, answer.code.name).inc()
         return answer
 
     async def _take(
         self,
         body: Body,
+        sender: str,
         signal: OtlpSignal,
         transport: Transport,
         decode: Decode,
     ) -> Answer:
         split: SplitRequest | None = None
         try:
-            with self._admission.ticket() as ticket:
+            with self._admission.ticket(sender) as ticket:
                 plain = await self._plain(body, decode, ticket)
                 request, split = await self._split(plain, decode, signal)
                 await self._write(split, signal.topic)
@@ -182,15 +191,20 @@ class Intake:
 
     async def _read(self, chunks: AsyncIterator[bytes], ticket: Ticket) -> bytes:
         whole = bytearray()
+        now = asyncio.get_running_loop().time
+        pace = Pace.begin(now(), timeout=self._body_timeout)
         try:
-            async with asyncio.timeout(self._body_timeout):
+            async with asyncio.timeout_at(pace.due) as deadline:
                 async for chunk in chunks:
                     whole += chunk
                     if len(whole) > self._max_request:
                         raise TooLarge(f"the request is larger than {self._max_request} bytes")
                     ticket.grow(len(whole))
+                    deadline.reschedule(pace.took(len(chunk), now()))
         except TimeoutError as error:
-            raise SlowSender("the body did not arrive in time") from error
+            raise SlowSender(
+                "the body did not arrive in time (receiver.body_timeout; 32 KiB/s at least)"
+            ) from error
         return bytes(whole)
 
     async def _write(self, split: SplitRequest, topic: str) -> None:
@@ -235,66 +249,3 @@ class Intake:
 def _items(split: SplitRequest | None) -> int:
     """How many items a request that failed held; one where it was not split."""
     return 1 if split is None else split.accepted + split.rejected
-
-
-class Admission:
-    """A budget of bytes. Owned by one event loop."""
-
-    def __init__(self, *, limit: int, gauge: Gauge) -> None:
-        self._limit = limit
-        self._gauge = gauge
-        self._held = 0
-
-    @property
-    def held(self) -> int:
-        """Bytes taken and not given back."""
-        return self._held
-
-    def ticket(self) -> Ticket:
-        """For one request; gives everything back when it ends."""
-        return Ticket(self)
-
-    def take(self, size: int) -> None:
-        """Take bytes out of the budget.
-
-        Raises:
-            NoRoom: they do not fit now; nothing was taken.
-        """
-        if self._held + size > self._limit:
-            raise NoRoom("too many bytes are being received at once")
-        self._hold(self._held + size)
-
-    def give_back(self, size: int) -> None:
-        """Put bytes back."""
-        self._hold(self._held - size)
-
-    def _hold(self, size: int) -> None:
-        self._held = size
-        self._gauge.set(size)
-
-
-class Ticket:
-    """What one request holds of the budget."""
-
-    __slots__ = ("_admission", "_held")
-
-    def __init__(self, admission: Admission) -> None:
-        self._admission = admission
-        self._held = 0
-
-    def grow(self, size: int) -> None:
-        """Hold `size` bytes in all; never shrinks.
-
-        Raises:
-            NoRoom: they do not fit now.
-        """
-        if size > self._held:
-            self._admission.take(size - self._held)
-            self._held = size
-
-    def __enter__(self) -> Ticket:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._admission.give_back(self._held)
-        self._held = 0

@@ -30,7 +30,8 @@ class Receiver:
         config: addresses, limits, TLS, tokens.
         max_item: the largest single span in bytes (`windows.trace.max_bytes`); larger ones are rejected and counted.
         telemetry: the process families.
-        clock: for the rate of log lines about own faults.
+        clock: for the rate of log lines about own faults, and who was refused lately.
+        share: of the bytes in flight, what one sender may hold while others wait (`fairness.share`).
         forward: gets the bytes of every request of traces that was taken; must not block.
         signals: the OTLP signals that are served.
     """
@@ -43,6 +44,7 @@ class Receiver:
         max_item: int,
         telemetry: Telemetry,
         clock: Clock,
+        share: float = 0.5,
         forward: Forward | None = None,
         signals: Sequence[OtlpSignal] = OTLP_SIGNALS,
     ) -> None:
@@ -56,6 +58,7 @@ class Receiver:
             clock=clock,
             forward=forward,
             body_timeout=config.body_timeout,
+            share=share,
         )
         self._grpc: GrpcServer | None = None
         self._http: HttpServer | None = None

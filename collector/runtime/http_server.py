@@ -17,6 +17,8 @@ from pydantic import SecretStr
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from collector.runtime import net
+
 HEAD_TIMEOUT = 10.0
 """Seconds for the head of a request, from its first byte or from the connection's beginning."""
 IDLE_TIMEOUT = 60.0
@@ -160,16 +162,23 @@ class BearerTokens:
         """Whether a token is needed at all."""
         return bool(self._tokens)
 
-    def allows(self, authorization: str | None) -> bool:
-        """Whether the value of an `Authorization` header holds an accepted token."""
-        scheme, _, token = (authorization or "").partition(" ")
+    def sender(self, authorization: str | None, address: str) -> str | None:
+        """Who sends: the place in the list of the token in an `Authorization` header; None: it holds no accepted one.
+
+        Where no token is needed, whom the address stands for.
+        """
         if not self._tokens:
-            return True
-        return scheme.lower() == "bearer" and self.accepts(
-            token.strip().encode(errors="surrogateescape")
-        )
+            return net.sender(address)
+        scheme, _, token = (authorization or "").partition(" ")
+        if scheme.lower() != "bearer":
+            return None
+        matches = self._matches(token.strip().encode(errors="surrogateescape"))
+        return f"token {matches.index(True)}" if any(matches) else None
 
     def accepts(self, token: bytes) -> bool:
-        """Whether this is one of the tokens; compares with each of them, in constant time."""
-        matches = [hmac.compare_digest(token, accepted) for accepted in self._tokens]
-        return bool(token) and any(matches)
+        """Whether this is one of the tokens."""
+        return any(self._matches(token))
+
+    def _matches(self, token: bytes) -> list[bool]:
+        """Compares with each of the tokens, in constant time; no token is empty."""
+        return [hmac.compare_digest(token, accepted) for accepted in self._tokens]

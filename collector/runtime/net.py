@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import socket
+from functools import lru_cache
 from urllib.parse import urlsplit
 
 
@@ -30,6 +31,20 @@ def is_local_origin(origin: str) -> bool:
         return is_loopback(urlsplit(origin).hostname or "")
     except ValueError:
         return False
+
+
+@lru_cache(1024)
+def sender(host: str) -> str:
+    """Whom an address stands for: itself, or of IPv6 the network of 64 bits that one host usually has to itself."""
+    try:
+        found = ipaddress.ip_address(host.partition("%")[0])
+    except ValueError:
+        return host
+    if isinstance(found, ipaddress.IPv4Address):
+        return str(found)
+    if found.ipv4_mapped is not None:
+        return str(found.ipv4_mapped)
+    return str(ipaddress.ip_network((int(found) >> 64 << 64, 64)))
 
 
 def address(host: str, port: int) -> str:

@@ -186,7 +186,7 @@ def test_any_bytes_over_grpc_get_an_allowed_code(sent: bytes, fault: Exception |
     log.fails = fault
 
     answer = asyncio.run(
-        intake(log).take(sent, signal=TRACES, transport="grpc", decode=protobuf(sniff))
+        intake(log).take(sent, sender="", signal=TRACES, transport="grpc", decode=protobuf(sniff))
     )
 
     assert answer.code in ALLOWED
@@ -299,7 +299,7 @@ def test_every_span_is_counted_once_under_random_faults(
         log.fails = fault
         body = build([[members]]).SerializeToString()
         answer = asyncio.run(
-            room.take(body, signal=TRACES, transport="grpc", decode=protobuf(sniff))
+            room.take(body, sender="", signal=TRACES, transport="grpc", decode=protobuf(sniff))
         )
         sent += len(members)
         accepted += len(members) - answer.rejected if answer.code is Code.OK else 0

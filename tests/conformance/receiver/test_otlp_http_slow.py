@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 import httpx
 import pytest
 
+from collector.receiver import pace
 from collector.receiver.families import ReceiverFamilies
 from collector.receiver.http import HttpApp, HttpServer
 from collector.receiver.intake import Intake
@@ -64,6 +65,30 @@ async def test_h10_a_body_that_does_not_come_is_refused_in_time() -> None:
 
         assert first.startswith(b"HTTP/1.1 503")
         assert telemetry.registry.get_sample_value("spanwise_in_flight_bytes") == 0
+
+
+async def test_h10_a_body_that_comes_too_slowly_is_refused_long_before_its_timeout(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """H10: also one that came fast first, and though a byte comes now and then."""
+    monkeypatch.setattr(pace, "PATIENCE", 0.2)
+    async with _server(BoundedProtocol, body_timeout=600) as (server, telemetry):
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        writer.write(
+            b"POST /v1/traces HTTP/1.1\r\nhost: localhost\r\ncontent-length: 1000000\r\n"
+            b"content-type: application/x-protobuf\r\n\r\n" + bytes(900_000)
+        )
+        answer = asyncio.create_task(reader.readline())
+        async with asyncio.timeout(60):
+            while not answer.done():
+                writer.write(b"x")
+                await asyncio.sleep(0.01)
+        writer.close()
+
+        labels = {"transport": "http", "reason": "slow"}
+        assert answer.result().startswith(b"HTTP/1.1 503")
+        assert telemetry.registry.get_sample_value("spanwise_in_flight_bytes") == 0
+        assert telemetry.registry.get_sample_value("spanwise_requests_refused_total", labels) == 1
 
 
 async def test_a_sender_that_hangs_up_is_counted_and_is_no_fault(

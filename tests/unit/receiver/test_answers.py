@@ -15,6 +15,7 @@ from collector.receiver.answers import (
     Code,
     HungUp,
     NoRoom,
+    OverShare,
     SlowSender,
     Stopping,
     reason,
@@ -87,6 +88,7 @@ def test_too_large_is_413_over_http_though_its_code_maps_to_429() -> None:
     ("error", "named"),
     [
         (NoRoom(), "no_room"),
+        (OverShare(), "share"),
         (SlowSender(), "slow"),
         (HungUp(), "hung_up"),
         (Stopping(), "stopping"),

@@ -1,0 +1,146 @@
+"""Admission: how many bytes of requests may be in memory at once, over both transports, and one sender's share of them.
+
+    limit    all senders together (four times `receiver.max_request`)
+    7/8      a sender alone, so that another one's first request finds room at once
+    share    a sender while another one was refused for lack of room lately (`fairness.share`)
+
+The only request of a sender is held against `limit` alone: any request that is within `receiver.max_request` can be
+taken, whatever the share. A sender is a token, or an address where no token is needed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from prometheus_client import Gauge
+
+from collector.clock import Clock
+from collector.receiver.answers import NoRoom, OverShare
+
+ALONE = 7 / 8
+"""Of the limit: what a sender may hold while no other one waits."""
+WAITING = 10.0
+"""Seconds after a refusal in which its sender counts as waiting: refused senders come back after 1 to 4."""
+
+
+@dataclass(slots=True)
+class _Sender:
+    requests: int = 0
+    held: int = 0
+
+
+class Admission:
+    """A budget of bytes. Owned by one event loop.
+
+    Args:
+        limit: Bytes that may be held in all.
+        share: Of `limit`, what one sender may hold while others wait.
+        gauge: Shows what is held.
+        clock: Seconds.
+    """
+
+    def __init__(self, *, limit: int, share: float, gauge: Gauge, clock: Clock) -> None:
+        self._limit = limit
+        self._share = share
+        self._gauge = gauge
+        self._clock = clock
+        self._held = 0
+        self._senders: dict[str, _Sender] = {}
+        self._refused: dict[str, float] = {}
+        """The two senders that were refused last, and when: one of them is another than any given one."""
+
+    @property
+    def held(self) -> int:
+        """Bytes taken and not given back."""
+        return self._held
+
+    @property
+    def senders(self) -> int:
+        """How many senders have a request in flight."""
+        return len(self._senders)
+
+    def ticket(self, sender: str) -> Ticket:
+        """For one request; gives everything back when it ends."""
+        return Ticket(self, sender)
+
+    def enter(self, sender: str) -> None:
+        """One more request of this sender."""
+        self._senders.setdefault(sender, _Sender()).requests += 1
+
+    def leave(self, sender: str, size: int) -> None:
+        """One request less, and the bytes that it held."""
+        who = self._senders[sender]
+        who.requests -= 1
+        who.held -= size
+        if not who.requests:
+            del self._senders[sender]
+        self._hold(self._held - size)
+
+    def take(self, sender: str, size: int) -> None:
+        """Take bytes out of the budget.
+
+        Raises:
+            NoRoom: they do not fit now; nothing was taken.
+            OverShare: they fit, but this sender holds its share.
+        """
+        who = self._senders[sender]
+        if self._held + size > self._limit:
+            self._wait(sender)
+            raise NoRoom("too many bytes are being received (four times receiver.max_request)")
+        if who.requests > 1 and who.held + size > self._most(sender):
+            self._wait(sender)
+            raise OverShare(
+                "this sender holds its share of the bytes being received (fairness.share); send fewer requests at once"
+            )
+        who.held += size
+        self._hold(self._held + size)
+
+    def _most(self, sender: str) -> float:
+        """What this sender may hold now."""
+        if self._share >= ALONE or self._is_another_waiting(sender):
+            return self._share * self._limit
+        return ALONE * self._limit
+
+    def _is_another_waiting(self, sender: str) -> bool:
+        now = self._clock()
+        return any(who != sender and 0 <= now - at < WAITING for who, at in self._refused.items())
+
+    def _wait(self, sender: str) -> None:
+        self._refused.pop(sender, None)
+        self._refused[sender] = self._clock()
+        if len(self._refused) > 2:
+            del self._refused[next(iter(self._refused))]
+
+    def _hold(self, size: int) -> None:
+        self._held = size
+        self._gauge.set(size)
+
+
+class Ticket:
+    """What one request holds of the budget."""
+
+    __slots__ = ("_admission", "_held", "_sender")
+
+    def __init__(self, admission: Admission, sender: str) -> None:
+        self._admission = admission
+        self._sender = sender
+        self._held = 0
+
+    def grow(self, size: int) -> None:
+        """Hold `size` bytes in all; never shrinks.
+
+        Raises:
+            NoRoom: they do not fit now.
+            OverShare: the sender holds its share.
+        """
+        if size > self._held:
+            self._admission.take(self._sender, size - self._held)
+            self._held = size
+
+    def __enter__(self) -> Ticket:
+        self._admission.enter(self._sender)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._admission.leave(self._sender, self._held)
+        self._held = 0
