@@ -14,6 +14,8 @@ from collector.api.admin import Exposition, build_app
 from collector.api.families import ApiFamilies
 from collector.api.feed import Feed, Stream
 from collector.api.index import Index
+from collector.api.off_loop import OffLoop
+from collector.api.outgoing import Outgoing
 from collector.api.page.pages import Pages
 from collector.api.query import Query
 from collector.api.routes import Routes
@@ -71,15 +73,26 @@ class Api:
         )
         self._has_failed = False
         query = Query(self._index)
-        traces = Traces(log=log, query=query, show=show, content=content)
-        api = Routes(query=query, traces=traces, stream=self._stream, evaluators=evaluators)
-        pages = Pages(query=query, traces=traces, config=config)
+        off_loop = OffLoop(families)
+        # Places of their own: lists do not wait behind whole traces.
+        traces = Traces(
+            log=log, query=query, show=show, off_loop=OffLoop(families), content=content
+        )
+        api = Routes(
+            query=query,
+            traces=traces,
+            stream=self._stream,
+            off_loop=off_loop,
+            evaluators=evaluators,
+        )
+        pages = Pages(query=query, traces=traces, off_loop=off_loop, config=config)
         self.app: Starlette = build_app(
             config=config,
             exposition=exposition,
             health=health,
             routes=[*api.routes(), *pages.routes()],
         )
+        self.app.add_middleware(Outgoing, families=families)
 
     async def run(self, stopping: asyncio.Event) -> None:
         """Fill the index until `stopping` is set; live streams end then too, so that the listener can close.

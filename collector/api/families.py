@@ -22,6 +22,9 @@ class ApiFamilies:
         self.refused = telemetry.counter(
             "index_refused_records", "Records that found no room in the index.", "topic"
         )
+        self.answers_refused = telemetry.counter(
+            "answers_refused", "Pages and API answers that were refused, by why.", "reason"
+        )
         self.stream_clients = telemetry.gauge("stream_clients", "Clients of the live stream now.")
         self.stream_dropped = telemetry.counter(
             "stream_clients_dropped",

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, cast
 
 import msgspec
@@ -14,8 +14,9 @@ from starlette.routing import Route
 from collector.api import query as shapes
 from collector.api.answers import Refused, answer, cursor_of, limit_of, listing, only, text_of
 from collector.api.feed import Full, Stream
+from collector.api.off_loop import OffLoop
 from collector.api.query import Query
-from collector.api.traces import Traces
+from collector.api.traces import FullTrace, Traces
 
 
 class Routes:
@@ -27,11 +28,13 @@ class Routes:
         query: Query,
         traces: Traces,
         stream: Stream,
+        off_loop: OffLoop,
         evaluators: Callable[[], Sequence[Mapping[str, Any]]],
     ) -> None:
         self._query = query
         self._traces = traces
         self._stream = stream
+        self._off_loop = off_loop
         self._evaluators = evaluators
 
     def routes(self) -> list[Route]:
@@ -73,33 +76,38 @@ class Routes:
         only(request, "service")
         session_id = cast(str, request.path_params["session_id"])
         service = text_of(request, "service")
-        found = await asyncio.to_thread(self._query.session, session_id, service)
-        shown = [shapes.session_shown(session) for session in found]
-        if not shown:
+        found = await self._off_loop.run(lambda: self._session(session_id, service))
+        if found is None:
             raise Refused(404, f"no session `{session_id[:200]}` in the index")
-        return answer(shown[0]) if len(shown) == 1 else listing(shown, None)
+        return found
+
+    def _session(self, session_id: str, service: str | None) -> Response | None:
+        shown = [shapes.session_shown(each) for each in self._query.session(session_id, service)]
+        if len(shown) == 1:
+            return answer(shown[0])
+        return listing(shown, None) if shown else None
 
     async def trace(self, request: Request) -> Response:
         """One trace with its spans and signals."""
         only(request)
         trace_id = cast(str, request.path_params["trace_id"]).lower()
-        found = await self._traces.find(trace_id)
+        found = await self._traces.find(trace_id, _trace)
         if found is None:
             raise Refused(404, f"no trace `{trace_id[:200]}` in the index")
-        shown = {"trace": found.trace, "spans": found.spans, "signals": found.shown.signals}
-        return answer(shown)
+        return found
 
     async def signals(self, request: Request) -> Response:
         """Signals, newest first."""
         only(request, "session_id", "trace_id", "evaluator", "limit", "cursor")
-        page: shapes.Page[msgspec.Raw] = self._query.signals(
+        asked = partial(
+            self._query.signals,
             session_id=text_of(request, "session_id"),
             trace_id=text_of(request, "trace_id"),
             evaluator=text_of(request, "evaluator"),
             limit=limit_of(request),
             cursor=cursor_of(request),
         )
-        return listing(page.items, page.next)
+        return await self._off_loop.run(lambda: _signals(asked()))
 
     async def stream(self, request: Request) -> Response:
         """Signals from now on, as server-sent events."""
@@ -113,3 +121,11 @@ class Routes:
             media_type="text/event-stream",
             headers={"cache-control": "no-store", "x-accel-buffering": "no"},
         )
+
+
+def _trace(found: FullTrace) -> Response:
+    return answer({"trace": found.trace, "spans": found.spans, "signals": found.shown.signals})
+
+
+def _signals(page: shapes.Page[msgspec.Raw]) -> Response:
+    return listing(page.items, page.next)

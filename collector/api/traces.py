@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from msgspec import structs
 
+from collector.api.off_loop import OffLoop
 from collector.api.query import Query, TraceShown
 from collector.api.store import TraceEntry, as_trace
 from collector.errors import Retryable, Undecodable
@@ -18,6 +19,7 @@ from collector.records.traces import TraceRecord, decode_traces
 from evaluators.model import Trace
 
 Show: TypeAlias = Callable[[Trace], dict[str, Any]]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,20 +34,28 @@ class FullTrace:
 class Traces:
     """Joins the index and the log."""
 
-    def __init__(self, *, log: Log, query: Query, show: Show, content: bool) -> None:
+    def __init__(
+        self, *, log: Log, query: Query, show: Show, off_loop: OffLoop, content: bool
+    ) -> None:
         self._log = log
         self._query = query
         self._show = show
+        self._off_loop = off_loop
         self._content = content
 
-    async def find(self, trace_id: str) -> FullTrace | None:
-        """The trace, or None when the index does not know it."""
-        shown = self._query.trace(trace_id)
-        if shown is None:
-            return None
-        record = await self._record(shown.entry)
-        # Thousands of spans take longer than the event loop may be held.
-        return await asyncio.to_thread(self._full, shown, record)
+    async def find(self, trace_id: str, then: Callable[[FullTrace], T]) -> T | None:
+        """What `then` makes of the trace, in the thread that read it; None when the index does not know it.
+
+        Raises:
+            Refused: too many requests wait for whole traces.
+        """
+        async with self._off_loop.place():
+            shown = self._query.trace(trace_id)
+            if shown is None:
+                return None
+            record = await self._record(shown.entry)
+            # Thousands of spans take longer than the event loop may be held.
+            return await asyncio.to_thread(lambda: then(self._full(shown, record)))
 
     async def _record(self, entry: TraceEntry) -> TraceRecord | None:
         if entry.offset is None:

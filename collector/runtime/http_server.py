@@ -23,21 +23,25 @@ HEAD_TIMEOUT = 10.0
 """Seconds for the head of a request, from its first byte or from the connection's beginning."""
 IDLE_TIMEOUT = 60.0
 """Seconds between two requests of a connection."""
+WRITE_TIMEOUT = 30.0
+"""Seconds in which a client must take what waits for it: 64 KiB at most."""
 MAX_HEAD = 64 << 10
 MAX_CONNECTIONS = 1000
 _HEAD_TOO_LARGE = b"HTTP/1.1 431 Request Header Fields Too Large\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
 
 
 class BoundedProtocol(HttpToolsProtocol):
-    """Closes a connection that does not send the head of its next request in time, or too long a one.
+    """Closes a connection that sends no head of its next request in time, too long a one, or does not read its answer.
 
     When there are too many connections, the one that has waited longest for a head is closed for the new one.
     """
 
     head_timeout = HEAD_TIMEOUT
     idle_timeout = IDLE_TIMEOUT
+    write_timeout = WRITE_TIMEOUT
     max_connections = MAX_CONNECTIONS
     _deadline: TimerHandle | None = None
+    _unread: TimerHandle | None = None
     _head = 0
     """Bytes that came since a head is due."""
 
@@ -76,9 +80,20 @@ class BoundedProtocol(HttpToolsProtocol):
         if not self.transport.is_closing():
             self._expect_head(self.idle_timeout)
 
+    def pause_writing(self) -> None:
+        """The client does not read as fast as we write."""
+        super().pause_writing()
+        self._unread = self.loop.call_later(self.write_timeout, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        """The client has read what waited."""
+        super().resume_writing()
+        self._stop_waiting()
+
     def connection_lost(self, exc: Exception | None) -> None:
         """Nothing is due any more."""
         self._stop_clock()
+        self._stop_waiting()
         super().connection_lost(exc)
 
     def _expect_head(self, seconds: float) -> None:
@@ -94,6 +109,11 @@ class BoundedProtocol(HttpToolsProtocol):
             return False
         min(waiting, key=itemgetter(0))[1].transport.abort()
         return True
+
+    def _stop_waiting(self) -> None:
+        if self._unread is not None:
+            self._unread.cancel()
+            self._unread = None
 
     def _stop_clock(self) -> None:
         if self._deadline is not None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import secrets
 from pathlib import Path
 from typing import Any
@@ -14,9 +13,10 @@ from starlette.routing import Route
 
 from collector.api import query as shapes
 from collector.api.answers import Refused, cursor_of, text_of
+from collector.api.off_loop import OffLoop
 from collector.api.page import views
 from collector.api.query import Query
-from collector.api.traces import Traces
+from collector.api.traces import FullTrace, Traces
 from collector.config.tree import Config
 
 _HERE = Path(__file__).parent
@@ -27,9 +27,10 @@ AGENTS = 100
 class Pages:
     """Every text is escaped; a page may load nothing but itself (Content-Security-Policy)."""
 
-    def __init__(self, *, query: Query, traces: Traces, config: Config) -> None:
+    def __init__(self, *, query: Query, traces: Traces, off_loop: OffLoop, config: Config) -> None:
         self._query = query
         self._traces = traces
+        self._off_loop = off_loop
         self._command = views.first_command(config)
         self._redacted = config.redaction.content == "drop"
         self._style = (_HERE / "style.css").read_text(encoding="utf-8")
@@ -52,17 +53,19 @@ class Pages:
 
     async def overview(self, request: Request) -> Response:
         """Agents and sessions."""
-        service, agent = text_of(request, "service"), text_of(request, "agent")
-        cursor = _asked(request)
+        chosen = {"service": text_of(request, "service"), "agent": text_of(request, "agent")}
+        return await self._off_loop.run(lambda: self._overview(chosen, _asked(request)))
+
+    def _overview(self, chosen: dict[str, str | None], cursor: bytes | None) -> Response:
         agents = self._query.agents(limit=AGENTS)
-        sessions = self._query.sessions(limit=SESSIONS, cursor=cursor, service=service, agent=agent)
+        sessions = self._query.sessions(limit=SESSIONS, cursor=cursor, **chosen)
         return self._rendered(
             "overview.html",
             agents=[shapes.agent_shown(row) for row in agents.items],
             sessions=[shapes.session_summary(row) for row in sessions.items],
             following=sessions.next,
             cursor=cursor,
-            chosen={"service": service, "agent": agent},
+            chosen=chosen,
             command=self._command,
         )
 
@@ -71,12 +74,14 @@ class Pages:
         session_id, service = text_of(request, "id"), text_of(request, "service")
         if session_id is None:
             return self._nothing("session")
-        found = await asyncio.to_thread(self._query.session, session_id, service)
+        return await self._off_loop.run(lambda: self._session(session_id, service))
+
+    def _session(self, session_id: str, service: str | None) -> Response:
+        found = self._query.session(session_id, service)
         if not found:
             return self._nothing("session", session_id)
-        session = await asyncio.to_thread(views.session, found[0])
         others = [shown.entry.service for shown in found[1:]]
-        return self._rendered("session.html", session=session, others=others)
+        return self._rendered("session.html", session=views.session(found[0], others))
 
     async def trace(self, request: Request) -> Response:
         """One trace: its spans as a tree, its tool calls, its scores."""
@@ -84,11 +89,11 @@ class Pages:
         if trace_id is None:
             return self._nothing("trace")
         trace_id = trace_id.lower()
-        found = await self._traces.find(trace_id)
-        if found is None:
-            return self._nothing("trace", trace_id)
-        trace = await asyncio.to_thread(views.trace, found)
-        return self._rendered("trace.html", view=trace)
+        found = await self._traces.find(trace_id, self._trace)
+        return self._nothing("trace", trace_id) if found is None else found
+
+    def _trace(self, found: FullTrace) -> Response:
+        return self._rendered("trace.html", view=views.trace(found))
 
     def _nothing(self, kind: str, subject: str = "") -> Response:
         """Without a subject the address names none."""

@@ -9,7 +9,8 @@ from urllib.parse import quote
 
 import msgspec
 
-from collector.api.query import SessionShown, session_shown
+from collector.api.page.sheet import PAGE, Sheet, left_out, name
+from collector.api.query import SessionShown, TraceShown, session_shown
 from collector.api.traces import FullTrace
 from collector.config.tree import Config
 from collector.runtime.net import is_loopback
@@ -21,8 +22,10 @@ TRACES = 200
 WIDTH = 1000.0
 """Of the time axis, in the units of its drawing."""
 NOTHING = "\u2013"
-SHOWN = 2000
-"""Characters of any text that the page shows; the API has the rest."""
+OTHERS = 20
+"""Services with a session of the same id that the page names."""
+CALLS = 400
+"""Tool calls that the page shows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,35 +56,95 @@ def first_command(config: Config) -> str:
     )
 
 
-def session(shown: SessionShown) -> dict[str, Any]:
-    """A session with its newest traces, each signal decoded."""
+def session(shown: SessionShown, others: Sequence[str] = ()) -> dict[str, Any]:
+    """A session with its newest traces, and `others`, the services that have one of the same id."""
     whole = session_shown(shown)
     turns = cast(list[dict[str, Any]], whole["traces"])
-    left_out = max(0, len(turns) - TRACES)
+    numbered = list(zip(range(1, len(turns) + 1), turns, shown.traces, strict=True))
+    head = Sheet(f"/api/v1/sessions/{name(whole['session_id'])}", PAGE // 4)
+    body = Sheet(head.whole, PAGE - PAGE // 4)
+    newest = body.rows(reversed(numbered), lambda row: _turn(body, *row), cost=1_000, most=TRACES)
     return {
         **whole,
-        "signals": _signals(shown.signals),
-        "left_out": left_out,
-        "traces": [
-            {**turn, "number": number, "signals": _signals(trace.signals)}
-            for number, (turn, trace) in enumerate(zip(turns, shown.traces, strict=True), 1)
-            if number > left_out
-        ],
+        "signals": _signals(shown.signals, head),
+        "others": others[:OTHERS],
+        "more_others": len(others[OTHERS:]),
+        "left_out": left_out(turns, newest),
+        "traces": newest[::-1],
+    }
+
+
+def _turn(sheet: Sheet, number: int, turn: dict[str, Any], trace: TraceShown) -> dict[str, Any]:
+    whole = _address(turn["trace_id"])
+    return {
+        **turn,
+        **{key: sheet.text(turn[key], whole) for key in ("input", "output", "error")},
+        "number": number,
+        "signals": _signals(trace.signals, sheet, whole),
     }
 
 
 def trace(full: FullTrace) -> dict[str, Any]:
     """A trace with its span tree."""
+    header, whole = full.shown.entry.header, full.trace
+    address = _address(header.trace_id)
+    head, calls, tree = (Sheet(address, room) for room in (PAGE // 4, PAGE // 4, PAGE // 2))
     rows = span_rows(full.spans)
-    header = full.shown.entry.header
+    spans = tree.rows(rows, lambda row: _span(row, tree), cost=700, most=SPANS)
+    tool_calls = calls.rows(
+        whole["tool_calls"], lambda call: _call(call, calls), cost=200, most=CALLS
+    )
     return {
-        "trace": full.trace,
         "header": header,
+        "whole": address,
+        **{key: head.text(whole[key]) for key in ("error", "input", "output")},
+        "models": head.text(", ".join(whole["models"])),
+        "gaps": [head.name(gap) for gap in whole["gaps"][:CALLS]],
         "seconds": max(0, header.end_time_unix_nano - header.start_time_unix_nano) / 1e9,
-        "rows": rows[:SPANS],
-        "left_out": max(0, len(rows) - SPANS),
-        "signals": _signals(full.shown.signals),
+        "signals": _signals(full.shown.signals, head),
+        "tool_calls": tool_calls,
+        "calls_left_out": left_out(whole["tool_calls"], tool_calls),
+        "rows": spans,
+        "left_out": left_out(rows, spans),
         "expired": not full.spans,
+    }
+
+
+def _address(trace_id: str) -> str:
+    return f"/api/v1/traces/{trace_id}"
+
+
+def _call(call: dict[str, Any], sheet: Sheet) -> dict[str, str]:
+    return {
+        "name": sheet.name(call["name"]),
+        **{key: sheet.text(call[key]) for key in ("arguments", "error", "result")},
+    }
+
+
+def _span(row: SpanRow, sheet: Sheet) -> dict[str, Any]:
+    """A row with its texts; attributes and events that found no room are counted."""
+    span = row.span
+    attributes = sheet.rows(
+        span["attributes"].items(),
+        lambda each: (sheet.name(each[0]), sheet.text(each[1])),
+        cost=30,
+    )
+    events = sheet.rows(
+        span["events"],
+        lambda event: f"{sheet.name(event['name'])} {sheet.text(event['attributes'])}",
+        cost=40,
+    )
+    return {
+        "row": row,
+        "id": sheet.name(span["spanId"]),
+        "name": sheet.name(span["name"]),
+        "failed": span["status"]["code"] == "error",
+        "message": sheet.text(span["status"]["message"]),
+        "attributes": attributes,
+        "attributes_left_out": len(span["attributes"]) - len(attributes),
+        "events": events,
+        "events_left_out": left_out(span["events"], events),
+        "scope": sheet.name(span["scope"]),
     }
 
 
@@ -126,12 +189,31 @@ def _in_tree_order(spans: Sequence[dict[str, Any]]) -> list[tuple[dict[str, Any]
     return ordered + [(span, 0) for span in spans if span["spanId"] not in seen]
 
 
-def _signals(raw: Sequence[msgspec.Raw]) -> list[dict[str, Any]]:
+def _signals(
+    raw: Sequence[msgspec.Raw], sheet: Sheet, whole: str | None = None
+) -> list[dict[str, Any]]:
     """Decoded; a stand-in whose verdict has come is left out, the worst score comes first."""
     signals = [cast(dict[str, Any], msgspec.json.decode(signal)) for signal in raw]
     final = {signal["evaluator"] for signal in signals if signal["final"]}
     shown = [s for s in signals if s["final"] or s["evaluator"] not in final]
-    return sorted(shown, key=_worst_first)
+
+    def row(signal: dict[str, Any]) -> dict[str, Any]:
+        evaluator = sheet.name(signal["evaluator"])
+        return {**signal, "evaluator": evaluator, "because": sheet.text(_because(signal), whole)}
+
+    return sheet.rows(sorted(shown, key=_worst_first), row, cost=700)
+
+
+def _because(signal: dict[str, Any]) -> Any:
+    """What explains the signal: its error, its explanation, its reason, or what was measured."""
+    if signal["error"]:
+        kind, message = words(signal["error"]["type"]), signal["error"]["message"]
+        return f"{kind}: {message}" if message else kind
+    if signal["explanation"]:
+        return signal["explanation"]
+    if signal["reason"]:
+        return words(signal["reason"])
+    return signal["metadata"] if signal["outcome"] == "measured" else None
 
 
 def _worst_first(signal: dict[str, Any]) -> tuple[int, float, str]:
@@ -178,14 +260,6 @@ def words(name: str) -> str:
     return name.replace("_", " ")
 
 
-def plain(value: Any) -> str:
-    """A JSON value as text, cut."""
-    if value is None:
-        return ""
-    text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
-    return text if len(text) <= SHOWN else f"{text[:SHOWN]} …"
-
-
 def escaped(value: Any) -> str:
     """A value inside a query string."""
     return quote(str(value), safe="")
@@ -197,6 +271,6 @@ FILTERS: dict[str, Callable[..., str]] = {
     "duration": duration,
     "moment": moment,
     "words": words,
-    "plain": plain,
+    "name": name,
     "q": escaped,
 }

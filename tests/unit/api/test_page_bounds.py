@@ -1,0 +1,166 @@
+"""A page is bounded whatever a trace holds, what it leaves out is said, and nothing ordinary is cut."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from opentelemetry.proto.trace.v1.trace_pb2 import Span
+
+from collector.api.page.sheet import NAME, PAGE, SHOWN, Sheet
+from collector.records.codec import encode
+from collector.records.traces import TraceRecord
+from evaluators.model import ToolCall, Trace
+from tests.support import api_records as make
+from tests.support.api_stand import Stand, filled, trace_signals
+
+QUOTE = "'"
+"""It takes five bytes on a page."""
+LARGEST = PAGE + (256 << 10)
+"""With the frame of the page and the words that say what is left out."""
+CUT = re.compile(r"more characters|not shown|left out|more services|\u2026")
+
+
+@pytest.fixture
+def stand(tmp_path: Path) -> Generator[Stand]:
+    made = Stand(tmp_path)
+    yield made
+    made.close()
+
+
+def record(of: Trace, *spans: Span) -> bytes:
+    request = ExportTraceServiceRequest()
+    request.resource_spans.add().scope_spans.add().spans.extend(spans)
+    pieces = (request.SerializeToString(),)
+    return encode(TraceRecord(trace=of, spans=pieces, revision=0, seen=make.START))
+
+
+def span(number: int, *attributes: tuple[str, str], name: str = "step", events: int = 0) -> Span:
+    made = Span(
+        trace_id=bytes(15) + b"\x01",
+        span_id=number.to_bytes(8, "big"),
+        name=name,
+        start_time_unix_nano=int(make.START * 1e9) + number,
+        end_time_unix_nano=int(make.START * 1e9) + number + 10,
+    )
+    for key, value in attributes:
+        made.attributes.add(key=key).value.string_value = value
+    for _ in range(events):
+        made.events.add(name=QUOTE * 3_000)
+    return made
+
+
+HOSTILE = {
+    "texts": [span(n, ("q", QUOTE * 20_000)) for n in range(1, 500)],
+    "names": [span(n, name=QUOTE * 20_000) for n in range(1, 500)],
+    "keys": [span(n, (QUOTE * 20_000, "x")) for n in range(1, 500)],
+    "attributes": [span(1, *((f"k{n}", "") for n in range(100_000)))],
+    "events": [span(1, events=2_000)],
+    "spans": [span(n) for n in range(1, 20_000)],
+}
+
+
+@pytest.mark.parametrize("shape", HOSTILE)
+async def test_a_page_of_spans_is_bounded_and_says_what_it_leaves_out(
+    stand: Stand, shape: str
+) -> None:
+    of = make.trace(1)
+    stand.take_traces(record(of, *HOSTILE[shape]))
+
+    page = (await stand.get(f"/trace?id={of.trace_id}")).text
+
+    assert len(page.encode()) <= LARGEST
+    assert f"/api/v1/traces/{of.trace_id}" in page
+    assert CUT.search(page)
+
+
+async def test_a_page_of_tool_calls_and_texts_is_bounded(stand: Stand) -> None:
+    long = QUOTE * 100_000
+    some = long[:10_000]
+    call = ToolCall(name=some, id="c", arguments={"q": some}, result=some, span_id="1" * 16)
+    of = make.trace(
+        1,
+        session_id=long,
+        agent=long,
+        agent_version=long,
+        input=long,
+        output=long,
+        error=long,
+        status="error",
+        models=(some,) * 20,
+        tool_calls=(call,) * 500,
+    )
+    stand.take_traces(record(of, span(1)))
+    stand.take_signals(
+        *(make.signal(of, f"{n}{long[:300]}", explanation=long[:60_000]) for n in range(100))
+    )
+
+    for path in (f"/trace?id={of.trace_id}", "/"):
+        page = (await stand.get(path)).text
+        assert len(page.encode()) <= LARGEST
+        assert CUT.search(page)
+
+
+async def test_a_session_page_is_bounded_and_keeps_the_newest_traces(stand: Stand) -> None:
+    long = QUOTE * 100_000
+    count = 180
+    traces = [make.trace(n, input=long, output=long, error=long) for n in range(1, count + 1)]
+    stand.take_traces(*(record(each, span(1)) for each in traces))
+    for each in traces:
+        stand.take_signals(*trace_signals(each, [(f"e{n}", 0.1) for n in range(10)]))
+
+    page = (await stand.get("/session?id=s-1")).text
+
+    assert len(page.encode()) <= LARGEST
+    assert f"Trace {count}</a>" in page
+    assert ">Trace 1</a>" not in page
+    assert "the API has them all" in page
+
+
+async def test_nothing_ordinary_is_cut(stand: Stand) -> None:
+    """Texts of the length that an index keeps, 300 spans, 50 tool calls."""
+    text = ("What is the weather in Oslo, & will it rain? " * 60)[:SHOWN]
+    call = ToolCall(name="lookup", id="c", arguments={"q": text[:1_900]}, result=text)
+    of = make.trace(7, session_id="s-7", input=text, output=text, tool_calls=(call,) * 50)
+    stand.take_traces(record(of, *(span(n, ("q", text), ("r", "short")) for n in range(1, 300))))
+    stand.take_signals(*trace_signals(of, [("step_efficiency", 0.3), ("coherence", 0.9)]))
+    filled(stand)
+
+    for path in ("/", "/session?id=s-1", "/session?id=s-7", f"/trace?id={of.trace_id}"):
+        page = (await stand.get(path)).text
+        assert not CUT.search(page.partition("<main")[2]), path
+
+
+def test_what_is_cut_of_a_text_is_counted_with_the_address_of_the_whole() -> None:
+    sheet = Sheet("/api/v1/traces/ab", room=SHOWN + 10)
+
+    assert sheet.text("x" * (SHOWN + 1_234)) == (
+        "x" * SHOWN + " \u2026 1,234 more characters; the whole in /api/v1/traces/ab"
+    )
+    assert sheet.text("<<<") == "3 characters are not shown; the whole in /api/v1/traces/ab"
+    assert sheet.text("0123456789") == "0123456789"
+    assert sheet.left == 0
+    assert sheet.text(None) == ""
+    assert len(sheet.name("n" * 500)) == NAME + 1
+
+
+async def test_whole_traces_are_read_two_at_once_and_a_long_queue_is_refused(
+    stand: Stand,
+) -> None:
+    of = make.trace(1)
+    stand.take_traces(make.trace_value(of))
+    path = f"/api/v1/traces/{of.trace_id}"
+
+    answers = await asyncio.gather(*(stand.get(path) for _ in range(80)))  # noqa: TID251
+
+    served = [each for each in answers if each.status_code == 200]
+    refused = [each for each in answers if each.status_code == 503]
+    assert len(served) + len(refused) == 80
+    assert len(served) >= 64
+    assert {each.headers["retry-after"] for each in refused} <= {"5"}
+    assert stand.counted("spanwise_answers_refused_total", reason="busy") == len(refused)
+    assert (await stand.get(path)).status_code == 200
