@@ -10,6 +10,7 @@ import logging
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Literal
 
+from collector.assembly.buffer import Buffer
 from collector.assembly.closed_traces import ClosedTraces
 from collector.assembly.closing_pipeline import ClosingPipeline
 from collector.assembly.families import Counts
@@ -49,7 +50,7 @@ class Assembler(Consumer):
         workers: Workers,
         windows: Windows,
         telemetry: Telemetry,
-        share: float = 0.5,
+        share: float,
         group: str = "assembly",
         sleep: Sleep = asyncio.sleep,
         max_marks: int = MAX_MARKS,
@@ -67,6 +68,7 @@ class Assembler(Consumer):
         self._max_marks = max_marks
         self._counts = Counts(telemetry, self._poison, limit=windows.memory)
         self._owned: dict[int, OpenTraces] = {}
+        self._buffer = Buffer(self._owned, limit=windows.memory, share=share)
         self._revoked: dict[int, OpenTraces] = {}
         """Used again if the partition comes back with the commit that it left with."""
         self._by_clock = True
@@ -130,8 +132,8 @@ class Assembler(Consumer):
             is_written = False
             self._log_unwritten(errors)
         finally:
-            self._revoked |= self._owned
-            self._owned.clear()
+            for partition in tuple(self._owned):
+                self._leave(partition)
             self._counts.open(())
         if not is_written:
             self._revoked.clear()
@@ -146,17 +148,25 @@ class Assembler(Consumer):
     async def revoke(self, partition: int) -> None:
         """See `Consumer`."""
         if partition in self._owned:
-            self._revoked[partition] = self._owned.pop(partition)
+            self._leave(partition)
+
+    def _leave(self, partition: int) -> None:
+        open_traces = self._revoked[partition] = self._owned.pop(partition)
+        open_traces.leave()
+
+    def _own(self, open_traces: OpenTraces) -> None:
+        open_traces.join(self._buffer.shares)
+        self._owned[open_traces.partition] = open_traces
 
     async def assign(self, assigned: Assigned) -> None:
         """Go on with the open traces of before, or with none: the marks are read before the first span."""
         before = self._revoked.pop(assigned.partition, None)
         if before is not None and before.committed[0] == assigned.offset:
-            self._owned[assigned.partition] = before
+            self._own(before)
             return
         closed = await self._retry.log("read marks", lambda: self._closed_traces(assigned))
-        self._owned[assigned.partition] = OpenTraces(
-            assigned.partition, self._windows.trace, closed, start=assigned.offset
+        self._own(
+            OpenTraces(assigned.partition, self._windows.trace, closed, start=assigned.offset)
         )
 
     async def take(self, batch: Batch) -> None:
@@ -196,18 +206,8 @@ class Assembler(Consumer):
             self._log_port.release([record.position])
         if result.closings:
             await self._pipeline.put(open_traces, result.closings)
-        while sum(each.size for each in self._owned.values()) > self._windows.memory:
-            await self._close_oldest()
-
-    async def _close_oldest(self) -> None:
-        """Close the oldest open trace of all partitions."""
-        ages = [
-            (each.oldest, partition)
-            for partition, each in self._owned.items()
-            if each.oldest is not None
-        ]
-        open_traces = self._owned[min(ages)[1]]
-        await self._pipeline.put(open_traces, [open_traces.close_oldest()])
+        for owner, closing in self._buffer.relieve():
+            await self._pipeline.put(owner, [closing])
 
     async def _bound_marks(self) -> None:
         """Forget the oldest marks; where re-reads still need them, close the trace that holds the low-water."""
@@ -216,7 +216,7 @@ class Assembler(Consumer):
             if open_traces.evict():
                 self._counts.evicted()
                 continue
-            if open_traces.is_idle and open_traces.oldest is not None:
+            if open_traces.is_idle and open_traces.oldest() is not None:
                 await self._pipeline.put(open_traces, [open_traces.close_oldest()])
             return
 

@@ -61,9 +61,12 @@ class ReadRequest:
     open_traces: OpenTraces
     """Where it closed; the partition may have another owner meanwhile."""
     closing: Closing
-    service: str = ""
-    """Whose worker time reading it uses."""
     revision: LateRevision | None = None
+
+    @property
+    def service(self) -> str:
+        """Whose worker time reading it uses."""
+        return self.closing.service
 
     @property
     def job(self) -> ReadJob:

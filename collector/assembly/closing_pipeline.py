@@ -24,7 +24,6 @@ from collector.assembly.closed_traces import ClosedTrace
 from collector.assembly.families import Counts
 from collector.assembly.open_trace import Closing
 from collector.assembly.open_traces import OpenTraces
-from collector.assembly.scan import service_name
 from collector.config.tree import TraceWindow
 from collector.errors import RecordTooLarge, Undecodable
 from collector.log.port import Commit, Log, New, Position
@@ -94,7 +93,7 @@ class ClosingPipeline:
         """Queue closings. Does not wait for a worker: `wait_for_capacity` does."""
         before = self._in_flight
         for closing in closings:
-            request = _request(open_traces, closing)
+            request = ReadRequest(open_traces=open_traces, closing=closing)
             self._pending.setdefault(request.service, deque()).append(request)
             self._in_flight += 1
             self._bytes += closing.size
@@ -134,7 +133,7 @@ class ClosingPipeline:
 
     async def write_sequentially(self, closings: Sequence[tuple[OpenTraces, Closing]]) -> None:
         """Read and write these in exactly this order, after `run` has ended."""
-        rest = deque(_request(*each) for each in closings)
+        rest = deque(ReadRequest(open_traces=owner, closing=each) for owner, each in closings)
         while rest:
             await self._write(await self._read(_batch(rest)))
 
@@ -317,11 +316,6 @@ class ClosingPipeline:
     async def _notify(self) -> None:
         async with self._changed:
             self._changed.notify_all()
-
-
-def _request(open_traces: OpenTraces, closing: Closing) -> ReadRequest:
-    service = service_name(closing.pieces[0]) if closing.pieces else ""
-    return ReadRequest(open_traces=open_traces, closing=closing, service=service)
 
 
 def _is_ready(request: ReadRequest) -> bool:

@@ -32,7 +32,7 @@ class Deadline(NamedTuple):
     reason: Closed
 
 
-TRACE_COST, PIECE_COST, SPAN_COST = 1_100, 60, 170
+TRACE_COST, PIECE_COST, SPAN_COST = 1_200, 60, 170
 """Bytes that the objects of an open trace take besides its pieces, rounded up from what tracemalloc says: once, for
 each piece, and for each span id with a parent that has not come."""
 
@@ -59,13 +59,24 @@ class OpenTrace:
         "pieces",
         "reopened",
         "root_at",
+        "service",
         "size",
         "times",
         "trace_id",
     )
 
-    def __init__(self, trace_id: bytes, *, time: float, hold: Hold, reopened: Root | None) -> None:
+    def __init__(
+        self,
+        trace_id: bytes,
+        *,
+        time: float,
+        hold: Hold,
+        reopened: Root | None,
+        service: str = "",
+    ) -> None:
         self.trace_id = trace_id
+        self.service = service
+        """That of its first piece, which its memory is charged to."""
         self.hold = hold
         self.reopened: Root | None = reopened
         self.first_time = self.last_time = time
@@ -160,6 +171,8 @@ class Closing:
 
     trace_id: bytes
     partition: int
+    service: str
+    """That of its first piece."""
     reason: Closed
     closed_at: float
     """Log time at which it was due, not when that was noticed."""

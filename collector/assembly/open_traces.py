@@ -6,12 +6,14 @@ Taking a record and ticking the clock return closings, in the order in which the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import OrderedDict
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from collector.assembly.closed_traces import ClosedTrace, ClosedTraces
 from collector.assembly.open_trace import Closing, LowWater, OpenTrace, Timers
-from collector.assembly.scan import Scan, only, scan
+from collector.assembly.scan import Scan, only, scan, service_of
+from collector.assembly.service_queues import ServiceQueues, Shares
 from collector.config.tree import TraceWindow
 from collector.errors import Undecodable
 from collector.log.port import SPANS, Commit, Position, Record
@@ -61,15 +63,14 @@ class OpenTraces:
     ) -> None:
         self.partition = partition
         self.closed_traces = closed_traces
-        self.size = 0
-        """Bytes of memory that the open traces take."""
         self.now = 0.0
         """The newest log time known."""
         self.committed = (start, closed_traces.since)
         """The last commit: the low-water, and the offset of the oldest mark that still matters."""
         self._windows = windows
         self._next = start
-        self._open: dict[bytes, OpenTrace] = {}
+        self._open: OrderedDict[bytes, OpenTrace] = OrderedDict()
+        self._queues = ServiceQueues()
         self._closing: dict[bytes, list[Closing]] = {}
         self._timers = Timers(windows)
         self._low_water = LowWater()
@@ -78,6 +79,24 @@ class OpenTraces:
 
     def __len__(self) -> int:
         return len(self._open)
+
+    @property
+    def open(self) -> Collection[OpenTrace]:
+        """The open traces, the oldest first."""
+        return self._open.values()
+
+    @property
+    def size(self) -> int:
+        """Bytes of memory that the open traces take."""
+        return self._queues.size
+
+    def join(self, shares: Shares) -> None:
+        """The process owns the partition: what its traces take counts in `shares`, until `leave`."""
+        self._queues.join(shares)
+
+    def leave(self) -> None:
+        """The process does not own the partition any more."""
+        self._queues.leave()
 
     # --- records and time ----------------------------------------------------------------------------------------
 
@@ -111,7 +130,7 @@ class OpenTraces:
     def _take(self, record: Record, held: Scan, trace_id: bytes, result: TakeResult) -> bool:
         """Take the record's spans of one trace; returns whether any of them is needed for it."""
         spans = held.traces[trace_id]
-        trace = self._open.get(trace_id) or self._admit(trace_id, record, len(spans), result)
+        trace = self._open.get(trace_id) or self._admit(trace_id, record, held, result)
         if trace is None:
             return False
         new = trace.new(spans)
@@ -146,7 +165,7 @@ class OpenTraces:
     ) -> None:
         cost = trace.cost
         trace.add(new, piece, offset=record.position.offset, time=record.time)
-        self.size += trace.cost - cost
+        self._queues.grow(trace, trace.cost - cost)
         if len(trace.ids) >= self._windows.max_spans:
             result.closings.append(self._close(trace, "max_spans", at=record.time))
         elif trace.size >= self._windows.max_bytes:
@@ -157,16 +176,17 @@ class OpenTraces:
     # --- a trace that is not open --------------------------------------------------------------------------------
 
     def _admit(
-        self, trace_id: bytes, record: Record, spans: int, result: TakeResult
+        self, trace_id: bytes, record: Record, held: Scan, result: TakeResult
     ) -> OpenTrace | None:
         """Open or re-open a trace; None if the record is re-read or too late."""
         mark = self._newest_mark(trace_id)
         if mark is not None and record.position.offset <= mark.last_offset:
             return None
         if mark is None or self._is_forgotten(mark.closed_at, record.time):
-            return self._open_trace(trace_id, record, None)
+            return self._open_trace(trace_id, record, held, None)
         if self._may_revise(mark, record.time):
-            return self._open_trace(trace_id, record, mark.root)
+            return self._open_trace(trace_id, record, held, mark.root)
+        spans = len(held.traces[trace_id])
         result.ignored[mark.service] = result.ignored.get(mark.service, 0) + spans
         return None
 
@@ -198,24 +218,38 @@ class OpenTraces:
         """By log time, not by what is still in memory, so that a reader that lags decides the same."""
         return now - closed_at > REMEMBERED_FOR * self._windows.late
 
-    def _open_trace(self, trace_id: bytes, record: Record, reopened: Root | None) -> OpenTrace:
-        hold = self._low_water.hold(record.position.offset)
-        trace = OpenTrace(trace_id, time=record.time, hold=hold, reopened=reopened)
+    def _open_trace(
+        self, trace_id: bytes, record: Record, held: Scan, reopened: Root | None
+    ) -> OpenTrace:
+        trace = OpenTrace(
+            trace_id,
+            time=record.time,
+            hold=self._low_water.hold(record.position.offset),
+            reopened=reopened,
+            service=service_of(held.resources[trace_id]),
+        )
         self._open[trace_id] = trace
-        self.size += trace.cost
+        self._queues.add(trace)
         return trace
 
     # --- closing -------------------------------------------------------------------------------------------------
 
-    @property
-    def oldest(self) -> float | None:
-        """Log time at which the oldest open trace was opened."""
-        trace = next(iter(self._open.values()), None)
+    def oldest(self, service: str | None = None) -> float | None:
+        """Log time at which the oldest open trace, of one service or of all, was opened."""
+        trace = self._oldest(service)
         return None if trace is None else trace.first_time
 
-    def close_oldest(self) -> Closing:
-        """Close the oldest open trace to free memory; there must be one."""
-        return self._close(next(iter(self._open.values())), "memory", at=self.now)
+    def close_oldest(self, service: str | None = None) -> Closing:
+        """Close the oldest open trace, of one service or of all, to free memory; there must be one."""
+        trace = self._oldest(service)
+        if trace is None:
+            raise LookupError(f"partition {self.partition} has no open trace of it")
+        return self._close(trace, "memory", at=self.now)
+
+    def _oldest(self, service: str | None) -> OpenTrace | None:
+        if service is not None:
+            return self._queues.oldest(service)
+        return next(iter(self._open.values()), None)
 
     def drain(self, *, rootless: Closed, rooted: Closed = "root_ended") -> list[Closing]:
         """Close every open trace, at the newest log time known."""
@@ -227,11 +261,12 @@ class OpenTraces:
     def _close(self, trace: OpenTrace, reason: Closed, *, at: float) -> Closing:
         trace.is_closed = True
         del self._open[trace.trace_id]
-        self.size -= trace.cost
+        self._queues.remove(trace)
         self._timers.sweep(len(self._open))
         closing = Closing(
             trace_id=trace.trace_id,
             partition=self.partition,
+            service=trace.service,
             reason=reason,
             closed_at=at,
             last_offset=trace.last_offset,

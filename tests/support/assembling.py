@@ -37,6 +37,7 @@ class Site:
     workers: ReadingWorkers = field(default_factory=ReadingWorkers)
     telemetry: Telemetry = field(default_factory=Telemetry)
     atomic: bool = True
+    share: float = 0.5
     max_marks: int = 1000
     slept: list[float] = field(default_factory=list[float])
     log: FaultyLog = field(init=False)
@@ -57,6 +58,7 @@ class Site:
             workers=self.workers,
             windows=self.windows,
             telemetry=self.telemetry,
+            share=self.share,
             sleep=self._sleep,
             max_marks=self.max_marks,
         )

@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from collector.assembly.open_trace import PIECE_COST, SPAN_COST, TRACE_COST
+from collector.assembly.service_queues import SERVICE_COST
 from collector.config.tree import TraceWindow, Windows
 from collector.log.port import SPANS, TRACES, Position
 from collector.records.sessions import session_key
@@ -248,7 +249,8 @@ async def test_a_record_too_large_for_the_log_takes_nobody_with_it() -> None:
 
 async def test_memory_pressure_closes_the_oldest_of_all_partitions() -> None:
     size = len(request(child(2))) + TRACE_COST + PIECE_COST + SPAN_COST
-    site = Site(partitions=2, windows=Windows(trace=WINDOWS.trace, memory=2 * size))
+    limit = 2 * (size + SERVICE_COST)
+    site = Site(partitions=2, windows=Windows(trace=WINDOWS.trace, memory=limit))
     site.send(100, child(2, trace=2), partition=1)
     site.send(101, child(2, trace=1), partition=0)
     site.send(102, child(2, trace=3), partition=1)
@@ -257,7 +259,7 @@ async def test_memory_pressure_closes_the_oldest_of_all_partitions() -> None:
 
     (record,) = site.traces()
     assert record.trace.closed == "memory"
-    assert site.count("buffer_limit_bytes") == 2 * size
+    assert site.count("buffer_limit_bytes") == limit
 
 
 async def test_a_log_that_cannot_be_written_to_is_waited_for() -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from tests.support.open_traces_driver import OpenTracesDriver
-from tests.support.spans import child, request
+from tests.support.spans import Made, child, request
 
 COUNT = 2_000
 Requests = Iterator[bytes]
@@ -22,7 +22,11 @@ def many_spans() -> Requests:
     return (request(child(n, 10**6 + n, trace=1)) for n in range(2, COUNT))
 
 
-@pytest.mark.parametrize("requests", [many_traces, many_spans])
+def many_services() -> Requests:
+    return (request(Made(trace=n, span=2, parent=1, service=f"shop-{n}")) for n in range(1, COUNT))
+
+
+@pytest.mark.parametrize("requests", [many_traces, many_spans, many_services])
 def test_the_charge_is_what_tracemalloc_measures(requests: Callable[[], Requests]) -> None:
     sent = [*requests()]
     driver = OpenTracesDriver()

@@ -1,0 +1,40 @@
+"""While others wait, one service uses no more of `windows.memory` than its share (`fairness.share`)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.agents import request
+from tests.support.asking import span
+from tests.support.sender import send
+from tests.support.service import Service
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(120)]
+
+
+def open_trace(service: str, number: int, size: int) -> bytes:
+    """A trace whose root does not come."""
+    made = span(f"{service}-{number}", "", child="lookup")
+    made.attributes.add(key="noise").value.string_value = "n" * size
+    return request(service, [made])
+
+
+def closed_for_memory(service: Service, name: str) -> float:
+    key = f'spanwise_traces_closed_total{{reason="memory",service="{name}"}}'
+    return service.metrics().get(key, 0.0)
+
+
+def test_a_full_buffer_closes_the_traces_of_whoever_filled_it(tmp_path: Path) -> None:
+    settings = ("windows.trace.idle=10m", "windows.memory=4MiB", "embedder.kind=none")
+    with Service(tmp_path / "data", *settings) as service:
+        for number in range(10):
+            send(service.grpc, open_trace("modest", number, 20_000))
+        for number in range(60):
+            send(service.grpc, open_trace("greedy", number, 200_000))
+        service.wait_for(
+            "memory is short", lambda: closed_for_memory(service, "greedy") >= 30, timeout=60
+        )
+
+        assert closed_for_memory(service, "modest") == 0
