@@ -217,7 +217,7 @@ class App:
             if api is None
             else api.app
         )
-        server = AdminServer(app, self._config.admin)
+        server = AdminServer(app, self._config.admin, RuntimeFamilies(self._telemetry))
         server.bind()
         return server
 

@@ -32,7 +32,9 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from collector.api.answers import Refused, answer, error
 from collector.config.tree import Admin, Config
 from collector.errors import ConfigError
-from collector.runtime.http_server import IDLE_TIMEOUT, BearerTokens, BoundedProtocol, GuestServer
+from collector.runtime.bounded_protocol import Limits
+from collector.runtime.families import RuntimeFamilies
+from collector.runtime.http_server import BearerTokens, GuestServer
 from collector.runtime.lifecycle import Health
 from collector.runtime.net import bind, is_local_name, is_loopback
 from evaluators.formulas.connexity import available_metrics as connexity_listing
@@ -46,6 +48,8 @@ OPEN = frozenset({"/metrics", "/healthz", "/readyz"})
 _CHALLENGE = {
     "www-authenticate": 'Bearer realm="spanwise", Basic realm="spanwise", charset="UTF-8"'
 }
+MAX_CONNECTIONS = 200
+"""Above, the one that has been idle longest is closed for the new one: /metrics and health are always answered."""
 PATIENCE = 3
 """Seconds that open requests get when the service stops."""
 
@@ -164,9 +168,10 @@ def _credential(authorization: str) -> bytes:
 class AdminServer:
     """Serves `app` on `admin.host:admin.port`. Signals of the process stay with whoever started it."""
 
-    def __init__(self, app: ASGIApp, admin: Admin) -> None:
+    def __init__(self, app: ASGIApp, admin: Admin, families: RuntimeFamilies) -> None:
         self._app = app
         self._admin = admin
+        self._closed = families.closed("admin")
         self._socket: socket.socket | None = None
 
     @property
@@ -193,7 +198,8 @@ class AdminServer:
 
     async def run(self, stopping: asyncio.Event) -> None:
         """Serve until `stopping` is set, then let open requests finish for a few seconds."""
-        server = GuestServer(self._app, http=BoundedProtocol, timeout_keep_alive=int(IDLE_TIMEOUT))
+        limits = Limits(max_connections=MAX_CONNECTIONS)
+        server = GuestServer(self._app, limits=limits, closed=self._closed)
         listener = self.bind()
         try:
             async with asyncio.TaskGroup() as tasks:

@@ -13,6 +13,7 @@ connect again.
 from __future__ import annotations
 
 import asyncio
+import weakref
 from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from functools import partial
@@ -29,7 +30,7 @@ TRACES_GROUP, SIGNALS_GROUP = "api.traces", "api.signals"
 COMMIT_EVERY = 1.0
 """Seconds."""
 WAITING = 256
-CLIENTS = 64
+CLIENTS = 32
 HEARTBEAT = 15.0
 """Seconds between comments that keep idle connections open."""
 
@@ -155,7 +156,10 @@ class Stream:
             client.put_nowait(None)
         self._clients.add(client)
         self._families.stream_clients.set(len(self._clients))
-        return self._events(client)
+        events = self._events(client)
+        # A client that hangs up before its answer begins leaves a generator that never ran: no `finally` runs either.
+        weakref.finalize(events, self._forget, client)
+        return events
 
     async def _events(self, client: asyncio.Queue[bytes | None]) -> AsyncIterator[bytes]:
         try:

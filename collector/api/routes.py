@@ -13,7 +13,7 @@ from starlette.routing import Route
 
 from collector.api import query as shapes
 from collector.api.answers import Refused, answer, cursor_of, limit_of, listing, only, text_of
-from collector.api.feed import Full, Stream
+from collector.api.feed import CLIENTS, Full, Stream
 from collector.api.off_loop import OffLoop
 from collector.api.query import Query
 from collector.api.traces import FullTrace, Traces
@@ -115,7 +115,8 @@ class Routes:
         try:
             events = self._stream.subscribe()
         except Full as full:
-            raise Refused(503, "too many clients follow the stream; try again later") from full
+            message = f"{CLIENTS} clients follow the stream, which is the most; close one of them or try again later"
+            raise Refused(503, message) from full
         return StreamingResponse(
             events,
             media_type="text/event-stream",

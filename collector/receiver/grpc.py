@@ -12,6 +12,7 @@ import grpc.aio
 from google.protobuf.message import DecodeError
 from google.rpc.http_pb2 import HttpHeader
 
+from collector.errors import Retryable
 from collector.otlp.signal import OtlpSignal
 from collector.receiver.answers import OK, bound, cannot_listen, trailers, unauthenticated
 from collector.receiver.inflate import protobuf, sniff
@@ -19,11 +20,14 @@ from collector.receiver.intake import BODY_TIMEOUT, Intake
 from collector.receiver.message_slots import MessageSlots
 from collector.receiver.tls import Tls
 from collector.runtime.http_server import BearerTokens
-from collector.runtime.net import address
+from collector.runtime.net import address, sender
 
 KEY = "receiver.grpc"
 _CODES = {code.value[0]: code for code in grpc.StatusCode}
 _DECODE = protobuf(sniff)
+HEALTH_SLOTS = 4
+"""Questions about health that are read at once."""
+HEALTH_TIMEOUT = 5.0
 _SERVING = b"\x08\x01"  # HealthCheckResponse.status, field 1
 _NOT_SERVING = b"\x08\x02"
 _SERVICE_UNKNOWN = b"\x08\x03"
@@ -140,13 +144,13 @@ class GrpcServer:
         context: grpc.aio.ServicerContext[bytes, bytes],
     ) -> bytes:
         authorization = _authorization(context) if self._bearer.required else None
-        sender = self._bearer.sender(authorization, _address(context.peer()))
-        if sender is None:
+        who = self._bearer.sender(authorization, _address(context.peer()))
+        if who is None:
             answer = self._intake.deny(signal, "grpc", unauthenticated())
         else:
             answer = await self._intake.take(
-                lambda: self._message(messages, sender),
-                sender=sender,
+                lambda: self._message(messages, who),
+                sender=who,
                 signal=signal,
                 transport="grpc",
                 decode=_DECODE,
@@ -192,6 +196,8 @@ class Health:
 
     def __init__(self, *services: str) -> None:
         self._services = frozenset({"", *services})
+        # Anyone may ask, and grpc would hold messages as large as an export's for whoever never ends one.
+        self._slots = MessageSlots(HEALTH_TIMEOUT, slots=HEALTH_SLOTS)
         self._stopped = asyncio.Event()
 
     def stop(self) -> None:
@@ -203,8 +209,8 @@ class Health:
         return grpc.method_handlers_generic_handler(
             "grpc.health.v1.Health",
             {
-                "Check": grpc.unary_unary_rpc_method_handler(self._check),
-                "Watch": grpc.unary_stream_rpc_method_handler(self._watch),
+                "Check": grpc.stream_unary_rpc_method_handler(self._check),
+                "Watch": grpc.stream_stream_rpc_method_handler(self._watch),
             },
         )
 
@@ -213,25 +219,32 @@ class Health:
             return _SERVICE_UNKNOWN
         return _NOT_SERVING if self._stopped.is_set() else _SERVING
 
-    async def _check(self, body: bytes, context: grpc.aio.ServicerContext[bytes, bytes]) -> bytes:
-        status = self._status(await _service(body, context))
+    async def _check(
+        self, messages: AsyncIterator[bytes], context: grpc.aio.ServicerContext[bytes, bytes]
+    ) -> bytes:
+        status = self._status(await self._service(messages, context))
         if status is _SERVICE_UNKNOWN:
             await context.abort(grpc.StatusCode.NOT_FOUND, "unknown service")
         return status
 
     async def _watch(
-        self, body: bytes, context: grpc.aio.ServicerContext[bytes, bytes]
+        self, messages: AsyncIterator[bytes], context: grpc.aio.ServicerContext[bytes, bytes]
     ) -> AsyncIterator[bytes]:
-        service = await _service(body, context)
+        service = await self._service(messages, context)
         yield self._status(service)
         if not self._stopped.is_set():
             await self._stopped.wait()
             yield self._status(service)
 
-
-async def _service(body: bytes, context: grpc.aio.ServicerContext[bytes, bytes]) -> str:
-    """HealthCheckRequest is one string in field 1; so is HttpHeader's first field."""
-    try:
-        return HttpHeader.FromString(body).key
-    except DecodeError:
-        await context.abort(grpc.StatusCode.INVALID_ARGUMENT, "not a HealthCheckRequest")
+    async def _service(
+        self, messages: AsyncIterator[bytes], context: grpc.aio.ServicerContext[bytes, bytes]
+    ) -> str:
+        """HealthCheckRequest is one string in field 1; so is HttpHeader's first field."""
+        try:
+            async with self._slots.slot(sender(_address(context.peer()))):
+                body = await anext(messages, b"")
+            return HttpHeader.FromString(body).key
+        except DecodeError:
+            await context.abort(grpc.StatusCode.INVALID_ARGUMENT, "not a HealthCheckRequest")
+        except Retryable as error:
+            await context.abort(grpc.StatusCode.UNAVAILABLE, str(error))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from asyncio import Task
 from collections.abc import AsyncGenerator, Mapping
 from functools import partial
@@ -21,7 +20,9 @@ from collector.receiver.answers import OK, Answer, Code, HungUp, bound, status, 
 from collector.receiver.inflate import BY_NAME, Decode, Inflate, protobuf
 from collector.receiver.intake import Intake
 from collector.receiver.tls import Tls
-from collector.runtime.http_server import IDLE_TIMEOUT, BearerTokens, BoundedProtocol, GuestServer
+from collector.runtime.bounded_protocol import DEFAULT, Limits
+from collector.runtime.families import RuntimeFamilies
+from collector.runtime.http_server import BearerTokens, GuestServer
 from collector.runtime.net import is_local_name, is_local_origin, is_loopback
 
 KEY = "receiver.http"
@@ -168,13 +169,15 @@ class HttpServer:
         host: str,
         port: int,
         tls: Tls | None,
-        protocol: type[BoundedProtocol],
+        families: RuntimeFamilies,
+        limits: Limits = DEFAULT,
     ) -> None:
         self._app = app
         self._host = host
         self._port = port
         self._tls = tls
-        self._protocol = protocol
+        self._closed = families.closed("http")
+        self._limits = limits
         self._server: GuestServer | None = None
         self._task: Task[None] | None = None
 
@@ -193,12 +196,10 @@ class HttpServer:
         self._port = sock.getsockname()[1]
         self._server = GuestServer(
             self._app,
+            limits=self._limits,
+            closed=self._closed,
             tls=self._tls and self._tls.context,
-            http=self._protocol,
-            timeout_keep_alive=int(IDLE_TIMEOUT),
         )
-        # What any client can provoke is not worth a line each.
-        logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
         self._task = asyncio.create_task(self._server.serve([sock]), name="receiver-http")
         await self._server.ready.wait()
 

@@ -16,7 +16,8 @@ from collector.receiver.http import HttpApp, HttpServer
 from collector.receiver.intake import Forward, Intake
 from collector.receiver.tls import load
 from collector.records.otlp_signals import OTLP_SIGNALS, TRACES
-from collector.runtime.http_server import BearerTokens, BoundedProtocol
+from collector.runtime.families import RuntimeFamilies
+from collector.runtime.http_server import BearerTokens
 from collector.telemetry import Telemetry
 
 _log = logging.getLogger(__name__)
@@ -50,6 +51,7 @@ class Receiver:
     ) -> None:
         self._config = config
         self._signals = signals
+        self._families = RuntimeFamilies(telemetry)
         self._intake = Intake(
             log=log,
             max_request=config.max_request,
@@ -87,7 +89,7 @@ class Receiver:
             host=http.host,
             port=http.port,
             tls=tls,
-            protocol=BoundedProtocol,
+            families=self._families,
         )
         self._grpc = GrpcServer(
             self._intake,

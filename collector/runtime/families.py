@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Literal
+
+from collector.runtime.bounded_protocol import Why
 from collector.telemetry import Telemetry
 
 
 class RuntimeFamilies:
-    """Records that no room could process, and how busy the event loop is."""
+    """Records that no room could process, connections that were closed, and how busy the event loop is."""
 
     def __init__(self, telemetry: Telemetry) -> None:
         self.poison_records = telemetry.counter(
@@ -25,6 +29,16 @@ class RuntimeFamilies:
             "room",
             "reason",
         )
+        self.connections_closed = telemetry.counter(
+            "connections_closed",
+            "Connections of HTTP listeners that were closed to keep to a limit, by why.",
+            "listener",
+            "reason",
+        )
         self.event_loop_lag = telemetry.gauge(
             "event_loop_lag_seconds", "How late the event loop ran its last heartbeat."
         )
+
+    def closed(self, listener: Literal["admin", "http"]) -> Callable[[Why], None]:
+        """Counts one connection of this listener that was closed."""
+        return lambda why: self.connections_closed.labels(listener, why).inc()

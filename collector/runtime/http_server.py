@@ -5,121 +5,20 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import hmac
+import logging
 import socket
 import ssl
-from asyncio import TimerHandle
-from collections.abc import Generator, Iterable
-from operator import itemgetter
-from typing import Any, cast
+from collections.abc import Callable, Generator, Iterable
+from functools import partial
+from math import ceil
+from typing import cast
 
 import uvicorn
 from pydantic import SecretStr
 from starlette.types import ASGIApp
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from collector.runtime import net
-
-HEAD_TIMEOUT = 10.0
-"""Seconds for the head of a request, from its first byte or from the connection's beginning."""
-IDLE_TIMEOUT = 60.0
-"""Seconds between two requests of a connection."""
-WRITE_TIMEOUT = 30.0
-"""Seconds in which a client must take what waits for it: 64 KiB at most."""
-MAX_HEAD = 64 << 10
-MAX_CONNECTIONS = 1000
-_HEAD_TOO_LARGE = b"HTTP/1.1 431 Request Header Fields Too Large\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
-
-
-class BoundedProtocol(HttpToolsProtocol):
-    """Closes a connection that sends no head of its next request in time, too long a one, or does not read its answer.
-
-    When there are too many connections, the one that has waited longest for a head is closed for the new one.
-    """
-
-    head_timeout = HEAD_TIMEOUT
-    idle_timeout = IDLE_TIMEOUT
-    write_timeout = WRITE_TIMEOUT
-    max_connections = MAX_CONNECTIONS
-    _deadline: TimerHandle | None = None
-    _unread: TimerHandle | None = None
-    _head = 0
-    """Bytes that came since a head is due."""
-
-    @property
-    def due(self) -> float | None:
-        """When a head must be complete, in the loop's time; None: a request is being served."""
-        return None if self._deadline is None else self._deadline.when()
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # uvicorn narrows it too
-        """Start the clock, unless there are too many connections."""
-        super().connection_made(transport)
-        if len(self.connections) > self.max_connections and not self._close_idle():
-            transport.abort()
-            return
-        self._expect_head(self.head_timeout)
-
-    def data_received(self, data: bytes) -> None:
-        """Count the bytes of a head."""
-        if self._deadline is not None:
-            if not self._head:
-                self._expect_head(self.head_timeout)
-            self._head += len(data)
-        super().data_received(data)
-        if self._deadline is not None and self._head > MAX_HEAD:
-            self.transport.write(_HEAD_TOO_LARGE)
-            self.transport.close()
-
-    def on_headers_complete(self) -> None:
-        """The head came in time; the body has its own limit."""
-        self._stop_clock()
-        super().on_headers_complete()
-
-    def on_response_complete(self) -> None:
-        """The next head is due."""
-        super().on_response_complete()
-        if not self.transport.is_closing():
-            self._expect_head(self.idle_timeout)
-
-    def pause_writing(self) -> None:
-        """The client does not read as fast as we write."""
-        super().pause_writing()
-        self._unread = self.loop.call_later(self.write_timeout, self.transport.abort)
-
-    def resume_writing(self) -> None:
-        """The client has read what waited."""
-        super().resume_writing()
-        self._stop_waiting()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        """Nothing is due any more."""
-        self._stop_clock()
-        self._stop_waiting()
-        super().connection_lost(exc)
-
-    def _expect_head(self, seconds: float) -> None:
-        self._stop_clock()
-        self._deadline = self.loop.call_later(seconds, self.transport.abort)
-
-    def _close_idle(self) -> bool:
-        """Close a connection that sends no request; whether there was one."""
-        others = cast("set[object]", self.connections) - {self}
-        idle = [(each.due, each) for each in others if isinstance(each, BoundedProtocol)]
-        waiting = [(due, each) for due, each in idle if due is not None]
-        if not waiting:
-            return False
-        min(waiting, key=itemgetter(0))[1].transport.abort()
-        return True
-
-    def _stop_waiting(self) -> None:
-        if self._unread is not None:
-            self._unread.cancel()
-            self._unread = None
-
-    def _stop_clock(self) -> None:
-        if self._deadline is not None:
-            self._deadline.cancel()
-            self._deadline = None
-            self._head = 0
+from collector.runtime.bounded_protocol import BoundedProtocol, Limits, Why
 
 
 class GuestServer(uvicorn.Server):
@@ -127,19 +26,25 @@ class GuestServer(uvicorn.Server):
 
     Args:
         app: The application.
+        limits: Of its connections.
+        closed: Called with the reason whenever a connection is closed because of them.
         tls: Set = HTTPS.
-        settings: Further arguments of `uvicorn.Config`.
     """
 
     def __init__(
         self,
         app: ASGIApp,
         *,
+        limits: Limits,
+        closed: Callable[[Why], None],
         tls: ssl.SSLContext | None = None,
-        **settings: Any,  # uvicorn's own keyword arguments, checked by it
     ) -> None:
+        protocol = partial(BoundedProtocol, limits=limits, closed=closed)
         config = uvicorn.Config(
             app,
+            http=cast("type[BoundedProtocol]", protocol),  # is only called
+            timeout_keep_alive=ceil(limits.idle_timeout)
+            + 1,  # the protocol's own limit comes first
             ws="none",
             lifespan="off",
             interface="asgi3",
@@ -147,8 +52,9 @@ class GuestServer(uvicorn.Server):
             access_log=False,
             server_header=False,
             proxy_headers=False,
-            **settings,
         )
+        # What any client can provoke is not worth a line each.
+        logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
         config.load()
         config.ssl = tls
         super().__init__(config)

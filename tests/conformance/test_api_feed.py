@@ -123,5 +123,15 @@ async def test_clients_are_bounded(stand: Stand) -> None:
     answer = await stand.get("/api/v1/signals/stream")
 
     assert (answer.status_code, answer.json()["error"]["type"]) == (503, "unavailable")
+    assert f"{CLIENTS} clients follow the stream" in answer.json()["error"]["message"]
     assert stand.counted("spanwise_stream_clients_dropped_total", reason="too_many") == 1
     assert len(followers) == CLIENTS
+
+
+async def test_a_client_that_is_gone_before_its_stream_begins_leaves_its_place(
+    stand: Stand,
+) -> None:
+    for _ in range(CLIENTS):
+        stand.api._stream.subscribe()
+
+    assert stand.counted("spanwise_stream_clients") == 0

@@ -15,6 +15,8 @@ from playwright.async_api import Browser, Page, async_playwright, expect
 
 from collector.api.admin import AdminServer
 from collector.config.tree import Admin
+from collector.runtime.families import RuntimeFamilies
+from collector.telemetry import Telemetry
 from tests.support import api_records as make
 from tests.support.api_stand import Stand, trace_signals
 
@@ -45,7 +47,7 @@ class Visit:
 @asynccontextmanager
 async def visit(folder: Path) -> AsyncGenerator[Visit]:
     stand = Stand(folder)
-    server = AdminServer(stand.api.app, Admin(port=0))
+    server = AdminServer(stand.api.app, Admin(port=0), RuntimeFamilies(Telemetry()))
     server.bind()
     stopping = asyncio.Event()
     async with asyncio.timeout(200), asyncio.TaskGroup() as tasks:

@@ -49,14 +49,14 @@ class RawGrpc:
     ) -> None:
         self._socket.close()
 
-    def open(self, size: int, *headers: tuple[str, str]) -> int:
+    def open(self, size: int, *headers: tuple[str, str], path: str = EXPORT) -> int:
         """Begin a call whose message is announced with `size` bytes; the number of its stream."""
         stream = 1 + 2 * len(self._streams)
         self._streams[stream] = self._initial
         fields = (
             (":method", "POST"),
             (":scheme", "http"),
-            (":path", EXPORT),
+            (":path", path),
             (":authority", "localhost"),
             ("te", "trailers"),
             ("content-type", "application/grpc"),

@@ -14,7 +14,9 @@ from collector.receiver.families import ReceiverFamilies
 from collector.receiver.http import HttpApp, HttpServer
 from collector.receiver.intake import Intake
 from collector.records.otlp_signals import TRACES
-from collector.runtime.http_server import BearerTokens, BoundedProtocol
+from collector.runtime.bounded_protocol import DEFAULT, Limits
+from collector.runtime.families import RuntimeFamilies
+from collector.runtime.http_server import BearerTokens
 from collector.telemetry import Telemetry
 from tests.support.otlp import body, span
 from tests.support.otlp_http import JSON, PROTOBUF, one_span, post, status_of
@@ -24,15 +26,12 @@ from tests.support.receiving import serving, until
 MIB = 1 << 20
 
 
-class Hasty(BoundedProtocol):
-    """Half a second for the head of a request."""
-
-    head_timeout = idle_timeout = 0.5
+HASTY = Limits(head_timeout=0.5, idle_timeout=0.5)
 
 
 async def test_h10_a_slow_loris_is_cut_off() -> None:
     """H10: a connection that never ends its head is closed, also when it is used again."""
-    async with _server(Hasty, body_timeout=60) as (server, _):
+    async with _server(HASTY, body_timeout=60) as (server, telemetry):
         reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
         writer.write(b"POST /v1/traces HTTP/1.1\r\nhost:")
         async with asyncio.timeout(30):
@@ -47,13 +46,15 @@ async def test_h10_a_slow_loris_is_cut_off() -> None:
             answered = await again.read()
         writer.close()
 
+        closed = {"listener": "http", "reason": "slow_head"}
+        assert telemetry.registry.get_sample_value("spanwise_connections_closed_total", closed) == 2
         assert rest == b""
         assert answered.startswith(b"HTTP/1.1 200")
 
 
 async def test_h10_a_body_that_does_not_come_is_refused_in_time() -> None:
     """H10: the bytes it held are given back."""
-    async with _server(BoundedProtocol, body_timeout=0.05) as (server, telemetry):
+    async with _server(body_timeout=0.05) as (server, telemetry):
         reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
         writer.write(
             b"POST /v1/traces HTTP/1.1\r\nhost: localhost\r\ncontent-length: 1000\r\n"
@@ -72,7 +73,7 @@ async def test_h10_a_body_that_comes_too_slowly_is_refused_long_before_its_timeo
 ) -> None:
     """H10: also one that came fast first, and though a byte comes now and then."""
     monkeypatch.setattr(pace, "PATIENCE", 0.2)
-    async with _server(BoundedProtocol, body_timeout=600) as (server, telemetry):
+    async with _server(body_timeout=600) as (server, telemetry):
         reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
         writer.write(
             b"POST /v1/traces HTTP/1.1\r\nhost: localhost\r\ncontent-length: 1000000\r\n"
@@ -94,7 +95,7 @@ async def test_h10_a_body_that_comes_too_slowly_is_refused_long_before_its_timeo
 async def test_a_sender_that_hangs_up_is_counted_and_is_no_fault(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    async with _server(BoundedProtocol, body_timeout=60) as (server, telemetry):
+    async with _server(body_timeout=60) as (server, telemetry):
         _, writer = await asyncio.open_connection("127.0.0.1", server.port)
         writer.write(
             b"POST /v1/traces HTTP/1.1\r\nhost: localhost\r\ncontent-length: 1000\r\n"
@@ -112,7 +113,7 @@ async def test_a_sender_that_hangs_up_is_counted_and_is_no_fault(
 
 @asynccontextmanager
 async def _server(
-    protocol: type[BoundedProtocol], *, body_timeout: float
+    limits: Limits = DEFAULT, *, body_timeout: float
 ) -> AsyncGenerator[tuple[HttpServer, Telemetry]]:
     telemetry = Telemetry()
     intake = Intake(
@@ -124,7 +125,9 @@ async def _server(
         body_timeout=body_timeout,
     )
     app = HttpApp(intake, BearerTokens(()), paths={"/v1/traces": TRACES}, host="127.0.0.1")
-    server = HttpServer(app, host="127.0.0.1", port=0, tls=None, protocol=protocol)
+    server = HttpServer(
+        app, host="127.0.0.1", port=0, tls=None, families=RuntimeFamilies(telemetry), limits=limits
+    )
     await server.start()
     yield server, telemetry
     await server.stop(0.1)

@@ -71,6 +71,7 @@ def test_open_streams_do_not_shut_health_and_metrics(service: Service) -> None:
             connect(service.admin, owned).sendall(stream)
 
         answers = {path: status(service.admin, path) for path in HEALTH}
+        assert service.metrics()["spanwise_stream_clients"] == 32
 
     assert answers == dict.fromkeys(HEALTH, 200)
 

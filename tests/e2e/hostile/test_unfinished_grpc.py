@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.hostile import bystanders, post
-from tests.support.http2 import MAX_CONCURRENT_STREAMS, RawGrpc
+from tests.support.http2 import EXPORT, MAX_CONCURRENT_STREAMS, RawGrpc
 from tests.support.service import Service
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(120)]
@@ -22,25 +22,27 @@ TOKEN = "correct-horse"
 BEARER = {"authorization": f"Bearer {TOKEN}"}
 
 
-def leave_unfinished(service: Service, *headers: tuple[str, str], owned: ExitStack) -> int:
+def leave_unfinished(service: Service, path: str, *, owned: ExitStack) -> int:
     """Push parts of many messages through a few connections; how many bytes were taken."""
     taken = 0
     part = bytes(PART)
     for _ in range(CONNECTIONS):
         connection = owned.enter_context(RawGrpc(service.grpc))
         for _ in range(STREAMS):
-            stream = connection.open(ANNOUNCED, *headers)
+            stream = connection.open(ANNOUNCED, path=path)
             taken += connection.push(stream, part, within=0.2)
     return taken
 
 
-def test_without_a_token_no_message_is_held(tmp_path: Path) -> None:
+@pytest.mark.parametrize("path", [EXPORT, "/grpc.health.v1.Health/Check"])
+def test_without_a_token_no_message_is_held(tmp_path: Path, path: str) -> None:
+    """Of questions about health, which need no token, a few are read at once."""
     with (
         Service(tmp_path / "data", f"receiver.bearer_tokens=[{TOKEN}]") as service,
         ExitStack() as owned,
     ):
         with bystanders(service, headers=BEARER) as toll:
-            taken = leave_unfinished(service, owned=owned)
+            taken = leave_unfinished(service, path, owned=owned)
 
         assert toll.unserved == []
         assert toll.peak < 64 * MB, f"{toll.peak / MB:.0f} MB held of {taken / MB:.0f} MB sent"

@@ -23,7 +23,7 @@ def server(port: int = 0) -> AdminServer:
         exposition=lambda _: (b"x 1\n", "text/plain"),
         health=Health(RuntimeFamilies(Telemetry()).event_loop_lag),
     )
-    return AdminServer(app, Admin(port=port))
+    return AdminServer(app, Admin(port=port), RuntimeFamilies(Telemetry()))
 
 
 async def test_it_serves_until_stopped_and_leaves_signals_alone() -> None:

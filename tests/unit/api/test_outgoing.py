@@ -15,7 +15,8 @@ from collector.api.answers import Refused
 from collector.api.families import ApiFamilies
 from collector.api.off_loop import AT_ONCE, WAITING, OffLoop
 from collector.api.outgoing import LARGE, LIMIT, PIECE, Outgoing
-from collector.runtime.http_server import BoundedProtocol, GuestServer
+from collector.runtime.bounded_protocol import Limits, Why
+from collector.runtime.http_server import GuestServer
 from collector.telemetry import Telemetry
 from tests.support.eventually import eventually
 
@@ -129,10 +130,6 @@ async def test_places_are_few_and_those_who_wait_are_bounded() -> None:
     assert await off_loop.run(lambda: 7) == 7
 
 
-class Impatient(BoundedProtocol):
-    write_timeout = 0.2
-
-
 async def test_a_connection_whose_client_does_not_read_is_closed() -> None:
     done = asyncio.Event()
 
@@ -150,7 +147,8 @@ async def test_a_connection_whose_client_does_not_read_is_closed() -> None:
         await Response(bytes(64 << 20))(scope, receive, send)  # type: ignore[arg-type]
 
     listener = socket.create_server(("127.0.0.1", 0))
-    server = GuestServer(app, http=Impatient)
+    closed: list[Why] = []
+    server = GuestServer(app, limits=Limits(write_timeout=0.2), closed=closed.append)
     async with asyncio.timeout(20), asyncio.TaskGroup() as tasks:
         tasks.create_task(server.serve(sockets=[listener]))
         await server.ready.wait()
@@ -160,3 +158,4 @@ async def test_a_connection_whose_client_does_not_read_is_closed() -> None:
             await eventually(lambda: not server.server_state.connections)
         server.stop(1)
     listener.close()
+    assert closed == ["unread"]

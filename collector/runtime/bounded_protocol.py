@@ -1,0 +1,180 @@
+"""HTTP/1.1 as uvicorn speaks it, with bounds on connections and on the heads of requests."""
+
+from __future__ import annotations
+
+import asyncio
+from asyncio import TimerHandle
+from collections.abc import Callable
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import Any, Literal, TypeAlias, cast
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+Why: TypeAlias = Literal["large_head", "slow_head", "too_many", "unread"]
+"""Why a connection was closed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What the connections of one listener may take."""
+
+    head_timeout: float = 10.0
+    """Seconds for the head of a request, from its first byte or from the connection's beginning."""
+    idle_timeout: float = 60.0
+    """Seconds between two requests of a connection."""
+    write_timeout: float = 30.0
+    """Seconds in which a client must take what waits for it: 64 KiB at most."""
+    max_head: int = 64 << 10
+    """Bytes of a head."""
+    max_connections: int = 1000
+
+
+DEFAULT = Limits()
+
+
+class BoundedProtocol(HttpToolsProtocol):
+    """Closes a connection that sends no head of its next request in time, too large a one, or does not read its answer.
+
+    When there are too many connections, the one that has waited longest for a head is closed for the new one; when all
+    are being served, the one whose request began first. So whoever comes is heard, be it a probe of health.
+
+    Args:
+        limits: Of this listener.
+        closed: Called with the reason whenever a connection is closed, except when it is idle only.
+        given: What uvicorn passes to its protocol.
+    """
+
+    def __init__(
+        self,
+        *,
+        limits: Limits,
+        closed: Callable[[Why], None],
+        **given: Any,  # uvicorn's own arguments
+    ) -> None:
+        super().__init__(**given)
+        self._limits = limits
+        self._closed = closed
+        self._deadline: TimerHandle | None = None
+        """When a head must be complete; None: a request is being served."""
+        self._unread: TimerHandle | None = None
+        """When what waits for the client must have been read."""
+        self._is_in_head = False
+        self._had_request = False
+        self._head = 0
+        """Bytes of an unfinished head, the first piece apart."""
+        self.since = 0.0
+        """When the connection began to wait for a head or to be served, in the loop's time."""
+
+    @property
+    def waits_for_head(self) -> bool:
+        """Whether no request is being served."""
+        return self._deadline is not None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # uvicorn narrows it too
+        """Start the clock, and make room if there are too many connections."""
+        super().connection_made(transport)
+        self._expect_head(self._limits.head_timeout)
+        if len(self.connections) > self._limits.max_connections:
+            self._make_room()
+
+    def data_received(self, data: bytes) -> None:
+        """Bound the bytes of a head that does not end."""
+        was_in_head = self._is_in_head
+        super().data_received(data)
+        if was_in_head and self._is_in_head:
+            self._head += len(data)
+            if self._head > self._limits.max_head:
+                self._refuse_head()
+
+    def on_message_begin(self) -> None:
+        """A head begins."""
+        super().on_message_begin()
+        self._is_in_head = True
+        self._head = 0
+        if self.waits_for_head:
+            self._expect_head(self._limits.head_timeout)
+
+    def on_headers_complete(self) -> None:
+        """The head came in time; the body has its own limit."""
+        self._is_in_head = False
+        if len(self.url) + sum(len(name) + len(value) for name, value in self.headers) > (
+            self._limits.max_head
+        ):
+            self._refuse_head()
+            raise ValueError("the head is too large")  # ends the parser's work
+        self._stop_clock()
+        self._had_request = True
+        self.since = self.loop.time()
+        super().on_headers_complete()
+
+    def on_response_complete(self) -> None:
+        """The next head is due, unless a request that was sent ahead is served next."""
+        super().on_response_complete()
+        if not self.transport.is_closing() and self.cycle.response_complete:
+            self._expect_head(self._limits.idle_timeout)
+
+    def send_400_response(self, msg: str) -> None:
+        """Unless the request was answered already."""
+        if not self.transport.is_closing():
+            super().send_400_response(msg)
+
+    def pause_writing(self) -> None:
+        """The client does not read as fast as we write."""
+        super().pause_writing()
+        self._unread = self.loop.call_later(self._limits.write_timeout, self._cut_off)
+
+    def resume_writing(self) -> None:
+        """The client has read what waited."""
+        super().resume_writing()
+        self._stop_waiting()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Nothing is due any more."""
+        self._stop_clock()
+        self._stop_waiting()
+        super().connection_lost(exc)
+
+    def _expect_head(self, seconds: float) -> None:
+        self._stop_clock()
+        self.since = self.loop.time()
+        self._deadline = self.loop.call_later(seconds, self._expire)
+
+    def _expire(self) -> None:
+        if self._is_in_head or not self._had_request:
+            self._closed("slow_head")
+        self.transport.abort()
+
+    def _cut_off(self) -> None:
+        self._closed("unread")
+        self.transport.abort()
+
+    def _refuse_head(self) -> None:
+        self._closed("large_head")
+        text = b"the head of the request is larger than %d bytes\n" % self._limits.max_head
+        self.transport.write(
+            b"HTTP/1.1 431 Request Header Fields Too Large\r\nconnection: close\r\n"
+            b"content-type: text/plain; charset=utf-8\r\ncontent-length: %d\r\n\r\n" % len(text)
+        )
+        self.transport.write(text)
+        self.transport.close()
+
+    def _make_room(self) -> None:
+        # uvicorn types the set for every protocol it knows.
+        others = cast("set[BoundedProtocol]", self.connections) - {self}
+        live = [each for each in others if not each.transport.is_closing()]
+        if len(live) < self._limits.max_connections:
+            return
+        idle = [each for each in live if each.waits_for_head]
+        self._closed("too_many")
+        min(idle or live, key=attrgetter("since")).transport.abort()
+
+    def _stop_waiting(self) -> None:
+        if self._unread is not None:
+            self._unread.cancel()
+            self._unread = None
+
+    def _stop_clock(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
