@@ -12,6 +12,7 @@ import msgspec
 
 from evaluators.expectations import Expectation
 from evaluators.judging.answer_schema import strict_schema
+from evaluators.judging.quotations import Quotations
 from evaluators.model import JSON, Previous, Session, Trace, Turn
 
 UnitInterval = Annotated[float, msgspec.Meta(ge=0, le=1)]
@@ -100,9 +101,9 @@ class Question:
     """Trusted text: from code or configuration, never from a trace."""
     schema: JSON
     """Strict JSON Schema of the answer."""
-    read_alone: Callable[[str], JSON] | None = None
-    """Reads an answer without the question's key, for a question that was asked alone; raises ValueError when there is
-    none. None: an answer without the key is asked for again."""
+    read_alone: Callable[[str, Quotations], JSON] | None = None
+    """Reads an answer without the question's key, for a question that was asked alone, given what of it may be quoted
+    from the recording; raises ValueError when there is none. None: an answer without the key is asked for again."""
 
 
 class Block(msgspec.Struct, frozen=True, kw_only=True):

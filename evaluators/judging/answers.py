@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TypeVar
 
 import msgspec
 
 from evaluators.formulas.distribution import clamp
 from evaluators.judging.prompt import THINKING
+from evaluators.judging.quotations import Quotations
 from evaluators.matching.json_values import list_of, object_of, parse_json
 from evaluators.matching.text import text_of
 from evaluators.model import JSON
@@ -77,8 +78,13 @@ def _check(value: JSON) -> None:
         _check(each)
 
 
-def read_object(raw: str) -> dict[str, JSON]:
+NOTHING_QUOTED = Quotations()
+
+
+def read_object(raw: str, quotations: Quotations = NOTHING_QUOTED) -> dict[str, JSON]:
     """The one JSON object of the text, whatever prose, code fence or thinking stands around it.
+
+    Beside prose, an object that stands in the recording is a quotation and no answer.
 
     Raises:
         AnswerError: There is none, or several, or it was cut off.
@@ -93,10 +99,11 @@ def read_object(raw: str) -> dict[str, JSON]:
         if known is None:
             raise AnswerError("the answer is JSON, but no object")
         return known
-    found = list(_objects(text))
-    if len(found) != 1:
-        raise AnswerError(f"the answer holds {len(found)} JSON objects")
-    return found[0]
+    found = list(_objects(text, quotations))
+    own = quotations.own(found)
+    if len(own) == 1 and (len(found) == 1 or quotations.may_quote):
+        return own[0]
+    raise AnswerError(f"the answer holds {len(found)} JSON objects, {len(own)} of its own")
 
 
 def _bare(raw: str) -> str:
@@ -137,8 +144,8 @@ def _json(text: str) -> JSON:
         return _NOT_JSON
 
 
-def _objects(text: str) -> Iterator[dict[str, JSON]]:
-    """Every outermost JSON object in a text.
+def _objects(text: str, quotations: Quotations) -> Iterator[tuple[str, dict[str, JSON]]]:
+    """Every outermost JSON object in a text, with its own text.
 
     Raises:
         AnswerError: One begins and is broken: what stands inside it is not the answer.
@@ -149,11 +156,11 @@ def _objects(text: str) -> Iterator[dict[str, JSON]]:
         try:
             value, end = decoder.raw_decode(text, start)
         except (ValueError, RecursionError) as error:
-            if _BEGINS.match(text, start):
+            if _BEGINS.match(text, start) and not quotations.begins(text[start:]):
                 raise AnswerError("a JSON object is broken or cut off") from error
             end = start + 1
         else:
-            yield value
+            yield text[start:end], value
         start = text.find("{", end)
 
 
@@ -170,7 +177,7 @@ _NUMBER = re.compile(r"-?\d+(?:[.,]\d+)*%?(?:/\d+)?", re.ASCII)
 _SCALE = re.compile(r"(?:\bout of |/)1(?:\.0+)?(?![\w/]|[.,]\d)", re.IGNORECASE | re.ASCII)
 
 
-def read_rating(raw: str) -> JSON:
+def read_rating(raw: str, quotations: Quotations = NOTHING_QUOTED) -> JSON:
     """`score` and `reasoning` as Cogitator reads them: from JSON, else a labelled, leading or only number in prose.
 
     A JSON object's score is clamped to [0, 1]. Its reference takes the first 0 or 1 of any prose; we do not.
@@ -184,8 +191,8 @@ def read_rating(raw: str) -> JSON:
     if object_of(value) is not None or _json(raw) is not _NOT_JSON:
         return _rating(value)
     if "{" in text:
-        return _rating(read_object(raw))
-    return {"score": _in_prose(text), "reasoning": None}
+        return _rating(read_object(raw, quotations))
+    return {"score": _in_prose(text, quotations), "reasoning": None}
 
 
 def _rating(value: JSON) -> JSON:
@@ -199,10 +206,10 @@ def _rating(value: JSON) -> JSON:
     }
 
 
-def _in_prose(text: str) -> float:
-    labelled = _LABELLED.findall(text)
+def _in_prose(text: str, quotations: Quotations) -> float:
+    labelled = [(each.group(), float(each[1])) for each in _LABELLED.finditer(text)]
     if labelled:
-        return float(labelled[-1])
+        return _meant(text, labelled, quotations)
     leading = _LEADING.match(text)
     if leading:
         return float(leading.group(1))
@@ -212,3 +219,13 @@ def _in_prose(text: str) -> float:
         if alone:
             return float(numbers[0])
     raise AnswerError("no labelled score from 0 to 1")
+
+
+def _meant(text: str, labelled: Sequence[tuple[str, float]], quotations: Quotations) -> float:
+    """The judge's own score among those that its prose names with a label."""
+    if len(labelled) == 1 and labelled[0][0] == text:
+        return labelled[0][1]
+    own = quotations.own(labelled)
+    if own and len({*own}) == 1 and (len(own) == len(labelled) or quotations.may_quote):
+        return own[0]
+    raise AnswerError(f"the answer names {len(labelled)} scores, {len(own)} of its own")

@@ -13,9 +13,11 @@ from evaluators.judging.prompt import (
     JudgeError,
     Prompt,
     digest_of,
+    harmless,
     instructions,
     make_prompt,
 )
+from evaluators.judging.quotations import Quotations
 from evaluators.judging.transcript import CHARACTERS_PER_TOKEN, Recording
 from evaluators.model import JSON, Failure, JudgeUse
 from evaluators.resources import Question
@@ -26,6 +28,9 @@ MAX_FAULTS = 4
 
 MAX_OWN_CALLS = 4
 """Calls that a third party's evaluator may make about one subject."""
+
+AGAIN = "_again"
+"""Ends the name of a stage that asks once more, because an answer could not be read."""
 
 LEAST = 500
 """Tokens of recording that even the longest rubrics leave."""
@@ -93,13 +98,15 @@ class JudgeCalls:
         recording = self._input.render(max(rest, LEAST))
         if recording.truncated is not None:
             self.truncated |= dict.fromkeys(names, recording.truncated)
+        marker, shown = self._input.marker(), preface + recording.text
+        quotations = Quotations(harmless(shown, marker), may_quote=stage.endswith(AGAIN))
         prompt = make_prompt(
             stage,
             questions,
-            preface + recording.text,
-            marker=self._input.marker(),
+            shown,
+            marker=marker,
             context=self._input.context,
-            read=lambda text: _entries(text, questions),
+            read=lambda text: _entries(text, questions, quotations),
         )
         self.count += 1
         try:
@@ -109,7 +116,10 @@ class JudgeCalls:
         except Exception as error:  # noqa: BLE001 - whatever breaks, every due evaluator has its outcome
             return self._fail(failure_of(error), model=model)
         self._paid.append(_Paid(answer, names))
-        return self._read(answer, questions)
+        try:
+            return _entries(answer.text, questions, quotations)
+        except ValueError as error:
+            return self._count(parse_failure(error))
 
     async def ask_freely(
         self, owner: str, model: str | None, instructions: str, question: str
@@ -158,14 +168,6 @@ class JudgeCalls:
             self._stopped = failure
         return failure
 
-    def _read(
-        self, answer: Answer, questions: Mapping[str, Question]
-    ) -> Mapping[str, JSON] | Missing:
-        try:
-            return _entries(answer.text, questions)
-        except ValueError as error:
-            return self._count(parse_failure(error))
-
     # --- cost ---------------------------------------------------------------------------------------------------------
 
     @property
@@ -198,7 +200,9 @@ def added(costs: Iterable[tuple[float | None, int]]) -> float | None:
     return total
 
 
-def _entries(text: str, questions: Mapping[str, Question]) -> Mapping[str, JSON]:
+def _entries(
+    text: str, questions: Mapping[str, Question], quotations: Quotations
+) -> Mapping[str, JSON]:
     """The answers by key, or, to a question that was asked alone, the one without a key.
 
     Raises:
@@ -207,7 +211,8 @@ def _entries(text: str, questions: Mapping[str, Question]) -> Mapping[str, JSON]
     fault = AnswerError("no entry that was asked for")
     entries: dict[str, JSON] = {}
     try:
-        entries = {key: each for key, each in read_object(text).items() if key in questions}
+        answer = read_object(text, quotations)
+        entries = {key: each for key, each in answer.items() if key in questions}
     except AnswerError as error:
         fault = error
     if entries:
@@ -215,7 +220,7 @@ def _entries(text: str, questions: Mapping[str, Question]) -> Mapping[str, JSON]
     (key, question), *others = questions.items()
     if others or question.read_alone is None:
         raise fault
-    return {key: question.read_alone(text)}
+    return {key: question.read_alone(text, quotations)}
 
 
 def parse_failure(error: Exception) -> Failure:

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from evaluators.declare import Spec
 from evaluators.expectations import Expectation
 from evaluators.judging.answers import AnswerError, to_block
-from evaluators.judging.calls import JudgeCalls, JudgeHandle, Missing, Skip, parse_failure
+from evaluators.judging.calls import AGAIN, JudgeCalls, JudgeHandle, Missing, Skip, parse_failure
 from evaluators.judging.prompt import SKIPPED, JudgeError
 from evaluators.matching.tool_calls import check_arguments, failures, repeats, span_ids
 from evaluators.model import JSON, Failure, Outcome, ToolCall, Trace
@@ -98,7 +98,7 @@ class JudgedRun:
         question = {EXTRACTION: Extraction.question(self._subject, {})}
         owners = [state.name for state in wanting]
         why: Missing = Failure(type="parse_error", message="no extraction")
-        for stage in (EXTRACTION, f"{EXTRACTION}_again"):
+        for stage in (EXTRACTION, EXTRACTION + AGAIN):
             answer = await self._calls.ask(stage, question, model=None, owners=owners)
             if isinstance(answer, Failure | Skip):
                 why = answer
@@ -154,7 +154,7 @@ class JudgedRun:
             if state.questions and _is_unreadable(state.missing):
                 again.setdefault(state.configured.model, []).append(state)
         for model, group in again.items():
-            await self._ask("judging_again", model, group)
+            await self._ask("judging" + AGAIN, model, group)
 
     def _groups(
         self, states: Sequence[_EvaluatorState]

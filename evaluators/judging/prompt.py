@@ -186,11 +186,16 @@ _ROLES = re.compile(
     r"|</?s>|\[/?INST\]|<</?SYS>>|<(?:start|end)_of_turn>|</?(?:system|user|assistant)>",
     re.IGNORECASE,
 )
-_TAG = re.compile("[<\ufe64\uff1c]" r"(?=\s*(?:/\s*)?recording\b)", re.IGNORECASE)
-THINKING = "think|thinking|thought|reasoning"
+THINKING = "think|thinking|thoughts?|reasoning|reflection|analysis|scratchpad"
 """Names of the tags between which models think aloud."""
-_THOUGHT = re.compile(
-    "(?:[<\ufe64\uff1c]|&lt;" rf"|\\u003c)(?=\s*(?:/\s*)?(?:{THINKING})\b)", re.IGNORECASE
+_ANSWERS = "answer|output|response|verdict|result|tool_call|tool_response"
+# A bracket as it is, wide, or as an entity or escape that a model may read as one.
+_BRACKET = r"[<\u02c2\u2329\u27e8\u3008\ufe64\uff1c]|&(?:amp;)*(?:lt|#0*60|#x0*3c);?|\\{1,8}(?:u003|x3)c|%3c"
+_SLASH = r"[\s/!\\\uff0f]|&(?:amp;)*(?:sol|#0*47|#x0*2f);|%2f"
+_END = r"[\s/]{0,32}(?:[>\ufe65\uff1e]|&(?:amp;)*(?:gt|#0*62|#x0*3e);?|\\{1,8}(?:u003|x3)e|%3e)"
+_TAG = re.compile(
+    rf"(?:{_BRACKET})(?=(?:{_SLASH})*(?:(?:recording|{THINKING})\b|(?:{_ANSWERS}){_END}))",
+    re.IGNORECASE,
 )
 _DEFUSED = str.maketrans({"<": "\u2039", ">": "\u203a", "[": "(", "]": ")"})
 
@@ -201,10 +206,12 @@ def visible(text: str) -> str:
 
 
 def harmless(text: str, marker: str) -> str:
-    """The text as data: visible, without marker, fence tag, role tokens and thinking tags; never longer than it was."""
+    """The text as data: visible, without marker and without tags of fence, role, thought and answer.
+
+    Never longer than it was.
+    """
     text = visible(text)
     text = _ROLES.sub(lambda found: found.group().translate(_DEFUSED), text)
-    text = _THOUGHT.sub("\u2039", text)
     text = _TAG.sub("\u2039", text)
     return re.sub(re.escape(marker), "#", text, flags=re.IGNORECASE)
 
