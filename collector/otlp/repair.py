@@ -22,6 +22,8 @@ from collector.otlp.wire import Budget, fields, header
 MAX_DEPTH = 100
 """As deep as protobuf parsers go."""
 _LENGTH_DELIMITED = 2
+_RESOURCE_SPANS = 0x0A  # field 1 of the request
+_SPANS = 0x12  # field 2 of ResourceSpans and of ScopeSpans
 _NOT_A_SPAN = "a span is not a valid message"
 
 
@@ -116,8 +118,12 @@ class _Repair:
 
 
 def _is_span(value: bytes) -> bool:
+    """Whether a parser of the whole request reads this span: it counts the depth from the request on."""
+    scope = header(_SPANS, len(value))
+    resource = header(_SPANS, len(scope) + len(value))
+    request = header(_RESOURCE_SPANS, len(resource) + len(scope) + len(value))
     try:
-        Span.FromString(value)
+        ExportTraceServiceRequest.FromString(b"".join((request, resource, scope, value)))
     except DecodeError:
         return False
     return True

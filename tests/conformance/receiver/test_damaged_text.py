@@ -62,6 +62,20 @@ async def test_one_damaged_string_of_protobuf_is_repaired(text: bytes) -> None:
         assert repaired(served) == 1
 
 
+@pytest.mark.parametrize("transport", ["grpc", "http"])
+async def test_a_large_request_is_repaired_too(transport: str) -> None:
+    """Above 1 MiB a request is checked span by span, in a thread."""
+    sent = damaged(body(*three(), span(3, 4, text="x" * (2 << 20))), DAMAGED[0])
+    async with serving(max_item=4 << 20) as served:
+        if transport == "grpc":
+            assert (await export(served.target, sent)).code is grpc.StatusCode.OK
+        else:
+            assert (await post(served.url, sent, PROTOBUF)).status_code == 200
+
+        assert served.count(transport, "accepted") == 4
+        assert repaired(served) == 1
+
+
 @pytest.mark.parametrize("escape", [r"\ud83d", r"\udc00 x", r"\ud83d\ud83d"])
 async def test_half_an_emoji_in_json_is_repaired(escape: str) -> None:
     async with serving() as served:
@@ -125,9 +139,11 @@ def _put(request: ExportTraceServiceRequest, place: str) -> None:
             value.kvlist_value.values.add(key="k").value.string_value = MARK
 
 
-async def test_a_value_nested_too_deeply_refuses_its_span_alone() -> None:
+@pytest.mark.parametrize("depth", [48, 49, 50, 120])
+async def test_a_value_nested_too_deeply_refuses_its_span_alone(depth: int) -> None:
+    """From 48 lists on for a parser of the request, from 50 on for one of the span alone."""
     value = b""
-    for _ in range(120):
+    for _ in range(depth):
         value = field_of(5, field_of(1, value))
     attribute = field_of(9, field_of(1, b"deep") + field_of(2, value))
     deep = span(1, 2).SerializeToString() + attribute

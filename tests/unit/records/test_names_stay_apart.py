@@ -15,7 +15,12 @@ TRACE = "0af7651916cd43dd8448eb211c80319c"
 
 
 def read(service: str, session: str) -> Trace:
-    attributes = {"gen_ai.operation.name": "chat", "session.id": session, "user.id": "u\0v"}
+    attributes = {
+        "gen_ai.operation.name": "chat",
+        "session.id": session,
+        "user.id": "u\0v",
+        "spanwise.task.id": "t\0v",
+    }
     body = request(
         SpanSpec(id=1, name="chat", attributes=attributes), resource={"service.name": service}
     )
@@ -47,7 +52,10 @@ def test_no_two_sessions_have_one_key() -> None:
 def test_what_is_read_holds_no_nul(names: tuple[str, str]) -> None:
     trace = read(*names)
 
-    assert "\0" not in f"{trace.service}{trace.session_id}{trace.agent}{trace.user_id}"
+    assert (
+        "\0" not in f"{trace.service}{trace.session_id}{trace.agent}{trace.user_id}{trace.task_id}"
+    )
+    assert trace.task_id == "t\ufffdv"
 
 
 def test_names_are_cut_where_a_trace_is_read() -> None:
