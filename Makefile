@@ -7,7 +7,7 @@ UV_COMPILE := $(BIN)/uv pip compile -q --universal --python-version 3.11 --gener
 RUNTIME := $(VENV)/.runtime
 DEV := $(VENV)/.dev
 
-.PHONY: help install run demo test check bench soak lock clean
+.PHONY: help install run demo test check bench soak fuzz lock clean
 
 help: ## what there is
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -34,6 +34,9 @@ bench: $(DEV) ## the table of ratios, interleaved with a transport-only server
 
 soak: $(DEV) ## the long forms: 200 kills, a long outage, ten minutes of trouble on Kafka
 	$(BIN)/python -m pytest -m slow -s
+
+fuzz: $(DEV) ## the fuzzers of tests/fuzz for an hour, each its share; FUZZ_SECONDS=60 for a minute
+	FUZZ_SECONDS=$${FUZZ_SECONDS:-3600} $(BIN)/python -m pytest tests/fuzz
 
 lock: $(DEV) ## new lock files
 	$(PIP) uv

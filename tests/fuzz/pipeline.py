@@ -1,0 +1,123 @@
+"""The rooms between the receiver and the signals over a log whose clock the fuzzer sets, and what must hold of all."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from jsonschema import Draft202012Validator
+
+import collector
+from collector.config.plan import plan_from
+from collector.config.tree import Config
+from collector.errors import TooLarge, Undecodable
+from collector.log.port import SIGNALS, SPANS, TRACES
+from collector.otlp.split import SplitRequest, split_by_trace
+from collector.pool.worker import InlineWorkers, JobRunner
+from collector.printable import escape_json
+from collector.telemetry import Telemetry
+from collector.wiring.rooms import ASSEMBLY, SCORING, Rooms
+from tests.support.faulty_log import FaultyLog
+
+CONFIG = Config.model_validate({"embedder": {"kind": "none"}})
+PLAN = plan_from(CONFIG)
+SCHEMA = json.loads((Path(collector.__file__).parent / "records/signal.schema.json").read_text())
+VALIDATOR = Draft202012Validator(SCHEMA)
+RUNNER = JobRunner(CONFIG, PLAN)
+
+
+class Pipeline:
+    """Assembly and scoring; every walk is another process over the same log."""
+
+    def __init__(self) -> None:
+        groups = {SPANS: frozenset({ASSEMBLY}), TRACES: frozenset({SCORING, "kept"})}
+        self.telemetry = Telemetry()
+        self.log = FaultyLog(telemetry=self.telemetry, groups=groups)
+        self._rooms = Rooms(
+            CONFIG,
+            PLAN,
+            log=self.log,
+            workers=InlineWorkers(RUNNER),
+            telemetry=self.telemetry,
+            clock=self.log.clock,
+        )
+
+    def take(self, request: bytes) -> SplitRequest | None:
+        """A request as the receiver takes it; None: it was refused."""
+        try:
+            split = split_by_trace(request, max_item=1 << 20)
+        except (TooLarge, Undecodable):
+            return None
+        for piece in split.pieces:
+            self.log.append(SPANS, piece.value, key=piece.key)
+        return split
+
+    def damage(self, topic: str, change: Callable[[bytes], bytes]) -> None:
+        """A record like the newest of the topic, changed."""
+        kept = self.log.history(topic)
+        if kept:
+            self.log.append(topic, change(kept[-1].value), key=kept[-1].key)
+
+    async def walk(self) -> None:
+        """Both rooms read to the end of what is there; what is due closes."""
+        for room in (self._rooms.assembler(), self._rooms.scorer()):
+            self.log.restart()
+            self.log.at_end = asyncio.Event()
+            await room.run(self.log.at_end)
+            self.log.at_end = None
+
+    async def end(self) -> None:
+        """Every trace closes and is scored, every session closes."""
+        self.log.restart()
+        await self._rooms.assembler().drain("end")
+        self.log.restart()
+        await self._rooms.scorer().drain("idle")
+
+    @property
+    def signals(self) -> list[bytes]:
+        """All that were published, in order."""
+        return [each.value for each in self.log.history(SIGNALS)]
+
+    @property
+    def passed_over(self) -> float:
+        """Records that no room could process."""
+        found = self.telemetry.registry.collect()
+        names = ("spanwise_poison_records_total", "spanwise_unknown_records_total")
+        return sum(s.value for family in found for s in family.samples if s.name in names)
+
+
+def check_signals(values: Sequence[bytes]) -> list[dict[str, Any]]:
+    """Every signal keeps what docs/signals.md promises; the signals.
+
+    An id says one thing, unless its spans were sent again after more than an hour, when the trace is forgotten.
+    """
+    signals = [check_signal(each) for each in values]
+    said: dict[tuple[str, str], Any] = {}
+    for each in signals:
+        content = {key: value for key, value in each.items() if key != "revision"}
+        assert said.setdefault((each["id"], each["time"]), content) == content
+    return signals
+
+
+def check_signal(value: bytes) -> dict[str, Any]:
+    """One signal: valid against the schema, a value or an error, small, on one line, without control characters."""
+    text = value.decode()
+    assert len(value) <= 64 * 1024
+    assert escape_json(text) == text
+    assert "\n" not in text
+    signal: dict[str, Any] = json.loads(text, parse_constant=_no_constant)
+    VALIDATOR.validate(signal)  # pyright: ignore[reportUnknownMemberType] - its stub is partial
+    assert (signal["score"] is not None) == (signal["outcome"] == "scored"), signal
+    assert (signal["error"] is not None) == (signal["outcome"] == "failed"), signal
+    for number in (signal["score"], signal["assumed"]):
+        assert number is None or (math.isfinite(number) and 0 <= number <= 1), signal
+    assert signal["error"] is None or signal["error"]["type"] != "exception", signal
+    return signal
+
+
+def _no_constant(name: str) -> None:
+    raise AssertionError(f"{name} is not JSON")
