@@ -88,9 +88,9 @@ def trace(full: FullTrace) -> dict[str, Any]:
     """A trace with its span tree."""
     header, whole = full.shown.entry.header, full.trace
     address = _address(header.trace_id)
-    head, calls, tree = (Sheet(address, room) for room in (PAGE // 4, PAGE // 4, PAGE // 2))
+    head, calls, tree, said = (Sheet(address, PAGE * part // 16) for part in (2, 3, 5, 6))
     rows = span_rows(full.spans)
-    spans = tree.rows(rows, lambda row: _span(row, tree), cost=700, most=SPANS)
+    spans = tree.rows(rows, lambda row: _span(row, tree, said), cost=700, most=SPANS)
     tool_calls = calls.rows(
         whole["tool_calls"], lambda call: _call(call, calls), cost=200, most=CALLS
     )
@@ -121,30 +121,30 @@ def _call(call: dict[str, Any], sheet: Sheet) -> dict[str, str]:
     }
 
 
-def _span(row: SpanRow, sheet: Sheet) -> dict[str, Any]:
-    """A row with its texts; attributes and events that found no room are counted."""
+def _span(row: SpanRow, tree: Sheet, said: Sheet) -> dict[str, Any]:
+    """A row of the tree with its texts, which have room of their own: attributes and events without it are counted."""
     span = row.span
-    attributes = sheet.rows(
+    attributes = said.rows(
         span["attributes"].items(),
-        lambda each: (sheet.name(each[0]), sheet.text(each[1])),
+        lambda each: (said.name(each[0]), said.text(each[1])),
         cost=30,
     )
-    events = sheet.rows(
+    events = said.rows(
         span["events"],
-        lambda event: f"{sheet.name(event['name'])} {sheet.text(event['attributes'])}",
+        lambda event: f"{said.name(event['name'])} {said.text(event['attributes'])}",
         cost=40,
     )
     return {
         "row": row,
-        "id": sheet.name(span["spanId"]),
-        "name": sheet.name(span["name"]),
+        "id": tree.name(span["spanId"]),
+        "name": tree.name(span["name"]),
         "failed": span["status"]["code"] == "error",
-        "message": sheet.text(span["status"]["message"]),
+        "message": said.text(span["status"]["message"]),
         "attributes": attributes,
         "attributes_left_out": len(span["attributes"]) - len(attributes),
         "events": events,
         "events_left_out": left_out(span["events"], events),
-        "scope": sheet.name(span["scope"]),
+        "scope": tree.name(span["scope"]),
     }
 
 

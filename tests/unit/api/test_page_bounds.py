@@ -78,6 +78,17 @@ async def test_a_page_of_spans_is_bounded_and_says_what_it_leaves_out(
     assert CUT.search(page)
 
 
+async def test_long_texts_leave_no_span_out_of_the_tree(stand: Stand) -> None:
+    of = make.trace(1)
+    stand.take_traces(record(of, *(span(n, ("q", QUOTE * 20_000)) for n in range(1, 400))))
+
+    page = (await stand.get(f"/trace?id={of.trace_id}")).text
+
+    assert page.count("<details") == 399
+    assert f"<dd>{'&#39;' * SHOWN} \u2026" in page
+    assert "1 more are left out here" in page
+
+
 async def test_a_page_of_tool_calls_and_texts_is_bounded(stand: Stand) -> None:
     long = QUOTE * 100_000
     some = long[:10_000]
