@@ -34,6 +34,8 @@ class WindowEntry(msgspec.Struct, frozen=True, array_like=True):
     """Of the trace that was scored, unix nanoseconds; 0 for the score of a session."""
     trace_id: str = ""
     """Of the trace that was scored."""
+    gone: bool = False
+    """The session's latest score names another agent or version: it keeps its place and counts for nothing here."""
 
     @property
     def rank(self) -> Rank:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable
+from heapq import nlargest
 from typing import NamedTuple
+
+from msgspec.structs import replace
 
 from collector.config.tree import AgentWindow
 from collector.log.port import Position
 from collector.records.codec import encode
 from collector.records.signal import HEADLINES
-from collector.records.windows import Rank, WindowEntry, WindowRecord
+from collector.records.windows import WindowEntry, WindowRecord
 from evaluators.formulas.distribution import ConfidenceInterval, bounds
 from evaluators.formulas.drift import Detector
 
@@ -60,27 +63,22 @@ class Target:
         self._next_offsets[position.partition] = position.offset + 1
 
     def offer(self, entry: WindowEntry, version: str) -> None:
-        """Take in a session's score."""
+        """Take in a session's score, under the version of the agent that it names."""
         self._window.offer(entry)
         if self.labels.evaluator not in HEADLINES:
             return
+        if _hand_over((w for v, w in self._versions.items() if v != version), entry) is None:
+            entry = replace(entry, gone=True)
         self._versions.setdefault(version, self._empty()).offer(entry)
         if len(self._versions) > MAX_VERSIONS:
             del self._versions[min(self._versions, key=lambda v: (self._versions[v].newest, v))]
 
-    def withdraw_before(self, rank: Rank, session: str) -> bool | None:
-        """Forget the session's scores below this rank; None when the target holds a later one, and keeps it.
+    def hand_over(self, entry: WindowEntry) -> bool | None:
+        """The session's latest score is now another agent's: its scores below this one count here no longer.
 
-        Otherwise returns whether there was anything to forget.
+        Returns None when the target holds a later one, which goes on to count, else whether there was anything.
         """
-        windows = (self._window, *self._versions.values())
-        held = [each for window in windows if (each := window.get(session)) is not None]
-        if any(each.rank > rank for each in held):
-            return None
-        for window in windows:
-            window.withdraw(session)
-        self._versions = {v: each for v, each in self._versions.items() if each.entries}
-        return bool(held)
+        return _hand_over((self._window, *self._versions.values()), entry)
 
     def feed(self, id_: str, score: float, objective: float) -> None:
         """One more final score for the detector, unless it had this signal lately."""
@@ -96,7 +94,7 @@ class Target:
     def expire(self, now: float) -> bool:
         """Forget sessions that are too old; whether there were any."""
         expired = [window.expire(now) for window in (self._window, *self._versions.values())]
-        self._versions = {v: each for v, each in self._versions.items() if each.entries}
+        self._versions = {v: each for v, each in self._versions.items() if len(each)}
         return any(expired)
 
     def stats(self, now: float) -> Stats | None:
@@ -140,7 +138,22 @@ class Target:
         return target
 
     def _empty(self, entries: tuple[WindowEntry, ...] = ()) -> Window:
-        return Window(sessions=self._limits.sessions, max_age=self._limits.max_age, entries=entries)
+        return Window(
+            sessions=self._limits.sessions,
+            max_age=self._limits.max_age,
+            entries=entries,
+            spare=self._limits.sessions if self.labels.scope == "session" else 0,
+        )
+
+
+def _hand_over(windows: Iterable[Window], entry: WindowEntry) -> bool | None:
+    """In all windows, or in none when one holds a later score of the session."""
+    held = [(w, mine) for w in windows if (mine := w.get(entry.session)) is not None]
+    if any(mine.rank > entry.rank for _, mine in held):
+        return None
+    for window, mine in held:
+        window.mark_gone(mine)
+    return any(not mine.gone for _, mine in held)
 
 
 class Stats(NamedTuple):
@@ -154,14 +167,27 @@ class Window:
     """The newest `sessions` sessions. The state depends on the set of entries offered, never on their order."""
 
     def __init__(
-        self, *, sessions: int, max_age: float, entries: Iterable[WindowEntry] = ()
+        self,
+        *,
+        sessions: int,
+        max_age: float,
+        entries: Iterable[WindowEntry] = (),
+        spare: int = 0,
     ) -> None:
-        """Hold at most `sessions`; `max_age` is in seconds of log time."""
+        """`max_age` is in seconds of log time.
+
+        So many `spare` sessions are held as well: they count when newer ones go over to another agent or version. A
+        session that went keeps its place among all, or what is evicted would depend on when it went.
+        """
         self._limit = sessions
+        self._held = sessions + spare
         self._max_age = max_age
         self._entries: dict[str, WindowEntry] = {}
         for entry in entries:
             self.offer(entry)
+
+    def __len__(self) -> int:
+        return len(self._entries)
 
     def offer(self, entry: WindowEntry) -> bool:
         """Take in a score; False if it is a repeat or older than the score that is held."""
@@ -169,7 +195,7 @@ class Window:
         if held is not None:
             if entry.rank <= held.rank:
                 return False
-        elif len(self._entries) >= self._limit:
+        elif len(self._entries) >= self._held:
             oldest = min(self._entries.values(), key=lambda each: each.age)
             if entry.age <= oldest.age:
                 return False
@@ -181,9 +207,9 @@ class Window:
         """The session's score, if it is held."""
         return self._entries.get(session)
 
-    def withdraw(self, session: str) -> None:
-        """Forget the session's score, if it is held."""
-        self._entries.pop(session, None)
+    def mark_gone(self, entry: WindowEntry) -> None:
+        """The session of an entry that is held counts no longer."""
+        self._entries[entry.session] = replace(entry, gone=True)
 
     def expire(self, now: float) -> bool:
         """Forget sessions that had no trace within the window's age; whether there were any."""
@@ -196,19 +222,18 @@ class Window:
 
     def stats(self, now: float) -> Stats | None:
         """Over the sessions that count now; None if there are none: an unknown value is not shown."""
-        scores = [
-            each.score
-            for each in self._entries.values()
-            if each.covered and each.time >= now - self._max_age
-        ]
+        here = [each for each in self._entries.values() if not each.gone]
+        if len(here) > self._limit:
+            here = nlargest(self._limit, here, key=lambda each: each.age)
+        scores = [e.score for e in here if e.covered and e.time >= now - self._max_age]
         # Sorted, so that the sum is the same to the last bit whatever the order of arrival.
         interval = bounds(sorted(scores))
         return None if interval is None else Stats(interval, len(scores))
 
     @property
     def newest(self) -> float:
-        """Log time of its newest session; 0 when there is none."""
-        return max((each.time for each in self._entries.values()), default=0.0)
+        """Log time of its newest session that counts; 0 when there is none."""
+        return max((each.time for each in self._entries.values() if not each.gone), default=0.0)
 
     @property
     def entries(self) -> tuple[WindowEntry, ...]:

@@ -6,6 +6,8 @@ import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple, TypeAlias
 
+from msgspec.structs import replace
+
 from collector.config.tree import AgentWindow
 from collector.log.port import Position
 from collector.records.codec import encode
@@ -97,7 +99,7 @@ class Targets:
             Undecodable: its time cannot be read.
         """
         entry = _entry(signal, labels, start)
-        is_latest = entry is None or self._withdraw_elsewhere(signal, entry, labels)
+        is_latest = entry is None or self._hand_over_elsewhere(signal, entry, labels)
         target = self._targets.get(labels)
         if target is None:
             target = self._targets[labels] = Target(labels, self._limits)
@@ -110,16 +112,16 @@ class Targets:
             return
         objective = self._objectives(signal.evaluator)
         target.last_score = max(target.last_score, time)
-        if is_latest:
-            target.offer(entry, short(signal.agent_version or ""))
+        version = short(signal.agent_version or "")
+        target.offer(entry if is_latest else replace(entry, gone=True), version)
         if objective is None:
             return
         if first and signal.final:
             target.feed(signal.id, entry.score, objective)
         target.settle(time, objective)
 
-    def _withdraw_elsewhere(self, signal: Signal, entry: WindowEntry, labels: Labels) -> bool:
-        """Forget a session's score under its earlier agents; False: its latest score names another agent.
+    def _hand_over_elsewhere(self, signal: Signal, entry: WindowEntry, labels: Labels) -> bool:
+        """A session counts no longer under its earlier agents; False: its latest score names another agent.
 
         It runs for signals that were taken in before, too: a crash may have stored one agent's windows of the two.
         """
@@ -131,9 +133,10 @@ class Targets:
             target = self._targets.get(other)
             if target is None or other == labels or service not in (short(signal.service), OTHER):
                 continue
-            withdrawn = target.withdraw_before(entry.rank, _session_name(signal, other))
-            is_latest = is_latest and withdrawn is not None
-            if withdrawn:
+            name = _session_name(signal, other)
+            handed_over = target.hand_over(replace(entry, session=name))
+            is_latest = is_latest and handed_over is not None
+            if handed_over:
                 self._changed.add(other)
         return is_latest
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from collector.config.tree import AgentWindow
 from collector.records.signal import Signal
 from tests.support.publisher import Publisher
 from tests.support.signals import BASE, new, signal
@@ -54,6 +55,53 @@ async def test_the_withdrawal_survives_a_restart() -> None:
 
     assert successor.value("agent_reliability_ratio", agent="planner") is None
     assert successor.value("agent_reliability_ratio", agent="router") == pytest.approx(0.9)
+
+
+async def test_a_session_that_went_on_elsewhere_leaves_its_weight_to_an_earlier_one() -> None:
+    """It keeps its place among those that are held, so that it is the same whenever it went."""
+    went = [session("planner", 0.1, 1, final=False, at=BASE + 9)]
+    went += [session("router", 0.9, 2, final=False, at=BASE + 10)]
+    others = [
+        signal(f"s-{n}", None, score=n / 10, agent="planner", at=BASE + n) for n in range(2, 6)
+    ]
+
+    told: list[object] = []
+    for order in ([*went, *others], [*others, *went], [*others[:3], *went, others[3]]):
+        publisher = Publisher(limits=AgentWindow(sessions=2))
+        await publisher.publish(*order)
+        assert publisher.value("window_samples", agent="planner") == 2
+        assert publisher.value("agent_reliability_ratio", agent="planner") == pytest.approx(0.45)
+        told.append(publisher.gauges())
+
+    assert all(each == told[0] for each in told)
+
+
+async def test_what_is_evicted_does_not_depend_on_when_newer_sessions_went() -> None:
+    def turn(name: str, agent: str, at: int) -> Signal:
+        return signal(name, None, agent=agent, revision=at, at=BASE + at, final=False)
+
+    old = turn("s-1", "planner", 1)
+    second = [turn("s-2", "planner", 2), turn("s-2", "router", 8)]
+    third = [turn("s-3", "planner", 3), turn("s-3", "router", 9)]
+    late = [old, second[0], third[0], third[1], second[1]]
+    told: list[object] = []
+    for order in (late, [*second, *third, old]):
+        publisher = Publisher(limits=AgentWindow(sessions=1))
+        for each in order:
+            await publisher.publish(each)
+        told.append(publisher.gauges())
+
+    assert told[0] == told[1]
+
+
+async def test_a_session_counts_for_one_version_of_its_agent() -> None:
+    publisher = Publisher()
+
+    await publisher.publish(session("planner", 0.4, 1, final=False, agent_version="1"))
+    await publisher.publish(session("planner", 0.9, 2, final=False, agent_version="2", at=BASE + 5))
+
+    assert publisher.value("agent_reliability_ratio", agent_version="1") is None
+    assert publisher.value("agent_reliability_ratio", agent_version="2") == pytest.approx(0.9)
 
 
 @pytest.mark.parametrize("order", [*permutations(range(3))])
