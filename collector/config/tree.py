@@ -128,6 +128,7 @@ class SessionWindow(Section):
     max_age: Duration = 86400.0
     max_traces: int = Field(default=1000, ge=1, le=1_000_000)
     max_open: int = Field(default=100_000, ge=1, le=100_000_000)
+    memory: Size = Field(default=512 << 20, gt=0)
 
 
 class AgentWindow(Section):

@@ -48,6 +48,8 @@ class SessionHead(msgspec.Struct, frozen=True, kw_only=True, tag="head", omit_de
     cause: int = -1
     """Offset of the newest verdict that changed it."""
     task: TaskClaims | None = None
+    cost: int = 0
+    """Bytes of memory that the session took when its newest trace record had been placed; 0: not measured yet."""
 
 
 class SessionTurn(msgspec.Struct, frozen=True, kw_only=True, tag="turn", omit_defaults=True):

@@ -10,6 +10,7 @@ class ScoringFamilies:
 
     def __init__(self, telemetry: Telemetry) -> None:
         self.sessions_active = telemetry.gauge("sessions_active", "Sessions open now.")
+        self.sessions_bytes = telemetry.gauge("sessions_bytes", "Memory of the open sessions.")
         self.sessions_closed = telemetry.counter(
             "sessions_closed", "Sessions closed, by why.", "service", "reason"
         )

@@ -19,9 +19,19 @@ from collector.scoring.outcome_signals import (
 )
 from collector.scoring.rules import Rules
 from collector.scoring.session_end import SessionEnd, merge_task_claims, session_end
-from collector.scoring.sliding_window import SlidingWindow, is_turn, unscored_turn, without_output
+from collector.scoring.sliding_window import (
+    OUTCOME_COST,
+    SlidingWindow,
+    is_turn,
+    text_size,
+    unscored_turn,
+    without_output,
+)
 from evaluators.model import Outcome, SessionClosed
 from evaluators.run import SessionScorer
+
+SESSION_COST = 3_500
+"""Bytes that a session takes besides its traces, its key and its names, from what tracemalloc says."""
 
 
 class OpenSession:
@@ -56,10 +66,30 @@ class OpenSession:
         )
         self._judged = tuple(each.spec.name for each in rules.judged.trace)
 
+    @property
+    def cost(self) -> int:
+        """Bytes of memory that it takes, as of its newest trace record.
+
+        It stands in the head, so that a restart in the middle of a write closes the same sessions for want of memory.
+        """
+        return self.head.cost
+
+    def measure(self) -> None:
+        """Set the cost of a session whose head has none: an older version wrote it."""
+        if not self.head.cost:
+            self.head = replace(self.head, cost=self._cost(self.head))
+
+    def _cost(self, head: SessionHead) -> int:
+        names = text_size(head.session_id) + text_size(head.service)
+        task = 0 if head.task is None else text_size(head.task.task_id)
+        outcomes = OUTCOME_COST * self._rules.outcomes * len(self._window)
+        return SESSION_COST + len(self.key) + names + task + outcomes + self._window.cost
+
     def restore(self, entry: SessionTurn) -> None:
         """Take a trace back after a restart. It no longer waits for judged evaluators that are off since then."""
         due = tuple(name for name in entry.due if name in self._judged)
-        entry = replace(entry, due=due) if due != entry.due else entry
+        head = self.head  # its names, not a copy of them for each trace
+        entry = replace(entry, due=due, service=head.service, session_id=head.session_id)
         self._window.restore(entry)
         self._note(entry)
 
@@ -90,7 +120,8 @@ class OpenSession:
         earlier = self._window.get(entry.turn.trace_id)
         placement = self._window.place(entry)
         claims = merge_task_claims(head.task, record.trace)
-        self.head = replace(head, last=now, offset=offset, task=claims)
+        head = replace(head, last=now, offset=offset, task=claims)
+        self.head = replace(head, cost=self._cost(head))
         return Task(
             key=self.key,
             trace=record.trace,

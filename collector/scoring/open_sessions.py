@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Literal, TypeAlias
 
 from collector.config.tree import SessionWindow
@@ -26,6 +27,8 @@ from collector.scoring.pending_verdicts import PendingVerdicts
 from collector.scoring.rules import Rules
 from evaluators.model import Outcome, SessionClosed
 
+AWAITED_COST = 4 << 10
+"""Bytes that a closed session takes which waits for its verdict; no more of them wait than fit into the memory."""
 Dropped: TypeAlias = Literal["repeated", "outdated"]
 """Why a trace record is not scored."""
 
@@ -34,13 +37,14 @@ class OpenSessions:
     """Owner of one partition's sessions, least recently touched first."""
 
     def __init__(
-        self, *, partition: int, rules: Rules, limits: SessionWindow, max_open: int
+        self, *, partition: int, rules: Rules, limits: SessionWindow, partitions: int = 1
     ) -> None:
-        """`max_open` is this partition's share of `limits.max_open`."""
+        """`partitions` of `traces` have equal shares of `limits.max_open` and `limits.memory`."""
         self.partition = partition
         self._rules = rules
         self._limits = limits
-        self._max_open = max_open
+        self._max_open = max(1, limits.max_open // partitions)
+        self._memory = limits.memory // partitions
         # A session closes `idle` after its newest record; one without a record for `max_age` holds nothing recent.
         self._timeout = min(limits.idle, limits.max_age)
         self._reason: SessionClosed = "idle" if limits.idle <= limits.max_age else "max_age"
@@ -50,7 +54,10 @@ class OpenSessions:
         self._closed: dict[bytes, SessionHead] = {}
         """Heads of closed sessions that are still in the log: records below their `since` are repeats."""
         self._in_flight: set[bytes] = set()
-        self._verdicts = PendingVerdicts(rules=rules, max_sessions=max_open)
+        awaited = max(1, self._memory // AWAITED_COST)
+        self._verdicts = PendingVerdicts(rules=rules, max_sessions=min(self._max_open, awaited))
+        self.size = 0
+        """Bytes of memory that the open sessions take."""
         self._next = 0
         """The offset after the newest record that was looked at."""
         self._now = 0.0
@@ -82,6 +89,8 @@ class OpenSessions:
                 self._open[key] = self._session(key, head)
         orphans = tuple(self._restore_traces(traces))
         for session in self._open.values():
+            session.measure()
+            self.size += session.cost
             for trace_id, time in session.pending.items():
                 self._verdicts.add_trace(session.key, trace_id, time)
         self._verdicts.sort()
@@ -91,11 +100,14 @@ class OpenSessions:
         """Whether the record may be taken now, or only after the outcomes that are under way.
 
         It has to wait when taking it needs a session whose outcomes are under way: its own session, one that is due
-        to close at the record's time, or the oldest one, which would close because the record opens one too many.
+        to close at the record's time, or an old one, which would close because the record opens one too many or
+        because memory is short.
         """
         if key in self._in_flight:
             return False
         if any(self._is_due(self._open[each], now) for each in self._in_flight):
+            return False
+        if any(each.key in self._in_flight for each in self._surplus(key)):
             return False
         opens = self._find(key) is None and not self._is_past(key, offset)
         return not (opens and len(self) >= self._max_open and self._oldest.key in self._in_flight)
@@ -118,10 +130,18 @@ class OpenSessions:
                 yield self._close(session, self._reason)
 
     def make_room(self, key: bytes, offset: int, now: float) -> Iterator[Effects]:
-        """Before a record: sessions due at its time close, and the oldest one if the record opens one too many."""
+        """Before a record: sessions due at its time close, and old ones where memory is short or one would be too many.
+
+        Memory is charged when a trace is placed, so a record may exceed it by its own trace.
+        """
         self._next = offset
         yield from self.close_due(now)
-        if self._find(key) is not None or self._is_past(key, offset):
+        session = self._find(key)
+        if self._is_past(key, offset) or (session is not None and offset <= session.head.offset):
+            return  # read again: nothing is placed
+        for each in tuple(self._surplus(key)):
+            yield self._close(each, "memory")
+        if session is not None:
             return
         while len(self) >= self._max_open:
             yield self._close(self._oldest, "memory")
@@ -142,7 +162,9 @@ class OpenSessions:
             return "outdated"
         is_new = session is None
         session = session or self._session(key, self._new_head(key, record, now))
+        before = 0 if is_new else session.cost
         task = session.take(record, offset=offset, now=now, is_new=is_new)
+        self.size += session.cost - before
         self._touch(session)
         self._in_flight.add(key)
         return task
@@ -196,6 +218,7 @@ class OpenSessions:
     def _close(self, session: OpenSession, reason: SessionClosed) -> Effects:
         self._open.pop(session.key, None)
         self._overdue.pop(session.key, None)
+        self.size -= session.cost
         for trace_id in session.pending:
             self._verdicts.remove_trace(session.key, trace_id)
         since = max(self._next, session.head.offset + 1)
@@ -219,6 +242,16 @@ class OpenSessions:
 
     def _find(self, key: bytes) -> OpenSession | None:
         return self._open.get(key) or self._overdue.get(key)
+
+    def _surplus(self, key: bytes) -> Iterator[OpenSession]:
+        """The oldest sessions without which the others fit into memory; not the session of this key."""
+        size = self.size
+        for session in chain(self._overdue.values(), self._open.values()):
+            if size <= self._memory:
+                return
+            if session.key != key:
+                size -= session.cost
+                yield session
 
     @property
     def _oldest(self) -> OpenSession:

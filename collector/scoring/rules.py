@@ -71,6 +71,8 @@ class Rules:
     """Evaluators whose outcomes are published; the others are computed for those that read them."""
     used: Mapping[str, tuple[str, ...]]
     """By session evaluator: the trace evaluators it reads, sorted."""
+    outcomes: int = 0
+    """Of one trace: by how many evaluators it is scored, the judged ones included."""
     judged: JudgedRules = field(default_factory=JudgedRules)
     judged_methods: frozenset[tuple[str, str]] = frozenset()
     """(name, method) of the judged trace evaluators, which tells their outcomes from those of their stand-ins."""
@@ -103,6 +105,7 @@ class Rules:
                 each.spec.name: tuple(sorted(scorer.signals_used(each.spec.name)))
                 for each in plan.session
             },
+            outcomes=len(plan.trace) + len(judged.trace),
             judged=judged,
             judged_methods=frozenset((each.spec.name, each.spec.method) for each in judged.trace),
             assumed=frozenset(each.spec.name for each in every if each.spec.assumed_counts),

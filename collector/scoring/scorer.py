@@ -129,6 +129,7 @@ class Scorer(Consumer):
                 if (sessions := self._sessions.get(partition)) is not None:
                     await self._apply(sessions, sessions.close_due(now))
         self._families.sessions_active.set(sum(map(len, self._sessions.values())))
+        self._families.sessions_bytes.set(sum(each.size for each in self._sessions.values()))
 
     async def commit(self) -> None:
         """Write everything decided so far, however long the log takes; state in memory is applied once."""
@@ -159,9 +160,11 @@ class Scorer(Consumer):
                 self._poison.too_large(record.topic, record.key, error)
 
     async def _restored(self, partition: int) -> OpenSessions:
-        share = max(1, self._limits.max_open // max(1, self._log_port.partitions(TRACES)))
         sessions = OpenSessions(
-            partition=partition, rules=self._rules, limits=self._limits, max_open=share
+            partition=partition,
+            rules=self._rules,
+            limits=self._limits,
+            partitions=max(1, self._log_port.partitions(TRACES)),
         )
         state = await self._retry.log("read sessions", lambda: self._replayed(partition))
         self._batch.add_changes(sessions.restore(state.values()), partition=partition)

@@ -28,6 +28,10 @@ from evaluators.model import Trace, Turn
 
 TEXTS_KEPT = 8
 """Turns of a session, the newest, whose output text stays in its state."""
+TURN_COST = 1_700
+"""Bytes that a trace of the window takes besides its texts and its outcomes, from what tracemalloc says."""
+OUTCOME_COST = 220
+"""Bytes of one evaluator's outcome of a trace: its score, its signal's id, the verdict that is due."""
 LATEST_START = 86_400.0
 """Seconds after a trace was seen: a later start is taken for this one where traces are ordered."""
 Key = tuple[tuple[int, int], str]
@@ -65,6 +69,7 @@ class SlidingWindow:
         "_reach",
         "_turn_ages",
         "_turns",
+        "cost",
     )
 
     def __init__(
@@ -80,6 +85,8 @@ class SlidingWindow:
         self._turn_ages: list[Age] = []
         self._other_ages: list[Age] = []
         self._input = _RunningInput(used)
+        self.cost = 0
+        """Bytes of memory that its traces take, their outcomes apart: a function of what the log holds of them."""
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -174,10 +181,12 @@ class SlidingWindow:
         if is_turn(entry):
             self._input.remove(earlier)
             self._input.add(entry)
+        self.cost += _cost(entry) - _cost(earlier)
         self._entries[entry.turn.trace_id] = entry
 
     def _insert(self, entry: SessionTurn) -> None:
         self._entries[entry.turn.trace_id] = entry
+        self.cost += _cost(entry)
         if not is_turn(entry):
             insort(self._others, _key(entry))
             insort(self._other_ages, _age(entry))
@@ -187,7 +196,7 @@ class SlidingWindow:
         self._input.add(entry)
 
     def _remove(self, entry: SessionTurn) -> None:
-        del self._entries[entry.turn.trace_id]
+        self.cost -= _cost(self._entries.pop(entry.turn.trace_id))
         if not is_turn(entry):
             del self._others[bisect_left(self._others, _key(entry))]
             del self._other_ages[bisect_left(self._other_ages, _age(entry))]
@@ -220,7 +229,8 @@ class SlidingWindow:
             held = self._entries.get(trace_id)
             if held is None or not held.kept or self._keeps_text(held):
                 continue
-            self._entries[trace_id] = _without_text(held)
+            self._entries[trace_id] = without_text = _without_text(held)
+            self.cost -= _cost(held) - _cost(without_text)
             yield trace_id
 
     def _keeps_text(self, entry: SessionTurn) -> bool:
@@ -303,6 +313,17 @@ def _key(entry: SessionTurn) -> Key:
 
 def _age(entry: SessionTurn) -> Age:
     return (entry.seen, _key(entry))
+
+
+def _cost(entry: SessionTurn) -> int:
+    return TURN_COST + text_size(entry.turn.output) + text_size(entry.agent)
+
+
+def text_size(text: str | None) -> int:
+    """Bytes that a text takes at most: one for each character, four where one of them is not ASCII."""
+    if text is None:
+        return 0
+    return len(text) if text.isascii() else 4 * len(text)
 
 
 def unscored_turn(

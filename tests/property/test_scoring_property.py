@@ -120,11 +120,11 @@ def _ids(newest: dict[tuple[str, str, str], Signal]) -> dict[tuple[str, str, str
 
 
 async def _lived(
-    arrived: Sequence[Arrival], fuses: Sequence[int], *, atomic: bool, max_open: int
+    arrived: Sequence[Arrival], fuses: Sequence[int], *, atomic: bool, max_open: int, memory: int
 ) -> FaultyLog:
     """Feed in stages, be killed by each fuse in turn, end by draining."""
     log = scored_log(atomic=atomic)
-    limits = windows(idle=5.0, max_age=20.0, max_traces=3, max_open=max_open)
+    limits = windows(idle=5.0, max_age=20.0, max_traces=3, max_open=max_open, memory=memory)
     left = list(fuses)
     stages = [arrived[n : n + 4] for n in range(0, len(arrived), 4)]
     for stage in [*stages, None]:
@@ -148,12 +148,14 @@ async def _lived(
     fuses=st.lists(st.integers(0, 60), min_size=1, max_size=6),
     atomic=st.booleans(),
     max_open=st.sampled_from([1, 2, 1000]),
+    memory=st.sampled_from([1, 9_000, 14_000, 1 << 30]),
 )
 def test_a_crash_at_any_write_changes_no_signal(
-    arrived: list[Arrival], fuses: list[int], *, atomic: bool, max_open: int
+    arrived: list[Arrival], fuses: list[int], *, atomic: bool, max_open: int, memory: int
 ) -> None:
-    calm = asyncio.run(_lived(arrived, [], atomic=True, max_open=max_open))
-    stormy = asyncio.run(_lived(arrived, fuses, atomic=atomic, max_open=max_open))
+    limits = {"max_open": max_open, "memory": memory}
+    calm = asyncio.run(_lived(arrived, [], atomic=True, **limits))
+    stormy = asyncio.run(_lived(arrived, fuses, atomic=atomic, **limits))
 
     assert {each.value for each in stormy.history(SIGNALS)} == {
         each.value for each in calm.history(SIGNALS)

@@ -13,10 +13,11 @@ from evaluators.model import Outcome
 from tests.support.scoring_fakes import judged_rules, make_record, rules, verdict_of
 
 
-def make_sessions(*, max_open: int = 100, judged: JudgedRules | None = None) -> OpenSessions:
-    return OpenSessions(
-        partition=0, rules=rules(judged=judged), limits=SessionWindow(), max_open=max_open
-    )
+def make_sessions(
+    *, max_open: int = 100, memory: int = 1 << 30, judged: JudgedRules | None = None
+) -> OpenSessions:
+    limits = SessionWindow(max_open=max_open, memory=memory)
+    return OpenSessions(partition=0, rules=rules(judged=judged), limits=limits)
 
 
 def make_head(session: str, *, offset: int, since: int = 0, closed: bool = False) -> SessionHead:

@@ -175,7 +175,7 @@ def test_a_judge_that_is_gone_after_a_restart_leaves_an_unknown_run() -> None:
         due=("agentic",),
         task=TaskClaims(task_id="a"),
     )
-    sessions = OpenSessions(partition=0, rules=rules(), limits=SessionWindow(), max_open=9)
+    sessions = OpenSessions(partition=0, rules=rules(), limits=SessionWindow(max_open=9))
 
     run, tombstone = sessions.restore([awaited])
 

@@ -1,0 +1,162 @@
+"""Open sessions are bounded in bytes (`windows.session.memory`): what they are charged is what they take."""
+
+from __future__ import annotations
+
+import tracemalloc
+
+import pytest
+
+from collector.config.plan import plan_from
+from collector.config.tree import Config, EmbedderConfig, SessionWindow
+from collector.records.codec import encode
+from collector.records.sessions import SessionHead, SessionsTopic, SessionTurn, session_key
+from collector.records.trace_views import decode_without_spans
+from collector.records.traces import SessionRecord, TraceRecord
+from collector.scoring.effects import Drop, Effects, Task
+from collector.scoring.open_sessions import OpenSessions
+from collector.scoring.rules import Rules
+from evaluators.digest import trace_digest
+from evaluators.model import ModelCall, Trace
+from evaluators.plan import needs_history
+from evaluators.run import SessionScorer, score_trace
+
+PLAN = plan_from(Config(embedder=EmbedderConfig(kind="none")))
+RULES = Rules.of(PLAN, lambda: SessionScorer(PLAN), needs_history(PLAN))
+
+
+def opened(memory: int = 1 << 30, *, partitions: int = 1) -> OpenSessions:
+    limits = SessionWindow(memory=memory)
+    return OpenSessions(partition=0, rules=RULES, limits=limits, partitions=partitions)
+
+
+def recorded(number: int, session: str, text: str) -> bytes:
+    trace = Trace(
+        trace_id=f"{number:032x}",
+        service="bot",
+        agent="bot",
+        session_id=session,
+        session_source="session.id",
+        output=text,
+        model_calls=(ModelCall(span_id="2" * 16, output=text),),
+        start_time_unix_nano=number,
+        digest=trace_digest([f"{number:016x}"]),
+    )
+    return encode(TraceRecord(trace=trace, spans=(), revision=0, seen=float(number)))
+
+
+def begin(sessions: OpenSessions, value: bytes, *, offset: int) -> tuple[list[Effects], Task]:
+    record = decode_without_spans(value)
+    assert isinstance(record, TraceRecord)
+    key = session_key("bot", record.trace.session_id)
+    effects = [*sessions.make_room(key, offset, 1.0)]
+    task = sessions.take(record, key=key, offset=offset, now=1.0)
+    assert isinstance(task, Task)
+    return effects, task
+
+
+def take(sessions: OpenSessions, value: bytes, *, offset: int) -> list[Effects]:
+    effects, task = begin(sessions, value, offset=offset)
+    outcomes = score_trace(PLAN, task.trace, history=(), embedder=None, expectation=None)
+    return [*effects, sessions.finish(task, outcomes, ())]
+
+
+def closed(effects: list[Effects]) -> list[str]:
+    records = [change for each in effects for change in each.changes]
+    return [each.session_id for each in records if isinstance(each, SessionRecord)]
+
+
+@pytest.mark.parametrize(("turns", "text"), [(1, ""), (6, ""), (6, "x" * 3000), (12, "é" * 1000)])
+def test_the_charge_is_what_tracemalloc_measures(turns: int, text: str) -> None:
+    count = 100
+    values = [recorded(n, f"s{n % count}", f"{n}{text}") for n in range(count * turns)]
+    sessions = opened()
+    take(sessions, recorded(10**6, "warm", ""), offset=0)
+    tracemalloc.start()
+    try:
+        before, charged = tracemalloc.get_traced_memory()[0], sessions.size
+        for offset, value in enumerate(values, 1):
+            take(sessions, value, offset=offset)
+        taken = tracemalloc.get_traced_memory()[0] - before
+    finally:
+        tracemalloc.stop()
+
+    assert 0.8 * taken <= sessions.size - charged <= 2 * taken
+
+
+def test_when_memory_is_short_the_sessions_that_were_quiet_longest_close() -> None:
+    sessions = opened(25_000)
+    effects: list[Effects] = []
+
+    for offset, session in enumerate("abcadefb"):
+        effects += take(sessions, recorded(offset, session, "x" * 3000), offset=offset)
+
+    assert closed(effects) == ["b", "c", "a", "d"]
+    assert {each.closed for each in effects if each.closed} == {("bot", "memory")}
+
+
+def test_a_session_is_not_closed_for_its_own_trace() -> None:
+    sessions = opened(1)
+
+    effects = [
+        each
+        for offset in range(5)
+        for each in take(sessions, recorded(offset, "a", ""), offset=offset)
+    ]
+
+    assert closed(effects) == []
+    assert closed(take(sessions, recorded(9, "b", ""), offset=9)) == ["a"]
+
+
+def test_partitions_share_the_memory() -> None:
+    sessions = opened(25_000, partitions=5)
+
+    take(sessions, recorded(1, "a", ""), offset=1)
+
+    assert closed(take(sessions, recorded(2, "b", ""), offset=2)) == ["a"]
+
+
+def test_a_record_waits_for_the_outcomes_of_a_session_that_must_close_for_it() -> None:
+    sessions = opened(1)
+    _, task = begin(sessions, recorded(1, "a", ""), offset=1)
+
+    assert not sessions.accepts(session_key("bot", "b"), 2, 1.0)
+
+    sessions.finish(task, (), ())
+    assert sessions.accepts(session_key("bot", "b"), 2, 1.0)
+
+
+def test_a_restart_charges_the_same() -> None:
+    sessions = opened()
+    state: dict[object, SessionsTopic] = {}
+    for offset in range(30):
+        for effects in take(sessions, recorded(offset, f"s{offset % 3}", "x" * 999), offset=offset):
+            for change in effects.changes:
+                assert isinstance(change, SessionHead | SessionTurn)
+                trace_id = change.turn.trace_id if isinstance(change, SessionTurn) else None
+                state[change.session_id, trace_id] = change
+
+    again = opened()
+    changes = again.restore(state.values())
+
+    assert not any(isinstance(each, Drop) for each in changes)
+    assert (again.size, len(again)) == (sessions.size, 3)
+    for each in (sessions, again):
+        assert len([*each.close_all("idle")]) == 3
+        assert each.size == 0
+
+
+def test_a_session_that_an_older_version_wrote_is_measured() -> None:
+    head = SessionHead(
+        service="bot",
+        session_id="a",
+        session_source="session.id",
+        agent="bot",
+        agent_version=None,
+        opened=0.0,
+        last=0.0,
+    )
+    sessions = opened()
+
+    sessions.restore([head])
+
+    assert sessions.size > 3000
