@@ -3,6 +3,7 @@
 SpanwiseError
 +-- ConfigError          a human must act; the message ends with what to do. One line on stderr, exit 1 or 2
 |   +-- DataFolderInUse  another process holds the data folder
+|   +-- DataDamaged      a file of the data folder is cut off or overwritten
 +-- Retryable            may pass; the caller tries again later
 |   +-- LogFull          a topic's share of the disk is used up
 |   +-- LogUnavailable   the log cannot be reached or written to now
@@ -24,6 +25,10 @@ class ConfigError(SpanwiseError):
 
 class DataFolderInUse(ConfigError):
     """Another process holds the data folder."""
+
+
+class DataDamaged(ConfigError):
+    """A file of the data folder is cut off or overwritten."""
 
 
 class Retryable(SpanwiseError):

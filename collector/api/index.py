@@ -23,6 +23,7 @@ from collector.log.port import Position, Record
 from collector.records.signal import decode_signal, decode_signal_header, encode_signal, redacted
 from collector.records.trace_views import ListedTrace, decode_listed_trace
 from collector.records.traces import SessionRecord
+from collector.runtime.lmdb_check import discard_damaged
 
 VERSION = b"1"
 SMALLEST = 4 << 20
@@ -220,6 +221,7 @@ def _chunks(records: Sequence[Record], size: int) -> Iterator[Sequence[Record]]:
 def _open(folder: Path, size: int) -> lmdb.Environment:
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        discard_damaged(folder, "index")
         return lmdb.open(
             str(folder),
             map_size=size,

@@ -20,6 +20,7 @@ from pathlib import Path
 import lmdb
 import msgspec
 
+from collector.runtime.lmdb_check import discard_damaged
 from evaluators.judging.embedding import Embedded
 
 _log = logging.getLogger(__name__)
@@ -79,6 +80,7 @@ class AnswerCache:
 
     def _open(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
+        discard_damaged(folder, "answer cache")
         self._env = lmdb.open(
             str(folder), map_size=2 * self._limit + _HEADROOM, max_dbs=3, mode=0o600
         )

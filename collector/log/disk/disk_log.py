@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,9 +11,11 @@ from pathlib import Path
 import lmdb
 
 from collector.clock import Clock
-from collector.errors import ConfigError, LogUnavailable
+from collector.errors import ConfigError, DataDamaged, LogUnavailable, Undecodable
 from collector.log.commits import Committed
-from collector.log.disk.store import DiskStore, LockFile, offset_of, piece_key, read_record
+from collector.log.disk.damage import DamagedRecords
+from collector.log.disk.frames import offset_of, piece_key, read_record
+from collector.log.disk.store import REMEDY, DiskStore, LockFile
 from collector.log.disk.tail import Tail
 from collector.log.disk.writer import Answer, Appended, Call, DiskWriter
 from collector.log.embedded.polling import (
@@ -27,7 +30,10 @@ from collector.log.embedded.polling import (
 from collector.log.embedded.retention import Quotas, Retention
 from collector.log.families import LogFamilies
 from collector.log.port import TOPICS, WINDOWS, Commit, New, Position, Record
+from collector.runtime.lmdb_check import check
 from collector.telemetry import Telemetry
+
+_log = logging.getLogger(__name__)
 
 
 class DiskLog:
@@ -48,6 +54,7 @@ class DiskLog:
         families = LogFamilies(telemetry)
         self._lock = lock
         self._store = store
+        self._damaged = DamagedRecords(telemetry)
         self._partitions = partitions
         self._loop = asyncio.get_running_loop()
         self._time = LogTime(clock, store.load_time())
@@ -92,6 +99,7 @@ class DiskLog:
 
         Raises:
             DataFolderInUse: another process holds the folder.
+            DataDamaged: its file is cut off or overwritten, so that LMDB could not walk it.
             ConfigError: the folder cannot be used, or holds a log of another number of partitions.
         """
         lock, store = await asyncio.to_thread(
@@ -201,10 +209,15 @@ class DiskLog:
         size = 0
         with self._cursor(topic, partition) as cursor:
             alive = cursor.set_range(piece_key(since))
-            while alive and offset_of(cursor.key()) < end:
+            while alive and (offset := offset_of(cursor.key())) < end:
                 if len(records) >= most or size >= SLICE_BYTES:
                     return Slice(records, end=False)
-                record, alive = read_record(cursor, topic, partition)
+                try:
+                    record, alive = read_record(cursor, topic, partition)
+                except Undecodable as error:
+                    self._damaged.pass_over(Position(topic, partition, offset), error)
+                    alive = cursor.set_range(piece_key(offset + 1))
+                    continue
                 records.append(record)
                 size += len(record.value)
         return Slice(records, end=True)
@@ -258,10 +271,22 @@ def _open(folder: Path, *, max_size: int, partitions: int) -> tuple[LockFile, Di
     except OSError as error:
         raise ConfigError(f"{folder} cannot be used: {error}; give another data_dir") from error
     try:
+        _check(folder)
         return lock, DiskStore(folder, max_size=max_size, partitions=partitions)
+    except DataDamaged as error:
+        lock.close()
+        raise DataDamaged(f"{error}; {REMEDY}") from error
     except (lmdb.Error, OSError) as error:
         lock.close()
         raise ConfigError(f"{folder} cannot be used: {error}; give another data_dir") from error
     except ConfigError:
         lock.close()
         raise
+
+
+def _check(folder: Path) -> None:
+    checked = check(folder, mend=True)
+    if checked.mended:
+        _log.warning("%d pages of records in %s were overwritten.", checked.mended, folder)
+    if not checked.is_whole:
+        _log.warning("%s was checked up to %d pages only: its disk is slow.", folder, checked.pages)

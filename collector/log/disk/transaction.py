@@ -9,9 +9,7 @@ from typing import NamedTuple
 import lmdb
 
 from collector.log.commits import CommitKey, Committed
-from collector.log.disk.store import (
-    DiskStore,
-    LogState,
+from collector.log.disk.frames import (
     Piece,
     footprint,
     offset_of,
@@ -19,6 +17,7 @@ from collector.log.disk.store import (
     pieces,
     time_of,
 )
+from collector.log.disk.store import DiskStore, LogState
 from collector.log.embedded.prepared_record import (
     PreparedRecord,
     TopicPartition,

@@ -130,7 +130,7 @@ async def test_a_folder_that_cannot_be_made_is_a_clear_error(
 async def test_a_file_that_is_no_log_is_a_clear_error(open_log: Open, tmp_path: Path) -> None:
     (tmp_path / "data.mdb").write_bytes(b"not LMDB's" * 4096)
 
-    with pytest.raises(ConfigError, match="cannot be used"):
+    with pytest.raises(ConfigError, match="is damaged: it does not begin as an LMDB file does"):
         await open_log()
 
 

@@ -55,3 +55,19 @@ def test_one_that_is_no_cache_is_begun_anew(tmp_path: Path) -> None:
     cache.put("d", "m", make_entry())
     assert cache.get("d", "m", "me") is not None
     cache.close()
+
+
+def test_one_that_is_cut_off_is_begun_anew(tmp_path: Path) -> None:
+    cache = AnswerCache(tmp_path, 1 << 20)
+    for number in range(10):
+        cache.put(str(number), "m", make_entry(text="x" * 50_000))
+    cache.close()
+    file = tmp_path / "data.mdb"
+    file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
+
+    cache = AnswerCache(tmp_path, 1 << 20)
+
+    assert cache.get("9", "m", "me") is None
+    cache.put("d", "m", make_entry())
+    assert cache.get("d", "m", "me") is not None
+    cache.close()
