@@ -27,7 +27,6 @@ from collector.telemetry import Telemetry
 from tests.fuzz.conftest import RANDOM, SEEDS, Fuzz, seed
 from tests.support.api_stand import Stand, filled
 from tests.support.mutation import TEXTS, mutated, not_unicode, otlp_json, torn
-from tests.support.otlp_http import post
 from tests.support.received_log import ReceivedLog, spans_of
 from tests.support.receiving import Served, export, serving
 
@@ -133,14 +132,24 @@ HEADERS = st.dictionaries(
 )
 
 
-def test_requests_over_http_get_a_declared_answer(fuzz: Fuzz, served: Served, run: Run) -> None:
+@pytest.fixture(scope="module")
+def client(run: Run) -> Iterator[httpx.AsyncClient]:
+    """One for all examples: making one costs more than a request."""
+    made = httpx.AsyncClient(timeout=20)
+    yield made
+    run(made.aclose())
+
+
+def test_requests_over_http_get_a_declared_answer(
+    fuzz: Fuzz, served: Served, run: Run, client: httpx.AsyncClient
+) -> None:
     def check(number: int, headers: dict[str, str], random: Random) -> None:
         request = damaged(mutated(seed(number), random), random)
         kind = random.choice((PROTOBUF, JSON))
         body = request if kind == PROTOBUF else torn(otlp_json(seed(number)), random)
         before = counted(served.telemetry, "http")
         given = {"content-type": kind, **{k: v.strip() for k, v in headers.items()}}
-        reply = run(post(served.url, body, given))
+        reply = run(client.post(served.url, content=body, headers=given))
         after = counted(served.telemetry, "http")
         assert reply.status_code in STATUSES, reply
         rejected = sum(after[each] - before[each] for each in ("invalid", "too_large"))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import json
 import logging
+import socket
+import subprocess
 import sys
 import unicodedata
 from collections.abc import Callable
@@ -188,6 +190,24 @@ def test_a_process_logs_through_it(monkeypatch: pytest.MonkeyPatch) -> None:
 
     assert stream.getvalue().count("\n") == 1
     assert commanding(stream.getvalue()) == set()
+
+
+def test_a_child_process_logs_through_it() -> None:
+    code = (
+        "import logging; from collector.runtime.child import parent_socket\n"
+        "with parent_socket(0): logging.getLogger('x').warning('a\\x1b[2J\\nb')"
+    )
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        done = subprocess.run(
+            [sys.executable, "-c", code, str(theirs.fileno())],
+            pass_fds=(theirs.fileno(),),
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+
+    assert done.stderr.endswith(" WARNING x: a\\x1b[2J\\x0ab\n")
 
 
 def test_the_json_of_a_signal_holds_none_and_says_the_same() -> None:
