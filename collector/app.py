@@ -23,6 +23,7 @@ from collector.clock import Clock, wall
 from collector.config.plan import plan_from
 from collector.config.tree import Config
 from collector.log.port import Log
+from collector.otlp.redaction import redactor
 from collector.pool.port import Workers
 from collector.receiver.families import ReceiverFamilies
 from collector.receiver.forward import Forwarder, forwarder
@@ -180,6 +181,7 @@ class App:
             clock=self._clock,
             share=self._config.fairness.share,
             forward=self._forward,
+            redact=redactor(self._config),
         )
 
     def _forwarder(self) -> Forwarder | None:

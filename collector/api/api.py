@@ -23,6 +23,7 @@ from collector.api.traces import Show, Traces
 from collector.clock import Clock
 from collector.config.tree import Config
 from collector.log.port import Log
+from collector.otlp.redaction import redactor
 from collector.runtime.lifecycle import Health
 from collector.telemetry import Telemetry
 
@@ -76,7 +77,12 @@ class Api:
         off_loop = OffLoop(families)
         # Places of their own: lists do not wait behind whole traces.
         traces = Traces(
-            log=log, query=query, show=show, off_loop=OffLoop(families), content=content
+            log=log,
+            query=query,
+            show=show,
+            off_loop=OffLoop(families),
+            content=content,
+            redactor=redactor(config),
         )
         api = Routes(
             query=query,

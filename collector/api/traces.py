@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias, TypeVar
 
@@ -12,11 +12,13 @@ from msgspec import structs
 from collector.api.off_loop import OffLoop
 from collector.api.query import Query, TraceShown
 from collector.api.store import TraceEntry, as_trace
-from collector.errors import Retryable, Undecodable
+from collector.errors import Retryable, TooLarge, Undecodable
 from collector.log.port import TRACES, Log, Position
 from collector.otlp import display
+from collector.otlp.names import name_shown
+from collector.otlp.redaction import Redactor
 from collector.records.traces import TraceRecord, decode_traces
-from evaluators.model import Trace
+from evaluators.model import ToolDefinition, Trace
 
 Show: TypeAlias = Callable[[Trace], dict[str, Any]]
 T = TypeVar("T")
@@ -35,13 +37,22 @@ class Traces:
     """Joins the index and the log."""
 
     def __init__(
-        self, *, log: Log, query: Query, show: Show, off_loop: OffLoop, content: bool
+        self,
+        *,
+        log: Log,
+        query: Query,
+        show: Show,
+        off_loop: OffLoop,
+        content: bool,
+        redactor: Redactor | None = None,
     ) -> None:
+        """`redactor`: takes secrets out of spans that another program wrote to the log."""
         self._log = log
         self._query = query
         self._show = show
         self._off_loop = off_loop
         self._content = content
+        self._redactor = redactor
 
     async def find(self, trace_id: str, then: Callable[[FullTrace], T]) -> T | None:
         """What `then` makes of the trace, in the thread that read it; None when the index does not know it.
@@ -71,24 +82,41 @@ class Traces:
 
     def _full(self, shown: TraceShown, record: TraceRecord | None) -> FullTrace:
         whole = as_trace(shown.entry.header) if record is None else record.trace
-        pieces = () if record is None else record.spans
+        pieces = () if record is None else tuple(self._redacted(record.spans))
         return FullTrace(
             trace=self._show(whole if self._content else _redacted(whole)),
             spans=display.decode(pieces, content=self._content),
             shown=shown,
         )
 
+    def _redacted(self, pieces: Iterable[bytes]) -> Iterator[bytes]:
+        for piece in pieces:
+            try:
+                yield piece if self._redactor is None else self._redactor.piece(piece)
+            except (TooLarge, Undecodable):
+                continue
+
 
 def _redacted(trace: Trace) -> Trace:
     """The trace without message content (`redaction.content: drop`), whatever its record holds."""
     return replace(
         trace,
+        user_id=None,
         system=None,
         input=None,
         output=None,
         error=None,
+        models=tuple(map(name_shown, trace.models)),
+        tools_offered=tuple(ToolDefinition(name=name_shown(t.name)) for t in trace.tools_offered),
         tool_calls=tuple(
-            structs.replace(call, arguments=None, result=None, error=None)
+            structs.replace(
+                call,
+                name=name_shown(call.name),
+                id=call.id and name_shown(call.id),
+                arguments=None,
+                result=None,
+                error=None,
+            )
             for call in trace.tool_calls
         ),
         model_calls=tuple(

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal, cast, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationInfo, field_validator
 
+from collector.config.redaction_patterns import Key, Patterns
 from collector.config.values import Duration, Endpoint, Port, Servers, Share, Size, Token, Url
 
 Role = Literal["receive", "assemble", "score", "judge", "publish"]
@@ -239,6 +240,8 @@ class Serve(Section):
 
 class Redaction(Section):
     content: Literal["keep", "drop"] = "keep"
+    patterns: Patterns = {}
+    key: Key | None = None
 
 
 class FairnessConfig(Section, title="Fairness"):

@@ -18,6 +18,8 @@ from collector.doctor.diagnosis import SESSION_KEYS, ExaminedTrace, examine
 from collector.errors import ConfigError
 from collector.offline.recordings import Recordings, read_recordings, requests
 from collector.otlp import display
+from collector.otlp.names import name_shown
+from collector.otlp.redaction import Redactor, redactor
 from evaluators.dialects.show import show
 
 TIMEOUT = 10.0
@@ -35,8 +37,14 @@ def traces_in_recordings(config: Config, recordings: Recordings) -> list[Examine
     """
     read = asyncio.run(read_recordings(config, recordings.files, lambda _: None))
     by_trace: dict[str, list[Mapping[str, Any]]] = {}
-    for span in _spans(recordings.files):
-        by_trace.setdefault(span["traceId"], []).append(_slim(span))
+    shown = str if config.redaction.content == "keep" else name_shown
+    for span in _spans(recordings.files, redactor(config)):
+        slim = {
+            **_slim(span),
+            "scope": shown(span["scope"]),
+            "scopeVersion": shown(span["scopeVersion"]),
+        }
+        by_trace.setdefault(span["traceId"], []).append(slim)
     in_logs = _traces_with_content(
         path for path, signal in recordings.left_out.items() if signal == "logs"
     )
@@ -46,15 +54,16 @@ def traces_in_recordings(config: Config, recordings: Recordings) -> list[Examine
     ]
 
 
-def _spans(files: Iterable[Path]) -> Iterator[Mapping[str, Any]]:
+def _spans(files: Iterable[Path], redact: Redactor | None) -> Iterator[Mapping[str, Any]]:
     for file in files:
         for request in requests(file):
-            yield from display.decode([request], content=True)
+            spans = request if redact is None else redact.piece(request)
+            yield from display.decode([spans], content=True)
 
 
 def _slim(span: Mapping[str, Any]) -> Mapping[str, Any]:
     """The span without its content: recordings can be large."""
-    fields = ("scope", "scopeVersion", "resource", "droppedAttributesCount")
+    fields = ("resource", "droppedAttributesCount")
     attributes = {k: v for k, v in span["attributes"].items() if k in SESSION_KEYS}
     return {**{key: span[key] for key in fields}, "attributes": attributes}
 

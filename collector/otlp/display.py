@@ -11,19 +11,21 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
 from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 
+from collector.otlp.names import is_name, is_shown, name_shown, span_name_shown
+
+_LABELS = ("service.name", "gen_ai.agent.name")
+"""Attributes whose texts are labels everywhere else, too."""
 _NAMING_KEYS = (
     "gen_ai.operation.name",
     "gen_ai.provider.name",
     "gen_ai.system",
     "gen_ai.request.model",
     "gen_ai.response.model",
-    "gen_ai.agent.name",
     "gen_ai.agent.version",
     "gen_ai.tool.name",
     "gen_ai.tool.type",
     "openinference.span.kind",
     "traceloop.span.kind",
-    "service.name",
     "service.version",
     "telemetry.sdk.language",
 )
@@ -39,8 +41,8 @@ _STATUS = {
 def decode(pieces: Sequence[bytes], *, content: bool) -> list[dict[str, Any]]:
     """The spans in order of start; a span that came twice stands once, as it came last.
 
-    Without `content`, only numbers, truth values and names are left of the attributes. A piece that cannot be
-    decoded is left out.
+    Without `content`, only numbers, truth values and names are left, and names only that look like one. A piece that
+    cannot be decoded is left out.
     """
     spans: dict[str, dict[str, Any]] = {}
     for piece in pieces:
@@ -54,14 +56,15 @@ def _spans(piece: bytes, *, content: bool) -> Iterator[dict[str, Any]]:
         request = ExportTraceServiceRequest.FromString(piece)
     except DecodeError:
         return
+    name = _as_it_is if content else name_shown
     for resource_spans in request.resource_spans:
         resource = _attributes(resource_spans.resource.attributes, content=content)
         for scope_spans in resource_spans.scope_spans:
             for span in scope_spans.spans:
                 yield {
                     **_span(span, content=content),
-                    "scope": scope_spans.scope.name,
-                    "scopeVersion": scope_spans.scope.version,
+                    "scope": name(scope_spans.scope.name),
+                    "scopeVersion": name(scope_spans.scope.version),
                     "resource": resource,
                 }
 
@@ -71,7 +74,7 @@ def _span(span: Span, *, content: bool) -> dict[str, Any]:
         "traceId": span.trace_id.hex(),
         "spanId": span.span_id.hex(),
         "parentSpanId": span.parent_span_id.hex(),
-        "name": span.name,
+        "name": span.name if content else span_name_shown(span.name),
         "kind": int(span.kind),
         "startTimeUnixNano": str(span.start_time_unix_nano),
         "endTimeUnixNano": str(span.end_time_unix_nano),
@@ -82,7 +85,7 @@ def _span(span: Span, *, content: bool) -> dict[str, Any]:
         "attributes": _attributes(span.attributes, content=content),
         "events": [
             {
-                "name": event.name,
+                "name": event.name if content else name_shown(event.name),
                 "timeUnixNano": str(event.time_unix_nano),
                 "attributes": _attributes(event.attributes, content=content),
             }
@@ -96,11 +99,15 @@ def _attributes(given: Iterable[KeyValue], *, content: bool) -> dict[str, Any]:
     plain = {each.key: _value(each.value) for each in given}
     if content:
         return plain
-    return {
-        key: value
-        for key, value in plain.items()
-        if isinstance(value, (bool, int, float)) or key in _NAMING_KEYS
-    }
+    names = {key: name_shown(str(plain[key])) for key in _NAMING_KEYS if key in plain}
+    labels = {key: plain[key] for key in _LABELS if key in plain}
+    numbers = {key: value for key, value in plain.items() if is_name(key) and is_shown(value)}
+    shown = numbers | names | labels
+    return {key: shown[key] for key in plain if key in shown}
+
+
+def _as_it_is(text: str) -> str:
+    return text
 
 
 def _value(value: AnyValue) -> Any:

@@ -37,6 +37,10 @@ class Decoded(NamedTuple):
     """Spans that were left out, because nothing reads them."""
     reasons: tuple[str, ...] = ()
     """Why the first of them was."""
+    marked: int = 0
+    """Texts in which secrets were marked."""
+    whole: int = 0
+    """Texts that became one marker, because looking at them would have cost too much."""
 
 
 def repair(request: bytes) -> Decoded:

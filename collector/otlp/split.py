@@ -71,6 +71,10 @@ class SplitRequest:
     """Why the first few were rejected."""
     repaired: int = 0
     """Strings that were not Unicode and now are."""
+    marked: int = 0
+    """Texts in which secrets were marked."""
+    whole: int = 0
+    """Texts that became one marker, because looking at them would have cost too much."""
     request: bytes | None = None
     """The request as it was taken, where strings were repaired or spans left out; None: as it was sent."""
 
@@ -83,6 +87,8 @@ class SplitRequest:
         """Count what was repaired and left out before the split."""
         self.repaired += decoded.repaired
         self.invalid += decoded.invalid
+        self.marked += decoded.marked
+        self.whole += decoded.whole
         self.reasons = [*decoded.reasons, *self.reasons][:MAX_REASONS]
 
 

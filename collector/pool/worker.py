@@ -23,6 +23,7 @@ from collector.config.plan import (
     plan_from,
 )
 from collector.config.tree import Config
+from collector.otlp.redaction import redactor
 from collector.pool.port import ReadJob, ScoreJob, decode_job
 from collector.records.trace_size import fit_record
 from collector.runtime.child import IncompleteFrameError, pack_frame, parent_socket, read_frames
@@ -46,6 +47,8 @@ class JobRunner:
         embeds = any(each.spec.method == "embedding" for each in self._plan.trace)
         self._embedder = embedder_from(config) if embeds else None
         self._expectations = expectations_from(config)
+        # Not all spans in the log came through a receiver that had these patterns.
+        self._redactor = redactor(config)
 
     def read(self, job: ReadJob) -> Trace:
         """The normalised trace, cut where its record would be too large for the log.
@@ -53,8 +56,9 @@ class JobRunner:
         For one that cannot be read, its id and the reason in `unread`.
         """
         try:
+            pieces = job.pieces if self._redactor is None else map(self._redactor.piece, job.pieces)
             trace = read_trace(
-                job.pieces, trace_id=job.trace_id.hex(), closed=job.closed, keys=self._keys
+                tuple(pieces), trace_id=job.trace_id.hex(), closed=job.closed, keys=self._keys
             )
             return fit_record(trace, job.pieces)
         except Exception as error:  # noqa: BLE001 - one trace must not end the worker

@@ -39,6 +39,12 @@ class ReceiverFamilies:
             "Strings that were not Unicode and got U+FFFD in place of what is damaged.",
             "transport",
         )
+        self.strings_redacted = telemetry.counter(
+            "strings_redacted",
+            "Strings with secrets (`redaction.patterns`): `marked` where they stood, or one marker as a `whole`.",
+            "transport",
+            "how",
+        )
         self.in_flight_bytes = telemetry.gauge(
             "in_flight_bytes", "Bytes of requests being taken in."
         )

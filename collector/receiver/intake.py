@@ -14,6 +14,7 @@ from typing import Literal, TypeAlias
 from collector.clock import Clock
 from collector.errors import RecordTooLarge, Retryable, TooLarge, Undecodable
 from collector.log.port import Log, New
+from collector.otlp.redaction import Redact
 from collector.otlp.signal import OtlpSignal
 from collector.otlp.split import SplitRequest
 from collector.receiver.admission import Admission, Ticket
@@ -39,6 +40,8 @@ Forward: TypeAlias = Callable[[bytes], None]
 
 LARGE = 1 << 20
 """Bytes above which a request is decoded and split in a thread, one at a time, so that others are served."""
+LARGE_TO_REDACT = 64 << 10
+"""The same where requests are redacted, which takes longer."""
 IN_FLIGHT = 4
 """Times `max_request`: how many bytes may be in memory at once."""
 BODY_TIMEOUT = 60.0
@@ -60,6 +63,7 @@ class Intake:
         body_timeout: Seconds within which an HTTP body must arrive.
         share: Of the bytes in flight, what one sender may hold while others wait (`fairness.share`).
         strict: Whether requests are checked whole before they are taken.
+        redact: Takes secrets out of requests before anything else sees them; None: they are taken as they are.
     """
 
     def __init__(  # noqa: PLR0913 - its settings, one by one
@@ -74,6 +78,7 @@ class Intake:
         body_timeout: float = BODY_TIMEOUT,
         share: float = 0.5,
         strict: bool = True,
+        redact: Redact | None = None,
     ) -> None:
         self._log_port = log
         self._max_request = max_request
@@ -82,11 +87,14 @@ class Intake:
         self._forward = forward
         self._body_timeout = body_timeout
         self._strict = strict
+        self._redact = redact
+        self._large_from = LARGE if redact is None else LARGE_TO_REDACT
         # `labels` validates and locks, and these few children are needed for every request.
         self._requests = cache(families.requests.labels)
         self._received = cache(families.received_child)
         self._refused = families.refused
         self._repaired = families.strings_repaired
+        self._redacted = families.strings_redacted
         self._admission = Admission(
             limit=IN_FLIGHT * max_request,
             share=share,
@@ -155,6 +163,9 @@ class Intake:
         self._count(signal, transport, "too_large", split.too_large)
         if split.repaired:
             self._repaired.labels(transport).inc(split.repaired)
+        for how, texts in (("marked", split.marked), ("whole", split.whole)):
+            if texts:
+                self._redacted.labels(transport, how).inc(texts)
         if signal.is_forwarded:
             self._pass_on(request if split.request is None else split.request)
         return taken(split, signal.items)
@@ -180,11 +191,13 @@ class Intake:
 
         def split() -> tuple[bytes, SplitRequest]:
             decoded = decode.to_protobuf(plain)
+            if self._redact is not None:
+                decoded = self._redact(decoded, signal.request)
             pieces = signal.split(decoded.request, max_item=self._max_item, strict=self._strict)
             pieces.add(decoded)
             return decoded.request, pieces
 
-        if len(plain) <= LARGE:
+        if len(plain) <= self._large_from:
             return split()
         async with self._large:
             return await asyncio.to_thread(split)

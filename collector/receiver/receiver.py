@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from collector.clock import Clock
 from collector.config.tree import ReceiverConfig
 from collector.log.port import Log
+from collector.otlp.redaction import Redact
 from collector.otlp.signal import OtlpSignal
 from collector.receiver.families import ReceiverFamilies
 from collector.receiver.grpc import GrpcServer
@@ -35,9 +36,10 @@ class Receiver:
         share: of the bytes in flight, what one sender may hold while others wait (`fairness.share`).
         forward: gets the bytes of every request of traces that was taken; must not block.
         signals: the OTLP signals that are served.
+        redact: takes secrets out of requests before they are written, or forwarded.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - its collaborators and settings, one by one
         self,
         *,
         log: Log,
@@ -48,6 +50,7 @@ class Receiver:
         share: float = 0.5,
         forward: Forward | None = None,
         signals: Sequence[OtlpSignal] = OTLP_SIGNALS,
+        redact: Redact | None = None,
     ) -> None:
         self._config = config
         self._signals = signals
@@ -61,6 +64,7 @@ class Receiver:
             forward=forward,
             body_timeout=config.body_timeout,
             share=share,
+            redact=redact,
         )
         self._grpc: GrpcServer | None = None
         self._http: HttpServer | None = None

@@ -18,6 +18,7 @@ from msgspec.structs import replace
 
 from collector.errors import Undecodable
 from collector.log.port import Headers
+from collector.otlp.names import is_shown, name_shown
 from collector.printable import escape_json_bytes
 from collector.records.codec import decode
 from evaluators.digest import canonical
@@ -252,17 +253,25 @@ def _source(service: str) -> bytes:
 
 
 def redacted(signal: Signal) -> Signal:
-    """The signal without explanation, error text and the texts of its metadata (`redaction.content: drop`)."""
+    """The signal without explanation, error text and the texts of its metadata (`redaction.content: drop`).
+
+    Keys of its metadata stay where they look like names: those of a tool's arguments come from the trace.
+    """
     error = signal.error and SignalError(type=signal.error.type, message="")
-    metadata = cast(Mapping[str, Any], _map_texts(signal.metadata, _no_text))
+    metadata = cast(Mapping[str, Any], _without_texts(signal.metadata))
     return replace(signal, explanation=None, metadata=metadata, error=error)
 
 
-def _no_text(_text: str) -> None:
-    return None
+def _without_texts(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        fields = cast(Mapping[str, Any], value)
+        return {name_shown(key): _without_texts(each) for key, each in fields.items()}
+    if isinstance(value, (list, tuple)):
+        return [_without_texts(each) for each in cast(list[Any], value)]
+    return value if is_shown(value) else None
 
 
-def _map_texts(value: Any, change: Callable[[str], str | None]) -> Any:
+def _map_texts(value: Any, change: Callable[[str], str]) -> Any:
     if isinstance(value, str):
         return change(value)
     if isinstance(value, Mapping):

@@ -12,6 +12,8 @@ from collector.clock import wall
 from collector.config.tree import Config
 from collector.log.memory import MemoryLog
 from collector.log.port import SIGNALS, SPANS, TRACES, New
+from collector.otlp.redaction import redactor
+from collector.otlp.repair import Decoded
 from collector.otlp.signal import OtlpSignal
 from collector.otlp.split import SplitRequest
 from collector.pool.port import Workers
@@ -47,6 +49,7 @@ class OfflineService:
         only: Sequence[str] | None = None,
     ) -> None:
         self._plan = plan
+        self._redact = redactor(config)
         self._max_item = config.windows.trace.max_bytes
         self._only = None if only is None else tuple(only)
         self._now = wall()
@@ -74,7 +77,11 @@ class OfflineService:
         Raises:
             Undecodable: it is not valid OTLP.
         """
-        split = signal.split(request, max_item=self._max_item)
+        decoded = Decoded(request)
+        if self._redact is not None:
+            decoded = self._redact(decoded, signal.request)
+        split = signal.split(decoded.request, max_item=self._max_item)
+        split.add(decoded)
         await self._log_port.write(
             [New(topic=signal.topic, key=each.key, value=each.value) for each in split.pieces]
         )

@@ -154,3 +154,15 @@ async def test_a_view_without_an_id_says_what_is_wrong(
     assert reply.status_code == 400
     assert reply.headers["content-type"].startswith("text/html")
     assert f"/{kind}?id=..." in reply.text
+
+
+async def test_spans_that_another_program_wrote_to_the_log_are_redacted(tmp_path: Path) -> None:
+    stand = Stand(tmp_path, "redaction.patterns={mail: email, weather: rain}")
+    of = make.trace(1, service="bot of jane@example.org")
+    stand.take_traces(make.trace_value(of))
+
+    spans = (await stand.get(f"/api/v1/traces/{1:032x}")).json()["spans"]
+    stand.close()
+
+    assert spans[0]["resource"]["service.name"].startswith("bot of [mail]#")
+    assert spans[0]["attributes"]["gen_ai.tool.call.result"] == "[weather] <b>soon</b>"

@@ -1,0 +1,97 @@
+"""What `redaction.patterns` may hold: names of built-in kinds, or patterns of the user's own that RE2 runs.
+
+RE2 takes time in proportion to the text, whatever the pattern. It has no look-around and no back-references.
+"""
+
+from __future__ import annotations
+
+import re
+from difflib import get_close_matches
+from typing import Annotated
+
+import re2
+from pydantic import AfterValidator, Field, PlainSerializer, SecretStr
+
+KINDS = ("token", "email", "card", "phone")
+"""The built-in kinds, in the order in which they are looked for: a card's digits could pass for those of a phone."""
+MAX_LENGTH = 1000
+MAX_PATTERNS = 64
+_NAME = re.compile(r"[A-Za-z0-9_.\-]{1,64}")
+_PARTS = re.compile(r"\\.|\[\^?\]?(?:\[:\^?\w+:\]|\\.|[^\]\\])*\]|.", re.DOTALL)
+"""Escapes, classes of characters, and single characters."""
+_BINDS = frozenset({"^", "$", r"\b", r"\B", r"\A", r"\z"})
+_WORD = re.compile(r"[A-Za-z\- ]+")
+
+
+def linear(pattern: str) -> re2.Pattern:
+    """The pattern, compiled.
+
+    Raises:
+        ValueError: RE2 cannot run it.
+    """
+    options = re2.Options()
+    options.log_errors = False
+    try:
+        return re2.compile(pattern, options)
+    except re2.error as error:
+        why = error.args[0]
+        raise ValueError(why.decode(errors="replace") if isinstance(why, bytes) else why) from error
+
+
+def unbound(pattern: str) -> re2.Pattern | None:
+    """The pattern without what binds it to what stands around: it matches wherever the pattern does, and maybe more.
+
+    None: there is no such pattern that would not match everywhere.
+    """
+    loose = "".join("" if each[0] in _BINDS else each[0] for each in _PARTS.finditer(pattern))
+    try:
+        compiled = None if r"\Q" in pattern else linear(loose)
+    except ValueError:
+        return None
+    return None if compiled is None or compiled.search(b"") is not None else compiled
+
+
+def _name(name: str) -> str:
+    if not _NAME.fullmatch(name):
+        raise ValueError(
+            "expected a name of letters, digits and _.- of at most 64 characters: it stands in the marker, [name]"
+        )
+    return name
+
+
+def _pattern(text: str) -> str:
+    if text in KINDS:
+        return text
+    kinds = ", ".join(sorted(KINDS))
+    near = get_close_matches(text.lower(), KINDS, n=1, cutoff=0.75)
+    if near and _WORD.fullmatch(text):
+        raise ValueError(f"is neither one of {kinds} nor a pattern; did you mean {near[0]}?")
+    if len(text) > MAX_LENGTH:
+        raise ValueError(f"expected at most {MAX_LENGTH} characters, got {len(text)}")
+    try:
+        compiled = linear(text)
+    except ValueError as error:
+        raise ValueError(
+            f"expected one of {kinds}, or a pattern of RE2, which runs in linear time: {error}"
+        ) from error
+    if compiled.search(b"") is not None:
+        raise ValueError("the pattern matches the empty text, so everything would be a secret")
+    return text
+
+
+def _few(patterns: dict[str, str]) -> dict[str, str]:
+    if len(patterns) > MAX_PATTERNS:
+        raise ValueError(f"expected at most {MAX_PATTERNS} patterns, got {len(patterns)}")
+    return patterns
+
+
+Key = Annotated[
+    SecretStr,
+    Field(min_length=8),
+    PlainSerializer(SecretStr.get_secret_value, when_used="json"),
+]
+"""Child processes get the configuration as JSON; what users see is made of Python's values, where it is masked."""
+Patterns = Annotated[
+    dict[Annotated[str, AfterValidator(_name)], Annotated[str, AfterValidator(_pattern)]],
+    AfterValidator(_few),
+]

@@ -1,0 +1,289 @@
+"""Planted secrets: with patterns set they leave nowhere; with content dropped, no name carries them."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import gzip
+import json
+import urllib.error
+import urllib.request
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+from google.protobuf.json_format import MessageToDict
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+
+from tests.support.asking import asked, span, trace_id
+from tests.support.command import spanwise
+from tests.support.openai_server import OpenAiServer
+from tests.support.otlp_backend import Backend, grpc_backend
+from tests.support.otlp_http import JSON, PROTOBUF
+from tests.support.sender import send
+from tests.support.service import Service
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(120)]
+
+SECRETS = {
+    "email": "jane.roe+orders@example-mail.org",
+    "card": "4539 1488 0343 6467",
+    "phone": "+49 170 5551234",
+    "token": "sk-live-9f8E7d6C5b4A3f2E1d0C9b8A",
+    "order": "ORD-774411",
+}
+NO_CARD = "4539 1488 0343 6468"
+"""Its check digit is wrong."""
+PATTERNS = {kind: kind for kind in ("email", "card", "phone", "token")} | {"order": "ORD-[0-9]{6}"}
+TEXT = " and ".join(SECRETS.values())
+GZIP = {"content-encoding": "gzip"}
+QUICK = "windows.trace.root_grace=300ms"
+PATHS = (
+    "/",
+    "/metrics",
+    "/session?id=s",
+    f"/trace?id={trace_id('s')}",
+    f"/api/v1/traces/{trace_id('s')}",
+    "/api/v1/sessions",
+    "/api/v1/sessions/s",
+    "/api/v1/signals",
+    "/api/v1/agents",
+)
+
+
+def planted(text: str, session: str = "s") -> ExportTraceServiceRequest:
+    """A trace that carries the text in every place that is free text."""
+    root = span(session, f"I am {text}", f"You are {text}")
+    root.name = f"chat {text}"
+    root.status.message = f"failed for {text}"
+    root.attributes.add(key="user.id").value.string_value = text
+    root.attributes.add(key=f"note {text}").value.string_value = "x"
+    nested = root.attributes.add(key="nested").value.array_value.values.add()
+    nested.kvlist_value.values.add(key=f"k {text}").value.string_value = text
+    root.attributes.add(key="bytes").value.bytes_value = text.encode()
+    event = root.events.add(name=f"event {text}")
+    event.attributes.add(key="exception.message").value.string_value = text
+    root.links.add(trace_id=b"\1" * 16, span_id=b"\2" * 8).attributes.add(
+        key="why"
+    ).value.string_value = text
+    root.trace_state = f"x={text}"
+    tool = span(session, "", child=f"lookup {text}")
+    for key in ("gen_ai.tool.call.arguments", "gen_ai.tool.call.result"):
+        tool.attributes.add(key=key).value.string_value = json.dumps({"who": text, text: 1})
+    request = ExportTraceServiceRequest()
+    resource = request.resource_spans.add()
+    resource.resource.attributes.add(key="service.name").value.string_value = "desk-bot"
+    resource.resource.attributes.add(key="host.owner").value.string_value = text
+    scope = resource.scope_spans.add()
+    scope.scope.name = f"scope {text}"
+    scope.spans.extend([tool, root])
+    return request
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """Everything that left the process, by outlet."""
+
+    outlets: Mapping[str, bytes]
+
+    def leaks(self, secrets: Mapping[str, str]) -> list[tuple[str, str]]:
+        forms = {
+            kind: {
+                text.encode(),
+                json.dumps(text)[1:-1].encode(),
+                text.replace("+", "%2B").encode(),
+                quote(text).encode(),
+                base64.b64encode(text.encode()),
+            }
+            for kind, text in secrets.items()
+        }
+        return [
+            (outlet, kind)
+            for outlet, data in self.outlets.items()
+            for kind, some in forms.items()
+            if any(form in data for form in some)
+        ]
+
+
+def pages(service: Service) -> dict[str, bytes]:
+    found: dict[str, bytes] = {}
+    for path in PATHS:
+        try:
+            with urllib.request.urlopen(service.admin + path, timeout=10) as answer:
+                found[path] = answer.read()
+        except urllib.error.HTTPError as error:
+            found[path] = error.read()
+            error.close()
+    return found
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {
+        str(each.relative_to(folder)): each.read_bytes()
+        for each in folder.rglob("*")
+        if each.is_file()
+    }
+
+
+def scored(service: Service) -> set[str]:
+    return {each["session_id"] for each in service.signals()}
+
+
+def as_json(request: ExportTraceServiceRequest) -> bytes:
+    """OTLP/JSON: ids in hex; the `@` of an e-mail address in a tool's arguments escaped, as some encoders do."""
+    plain = MessageToDict(request, use_integers_for_enums=True)
+    for each in plain["resourceSpans"][0]["scopeSpans"][0]["spans"]:
+        for item in (each, *each.get("links", ())):
+            for key in ("traceId", "spanId", "parentSpanId"):
+                if key in item:
+                    item[key] = base64.b64decode(item[key]).hex()
+    return json.dumps(plain).replace("@", "\\u0040").encode()
+
+
+def damaged(text: str) -> Sequence[tuple[bytes, dict[str, str]]]:
+    """Requests that are refused, each with the text in it."""
+    whole = planted(text).SerializeToString()
+    return (
+        (whole[:-7], PROTOBUF),
+        (text.encode(), PROTOBUF),
+        (as_json(planted(text))[:-9], JSON),
+        (json.dumps({"resourceSpans": text}).encode(), JSON),
+        (json.dumps({"resourceSpans": [{"scopeSpans": [{text: 1, "spans": 5}]}]}).encode(), JSON),
+        (gzip.compress(whole)[:-20], PROTOBUF | GZIP),
+    )
+
+
+def post(service: Service, body: bytes, headers: dict[str, str]) -> tuple[int, bytes]:
+    asked = urllib.request.Request(service.http, data=body, headers=headers, method="POST")
+    try:
+        with urllib.request.urlopen(asked, timeout=10) as answer:
+            return answer.status, answer.read()
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, error.read()
+
+
+@pytest.fixture
+async def backend() -> AsyncIterator[Backend]:
+    async with grpc_backend() as made:
+        yield made
+
+
+async def test_no_secret_of_a_pattern_leaves_or_reaches_the_disk(
+    tmp_path: Path, backend: Backend
+) -> None:
+    with OpenAiServer() as judge:
+        service = Service(
+            tmp_path / "data",
+            QUICK,
+            f"redaction.patterns={json.dumps(PATTERNS)}",
+            f"forward={json.dumps({'endpoint': backend.endpoint})}",
+            "judge.model=openai/test-judge",
+            "judge.api_key=none",
+            f"judge.base_url={judge.url}",
+        )
+
+        def work() -> dict[str, bytes]:
+            with service:
+                text = f"{TEXT} not {NO_CARD}"
+                send(service.grpc, planted(text).SerializeToString())
+                for sent in (
+                    (planted(text, "over HTTP").SerializeToString(), PROTOBUF),
+                    (as_json(planted(text, "as JSON")), JSON),
+                    (gzip.compress(as_json(planted(text, "packed"))), JSON | GZIP),
+                ):
+                    assert post(service, *sent)[0] == 200
+                answers = [post(service, *each) for each in damaged(text)]
+                assert {code for code, _ in answers} == {400}
+                wanted = {"s", "over HTTP", "as JSON", "packed"}
+                service.wait_for("all are scored", lambda: scored(service) >= wanted)
+                service.wait_for("it is judged", lambda: judge.requests)
+                service.shown(trace_id("s"), spans=2)
+                return pages(service) | {"answers": b"".join(body for _, body in answers)}
+
+        outlets = await asyncio.to_thread(work)
+        outlets["forward"] = b"".join(backend.requests)
+        outlets["judge"] = json.dumps(judge.requests).encode()
+        outlets["output"] = service.output.read_bytes()
+        outlets |= files(tmp_path / "data")
+
+        assert Told(outlets).leaks(SECRETS) == []
+        assert len(backend.requests) == 4
+        assert outlets["forward"].count(NO_CARD.encode()) > 4
+        for kind in SECRETS:
+            for outlet in (
+                "forward",
+                "judge",
+                f"/api/v1/traces/{trace_id('s')}",
+                f"/trace?id={trace_id('s')}",
+            ):
+                assert f"[{kind}]".encode() in outlets[outlet]
+
+
+def test_users_named_by_their_address_keep_sessions_of_their_own(tmp_path: Path) -> None:
+    users = ("jane@example.org", "joe@example.org")
+    with Service(tmp_path / "data", QUICK, "redaction.patterns={email: email}") as service:
+        for user in users:
+            send(service.grpc, asked(user, "Where is it?"), asked(user, "And now?", number=1))
+        service.wait_for("both are scored", lambda: len(scored(service)) == 2)
+        sessions = service.get("/api/v1/sessions")["items"]
+
+    assert {each["session_id"].partition("#")[0] for each in sessions} == {"[email]"}
+    assert [each["traces"] for each in sessions] == [2, 2]
+    assert Told(files(tmp_path / "data")).leaks(dict(enumerate_users(users))) == []
+
+
+def enumerate_users(users: tuple[str, ...]) -> list[tuple[str, str]]:
+    return [(user.partition("@")[0], user) for user in users]
+
+
+@pytest.mark.parametrize("command", ["evaluate", "inspect", "doctor"])
+def test_offline_commands_redact_as_the_service_does(command: str, tmp_path: Path) -> None:
+    recording, settings = tmp_path / "one.jsonl", tmp_path / "spanwise.yaml"
+    recording.write_bytes(as_json(planted(TEXT)))
+    settings.write_text(json.dumps({"redaction": {"patterns": PATTERNS}}))
+    form = () if command == "doctor" else ("--format", "jsonl")
+
+    ended = spanwise(command, str(recording), "--config", str(settings), *form)
+
+    told = {"out": ended.out.encode(), "err": ended.err.encode()}
+    assert ended.code == 0, ended.err
+    assert Told(told).leaks(SECRETS) == []
+    assert "[email]" in ended.out
+
+
+@pytest.mark.parametrize(
+    ("patterns", "path"),
+    [
+        ({"x": "("}, "redaction.patterns.x"),
+        ({"x": "(a+)+\\1"}, "redaction.patterns.x"),
+        ({"x": ""}, "redaction.patterns.x"),
+        ({"a b": "email"}, "redaction.patterns"),
+        ({"x": 5}, "redaction.patterns.x"),
+    ],
+)
+def test_a_pattern_that_cannot_be_one_is_an_error_with_its_path(
+    patterns: dict[str, object], path: str
+) -> None:
+    ended = spanwise("validate", "--set", f"redaction.patterns={json.dumps(patterns)}")
+
+    assert ended.code == 1
+    assert ended.complaints[0].startswith(path + (":" if path.endswith(".x") else ""))
+    assert "unknown key" not in ended.err
+
+
+def test_dropped_content_covers_names_that_carry_it(tmp_path: Path) -> None:
+    """Names of tools, user ids, event names and attribute keys."""
+    with Service(tmp_path / "data", QUICK, "redaction.content=drop") as service:
+        send(service.grpc, planted(TEXT).SerializeToString())
+        service.wait_for("it is scored", lambda: scored(service))
+        service.shown(trace_id("s"), spans=2)
+
+        outlets = pages(service)
+    outlets["signals"] = (tmp_path / "data" / "signals.jsonl").read_bytes()
+    outlets["output"] = service.output.read_bytes()
+    outlets |= {f"index/{name}": data for name, data in files(tmp_path / "data" / "index").items()}
+
+    assert Told(outlets).leaks(SECRETS) == []

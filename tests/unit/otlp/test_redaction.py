@@ -1,0 +1,189 @@
+"""Redaction of whole requests: every text, never an id, nothing decoded that cannot hold a secret."""
+
+from __future__ import annotations
+
+import pytest
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from opentelemetry.proto.trace.v1.trace_pb2 import Span
+
+from collector.config.tree import AttributesConfig, Config, Redaction
+from collector.errors import TooLarge, Undecodable
+from collector.otlp import redaction, wire
+from collector.otlp.marking import Marking
+from collector.otlp.redaction import Redactor, redactor
+from collector.otlp.repair import Decoded
+from collector.otlp.wire import header
+from tests.support.otlp import body, request, span, trace_id
+from tests.support.planted import planted, texts_of
+from tests.support.received_log import spans_of
+
+SECRETS = "jane@example.org 4539 1488 0343 6467 +49 170 5551234 ghp_abcdefghij0123456789ABCD"
+MARKERS = "[email] [card] [phone] [token]"
+ALL = {kind: kind for kind in ("email", "card", "phone", "token")}
+
+
+def redact(sent: bytes, **settings: object) -> Decoded:
+    made = redactor(Config.model_validate({"redaction": {"patterns": ALL, **settings}}))
+    assert made is not None
+    return made(Decoded(sent), ExportTraceServiceRequest)
+
+
+def redacted(sent: ExportTraceServiceRequest) -> ExportTraceServiceRequest:
+    return ExportTraceServiceRequest.FromString(redact(sent.SerializeToString()).request)
+
+
+def only(sent: Span) -> Span:
+    return spans_of(redacted(request(sent)))[0]
+
+
+def test_every_text_of_a_request_is_redacted() -> None:
+    sent = planted(SECRETS)
+
+    texts = texts_of(redacted(sent))
+
+    assert len(texts) == len(texts_of(sent)) > 25
+    assert set(texts) - {MARKERS} <= {
+        "nested.0",
+        "nested.1",
+        "nested.2",
+        "service.name",
+        *named(texts),
+    }
+
+
+def named(texts: list[str]) -> set[str]:
+    """The name of a service, which goes on to tell it from others."""
+    return {text for text in texts if text.startswith("[email]#") and text.count("#") == 4}
+
+
+def test_ids_are_never_looked_at() -> None:
+    secret = b"a@b.example.orgs"
+    sent = Span(trace_id=secret, span_id=b"a@b.orgs", parent_span_id=b"c@d.orgs", name=SECRETS)
+    sent.links.add(trace_id=secret, span_id=b"a@b.orgs")
+
+    made = only(sent)
+
+    assert (made.trace_id, made.span_id, made.parent_span_id) == (secret, b"a@b.orgs", b"c@d.orgs")
+    assert (made.links[0].trace_id, made.links[0].span_id) == (secret, b"a@b.orgs")
+    assert made.name == MARKERS
+
+
+def test_what_cannot_hold_a_secret_is_copied() -> None:
+    sent = body(span(1, 1, text="a harmless text"), span(1, 2, text="of 1790000000 words"))
+
+    assert redact(sent).request is sent
+
+
+def test_a_card_sent_as_an_integer_is_redacted() -> None:
+    made = span(1, 1)
+    made.attributes.add(key="number").value.int_value = 4539148803436467
+    made.attributes.add(key="time").value.int_value = 1790000000000000000
+    made.attributes.add(key="below").value.int_value = -4539148803436467
+
+    values = [each.value for each in only(made).attributes]
+
+    assert [each.string_value for each in values] == ["[card]", "", ""]
+    assert [each.int_value for each in values[1:]] == [1790000000000000000, -4539148803436467]
+
+
+@pytest.mark.parametrize(
+    "key", ["session.id", "gen_ai.conversation.id", "own.session", "spanwise.task.id", "metadata"]
+)
+def test_two_users_never_share_a_session(key: str) -> None:
+    found: set[str] = set()
+    for who in ("jane@example.org", "joe@example.org"):
+        made = span(1, 1)
+        made.attributes.add(key=key).value.string_value = f'{{"session_id": "{who}"}}'
+        config = Config(
+            redaction=Redaction(patterns={"email": "email"}),
+            attributes=AttributesConfig(session=("own.session",)),
+        )
+        tool = redactor(config)
+        assert tool is not None
+        sent = ExportTraceServiceRequest.FromString(tool.piece(body(made)))
+        found.add(spans_of(sent)[0].attributes[0].value.string_value)
+
+    assert len(found) == 2
+    assert all("[email]#" in each and "example" not in each for each in found)
+
+
+def test_a_user_id_is_a_marker_alone() -> None:
+    made = span(1, 1)
+    made.attributes.add(key="user.id").value.string_value = "jane@example.org"
+
+    assert only(made).attributes[0].value.string_value == "[email]"
+
+
+def test_without_patterns_there_is_no_redactor() -> None:
+    assert redactor(Config()) is None
+
+
+def test_a_span_that_cannot_be_walked_is_left_out_and_counted() -> None:
+    sound, damaged = span(1, 1, text=SECRETS), b"\x2a\x10jane@example.org"[:-3]
+    sent = request(sound)
+    spans = header(0x12, len(damaged)) + damaged
+    scope = sent.resource_spans[0].scope_spans[0].SerializeToString() + spans
+    resource = sent.resource_spans[0].resource.SerializeToString()
+    whole = header(0x0A, len(resource)) + resource + header(0x12, len(scope)) + scope
+
+    result = redact(header(0x0A, len(whole)) + whole)
+
+    assert (result.invalid, result.reasons) == (1, ("a span is not a valid message",))
+    assert [each.span_id for each in spans_of(parsed(result))] == [sound.span_id]
+    assert b"jane" not in result.request
+
+
+def parsed(result: Decoded) -> ExportTraceServiceRequest:
+    return ExportTraceServiceRequest.FromString(result.request)
+
+
+def test_a_field_that_is_not_known_is_left_out_where_it_may_hold_a_secret() -> None:
+    made = span(1, 1).SerializeToString()
+    unknown = b"\x8a\x01\x10jane@example.org" + b"\x92\x01\x04fine"
+    sent = ExportTraceServiceRequest()
+    sent.resource_spans.add().scope_spans.add().spans.append(Span.FromString(made + unknown))
+
+    result = redact(sent.SerializeToString()).request
+
+    assert b"jane" not in result
+    assert b"fine" in result
+
+
+def test_texts_that_are_not_utf8_are_redacted_too() -> None:
+    text = b"\xff jane@example.org \xc3"
+    name = header(0x2A, len(text)) + text
+    made = span(1, 1)
+    made.ClearField("name")
+    whole = made.SerializeToString() + name
+    scope = header(0x12, len(whole)) + whole
+    spans = header(0x12, len(scope)) + scope
+
+    assert b"\xff [email] \xc3" in redact(header(0x0A, len(spans)) + spans).request
+
+
+def test_what_is_no_message_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(Undecodable):
+        redact(b"\x0a\x20jane@example.org")
+    monkeypatch.setattr(redaction, "MAX_FIELDS", 100)
+    made = span(1, 1, text="jane@example.org")
+    for number in range(100):
+        made.attributes.add(key=f"k{number}")
+    with pytest.raises(TooLarge):
+        redact(body(made))
+    assert wire.MAX_FIELDS > 100
+
+
+def test_texts_that_were_changed_are_counted() -> None:
+    sent = body(span(1, 1, text=SECRETS), span(1, 2, text=SECRETS), span(1, 3, text="none"))
+
+    result = redact(sent)
+
+    assert (result.marked, result.whole) == (2, 0)
+    assert trace_id(1) in result.request
+
+
+def test_a_second_time_changes_nothing() -> None:
+    tool = Redactor(Marking(ALL), identifiers=["service.name"])
+    once = tool.piece(planted(SECRETS).SerializeToString())
+
+    assert tool.piece(once) == once

@@ -1,0 +1,92 @@
+"""Where requests are redacted: before the log and the forwarder, off the loop when large, never without patterns."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+import pytest
+from google.protobuf.message import Message
+
+from collector.clock import wall
+from collector.config.tree import Config
+from collector.otlp.marking import Marking
+from collector.otlp.redaction import Redact, redactor
+from collector.otlp.repair import Decoded
+from collector.receiver.families import ReceiverFamilies
+from collector.receiver.inflate import identity, protobuf
+from collector.receiver.intake import LARGE_TO_REDACT, Intake
+from collector.records.otlp_signals import TRACES
+from collector.telemetry import Telemetry
+from tests.support.otlp import body, span
+from tests.support.received_log import ReceivedLog
+
+SENT = body(span(1, 1, text="jane@example.org"))
+
+
+async def take(
+    sent: bytes, redact: Redact | None, forward: Callable[[bytes], None] | None = None
+) -> tuple[ReceivedLog, Telemetry]:
+    log, telemetry = ReceivedLog(), Telemetry()
+    intake = Intake(
+        log=log,
+        max_request=1 << 20,
+        max_item=1 << 20,
+        families=ReceiverFamilies(telemetry),
+        clock=wall,
+        forward=forward,
+        redact=redact,
+    )
+    await intake.take(sent, signal=TRACES, transport="grpc", sender="", decode=protobuf(identity))
+    return log, telemetry
+
+
+def with_patterns() -> Redact:
+    made = redactor(Config.model_validate({"redaction": {"patterns": {"mail": "email"}}}))
+    assert made is not None
+    return made
+
+
+async def test_log_and_forwarder_get_markers_and_the_texts_are_counted() -> None:
+    forwarded: list[bytes] = []
+
+    log, telemetry = await take(SENT, with_patterns(), forwarded.append)
+
+    assert [record.value for record in log.written] == forwarded
+    assert log.spans()[0].attributes[0].value.string_value == "[mail]"
+    assert counted(telemetry, "marked") == 1
+    assert counted(telemetry, "whole") == 0
+
+
+def counted(telemetry: Telemetry, how: str) -> float:
+    labels = {"transport": "grpc", "how": how}
+    name = "spanwise_strings_redacted_total"
+    return telemetry.registry.get_sample_value(name, labels) or 0.0
+
+
+async def test_without_patterns_nothing_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_args: object, **_kwargs: object) -> None:
+        raise AssertionError("looked at without patterns")
+
+    monkeypatch.setattr(Marking, "may_match", fail)
+    monkeypatch.setattr(Marking, "text", fail)
+    forwarded: list[bytes] = []
+
+    log, _ = await take(SENT, redactor(Config()), forwarded.append)
+
+    assert log.written[0].value is SENT
+    assert forwarded[0] is SENT
+
+
+@pytest.mark.parametrize("is_large", [False, True])
+async def test_large_requests_are_redacted_off_the_loop(*, is_large: bool) -> None:
+    threads: list[int] = []
+
+    def note(decoded: Decoded, message: type[Message]) -> Decoded:
+        del message
+        threads.append(threading.get_ident())
+        return decoded
+
+    await take(body(span(1, 1, text="x" * LARGE_TO_REDACT)) if is_large else SENT, note)
+
+    assert [each != threading.get_ident() for each in threads] == [is_large]
