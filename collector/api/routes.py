@@ -16,6 +16,7 @@ from collector.api.answers import Refused, answer, cursor_of, limit_of, listing,
 from collector.api.feed import CLIENTS, Full, Stream
 from collector.api.off_loop import OffLoop
 from collector.api.query import Query
+from collector.api.store import AgentEntry, SessionEntry
 from collector.api.traces import FullTrace, Traces
 
 
@@ -57,19 +58,20 @@ class Routes:
     async def agents(self, request: Request) -> Response:
         """Agents seen."""
         only(request, "limit", "cursor")
-        page = self._query.agents(limit=limit_of(request), cursor=cursor_of(request))
-        return listing([shapes.agent_shown(agent) for agent in page.items], page.next)
+        asked = partial(self._query.agents, limit=limit_of(request), cursor=cursor_of(request))
+        return await self._off_loop.run(lambda: _agents(asked()))
 
     async def sessions(self, request: Request) -> Response:
         """Sessions, newest first."""
         only(request, "service", "agent", "limit", "cursor")
-        page = self._query.sessions(
+        asked = partial(
+            self._query.sessions,
             service=text_of(request, "service"),
             agent=text_of(request, "agent"),
             limit=limit_of(request),
             cursor=cursor_of(request),
         )
-        return listing([shapes.session_summary(session) for session in page.items], page.next)
+        return await self._off_loop.run(lambda: _sessions(asked()))
 
     async def session(self, request: Request) -> Response:
         """One session; a list where several services have that id."""
@@ -126,6 +128,14 @@ class Routes:
 
 def _trace(found: FullTrace) -> Response:
     return answer({"trace": found.trace, "spans": found.spans, "signals": found.shown.signals})
+
+
+def _agents(page: shapes.Page[AgentEntry]) -> Response:
+    return listing([shapes.agent_shown(agent) for agent in page.items], page.next)
+
+
+def _sessions(page: shapes.Page[SessionEntry]) -> Response:
+    return listing([shapes.session_summary(session) for session in page.items], page.next)
 
 
 def _signals(page: shapes.Page[msgspec.Raw]) -> Response:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import threading
 from collections.abc import Generator
 from pathlib import Path
 
@@ -11,12 +12,16 @@ import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
+from collector.api.families import ApiFamilies
+from collector.api.off_loop import OffLoop
 from collector.api.page.sheet import NAME, PAGE, SHOWN, Sheet
+from collector.api.query import Query
+from collector.api.traces import Traces
 from collector.records.codec import encode
 from collector.records.traces import TraceRecord
 from evaluators.model import ToolCall, Trace
 from tests.support import api_records as make
-from tests.support.api_stand import Stand, filled, trace_signals
+from tests.support.api_stand import Stand, filled, show, trace_signals
 
 QUOTE = "'"
 """It takes five bytes on a page."""
@@ -175,3 +180,16 @@ async def test_whole_traces_are_read_two_at_once_and_a_long_queue_is_refused(
     assert {each.headers["retry-after"] for each in refused} <= {"5"}
     assert stand.counted("spanwise_answers_refused_total", reason="busy") == len(refused)
     assert (await stand.get(path)).status_code == 200
+
+
+async def test_what_is_made_of_a_trace_is_made_away_from_the_event_loop(stand: Stand) -> None:
+    """Pages and answers are the `then` of `find`, and the work of `run`."""
+    of = make.trace(1)
+    stand.take_traces(make.trace_value(of))
+    off_loop = OffLoop(ApiFamilies(stand.telemetry))
+    query = Query(stand.api._index)
+    traces = Traces(log=stand.log, query=query, show=show, off_loop=off_loop, content=True)
+    here = threading.get_ident()
+
+    assert await traces.find(of.trace_id, lambda _: threading.get_ident()) != here
+    assert await off_loop.run(threading.get_ident) != here

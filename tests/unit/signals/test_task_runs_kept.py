@@ -193,6 +193,21 @@ async def test_an_agent_that_loses_its_slot_loses_its_tasks_for_good() -> None:
     assert after.gauges() == kept.gauges()
 
 
+async def test_runs_of_an_agent_that_just_took_a_slot_survive_a_crash() -> None:
+    """The slots are stored with its runs: those of ten seconds ago would say that it has none."""
+    kept = Kept()
+    await kept.end(*(a_run("same", n, agent=f"a{n}") for n in range(64)))
+    await kept.publisher.exporter.finish()
+
+    await kept.traces("new", 3)
+    await kept.end(a_run("same", 64, agent="new"))
+
+    after = kept.successor()
+    await after.step()
+    assert after.gauges() == kept.gauges()
+    assert after.publisher.value(PASS_AT, agent="new", k="1") == 1
+
+
 async def test_windows_hold_one_record_per_task() -> None:
     kept = Kept()
     await kept.end(*(a_run("a", n) for n in range(30)))
