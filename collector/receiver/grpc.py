@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
+from typing import cast
 from urllib.parse import unquote
 
 import grpc
@@ -127,9 +128,9 @@ class GrpcServer:
 
     def _handler(self, signal: OtlpSignal) -> grpc.GenericRpcHandler:
         async def export(
-            messages: AsyncIterator[bytes], context: grpc.aio.ServicerContext[bytes, bytes]
+            _: AsyncIterator[bytes], context: grpc.aio.ServicerContext[bytes, bytes]
         ) -> bytes:
-            return await self._export(signal, messages, context)
+            return await self._export(signal, context)
 
         # On the wire a call with one message like any other, but this handler runs before the message is read.
 
@@ -140,7 +141,6 @@ class GrpcServer:
     async def _export(
         self,
         signal: OtlpSignal,
-        messages: AsyncIterator[bytes],
         context: grpc.aio.ServicerContext[bytes, bytes],
     ) -> bytes:
         authorization = _authorization(context) if self._bearer.required else None
@@ -149,7 +149,7 @@ class GrpcServer:
             answer = self._intake.deny(signal, "grpc", unauthenticated())
         else:
             answer = await self._intake.take(
-                lambda: self._message(messages, who),
+                lambda: self._slots.read(who, partial(_message, context)),
                 sender=who,
                 signal=signal,
                 transport="grpc",
@@ -161,10 +161,14 @@ class GrpcServer:
             return b""
         return signal.response(answer.rejected, answer.message).SerializeToString()
 
-    async def _message(self, messages: AsyncIterator[bytes], sender: str) -> bytes:
-        """The one message of a call; empty if the client sent none."""
-        async with self._slots.slot(sender):
-            return await anext(messages, b"")
+
+async def _message(context: grpc.aio.ServicerContext[bytes, bytes]) -> bytes:
+    """The one message of a call; empty if the client sent none.
+
+    Not by the iterator that handlers are given: each has an asynchronous generator to be closed in a task of its own.
+    """
+    message = cast(object, await context.read())  # at the end EOF, which its types do not know
+    return message if isinstance(message, bytes) else b""
 
 
 @lru_cache(1024)
@@ -220,29 +224,27 @@ class Health:
         return _NOT_SERVING if self._stopped.is_set() else _SERVING
 
     async def _check(
-        self, messages: AsyncIterator[bytes], context: grpc.aio.ServicerContext[bytes, bytes]
+        self, _: AsyncIterator[bytes], context: grpc.aio.ServicerContext[bytes, bytes]
     ) -> bytes:
-        status = self._status(await self._service(messages, context))
+        status = self._status(await self._service(context))
         if status is _SERVICE_UNKNOWN:
             await context.abort(grpc.StatusCode.NOT_FOUND, "unknown service")
         return status
 
     async def _watch(
-        self, messages: AsyncIterator[bytes], context: grpc.aio.ServicerContext[bytes, bytes]
+        self, _: AsyncIterator[bytes], context: grpc.aio.ServicerContext[bytes, bytes]
     ) -> AsyncIterator[bytes]:
-        service = await self._service(messages, context)
+        service = await self._service(context)
         yield self._status(service)
         if not self._stopped.is_set():
             await self._stopped.wait()
             yield self._status(service)
 
-    async def _service(
-        self, messages: AsyncIterator[bytes], context: grpc.aio.ServicerContext[bytes, bytes]
-    ) -> str:
+    async def _service(self, context: grpc.aio.ServicerContext[bytes, bytes]) -> str:
         """HealthCheckRequest is one string in field 1; so is HttpHeader's first field."""
         try:
-            async with self._slots.slot(sender(_address(context.peer()))):
-                body = await anext(messages, b"")
+            who = sender(_address(context.peer()))
+            body = await self._slots.read(who, partial(_message, context))
             return HttpHeader.FromString(body).key
         except DecodeError:
             await context.abort(grpc.StatusCode.INVALID_ARGUMENT, "not a HealthCheckRequest")

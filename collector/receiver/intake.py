@@ -30,7 +30,7 @@ from collector.receiver.answers import (
 )
 from collector.receiver.families import ReceiverFamilies
 from collector.receiver.inflate import Decode
-from collector.receiver.pace import Pace
+from collector.receiver.pace import Pace, ending
 
 Transport: TypeAlias = Literal["grpc", "http"]
 Result: TypeAlias = Literal["accepted", "refused", "invalid", "too_large", "unauthenticated"]
@@ -204,16 +204,16 @@ class Intake:
 
     async def _read(self, chunks: AsyncIterator[bytes], ticket: Ticket) -> bytes:
         whole = bytearray()
-        now = asyncio.get_running_loop().time
-        pace = Pace.begin(now(), timeout=self._body_timeout)
+        loop = asyncio.get_running_loop()
+        pace = Pace.begin(loop.time(), timeout=self._body_timeout)
         try:
-            async with asyncio.timeout_at(pace.due) as deadline:
+            async with ending(pace):
                 async for chunk in chunks:
                     whole += chunk
                     if len(whole) > self._max_request:
                         raise TooLarge(f"the request is larger than {self._max_request} bytes")
                     ticket.grow(len(whole))
-                    deadline.reschedule(pace.took(len(chunk), now()))
+                    pace.took(len(chunk), loop.time())
         except TimeoutError as error:
             raise SlowSender(
                 "the body did not arrive in time (receiver.body_timeout; 32 KiB/s at least)"

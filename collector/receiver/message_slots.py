@@ -6,20 +6,28 @@ A slot that becomes free goes to the waiting sender that holds the fewest; one s
 from __future__ import annotations
 
 import asyncio
-from asyncio import Future
+from asyncio import Future, TimerHandle
 from collections import deque
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
-from operator import itemgetter
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import TypeVar
 
 from collector.receiver.answers import NoRoom, SlowSender
 
+_T = TypeVar("_T")
 SLOTS = 8
 """Messages that are read at once, each at most `receiver.max_request` and a quarter."""
 WAIT = 1.0
 """Seconds that a call waits for a slot; then its sender is told to come back."""
 PATIENCE = 5.0
 """Seconds that a message may take while other calls wait for its slot."""
+
+
+@dataclass(slots=True)
+class _Read:
+    sender: str
+    begun: float
+    due: float
 
 
 class MessageSlots:
@@ -37,23 +45,27 @@ class MessageSlots:
         """What one sender may hold."""
         self._held: dict[str, int] = {}
         self._waiting: dict[str, deque[Future[None]]] = {}
-        self._reading: dict[asyncio.Timeout, tuple[str, float]] = {}
-        """Whose each read is and when it began, oldest first."""
+        self._reading: dict[asyncio.Timeout, _Read] = {}
+        """Oldest first."""
+        self._timer: TimerHandle | None = None
+        """One for all reads: on uvloop a timer for each costs as much as all else that is done for a small message."""
 
-    @asynccontextmanager
-    async def slot(self, sender: str) -> AsyncGenerator[None]:
-        """One slot, as long as a message of this sender is read.
+    async def read(self, sender: str, message: Callable[[], Awaitable[_T]]) -> _T:
+        """Read a message of this sender, which takes one slot as long as that lasts.
 
         Raises:
             NoRoom: every slot is taken.
             SlowSender: the message did not arrive in time.
         """
-        await self._take(sender)
-        deadline = asyncio.timeout(self._timeout)
+        if self._free and self._held_by(sender) < self._most:
+            self._hold(sender)
+        else:
+            await self._wait(sender)
+        deadline = asyncio.timeout(None)
         try:
             async with deadline:
-                self._reading[deadline] = sender, asyncio.get_running_loop().time()
-                yield
+                self._begin(deadline, sender)
+                return await message()
         except TimeoutError as error:
             raise SlowSender(
                 "the message did not arrive in time (receiver.body_timeout)"
@@ -62,10 +74,29 @@ class MessageSlots:
             self._reading.pop(deadline, None)
             self._give_back(sender)
 
-    async def _take(self, sender: str) -> None:
-        if self._free and self._held_by(sender) < self._most:
-            self._hold(sender)
-            return
+    def _begin(self, deadline: asyncio.Timeout, sender: str) -> None:
+        now = asyncio.get_running_loop().time()
+        self._reading[deadline] = _Read(sender, now, now + self._timeout)
+        if self._timer is None:
+            self._arm(now + self._timeout)
+
+    def _arm(self, when: float) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = asyncio.get_running_loop().call_at(when, self._check)
+
+    def _check(self) -> None:
+        """End every read whose time is over; come again for the next one."""
+        self._timer = None
+        now = asyncio.get_running_loop().time()
+        over = [deadline for deadline, read in self._reading.items() if read.due <= now]
+        for deadline in over:
+            del self._reading[deadline]
+            deadline.reschedule(now)
+        if self._reading:
+            self._arm(min(read.due for read in self._reading.values()))
+
+    async def _wait(self, sender: str) -> None:
         self._hasten()
         turn = asyncio.get_running_loop().create_future()
         self._waiting.setdefault(sender, deque()).append(turn)
@@ -124,11 +155,10 @@ class MessageSlots:
 
     def _hasten(self) -> None:
         """Give one more read `PATIENCE` seconds in all: the oldest of the sender that holds the most."""
-        slow = [
-            (-self._held_by(sender), begun, deadline)
-            for deadline, (sender, begun) in self._reading.items()
-            if (deadline.when() or 0) > begun + PATIENCE
-        ]
-        if slow:
-            _, begun, deadline = min(slow, key=itemgetter(0, 1))
-            deadline.reschedule(max(asyncio.get_running_loop().time(), begun + PATIENCE))
+        slow = [read for read in self._reading.values() if read.due > read.begun + PATIENCE]
+        if not slow:
+            return
+        chosen = min(slow, key=lambda read: (-self._held_by(read.sender), read.begun))
+        chosen.due = chosen.begun + PATIENCE
+        if self._timer is None or self._timer.when() > chosen.due:
+            self._arm(chosen.due)

@@ -1,7 +1,11 @@
-"""How fast a body must come. Pure."""
+"""How fast a body must come."""
 
 from __future__ import annotations
 
+import asyncio
+from asyncio import TimerHandle
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 RATE = 32 << 10
@@ -29,7 +33,32 @@ class Pace:
         end = now + timeout
         return cls(min(now + PATIENCE, end), end)
 
-    def took(self, size: int, now: float) -> float:
-        """So many bytes came; the new `due`."""
+    def took(self, size: int, now: float) -> None:
+        """So many bytes came."""
         self.due = min(self.due + size / RATE, now + PATIENCE, self.end)
-        return self.due
+
+
+@asynccontextmanager
+async def ending(pace: Pace) -> AsyncGenerator[None]:
+    """End what is inside once `pace` is due, with one timer, however often that moves.
+
+    Raises:
+        TimeoutError: it is due.
+    """
+    loop = asyncio.get_running_loop()
+    timer: TimerHandle | None = None
+
+    def check() -> None:
+        nonlocal timer
+        if pace.due > loop.time():
+            timer = loop.call_at(pace.due, check)
+        else:
+            deadline.reschedule(pace.due)
+
+    async with asyncio.timeout(None) as deadline:
+        check()
+        try:
+            yield
+        finally:
+            if timer is not None:
+                timer.cancel()

@@ -55,8 +55,10 @@ class BoundedProtocol(HttpToolsProtocol):
         super().__init__(**given)
         self._limits = limits
         self._closed = closed
-        self._deadline: TimerHandle | None = None
-        """When a head must be complete; None: a request is being served."""
+        self._due: float | None = None
+        """When a head must be complete, in the loop's time; None: a request is being served."""
+        self._timer: TimerHandle | None = None
+        """Looks whether a head is overdue; one for many requests, since timers are dear on uvloop."""
         self._unread: TimerHandle | None = None
         """When what waits for the client must have been read."""
         self._is_in_head = False
@@ -69,7 +71,7 @@ class BoundedProtocol(HttpToolsProtocol):
     @property
     def waits_for_head(self) -> bool:
         """Whether no request is being served."""
-        return self._deadline is not None
+        return self._due is not None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # uvicorn narrows it too
         """Start the clock, and make room if there are too many connections."""
@@ -103,7 +105,7 @@ class BoundedProtocol(HttpToolsProtocol):
         ):
             self._refuse_head()
             raise ValueError("the head is too large")  # ends the parser's work
-        self._stop_clock()
+        self._due = None
         self._had_request = True
         self.since = self.loop.time()
         super().on_headers_complete()
@@ -131,16 +133,28 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Nothing is due any more."""
-        self._stop_clock()
+        self._due = None
+        if self._timer is not None:
+            self._timer.cancel()
         self._stop_waiting()
         super().connection_lost(exc)
 
     def _expect_head(self, seconds: float) -> None:
-        self._stop_clock()
         self.since = self.loop.time()
-        self._deadline = self.loop.call_later(seconds, self._expire)
+        self._due = self.since + seconds
+        if self._timer is not None and self._timer.when() > self._due:
+            self._timer.cancel()
+            self._timer = None
+        if self._timer is None:
+            self._timer = self.loop.call_at(self._due, self._check)
 
-    def _expire(self) -> None:
+    def _check(self) -> None:
+        self._timer = None
+        if self._due is None:
+            return
+        if self._due > self.loop.time():
+            self._timer = self.loop.call_at(self._due, self._check)
+            return
         if self._is_in_head or not self._had_request:
             self._closed("slow_head")
         self.transport.abort()
@@ -173,8 +187,3 @@ class BoundedProtocol(HttpToolsProtocol):
         if self._unread is not None:
             self._unread.cancel()
             self._unread = None
-
-    def _stop_clock(self) -> None:
-        if self._deadline is not None:
-            self._deadline.cancel()
-            self._deadline = None

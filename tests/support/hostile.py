@@ -53,11 +53,15 @@ def bystanders(
     headers: Mapping[str, str] | None = None,
     senders: bool = True,
     health: bool = True,
+    before: int | None = None,
 ) -> Generator[Toll]:
-    """While this lasts, an agent sends a trace again and again, and a kubelet asks for `/healthz`."""
+    """While this lasts, an agent sends a trace again and again, and a kubelet asks for `/healthz`.
+
+    `before` is what the process held before other attacks; None: what it holds now.
+    """
     toll = Toll()
     over = threading.Event()
-    before = resident(service.pid)
+    before = resident(service.pid) if before is None else before
     _forget_peak(service.pid)
     used = cpu_seconds(service.pid)
     asking: list[threading.Thread] = []

@@ -5,12 +5,11 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Iterator
 from functools import partial
-from pathlib import Path
 
 import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
 
-from tests.support.hostile import bystanders, field_of, post, zipped
+from tests.support.hostile import bystanders, field_of, post, resident, zipped
 from tests.support.service import Service
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(180)]
@@ -71,10 +70,17 @@ def attributes_without_end() -> bytes:
     return spans(b"".join(field_of(2, each + b"\x4a\x00" * (15 << 19)) for each in ids))
 
 
-@pytest.fixture
-def service(tmp_path: Path) -> Iterator[Service]:
-    with Service(tmp_path / "data") as running:
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """One for all, so that what one request leaves behind counts against the next one too."""
+    with Service(tmp_path_factory.mktemp("heavy") / "data") as running:
         yield running
+
+
+@pytest.fixture(scope="module")
+def held(service: Service) -> int:
+    """Bytes that the process takes at rest."""
+    return resident(service.pid)
 
 
 @pytest.mark.parametrize(
@@ -90,11 +96,11 @@ def service(tmp_path: Path) -> Iterator[Service]:
     ],
 )
 def test_millions_of_elements_are_refused_and_hold_nobody_up(
-    service: Service, make: Callable[[], bytes]
+    service: Service, held: int, make: Callable[[], bytes]
 ) -> None:
     body = zipped(make())
 
-    with bystanders(service) as toll:
+    with bystanders(service, before=held) as toll:
         code, answer = post(service.http, body, {"content-encoding": "gzip"})
 
     assert toll.above(wait=WAIT, cpu=CPU, memory=MEMORY) == []
@@ -120,10 +126,12 @@ def _json(element: str, around: str) -> bytes:
     ],
     ids=["resources", "spans", "numbers", "lists", "texts"],
 )
-def test_json_counts_at_what_it_weighs_decoded(service: Service, make: Callable[[], bytes]) -> None:
+def test_json_counts_at_what_it_weighs_decoded(
+    service: Service, held: int, make: Callable[[], bytes]
+) -> None:
     body = zipped(make())
 
-    with bystanders(service) as toll:
+    with bystanders(service, before=held) as toll:
         code, _ = post(service.http, body, {**JSON, "content-encoding": "gzip"})
 
     assert toll.above(wait=WAIT, cpu=CPU, memory=MEMORY) == []

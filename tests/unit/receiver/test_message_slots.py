@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 
 import pytest
 
@@ -12,8 +14,25 @@ from collector.receiver.message_slots import MessageSlots
 
 
 async def stand(slots: MessageSlots, sender: str = "a") -> None:
-    async with slots.slot(sender):
-        await asyncio.Event().wait()
+    """A message that never ends."""
+    await slots.read(sender, asyncio.Event().wait)
+
+
+@asynccontextmanager
+async def slot(slots: MessageSlots, sender: str) -> AsyncGenerator[None]:
+    """A message that is read as long as this lasts."""
+    begun, ended = asyncio.Event(), asyncio.Event()
+
+    async def message() -> None:
+        begun.set()
+        await ended.wait()
+
+    async with asyncio.TaskGroup() as tasks:
+        reading = tasks.create_task(slots.read(sender, message))
+        starting = tasks.create_task(begun.wait())
+        await asyncio.wait([reading, starting], return_when=asyncio.FIRST_COMPLETED)
+        yield
+        ended.set()
 
 
 async def test_a_message_that_does_not_come_gives_its_slot_back() -> None:
@@ -22,7 +41,7 @@ async def test_a_message_that_does_not_come_gives_its_slot_back() -> None:
     with pytest.raises(SlowSender):
         await stand(slots)
 
-    async with slots.slot("a"):
+    async with slot(slots, "a"):
         pass
 
 
@@ -30,7 +49,7 @@ async def test_a_call_without_a_slot_is_told_to_come_back(monkeypatch: pytest.Mo
     monkeypatch.setattr(message_slots, "WAIT", 0.01)
     slots = MessageSlots(60, slots=2)
 
-    async with slots.slot("a"), slots.slot("b"):
+    async with slot(slots, "a"), slot(slots, "b"):
         for sender in ("a", "b", "c"):
             with pytest.raises(NoRoom):
                 await stand(slots, sender)
@@ -40,10 +59,10 @@ async def test_one_sender_leaves_a_slot_for_another(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(message_slots, "WAIT", 0.01)
     slots = MessageSlots(60, slots=2)
 
-    async with slots.slot("a"):
+    async with slot(slots, "a"):
         with pytest.raises(NoRoom):
             await stand(slots, "a")
-        async with slots.slot("b"):
+        async with slot(slots, "b"):
             pass
 
 
@@ -52,10 +71,10 @@ async def test_a_free_slot_goes_to_the_sender_that_holds_the_fewest() -> None:
     turns: list[str] = []
 
     async def take(sender: str) -> None:
-        async with slots.slot(sender):
+        async with slot(slots, sender):
             turns.append(sender)
 
-    async with slots.slot("a"), slots.slot("a"), slots.slot("b"), slots.slot("b"):
+    async with slot(slots, "a"), slot(slots, "a"), slot(slots, "b"), slot(slots, "b"):
         waiting = [asyncio.create_task(take(sender)) for sender in ("a", "a", "c")]
         await asyncio.sleep(0)
         assert turns == []
@@ -66,19 +85,31 @@ async def test_a_free_slot_goes_to_the_sender_that_holds_the_fewest() -> None:
 
 async def test_a_call_that_ends_while_it_waits_takes_no_slot() -> None:
     slots = MessageSlots(60, slots=2)
-    ended = asyncio.create_task(stand(slots))
-    late = asyncio.create_task(stand(slots))
 
-    async with slots.slot("a"), slots.slot("b"):
+    async with slot(slots, "a"), slot(slots, "b"):
+        waiting = asyncio.create_task(stand(slots))
         await asyncio.sleep(0)
-        ended.cancel()
-        await asyncio.sleep(0)
-    # The slot of "a" was given to `late`, which is cancelled before it runs.
-    late.cancel()
-    await asyncio.wait([ended, late])
+        waiting.cancel()
 
-    async with slots.slot("a"), slots.slot("b"):
-        pass
+    async with slot(slots, "a"), slot(slots, "b"):
+        assert waiting.cancelled()
+
+
+async def test_a_call_that_ends_as_it_gets_its_slot_gives_it_back() -> None:
+    class Late(MessageSlots):
+        def _grant(self) -> None:
+            super()._grant()
+            waiting.cancel()
+
+    slots = Late(60, slots=2)
+
+    async with slot(slots, "a"), slot(slots, "b"):
+        waiting = asyncio.create_task(stand(slots, "c"))
+        await asyncio.sleep(0)
+    await asyncio.wait([waiting])
+
+    async with slot(slots, "a"), slot(slots, "b"):
+        assert waiting.cancelled()
 
 
 async def test_who_stands_longest_makes_room_for_who_waits(
@@ -91,7 +122,7 @@ async def test_who_stands_longest_makes_room_for_who_waits(
     standing = [asyncio.create_task(stand(slots, "a")) for _ in range(2)]
     await asyncio.sleep(0)
 
-    async with slots.slot("c"):
+    async with slot(slots, "c"):
         with pytest.raises(SlowSender):
             await standing[0]
 

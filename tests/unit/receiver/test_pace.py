@@ -15,18 +15,26 @@ def test_a_body_that_never_comes_has_five_seconds() -> None:
 def test_what_comes_buys_time_at_the_least_rate() -> None:
     pace = Pace.begin(0.0, timeout=60)
 
-    assert pace.took(RATE, 3.0) == 6.0
-    assert pace.took(RATE // 2, 5.0) == 6.5
+    pace.took(RATE, 3.0)
+    assert pace.due == 6.0
+    pace.took(RATE // 2, 5.0)
+    assert pace.due == 6.5
 
 
 def test_a_body_that_came_fast_and_stands_still_ends_as_soon() -> None:
-    assert Pace.begin(0.0, timeout=60).took(64 << 20, 1.0) == 1.0 + PATIENCE
+    pace = Pace.begin(0.0, timeout=60)
+
+    pace.took(64 << 20, 1.0)
+
+    assert pace.due == 1.0 + PATIENCE
 
 
 def test_the_whole_body_has_its_own_limit() -> None:
     pace = Pace.begin(0.0, timeout=60)
 
-    assert pace.took(64 << 20, 58.0) == 60.0
+    pace.took(64 << 20, 58.0)
+
+    assert pace.due == 60.0
     assert Pace.begin(0.0, timeout=2).due == 2.0
 
 

@@ -36,7 +36,12 @@ class Clock(asyncio.AbstractEventLoop):
     def call_later(  # type: ignore[override] -- no context is passed here
         self, delay: float, callback: Callable[..., object], *args: Any
     ) -> TimerHandle:
-        self._timers.append(TimerHandle(self.now + delay, callback, args, self))
+        return self.call_at(self.now + delay, callback, *args)
+
+    def call_at(  # type: ignore[override] -- no context is passed here
+        self, when: float, callback: Callable[..., object], *args: Any
+    ) -> TimerHandle:
+        self._timers.append(TimerHandle(when, callback, args, self))
         return self._timers[-1]
 
     def _timer_handle_cancelled(self, handle: TimerHandle) -> None:
@@ -47,10 +52,12 @@ class Clock(asyncio.AbstractEventLoop):
         return Task()
 
     def until(self, now: float) -> None:
-        self.now = now
-        for timer in [each for each in self._timers if each.when() <= now]:
+        while due := [each for each in self._timers if each.when() <= now]:
+            timer = min(due, key=TimerHandle.when)
+            self.now = timer.when()
             self._timers.remove(timer)
             timer._run()
+        self.now = now
 
 
 class Task:
