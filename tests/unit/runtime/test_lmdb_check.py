@@ -13,6 +13,8 @@ from collector.runtime.lmdb_check import check
 
 PAGE = 4096
 MAP = 64 << 20
+LEAF, VALUE = 2, 4
+"""LMDB's flags of pages."""
 
 
 def filled(folder: Path, seed: int = 0, *, steps: int = 12) -> Path:
@@ -135,7 +137,7 @@ def refusal(folder: Path) -> str:
 def test_a_value_whose_header_was_overwritten_is_mended_or_refused(tmp_path: Path) -> None:
     file = filled(tmp_path / "sound", steps=4)
     content = bytearray(file.read_bytes())
-    headers = [n for n in range(2, len(content) // PAGE) if content[n * PAGE + 10] == 4]
+    headers = [n for n in range(2, len(content) // PAGE) if content[n * PAGE + 10] == VALUE]
     content[headers[0] * PAGE : headers[0] * PAGE + 16] = bytes(16)
     damaged = copied(file, tmp_path / "damaged")
     damaged.write_bytes(content)
@@ -154,3 +156,20 @@ def test_a_check_ends_when_its_time_does(tmp_path: Path) -> None:
     checked = check(tmp_path, seconds=0.5, monotonic=lambda: next(ticks))
 
     assert not checked.is_whole
+
+
+def test_a_page_with_two_uses_is_refused(tmp_path: Path) -> None:
+    """LMDB would read one value as another, and give the page away while the second still needs it."""
+    file = filled(tmp_path, steps=4)
+    content = bytearray(file.read_bytes())
+    numbers = [n for n in range(2, len(content) // PAGE) if content[n * PAGE + 10] == VALUE]
+    one, other = (number.to_bytes(8, "little") for number in numbers[:2])
+    used = [n for n in range(2, len(content) // PAGE) if content[n * PAGE + 10] == LEAF]
+    for leaf in used:
+        at = content.find(one, leaf * PAGE + 16, (leaf + 1) * PAGE)
+        if at > 0:
+            content[at : at + 8] = other
+    file.write_bytes(content)
+
+    with pytest.raises(DataDamaged, match=f"page {numbers[1]} is used twice"):
+        check(tmp_path)
