@@ -71,7 +71,7 @@ class AnswerCache:
         self._limit = max(limit, 1 << 20)
         try:
             self._open(folder)
-        except lmdb.Error as error:
+        except (lmdb.Error, msgspec.DecodeError) as error:
             _log.warning(
                 "The answer cache `%s` cannot be opened and starts empty: %s", folder, error
             )
@@ -87,14 +87,21 @@ class AnswerCache:
         self._answers = self._env.open_db(b"answers")
         self._order = self._env.open_db(b"order")
         self._counts = self._env.open_db(b"counts")
+        try:
+            with self._env.begin() as txn:
+                self._read_tally(txn)  # the only value that every later write needs
+        except msgspec.DecodeError:
+            self._env.close()
+            raise
 
     def get(self, digest: str, model: str, owner: str) -> CachedAnswer | None:
         """The answer, if this owner may use it; its `owner` is set if this owner paid and has no verdict yet."""
         with self._env.begin() as txn:
             value = txn.get(_key(digest, model), db=self._answers)
-        if value is None:
+        slot = _slot_of(value)
+        if slot is None:
             return None
-        entry = _slot(bytes(value)).entry
+        entry = slot.entry
         if entry.owner == owner:
             return entry
         return msgspec.structs.replace(entry, owner=None) if self._shares else None
@@ -121,10 +128,9 @@ class AnswerCache:
         """The verdict of the answer's owner is in the log: from now on every subject may use the answer."""
         key = _key(digest, model)
         with contextlib.suppress(lmdb.MapFullError), self._env.begin(write=True) as txn:
-            value = txn.get(key, db=self._answers)
-            if value is None:
+            slot = _slot_of(txn.get(key, db=self._answers))
+            if slot is None:
                 return
-            slot = _slot(bytes(value))
             unowned = msgspec.structs.replace(slot.entry, owner=None)
             txn.put(key, _encode(msgspec.structs.replace(slot, entry=unowned)), db=self._answers)
 
@@ -146,10 +152,20 @@ class AnswerCache:
         value = txn.get(key, db=self._answers)
         if value is None:
             return
-        slot = _slot(bytes(value))
+        slot = _slot_of(value)
         txn.delete(key, db=self._answers)
+        if slot is None:
+            return
         txn.delete(_number(slot.number), db=self._order)
         tally.size -= slot.size
+
+
+def _slot_of(value: bytes | memoryview | None) -> _Slot | None:
+    """An answer; a damaged one is asked for again."""
+    try:
+        return None if value is None else _slot(bytes(value))
+    except msgspec.DecodeError:
+        return None
 
 
 def _key(digest: str, model: str) -> bytes:

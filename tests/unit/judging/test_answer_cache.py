@@ -71,3 +71,39 @@ def test_one_that_is_cut_off_is_begun_anew(tmp_path: Path) -> None:
     cache.put("d", "m", make_entry())
     assert cache.get("d", "m", "me") is not None
     cache.close()
+
+
+def test_a_damaged_answer_is_asked_for_again(tmp_path: Path) -> None:
+    cache = AnswerCache(tmp_path, 1 << 20)
+    cache.put("d", "m", make_entry(text="x" * 50_000))
+    cache.put("other", "m", make_entry())
+    cache.close()
+    file = tmp_path / "data.mdb"
+    content = bytearray(file.read_bytes())
+    at = content.index(b"x" * 5_000) // 4096 * 4096 + 16
+    content[at : at + 100] = b"\xff" * 100
+    file.write_bytes(content)
+
+    cache = AnswerCache(tmp_path, 1 << 20)
+
+    assert cache.get("d", "m", "me") is None
+    assert cache.get("other", "m", "me") is not None
+    cache.written("d", "m")
+    cache.put("d", "m", make_entry())
+    assert cache.get("d", "m", "me") is not None
+    cache.close()
+
+
+def test_one_whose_own_state_is_damaged_is_begun_anew(tmp_path: Path) -> None:
+    cache = AnswerCache(tmp_path, 1 << 20)
+    cache.put("d", "m", make_entry())
+    cache.close()
+    file = tmp_path / "data.mdb"
+    file.write_bytes(file.read_bytes().replace(b"\xa6oldest", b"\xff\xff\xff\xff\xff\xff\xff"))
+
+    cache = AnswerCache(tmp_path, 1 << 20)
+
+    assert cache.get("d", "m", "me") is None
+    cache.put("d", "m", make_entry())
+    assert cache.get("d", "m", "me") is not None
+    cache.close()
