@@ -6,8 +6,8 @@
     4. commit, at most once a second
 
 A crash between 2 and 4 reads records again; the index takes the same record twice without a change. A client of the
-stream with more than `WAITING` signals unread is disconnected and counted, so that it delays no other client; it may
-connect again.
+stream with more than `WAITING` signals or `WAITING_BYTES` unread is disconnected and counted, so that it delays no
+other client; it may connect again.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ from collector.telemetry import Telemetry
 TRACES_GROUP, SIGNALS_GROUP = "api.traces", "api.signals"
 COMMIT_EVERY = 1.0
 """Seconds."""
-WAITING = 256
+WAITING, WAITING_BYTES = 256, 4 << 20
+"""Signals, and their bytes, that a client of the stream may have unread."""
 CLIENTS = 32
 HEARTBEAT = 15.0
 """Seconds between comments that keep idle connections open."""
@@ -116,31 +117,58 @@ class Full(Exception):
     """There are `CLIENTS` clients already."""
 
 
+class _Client:
+    """The signals that one client of the stream has not read yet; None ends it."""
+
+    def __init__(self) -> None:
+        self._unread: asyncio.Queue[bytes | None] = asyncio.Queue(WAITING)
+        self._size = 0
+
+    def offer(self, signal: bytes | None) -> bool:
+        """Add a signal, or the end; False if there is no room for it."""
+        size = len(signal or b"")
+        if self._unread.full() or self._size + size > WAITING_BYTES:
+            return False
+        self._unread.put_nowait(signal)
+        self._size += size
+        return True
+
+    async def get(self) -> bytes | None:
+        """The next signal; waits for it."""
+        signal = await self._unread.get()
+        self._size -= len(signal or b"")
+        return signal
+
+    def end(self) -> None:
+        """The end comes next, whatever is unread."""
+        while not self._unread.empty():
+            self._unread.get_nowait()
+        self._size = 0
+        self._unread.put_nowait(None)
+
+
 class Stream:
     """Owned by the event loop."""
 
     def __init__(self, families: ApiFamilies) -> None:
         self._families = families
-        self._clients: set[asyncio.Queue[bytes | None]] = set()
+        self._clients: set[_Client] = set()
         self._closed = False
 
     def publish(self, signals: Sequence[bytes]) -> None:
         """Hand signals (JSON) to every client; never waits."""
         for client in list(self._clients):
             for signal in signals:
-                if client.full():
+                if not client.offer(signal):
                     self._disconnect(client, "slow")
                     break
-                client.put_nowait(signal)
 
     def close(self) -> None:
         """End every client's stream, after what is waiting for it."""
         self._closed = True
         for client in list(self._clients):
-            if client.full():
+            if not client.offer(None):
                 self._disconnect(client, "slow")
-            else:
-                client.put_nowait(None)
 
     def subscribe(self) -> AsyncIterator[bytes]:
         """A client's stream of server-sent events, from now on.
@@ -151,9 +179,9 @@ class Stream:
         if len(self._clients) >= CLIENTS:
             self._families.stream_dropped.labels("too_many").inc()
             raise Full
-        client: asyncio.Queue[bytes | None] = asyncio.Queue(WAITING)
+        client = _Client()
         if self._closed:
-            client.put_nowait(None)
+            client.offer(None)
         self._clients.add(client)
         self._families.stream_clients.set(len(self._clients))
         events = self._events(client)
@@ -161,7 +189,7 @@ class Stream:
         weakref.finalize(events, self._forget, client)
         return events
 
-    async def _events(self, client: asyncio.Queue[bytes | None]) -> AsyncIterator[bytes]:
+    async def _events(self, client: _Client) -> AsyncIterator[bytes]:
         try:
             yield b": spanwise\n\n"
             while True:
@@ -177,13 +205,11 @@ class Stream:
         finally:
             self._forget(client)
 
-    def _disconnect(self, client: asyncio.Queue[bytes | None], reason: str) -> None:
-        while not client.empty():
-            client.get_nowait()
-        client.put_nowait(None)
+    def _disconnect(self, client: _Client, reason: str) -> None:
+        client.end()
         self._forget(client)
         self._families.stream_dropped.labels(reason).inc()
 
-    def _forget(self, client: asyncio.Queue[bytes | None]) -> None:
+    def _forget(self, client: _Client) -> None:
         self._clients.discard(client)
         self._families.stream_clients.set(len(self._clients))

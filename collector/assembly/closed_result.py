@@ -189,6 +189,14 @@ class ClosedResult:
         return replace(self, record=smaller, gaps=trace.gaps)
 
     @property
+    def size(self) -> int:
+        """Bytes that the normalised trace takes until it is written; of one that was unpacked, about as its spans."""
+        record = self.record
+        if isinstance(record, PackedTraceRecord):
+            return memoryview(record.trace).nbytes
+        return 0 if record is None else sum(map(len, record.spans))
+
+    @property
     def records(self) -> list[New]:
         """The trace record, then the mark that names its position."""
         if self.mark is None:

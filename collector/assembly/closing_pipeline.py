@@ -39,6 +39,9 @@ WRITE_BYTES = 1 << 20
 """Of traces in one write: the writes of receivers wait as long as it takes."""
 IN_FLIGHT_TRACES = 1024
 IN_FLIGHT_BYTES = 64 << 20
+"""Of closings, as what they took while they were open, and of the normalised traces that wait to be written."""
+RESULT_BYTES = 32 << 20
+"""Of normalised traces that wait to be written; nothing more is read before they are."""
 
 
 class ClosingPipeline:
@@ -83,7 +86,7 @@ class ClosingPipeline:
         """By service; without services that have no closing."""
         self._results: list[ClosedResult] = []
         self._in_flight = 0
-        self._bytes = 0
+        self._bytes = self._unwritten = 0
         self._commits_asked = self._commits_made = 0
         self._done = False
 
@@ -96,7 +99,7 @@ class ClosingPipeline:
             request = ReadRequest(open_traces=open_traces, closing=closing)
             self._pending.setdefault(request.service, deque()).append(request)
             self._in_flight += 1
-            self._bytes += closing.size
+            self._bytes += closing.cost
         if self._in_flight != before:  # called on every tick: notify only when something was queued
             await self._notify()
 
@@ -150,10 +153,18 @@ class ClosingPipeline:
             self._reading[service] -= 1
             self._reading += Counter()  # forgets a service without a batch
             self._results += results  # after the await: the writer replaces the list meanwhile
+            self._note(sum(each.size for each in results))
             await self._notify()
+
+    def _note(self, size: int) -> None:
+        """So many bytes more, or less, wait to be written."""
+        self._unwritten += size
+        self._bytes += size
 
     def _next_service(self) -> str | None:
         """Of the services with a closing to read, the one with the fewest batches; None: none may have another."""
+        if self._unwritten >= RESULT_BYTES:
+            return None
         ready = (
             service
             for service, requests in self._pending.items()
@@ -226,7 +237,8 @@ class ClosingPipeline:
             await self._write(results)
             self._commits_made = commits_asked
             self._in_flight -= len(results)
-            self._bytes -= sum(each.request.closing.size for each in results)
+            self._bytes -= sum(each.request.closing.cost for each in results)
+            self._note(-sum(each.size for each in results))
             await self._notify()
 
     def _next_write(self) -> list[ClosedResult]:

@@ -188,6 +188,9 @@ class Closing:
     """Offset of each piece."""
     spans: int
     size: int
+    """Bytes of its pieces."""
+    cost: int
+    """Bytes of memory that it took while it was open."""
     hold: Hold
 
 

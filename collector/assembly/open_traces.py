@@ -277,6 +277,7 @@ class OpenTraces:
             offsets=trace.offsets,
             spans=len(trace.ids),
             size=trace.size,
+            cost=trace.cost,
             hold=trace.hold,
         )
         self._closing.setdefault(trace.trace_id, []).append(closing)

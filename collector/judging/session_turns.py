@@ -16,6 +16,8 @@ from evaluators.model import Previous
 
 SESSIONS = 10_000
 TURNS = 1_000
+TURNS_IN_ALL = 200_000
+"""Of all sessions, about 450 bytes each; above it the sessions that were quiet longest are forgotten."""
 SESSION_BYTES = 64 << 20
 """Of one session's traces; older ones that do not fit are left out of its verdict."""
 
@@ -57,6 +59,8 @@ class SessionTurns:
 
     def __init__(self) -> None:
         self._sessions: OrderedDict[bytes, _Session] = OrderedDict()
+        self._count = 0
+        """Turns of all sessions."""
 
     def add(self, key: bytes, turn: Turn) -> int | None:
         """Add a turn, or replace its earlier revision; returns its number among the turns read so far, 1-based.
@@ -65,9 +69,14 @@ class SessionTurns:
         """
         session = self._sessions.setdefault(key, _Session())
         self._sessions.move_to_end(key)
-        if len(self._sessions) > SESSIONS:
-            self._sessions.popitem(last=False)
+        before = len(session.turns)
         session.put(turn)
+        self._count += len(session.turns) - before
+        while len(self._sessions) > SESSIONS or (
+            self._count > TURNS_IN_ALL and len(self._sessions) > 1
+        ):
+            _, forgotten = self._sessions.popitem(last=False)
+            self._count -= len(forgotten.turns)
         return bisect_left(session.turns, turn) + 1 if session.is_whole else None
 
     def before(self, key: bytes, turn: Turn, count: int) -> tuple[Turn, ...]:
@@ -84,6 +93,7 @@ class SessionTurns:
         closed = frozenset(offsets)
         for turn in [each for each in session.turns if each.offset in closed]:
             session.drop(turn.trace_id)
+            self._count -= 1
         session.is_whole = True
         if not session.turns:
             del self._sessions[key]

@@ -29,8 +29,8 @@ from evaluators.model import Outcome, SessionClosed, Trace
 
 Report: TypeAlias = SessionRecord | RunRecord | VerdictRecord
 """Records that scoring adds to topic `traces`, for the other rooms and for itself."""
-LARGE = 4096
-"""Records of a batch that is written before more is decided."""
+LARGE, LARGE_BYTES = 4096, 8 << 20
+"""Records, and bytes of their values, of a batch that is written before more is decided."""
 
 
 class Publication(msgspec.Struct, frozen=True, kw_only=True):
@@ -105,20 +105,23 @@ class WriteBatch:
         self._redact = redact
         self._signals: list[New] = []
         self._changes: list[New] = []
+        self._size = 0
 
     @property
     def is_large(self) -> bool:
         """Whether it should be written before more is decided."""
-        return len(self._signals) + len(self._changes) >= LARGE
+        return len(self._signals) + len(self._changes) >= LARGE or self._size >= LARGE_BYTES
 
     def add(self, effects: Effects, *, partition: int) -> None:
         """Write the effects of a step of this partition's sessions."""
-        self._signals += (signal_record(each, redact=self._redact) for each in effects.publish)
+        for each in effects.publish:
+            self._append(self._signals, signal_record(each, redact=self._redact))
         self.add_changes(effects.changes, partition=partition)
 
     def add_changes(self, changes: Iterable[Change], *, partition: int) -> None:
         """Write changes alone."""
-        self._changes += (change_record(each, partition) for each in changes)
+        for each in changes:
+            self._append(self._changes, change_record(each, partition))
 
     def forget(self, partition: int) -> None:
         """The partition has another owner now, who alone changes its state."""
@@ -133,6 +136,11 @@ class WriteBatch:
         """It is written."""
         self._signals.clear()
         self._changes.clear()
+        self._size = 0
+
+    def _append(self, records: list[New], record: New) -> None:
+        records.append(record)
+        self._size += len(record.value) if isinstance(record.value, bytes) else 0
 
 
 def signal_record(publication: Publication, *, redact: bool) -> New:

@@ -117,6 +117,20 @@ async def test_a_slow_client_is_let_go_and_counted(stand: Stand) -> None:
     assert (dropped, stand.counted("spanwise_stream_clients")) == (1, 0)
 
 
+async def test_what_a_client_has_not_read_is_bounded_in_bytes(stand: Stand) -> None:
+    stream = stand.api._stream
+    slow = stream.subscribe()
+    await anext(slow)
+    signal = bytes(1 << 20)
+
+    stream.publish([signal] * 4)
+    assert [len(await anext(slow)) > 1 << 20 for _ in range(4)] == [True] * 4
+    stream.publish([signal] * 5)
+
+    assert [event async for event in slow] == []
+    assert stand.counted("spanwise_stream_clients_dropped_total", reason="slow") == 1
+
+
 async def test_clients_are_bounded(stand: Stand) -> None:
     followers = [stand.api._stream.subscribe() for _ in range(CLIENTS)]
 

@@ -132,6 +132,11 @@ def peak(pid: int) -> int:
     return _status(pid, "VmHWM")
 
 
+def unreclaimable(pid: int) -> int:
+    """Bytes resident now that stand in no file: the system cannot take them back."""
+    return _status(pid, "RssAnon")
+
+
 def _status(pid: int, name: str) -> int:
     for line in Path(f"/proc/{pid}/status").read_text().splitlines():
         if line.startswith(f"{name}:"):

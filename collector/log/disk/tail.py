@@ -13,7 +13,9 @@ from collector.log.embedded.prepared_record import PreparedRecord, TopicPartitio
 from collector.log.port import Position, Record
 
 TAIL_BYTES = 8 << 20
-"""Bytes of values that are held at most for each partition."""
+"""Bytes of memory that records take at most for each partition of a topic."""
+RECORD_COST = 500
+"""Bytes that a record takes besides its value and key, rounded up from what tracemalloc says."""
 
 
 class Tail:
@@ -89,7 +91,7 @@ class _Segment:
             self.size, self.first = 0, offset
         self.records[offset] = record
         self.next = offset + 1
-        self.size += len(record.value)
+        self.size += _cost(record)
         while self.size > limit:
             self.cut(self.first + 1)
 
@@ -101,4 +103,9 @@ class _Segment:
     def remove(self, offset: int) -> None:
         record = self.records.pop(offset, None)
         if record is not None:
-            self.size -= len(record.value)
+            self.size -= _cost(record)
+
+
+def _cost(record: Record) -> int:
+    headers = sum(len(value) for _, value in record.headers)
+    return RECORD_COST + len(record.key) + len(record.value) + headers

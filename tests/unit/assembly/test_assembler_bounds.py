@@ -81,6 +81,26 @@ async def test_what_is_finished_is_written_in_portions(monkeypatch: pytest.Monke
     assert len(site.traces()) == 5
 
 
+async def test_nothing_more_is_read_while_much_waits_to_be_written(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("collector.assembly.closing_pipeline.BATCH_TRACES", 1)
+    monkeypatch.setattr("collector.assembly.closing_pipeline.RESULT_BYTES", 1)
+    site = Site()
+    for trace in range(1, 21):
+        site.send(100, root(trace=trace))
+    async with site.running():
+        await site.polled()
+        site.log.write_failures = unavailable(10_000)
+        site.clock.now = 106
+        await site.until(lambda: len(site.workers.jobs) >= 4)
+        for _ in range(50):
+            await asyncio.sleep(0)
+        assert len(site.workers.jobs) <= 8, "the batches that were read at once"
+        site.log.write_failures.clear()
+        await site.until(lambda: len(site.traces()) == 20)
+
+
 @dataclass(slots=True, kw_only=True)
 class _SlowWorkers(ReadingWorkers):
     """Reads the trace `slow` only once the gate is open, the others at once."""
@@ -248,7 +268,7 @@ async def test_nothing_is_left_when_everything_is_written() -> None:
     pipeline = assembler._pipeline
     assert not pipeline._pending
     assert not pipeline._results
-    assert (pipeline._in_flight, pipeline._bytes) == (0, 0)
+    assert (pipeline._in_flight, pipeline._bytes, pipeline._unwritten) == (0, 0, 0)
     assert all(len(each) == 0 and each.is_idle for each in assembler._revoked.values())
     assert len(site.log.released) == 49
 

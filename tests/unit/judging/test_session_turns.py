@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from collector.judging import session_turns
 from collector.judging.session_turns import SessionTurns, Turn
 
@@ -35,3 +37,19 @@ def test_closing_forgets_those_turns_alone() -> None:
     turns.closed(b"k", [4])
     assert turns.add(b"k", turn(3, offset=6)) == 2
     turns.closed(b"other", [5])
+
+
+def test_the_turns_of_all_sessions_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session_turns, "TURNS_IN_ALL", 10)
+    turns = SessionTurns()
+    for start in range(8):
+        turns.add(b"%d" % (start % 2), turn(start, offset=start))
+    turns.closed(b"0", [0, 2])
+
+    for start in range(10, 16):
+        turns.add(b"long", turn(start))
+    assert turns.add(b"1", turn(20)) == 5, "nothing is forgotten up to the limit"
+    turns.add(b"long", turn(30))
+
+    assert turns.before(b"0", turn(40), 9) == (), "the session that was quiet longest"
+    assert len(turns.before(b"1", turn(40), 9)) == 5

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collector.log.disk.tail import Tail
+from collector.log.disk.tail import RECORD_COST, Tail
 from collector.log.embedded.prepared_record import PreparedRecord
 from collector.log.port import SPANS, TRACES, Position
 
@@ -18,7 +18,7 @@ def offsets(tail: Tail, since: int, end_offset: int, *, end: int = 1000, most: i
     return cached and ([each.position.offset for each in cached.records], cached.end)
 
 
-def filled(count: int = 5, limit: int = 1000, first: int = 0) -> Tail:
+def filled(count: int = 5, limit: int = 1 << 20, first: int = 0) -> Tail:
     tail = Tail(limit)
     tail.add([prepared(offset) for offset in range(first, first + count)], time=7.0)
     return tail
@@ -52,8 +52,8 @@ def test_a_gap_starts_a_new_segment() -> None:
     assert offsets(tail, 9, 10) == ([9], True)
 
 
-def test_it_is_bounded_by_bytes() -> None:
-    tail = filled(count=50, limit=100)
+def test_it_is_bounded_by_the_bytes_that_records_take() -> None:
+    tail = filled(count=50, limit=10 * (RECORD_COST + 11))
 
     assert offsets(tail, 39, 50) is None
     assert offsets(tail, 41, 50) == (list(range(41, 50)), True)

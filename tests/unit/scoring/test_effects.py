@@ -84,6 +84,20 @@ def test_a_drop_is_the_tombstone_of_the_same_key() -> None:
     assert [(each.topic, each.value) for each in dropped] == [(SESSIONS, None)] * 3
 
 
+def test_a_batch_is_large_by_its_bytes_too() -> None:
+    text = "x" * 60_000
+    large = replace(SIGNAL, explanation=text)
+    publish = Publication(signal=large, is_first=True)
+
+    batch = batch_of(publish=(publish,) * 100)
+    assert not batch.is_large
+    batch.add(Effects(publish=(publish,) * 50), partition=3)
+    assert batch.is_large
+
+    batch.clear()
+    assert not batch.is_large
+
+
 def test_reports_go_to_the_session_s_partition_of_traces() -> None:
     reports = (
         SessionRecord(service="bot", session_id="s", closed="idle", traces=(1, 2)),
