@@ -9,13 +9,13 @@ A vector is cached like an answer: one text, one entry, floats of 32 bits in bas
 from __future__ import annotations
 
 import base64
-import contextlib
 import hashlib
 import logging
 import shutil
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 import lmdb
 import msgspec
@@ -25,6 +25,7 @@ from evaluators.judging.embedding import Embedded
 
 _log = logging.getLogger(__name__)
 
+_T = TypeVar("_T")
 _OVERHEAD = 256
 _HEADROOM = 16 << 20
 _META = b"meta"
@@ -63,41 +64,67 @@ class AnswerCache:
     """A cache of `limit` bytes that evicts the oldest answers first.
 
     With `limit` 0 only a subject's own answers are found, until its verdict is written. A cache that cannot be opened
-    starts empty: every answer can be asked for again.
+    starts empty: every answer can be asked for again. While its disk fails, it has no answers and keeps none.
+
+    Args:
+        folder: Its own.
+        limit: Bytes of answers.
+        failed: Told each failure of its disk.
     """
 
-    def __init__(self, folder: Path, limit: int) -> None:
+    def __init__(
+        self, folder: Path, limit: int, failed: Callable[[Exception], None] = lambda _: None
+    ) -> None:
         self._shares = limit > 0
         self._limit = max(limit, 1 << 20)
+        self._folder = folder
+        self._failed = failed
+        self._env: lmdb.Environment | None = None
         try:
-            self._open(folder)
-        except (lmdb.Error, msgspec.DecodeError) as error:
+            discard_damaged(folder, "answer cache")
+            self._open()
+        except (lmdb.Error, OSError, msgspec.DecodeError) as error:
             _log.warning(
                 "The answer cache `%s` cannot be opened and starts empty: %s", folder, error
             )
             shutil.rmtree(folder, ignore_errors=True)
-            self._open(folder)
 
-    def _open(self, folder: Path) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
-        discard_damaged(folder, "answer cache")
-        self._env = lmdb.open(
-            str(folder), map_size=2 * self._limit + _HEADROOM, max_dbs=3, mode=0o600
+    def _open(self) -> lmdb.Environment:
+        if self._env is not None:
+            return self._env
+        self._folder.mkdir(parents=True, exist_ok=True)
+        env = lmdb.open(
+            str(self._folder), map_size=2 * self._limit + _HEADROOM, max_dbs=3, mode=0o600
         )
-        self._answers = self._env.open_db(b"answers")
-        self._order = self._env.open_db(b"order")
-        self._counts = self._env.open_db(b"counts")
         try:
-            with self._env.begin() as txn:
+            self._answers = env.open_db(b"answers")
+            self._order = env.open_db(b"order")
+            self._counts = env.open_db(b"counts")
+            with env.begin() as txn:
                 self._read_tally(txn)  # the only value that every later write needs
-        except msgspec.DecodeError:
-            self._env.close()
+        except (lmdb.Error, msgspec.DecodeError):
+            env.close()
             raise
+        self._env = env
+        return env
+
+    def _transact(self, work: Callable[[lmdb.Transaction], _T], *, write: bool) -> _T | None:
+        """What `work` returns, given a transaction; None when the map is full or the disk fails, which is told."""
+        try:
+            with self._open().begin(write=write) as txn:
+                return work(txn)
+        except lmdb.MapFullError:
+            return None
+        except (lmdb.Error, OSError, msgspec.DecodeError) as error:
+            if getattr(error, "code", 0) <= 0:
+                self.close()  # without the disk's errno it may be unusable: the next transaction opens it again
+            self._failed(error)
+            return None
 
     def get(self, digest: str, model: str, owner: str) -> CachedAnswer | None:
         """The answer, if this owner may use it; its `owner` is set if this owner paid and has no verdict yet."""
-        with self._env.begin() as txn:
-            value = txn.get(_key(digest, model), db=self._answers)
+        key = _key(digest, model)
+        value = self._transact(lambda txn: txn.get(key, db=self._answers), write=False)
         slot = _slot_of(value)
         if slot is None:
             return None
@@ -109,34 +136,40 @@ class AnswerCache:
     def put(self, digest: str, model: str, entry: CachedAnswer) -> None:
         """Store an answer, unless it is above the limit."""
         key = _key(digest, model)
-        with contextlib.suppress(lmdb.MapFullError), self._env.begin(write=True) as txn:
-            tally = self._read_tally(txn)
-            self._drop(txn, key, tally)
-            size = len(_encode(entry)) + _OVERHEAD
-            slot = _encode(_Slot(number=tally.next, size=size, entry=entry))
-            if size > self._limit:
-                return
-            while tally.size + size > self._limit and tally.oldest < tally.next:
-                self._drop_oldest(txn, tally)
-            txn.put(key, slot, db=self._answers)
-            txn.put(_number(tally.next), key, db=self._order)
-            tally.next += 1
-            tally.size += size
-            txn.put(_META, _encode(tally), db=self._counts)
+        self._transact(lambda txn: self._put(txn, key, entry), write=True)
+
+    def _put(self, txn: lmdb.Transaction, key: bytes, entry: CachedAnswer) -> None:
+        tally = self._read_tally(txn)
+        self._drop(txn, key, tally)
+        size = len(_encode(entry)) + _OVERHEAD
+        slot = _encode(_Slot(number=tally.next, size=size, entry=entry))
+        if size > self._limit:
+            return
+        while tally.size + size > self._limit and tally.oldest < tally.next:
+            self._drop_oldest(txn, tally)
+        txn.put(key, slot, db=self._answers)
+        txn.put(_number(tally.next), key, db=self._order)
+        tally.next += 1
+        tally.size += size
+        txn.put(_META, _encode(tally), db=self._counts)
 
     def written(self, digest: str, model: str) -> None:
         """The verdict of the answer's owner is in the log: from now on every subject may use the answer."""
         key = _key(digest, model)
-        with contextlib.suppress(lmdb.MapFullError), self._env.begin(write=True) as txn:
-            slot = _slot_of(txn.get(key, db=self._answers))
-            if slot is None:
-                return
-            unowned = msgspec.structs.replace(slot.entry, owner=None)
-            txn.put(key, _encode(msgspec.structs.replace(slot, entry=unowned)), db=self._answers)
+        self._transact(lambda txn: self._disown(txn, key), write=True)
+
+    def _disown(self, txn: lmdb.Transaction, key: bytes) -> None:
+        slot = _slot_of(txn.get(key, db=self._answers))
+        if slot is None:
+            return
+        unowned = msgspec.structs.replace(slot.entry, owner=None)
+        txn.put(key, _encode(msgspec.structs.replace(slot, entry=unowned)), db=self._answers)
 
     def close(self) -> None:
         """Close the file."""
-        self._env.close()
+        if self._env is not None:
+            self._env.close()
+            self._env = None
 
     def _read_tally(self, txn: lmdb.Transaction) -> _Tally:
         value = txn.get(_META, db=self._counts)

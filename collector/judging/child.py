@@ -19,6 +19,7 @@ from collector.judging.answer_cache import AnswerCache
 from collector.judging.judge_client import BudgetGate, JudgeClientPool, SubjectClient
 from collector.judging.port import (
     BudgetReply,
+    CacheFailed,
     FromJudge,
     Job,
     JobDone,
@@ -31,6 +32,7 @@ from collector.judging.port import (
     encode,
 )
 from collector.runtime.child import pack_frame, parent_socket, receive_frame
+from collector.runtime.supervisor import reason_of
 from evaluators.expectations import Expectation
 from evaluators.judging.embedding import embed_trace
 from evaluators.judging.judge import Verdict, judge_session, judge_trace
@@ -77,7 +79,7 @@ class _Process:
         )
         provider.load()
         self._gate = BudgetGate(self._send)
-        cache = AnswerCache(Path(config.data_dir) / CACHE, judge.cache)
+        cache = AnswerCache(Path(config.data_dir) / CACHE, judge.cache, self._cache_failed)
         self._clients = JudgeClientPool(
             provider=provider,
             gate=self._gate,
@@ -113,6 +115,9 @@ class _Process:
 
     async def _judge(self, job: Job) -> None:
         self._send(await self._runner.run(job))
+
+    def _cache_failed(self, error: Exception) -> None:
+        self._send(CacheFailed(reason=reason_of(error), message=str(error)))
 
     def _send(self, frame: FromJudge) -> None:
         self._frame(encode(frame))

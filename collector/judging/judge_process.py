@@ -21,6 +21,7 @@ from collector.judging.budget import Budget
 from collector.judging.families import JudgingFamilies
 from collector.judging.port import (
     BudgetReply,
+    CacheFailed,
     CallFinished,
     Job,
     JobDone,
@@ -33,7 +34,9 @@ from collector.judging.port import (
     encode,
 )
 from collector.runtime.child import LONGEST_RESTART, Child, restart_backoff
+from collector.runtime.families import RuntimeFamilies
 from collector.runtime.retry import Sleep
+from collector.runtime.supervisor import Reason, reason_of
 from collector.telemetry import Telemetry
 
 _log = logging.getLogger(__name__)
@@ -92,6 +95,8 @@ class JudgeProcess:
         self.budget = budget
         self._families = JudgingFamilies(telemetry)
         self._families.show_budget(PERIOD, lambda: budget.remaining(clock()), lambda: budget.limit)
+        self._room_failures = RuntimeFamilies(telemetry).room_failures
+        self._said: set[Reason] = set()
         self._clock = clock
         self._sleep = sleep
         self._numbers = itertools.count()
@@ -136,18 +141,30 @@ class JudgeProcess:
                     await self._serve(child)
             except TimeoutError:
                 reason = "hung"
-            except (EOFError, OSError):
+            except (EOFError, ConnectionError):
                 pass
+            except OSError as error:
+                reason = "unstartable"
+                self._note_failure(reason_of(error), error)
             finally:
                 self._child_ended()
             self._families.restarts.labels(reason).inc()
-            _log.warning("The judge process %s, another is started", reason)
+            if reason != "unstartable":
+                _log.warning("The judge process %s, another is started", reason)
             if self._clock() - began > LONGEST_RESTART:
                 restarts.reset()
             await restarts.sleep()
 
+    def _note_failure(self, reason: Reason, error: object) -> None:
+        """Count a failure that costs no verdict; named once until a judge process runs, or its cache works, again."""
+        self._room_failures.labels("judge", reason).inc()
+        if reason not in self._said:
+            self._said.add(reason)
+            _log.error("The judge is hindered (%s) and goes on: %s", reason, error)
+
     async def _serve(self, child: Child) -> None:
         self._child, self.pid = child, child.pid
+        self._said.clear()
         for pending in [*self._pending.values()]:
             self._send(pending)
         try:
@@ -180,6 +197,8 @@ class JudgeProcess:
             waiting.create_task(self._reserve(frame, child))
         elif isinstance(frame, CallFinished):
             self._finish(frame)
+        elif isinstance(frame, CacheFailed):
+            self._note_failure(frame.reason, frame.message)
         elif isinstance(frame, JobDone):
             pending = self._pending.get(frame.id)
             if pending is not None and not pending.future.done():

@@ -3,7 +3,7 @@
 Frames are msgpack, each with a 4-byte big-endian length before it:
 
     main -> judge   Setup, then TraceJob | SessionJob | BudgetReply | VerdictWritten
-    judge -> main   "ready", then ReserveBudget | CallFinished | JobDone
+    judge -> main   "ready", then ReserveBudget | CallFinished | CacheFailed | JobDone
 """
 
 from __future__ import annotations
@@ -103,6 +103,13 @@ class CallFinished(msgspec.Struct, frozen=True, kw_only=True, tag="call_finished
     """Whether the provider bills the call is unknown: the reservation counts as spent."""
 
 
+class CacheFailed(msgspec.Struct, frozen=True, kw_only=True, tag="cache_failed"):
+    """The cache of answers cannot be read or written: answers are asked for and paid as if there were none."""
+
+    reason: Literal["disk", "io", "bug"]
+    message: str
+
+
 class JobDone(msgspec.Struct, frozen=True, kw_only=True, tag="done"):
     """The verdict of a job."""
 
@@ -114,7 +121,7 @@ class JobDone(msgspec.Struct, frozen=True, kw_only=True, tag="done"):
 
 Job = TraceJob | SessionJob
 ToJudge = TraceJob | SessionJob | BudgetReply | VerdictWritten
-FromJudge = ReserveBudget | CallFinished | JobDone
+FromJudge = ReserveBudget | CallFinished | CacheFailed | JobDone
 
 encode = msgspec.msgpack.Encoder().encode
 decode_to_judge = msgspec.msgpack.Decoder(ToJudge).decode

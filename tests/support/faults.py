@@ -1,57 +1,79 @@
-"""The service with a fault that a test switches on and off: `python -m tests.support.faults run ...`.
+"""The service with faults that a test switches on and off: `python -m tests.support.faults run ...`.
 
-The environment variable of `VARIABLE` names a file. While it holds `PLACE KIND`, every use of that place fails. Places
-are those of the libraries below Spanwise, so that no name of its own is patched.
+The environment variable of `VARIABLE` names a file. While it holds lines `PLACE KIND`, every use of these places fails.
+Places are those of the libraries below Spanwise, so that no name of its own is patched.
 """
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import lmdb
-from prometheus_client import Counter
+from aiokafka import AIOKafkaProducer
+from prometheus_client import Counter, Gauge
 
 VARIABLE = "FAULT_OF_THE_TEST"
+KINDS: Final = ("full", "io", "read-only", "bug")
+_ERRNO = {"full": errno.ENOSPC, "io": errno.EIO, "read-only": errno.EROFS}
+_STORES = frozenset({"index", "log"})
+"""Places that are LMDB environments."""
+_FAMILIES = {
+    "spanwise_evaluations": "metrics",
+    "spanwise_traces_closed": "assemble",
+    "spanwise_sessions_active": "score",
+    "spanwise_spans_received": "receive",
+}
 
 
 class PlantedError(Exception):
     """An error that nobody foresaw."""
 
 
-_KINDS: Mapping[str, Callable[[], Exception]] = {
-    "lmdb": lambda: lmdb.DiskError("mdb_txn_commit: No space left on device"),
-    "read-only": lambda: lmdb.Error("mdb_txn_commit: Read-only file system"),
-    "full": lambda: OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)),
-    "io": lambda: OSError(errno.EIO, os.strerror(errno.EIO)),
-    "bug": lambda: PlantedError("planted by a test"),
-}
+def switch_on(switch: Path, places: Iterable[str], kind: str) -> None:
+    """From now on these places fail; the file appears whole."""
+    new = switch.with_suffix(".new")
+    new.write_text("".join(f"{each} {kind}\n" for each in places))
+    new.replace(switch)
 
 
 def _check(place: str) -> None:
     try:
-        wanted, _, kind = Path(os.environ[VARIABLE]).read_text().partition(" ")
+        lines = Path(os.environ[VARIABLE]).read_text().splitlines()
     except OSError:
         return
-    if wanted != place:
-        return
-    raise _KINDS[kind]()
+    for line in lines:
+        wanted, _, kind = line.partition(" ")
+        if wanted == place:
+            raise _error(place, kind)
+
+
+def _error(place: str, kind: str) -> Exception:
+    if kind == "bug":
+        return PlantedError("planted by a test")
+    text = os.strerror(_ERRNO[kind])
+    if place not in _STORES:
+        return OSError(_ERRNO[kind], text)
+    made = lmdb.DiskError if kind == "full" else lmdb.Error
+    return made(f"mdb_txn_commit: {text}")
 
 
 class _Environment:
     """An LMDB environment whose write transactions fail on demand; the rest is the real one's."""
 
-    def __init__(self, real: Any) -> None:
+    def __init__(self, real: Any, place: str) -> None:
         self._real = real
+        self._place = place
 
     def begin(self, *given: Any, write: bool = False, **settings: Any) -> Any:
         if write:
-            _check("index")
+            _check(self._place)
         return self._real.begin(*given, write=write, **settings)
 
     def __getattr__(self, name: str) -> Any:
@@ -60,34 +82,69 @@ class _Environment:
 
 def plant() -> None:
     """Wrap the libraries."""
+    _plant_in_files()
+    _plant_in_families()
+    _plant_in_connections()
+
+
+def _plant_in_files() -> None:
     libraries: Any = lmdb
-    counters: Any = Counter
-    calls: Any = import_module("grpc.aio._channel").UnaryUnaryMultiCallable
-    real_open, real_fsync, real_inc = libraries.open, os.fsync, counters.inc
+    real_open, real_fsync = libraries.open, os.fsync
 
     def opened(path: str, *given: Any, **settings: Any) -> Any:
-        env = real_open(path, *given, **settings)
-        return _Environment(env) if Path(path).name == "index" else env
+        env, place = real_open(path, *given, **settings), Path(path).name
+        return _Environment(env, place) if place in _STORES else env
 
     def fsync(descriptor: int) -> None:
         if "signals.jsonl" in str(Path(f"/proc/self/fd/{descriptor}").readlink()):
             _check("jsonl")
         real_fsync(descriptor)
 
-    def inc(counter: Any, *given: Any, **settings: Any) -> None:
-        if counter._name == "spanwise_evaluations":
-            _check("metrics")
-        real_inc(counter, *given, **settings)
-
-    def call(self: Any, *given: Any, **settings: Any) -> Any:
-        _check("forward")
-        return called(self, *given, **settings)
-
-    called = calls.__call__
     libraries.open = opened
     os.fsync = fsync
+
+
+def _plant_in_families() -> None:
+    counters: Any = Counter
+    gauges: Any = Gauge
+    real_inc, real_set = counters.inc, gauges.set
+
+    def inc(counter: Any, *given: Any, **settings: Any) -> None:
+        if counter._name in _FAMILIES:
+            _check(_FAMILIES[counter._name])
+        real_inc(counter, *given, **settings)
+
+    def set_to(gauge: Any, value: float) -> None:
+        if gauge._name in _FAMILIES:
+            _check(_FAMILIES[gauge._name])
+        real_set(gauge, value)
+
     counters.inc = inc
+    gauges.set = set_to
+
+
+def _plant_in_connections() -> None:
+    calls: Any = import_module("grpc.aio._channel").UnaryUnaryMultiCallable
+    producers: Any = AIOKafkaProducer
+    loops: Any = asyncio
+    real_call, real_send, real_exec = calls.__call__, producers.send, loops.create_subprocess_exec
+
+    def call(self: Any, *given: Any, **settings: Any) -> Any:
+        _check("otlp" if b"LogsService" in self._method else "forward")
+        return real_call(self, *given, **settings)
+
+    async def send(self: Any, *given: Any, **settings: Any) -> Any:
+        _check("kafka")
+        return await real_send(self, *given, **settings)
+
+    async def create(*command: Any, **settings: Any) -> Any:
+        if "collector.judging.child" in command:
+            _check("judge")
+        return await real_exec(*command, **settings)
+
     calls.__call__ = call
+    producers.send = send
+    loops.create_subprocess_exec = create
 
 
 if __name__ == "__main__":

@@ -1,6 +1,10 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
+
+import lmdb
+import pytest
 
 from collector.judging.answer_cache import AnswerCache, CachedAnswer
 
@@ -106,4 +110,44 @@ def test_one_whose_own_state_is_damaged_is_begun_anew(tmp_path: Path) -> None:
     assert cache.get("d", "m", "me") is None
     cache.put("d", "m", make_entry())
     assert cache.get("d", "m", "me") is not None
+    cache.close()
+
+
+class FullDisk:
+    """An environment whose write transactions find the disk full."""
+
+    def begin(self, *, write: bool) -> Any:
+        raise lmdb.DiskError("mdb_txn_commit: No space left on device")
+
+    def close(self) -> None:
+        pass
+
+
+def test_a_disk_that_fails_costs_no_answer_and_is_used_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failures: list[Exception] = []
+    cache = AnswerCache(tmp_path, 1 << 20, failures.append)
+    cache.put("d", "m", make_entry())
+    cache.close()
+    monkeypatch.setattr(cache, "_env", FullDisk())
+
+    cache.put("e", "m", make_entry())
+    assert [type(each) for each in failures] == [lmdb.DiskError]
+    cache.put("f", "m", make_entry())
+    assert cache.get("d", "m", "me")
+    assert cache.get("f", "m", "me")
+    assert cache.get("e", "m", "me") is None
+    cache.close()
+
+
+def test_a_folder_that_cannot_be_used_is_a_cache_without_answers(tmp_path: Path) -> None:
+    failures: list[Exception] = []
+    (tmp_path / "file").write_text("")
+    cache = AnswerCache(tmp_path / "file" / "cache", 1 << 20, failures.append)
+
+    cache.put("d", "m", make_entry())
+    cache.written("d", "m")
+    assert cache.get("d", "m", "me") is None
+    assert len(failures) == 3
     cache.close()
