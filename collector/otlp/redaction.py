@@ -101,7 +101,7 @@ class _Walk:
         self._identifiers = identifiers
         self._budget = Budget()
         self._budget.left = max(MAX_FIELDS, len(request) // PER_BYTES)
-        self.steps = Steps()
+        self.steps = Steps(len(request))
         self.invalid = 0
         self.reasons: tuple[str, ...] = ()
 

@@ -152,7 +152,7 @@ def _phone_end(text: bytes, start: int, end: int, before: int) -> int | None:
     if (start > before and _is_word(text, start - 1)) or _DATE.search(number):
         return None
     if number.startswith((b"+", b"%2B")):
-        return None if text[:start].endswith(b"+") or _DECIMAL.match(number) else end
+        return None if text[max(0, start - 1) : start] == b"+" or _DECIMAL.match(number) else end
     groups = _DIGITS.findall(number)
     is_inside = text[max(0, start - 1) : start] in _JOINTS or (
         text[end : end + 1] in _JOINTS and _is_digit(text, end + 1)
@@ -169,7 +169,7 @@ def _is_of_a_row(text: bytes, start: int, end: int, groups: list[bytes]) -> bool
             return True
     elif not re.fullmatch(rb"[2-9]\d\d \d{3} \d{4}", text[start:end]):
         return False
-    left = text[:start].endswith((b" ", b",", b"\t")) and _is_digit(text, start - 2)
+    left = text[max(0, start - 1) : start] in (b" ", b",", b"\t") and _is_digit(text, start - 2)
     right = text[end : end + 1] in (b" ", b",", b"\t") and _is_digit(text, end + 1)
     return left or right
 
