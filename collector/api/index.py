@@ -6,6 +6,7 @@ oldest sessions are evicted first and counted.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -15,6 +16,7 @@ from typing import TypeAlias
 import lmdb
 import msgspec
 
+from collector.api.answers import Refused
 from collector.api.change import Change
 from collector.api.families import ApiFamilies
 from collector.api.store import NAMES, Reading, Store, excerpt
@@ -25,6 +27,9 @@ from collector.records.trace_views import ListedTrace, decode_listed_trace
 from collector.records.traces import SessionRecord
 from collector.runtime.lmdb_check import discard_damaged
 
+_log = logging.getLogger(__name__)
+_DAMAGE = (msgspec.DecodeError, UnicodeDecodeError)
+"""What a value of the index raises that was overwritten on disk; records raise Undecodable."""
 VERSION = b"1"
 SMALLEST = 4 << 20
 HIGH, LOW = 0.75, 0.70
@@ -65,6 +70,7 @@ class Index:
         self._families = families
         self._size = max(size, SMALLEST)
         self._folder = folder
+        self._is_damaged = False
         self._env = _open(folder, self._size)
         self.store = Store(self._env)
         self._forget_other_versions()
@@ -80,9 +86,17 @@ class Index:
 
     @contextmanager
     def reading(self) -> Generator[Reading]:
-        """One consistent view; close it within the same call."""
+        """One consistent view; close it within the same call.
+
+        Raises:
+            Refused: it met a damaged value; the index starts empty with the next record.
+        """
         with self._env.begin(buffers=False) as txn:
-            yield Reading(self.store, txn)
+            try:
+                yield Reading(self.store, txn)
+            except _DAMAGE as error:
+                self._is_damaged = True
+                raise Refused(503, "the index was damaged on disk and starts empty") from error
 
     def reopen(self) -> None:
         """Close the folder and open it again. No read may be under way; until it succeeds, reads raise lmdb.Error.
@@ -106,9 +120,22 @@ class Index:
     def _take(self, records: Sequence[Record], take: _Take) -> Taken:
         taken = Taken()
         for chunk in _chunks(records, self._size // _CHUNK):
-            self._write(chunk, take, taken)
-            self._make_room()
+            try:
+                self._heal()
+                self._write(chunk, take, taken)
+                self._make_room()
+            except _DAMAGE:
+                self._is_damaged = True
+                self._heal()
+                self._write(chunk, take, taken)
         return taken
+
+    def _heal(self) -> None:
+        """Start again empty once a damaged value was met: others may be too, and it fills again by itself."""
+        if self._is_damaged:
+            self._is_damaged = False
+            _log.warning("The index in %s was damaged on disk and starts empty.", self._folder)
+            self._forget_everything("damaged")
 
     def _write(self, records: Sequence[Record], take: _Take, taken: Taken) -> None:
         """All of them in one transaction; where that does not fit, in halves."""
@@ -172,7 +199,7 @@ class Index:
         except lmdb.MapFullError:
             if at_most > 1:
                 return self._evict(1)
-            self._forget_everything()
+            self._forget_everything("index_full")
             return True
         self._count_gone(sessions, traces, signals, reason="index_full")
         return sessions > 0
@@ -182,13 +209,13 @@ class Index:
             if count:
                 self._families.evicted.labels(kind, reason).inc(count)
 
-    def _forget_everything(self) -> None:
-        """There is no room even to evict: start again empty."""
+    def _forget_everything(self, reason: str) -> None:
+        """There is no room even to evict, or a value is damaged: start again empty."""
         with self._env.begin(write=True) as txn:
             for name in NAMES:
                 if name != "about":
                     txn.drop(getattr(self.store, name), delete=False)
-        self._families.evicted.labels("index", "index_full").inc()
+        self._families.evicted.labels("index", reason).inc()
 
     def _forget_other_versions(self) -> None:
         """Start again empty after a change of the layout, or of `redaction.content`."""

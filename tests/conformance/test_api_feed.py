@@ -14,6 +14,10 @@ from collector.log.port import SIGNALS, TRACES
 from tests.support import api_records as make
 from tests.support.api_stand import Stand
 
+PAGE = 4096
+VALUE = 4
+"""LMDB's flag of a page that holds a value."""
+
 
 async def test_the_index_forgets_the_oldest_and_counts_it(tmp_path: Path) -> None:
     stand = Stand(tmp_path, "serve.index=4MiB")
@@ -149,3 +153,42 @@ async def test_a_client_that_is_gone_before_its_stream_begins_leaves_its_place(
         stand.api._stream.subscribe()
 
     assert stand.counted("spanwise_stream_clients") == 0
+
+
+async def test_an_index_with_damaged_values_starts_empty(tmp_path: Path) -> None:
+    stand = Stand(tmp_path)
+    stand.take_traces(make.trace_value(make.trace(1, input="x" * 8000)))
+    stand.close()
+    file = tmp_path / "data.mdb"
+    content = bytearray(file.read_bytes())
+    for at in range(2 * PAGE, len(content), PAGE):
+        if content[at + 10] == VALUE:
+            content[at + 16 : at + PAGE] = b"\xff" * (PAGE - 16)
+    assert bytes(content) != file.read_bytes()
+    file.write_bytes(content)
+
+    stand = Stand(tmp_path)
+    before = await stand.get(f"/api/v1/traces/{1:032x}")
+    stand.take_traces(make.trace_value(make.trace(2)))
+    after = await stand.get(f"/api/v1/traces/{2:032x}")
+    forgotten = stand.counted("spanwise_index_evicted_total", kind="index", reason="damaged")
+    stand.close()
+
+    assert before.status_code == 503
+    assert "damaged" in before.json()["error"]["message"]
+    assert after.status_code == 200
+    assert forgotten == 1
+
+
+async def test_a_reader_that_meets_a_damaged_value_goes_on(tmp_path: Path) -> None:
+    """The same, when a record meets it first."""
+    stand = Stand(tmp_path)
+    stand.take_traces(make.trace_value(make.trace(1, input="x" * 8000)))
+    with stand.api._index._env.begin(write=True) as txn:
+        txn.put(f"{1:032x}".encode(), b"\xff\xff", db=stand.api._index.store.traces)
+
+    stand.take_traces(make.trace_value(make.trace(1, input="y")))
+    after = await stand.get(f"/api/v1/traces/{1:032x}")
+    stand.close()
+
+    assert after.status_code == 200
