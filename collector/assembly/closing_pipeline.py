@@ -165,12 +165,14 @@ class ClosingPipeline:
         """Of the services with a closing to read, the one with the fewest batches; None: none may have another."""
         if self._unwritten >= RESULT_BYTES:
             return None
-        ready = (
-            service
-            for service, requests in self._pending.items()
-            if self._reading[service] < self._most and any(map(_is_ready, requests))
-        )
-        return min(ready, key=self._reading.__getitem__, default=None)
+        found, fewest = None, self._most
+        for service, requests in self._pending.items():
+            batches = self._reading[service]
+            if batches < fewest and any(map(_is_ready, requests)):
+                found, fewest = service, batches
+            if not fewest:  # of thousands of services, the first will do
+                break
+        return found
 
     def _batch(self, service: str) -> list[ReadRequest]:
         batch = _batch(self._pending[service])

@@ -35,7 +35,7 @@ class AssemblyFamilies:
             "trace_gaps", "Traces that lack something, by what.", "service", "gap"
         )
         self.traces_active = telemetry.gauge("traces_active", "Traces open now.")
-        self.buffer_bytes = telemetry.gauge("buffer_bytes", "Wire bytes of all open traces.")
+        self.buffer_bytes = telemetry.gauge("buffer_bytes", "Memory of all open traces.")
         self.buffer_limit_bytes = telemetry.gauge(
             "buffer_limit_bytes", "The limit of buffer_bytes (windows.memory)."
         )

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 import pytest
 
+from collector.assembly import closing_pipeline
+from collector.assembly.closed_result import ReadRequest
 from collector.assembly.closing_pipeline import READERS
 from collector.errors import LogUnavailable
 from collector.log.port import SPANS, TRACES, Commit, New, Position
@@ -99,6 +101,26 @@ async def test_nothing_more_is_read_while_much_waits_to_be_written(
         assert len(site.workers.jobs) <= 8, "the batches that were read at once"
         site.log.write_failures.clear()
         await site.until(lambda: len(site.traces()) == 20)
+
+
+async def test_many_services_cost_no_more_than_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    count, looked = 300, 0
+    is_ready = closing_pipeline._is_ready
+
+    def counted(request: ReadRequest) -> bool:
+        nonlocal looked
+        looked += 1
+        return is_ready(request)
+
+    monkeypatch.setattr(closing_pipeline, "_is_ready", counted)
+    site = Site()
+    for trace in range(1, count + 1):
+        site.send(100, Made(trace=trace, span=1, service=f"shop-{trace}"))
+    async with site.running():
+        site.clock.now = 106
+        await site.until(lambda: len(site.traces()) == count)
+
+    assert looked < 100 * count
 
 
 @dataclass(slots=True, kw_only=True)
