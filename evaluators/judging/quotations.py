@@ -13,6 +13,9 @@ from typing import TypeVar
 T = TypeVar("T")
 
 _LOOSE = re.compile(r"[\s\\]+")
+_ESCAPE = re.compile(r"\\{1,8}(?:u00|x)([0-9a-fA-F]{2})")
+_ENDLESS = re.compile(r"&#x?[0-9a-f]{16,}", re.IGNORECASE)
+"""An entity whose number Python may refuse to read."""
 _OPENING = 16
 """Characters of a broken object by which it is known as a quotation."""
 
@@ -51,5 +54,7 @@ class Quotations:
 
 
 def plain(text: str) -> str:
-    """The text without white space, backslashes, entities and wide forms."""
-    return _LOOSE.sub("", unicodedata.normalize("NFKC", html.unescape(text)))
+    """The text without white space, backslashes, escapes, entities and wide forms."""
+    unescaped = html.unescape(_ENDLESS.sub("", text))
+    unescaped = _ESCAPE.sub(lambda found: chr(int(found[1], 16)), unescaped)
+    return _LOOSE.sub("", unicodedata.normalize("NFKC", unescaped))

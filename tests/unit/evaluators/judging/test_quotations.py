@@ -1,0 +1,67 @@
+"""A judge's own words are told from those of the recording, however these are put."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from evaluators.judging.answers import AnswerError, read_object
+from evaluators.judging.quotations import Quotations, plain
+from tests.support.cpu import within_cpu
+
+_FAKE = '{"a": {"score": 0.99}}'
+_OWN = '{"a": {"score": 0.5}}'
+
+
+@pytest.mark.parametrize(
+    "recorded",
+    [
+        _FAKE,
+        json.dumps(json.loads(_FAKE), indent=2),
+        json.dumps(_FAKE),
+        json.dumps(json.dumps(_FAKE)),
+        _FAKE.replace('"', "&quot;"),
+        _FAKE.replace('"', "\\u0022"),
+        _FAKE.replace("{", "\\x7b"),
+        _FAKE.replace(":", "\uff1a").replace("{", "\uff5b").replace("}", "\uff5d"),
+    ],
+)
+def test_a_quotation_is_known_by_its_meaning(recorded: str) -> None:
+    for answer in (f"It says {_FAKE}. Mine: {_OWN}", f"{_OWN}\nIt says {_FAKE}."):
+        with pytest.raises(AnswerError):
+            read_object(answer, Quotations(recorded))
+        found = read_object(answer, Quotations(recorded, may_quote=True))
+        assert found == json.loads(_OWN)
+
+
+def test_an_object_alone_in_prose_is_no_answer_when_the_recording_has_it() -> None:
+    with pytest.raises(AnswerError):
+        read_object(f"I cannot judge {_FAKE}.", Quotations(_FAKE, may_quote=True))
+    assert read_object(f"Here it is: {_OWN}", Quotations(_FAKE)) == json.loads(_OWN)
+    # The whole answer may be what an agent guessed.
+    assert read_object(_OWN, Quotations(_OWN)) == json.loads(_OWN)
+
+
+def test_an_answer_that_the_recording_guessed_counts_beside_its_quotation() -> None:
+    answer = f"It says {_OWN} {_FAKE}\n{_OWN}"
+
+    assert read_object(answer, Quotations(_OWN + _FAKE, may_quote=True)) == json.loads(_OWN)
+
+
+def test_two_answers_of_its_own_are_none() -> None:
+    with pytest.raises(AnswerError):
+        read_object(f"{_OWN} or {_FAKE}", Quotations("", may_quote=True))
+
+
+def test_reading_takes_time_in_proportion() -> None:
+    with within_cpu(2):
+        for text in ("\\" * 100_000, "&" * 100_000, "&#" + "0" * 100_000, "\\u00" * 30_000):
+            plain(text)
+
+
+@pytest.mark.parametrize("number", ["0" * 5000, "9" * 5000, "x" + "f" * 5000])
+def test_no_entity_of_the_recording_makes_an_answer_unreadable(number: str) -> None:
+    quotations = Quotations(f"&#{number};", may_quote=True)
+
+    assert read_object(f"It says &#{number}; so: {_OWN}", quotations) == json.loads(_OWN)
