@@ -37,6 +37,7 @@ from collector.runtime.families import RuntimeFamilies
 from collector.runtime.http_server import BearerTokens, GuestServer
 from collector.runtime.lifecycle import Health
 from collector.runtime.net import bind, is_local_name, is_loopback
+from collector.runtime.open_files import connections
 from evaluators.formulas.connexity import available_metrics as connexity_listing
 
 _log = logging.getLogger(__name__)
@@ -198,7 +199,7 @@ class AdminServer:
 
     async def run(self, stopping: asyncio.Event) -> None:
         """Serve until `stopping` is set, then let open requests finish for a few seconds."""
-        limits = Limits(max_connections=MAX_CONNECTIONS)
+        limits = Limits(max_connections=connections(MAX_CONNECTIONS, share=1 / 8))
         server = GuestServer(self._app, limits=limits, closed=self._closed)
         listener = self.bind()
         try:

@@ -22,10 +22,12 @@ from collector.receiver.message_slots import MessageSlots
 from collector.receiver.tls import Tls
 from collector.runtime.http_server import BearerTokens
 from collector.runtime.net import address, sender
+from collector.runtime.open_files import connections
 
 KEY = "receiver.grpc"
 _CODES = {code.value[0]: code for code in grpc.StatusCode}
 _DECODE = protobuf(sniff)
+MAX_CONNECTIONS = 2000
 HEALTH_SLOTS = 4
 """Questions about health that are read at once."""
 HEALTH_TIMEOUT = 5.0
@@ -44,6 +46,9 @@ def options(max_request: int) -> list[tuple[str, int]]:
         ("grpc.per_message_decompression", 0),
         ("grpc.so_reuseport", 0),
         ("grpc.max_concurrent_streams", 64),
+        # Without these, connections that say nothing use up the process's files: then no listener accepts anything.
+        ("grpc.max_allowed_incoming_connections", connections(MAX_CONNECTIONS, share=1 / 4)),
+        ("grpc.server_handshake_timeout_ms", 10_000),
         # What grpc takes of a message before anyone reads it: little, and never more because the line is fast.
         ("grpc.http2.lookahead_bytes", 64 << 10),
         ("grpc.http2.bdp_probe", 0),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import resource
 import socket
 import time
 from collections.abc import Iterator
@@ -61,6 +62,28 @@ def test_idle_connections_do_not_shut_health_and_metrics(service: Service, begun
         answers = {path: status(service.admin, path) for path in HEALTH}
 
     assert answers == dict.fromkeys(HEALTH, 200)
+
+
+def test_idle_grpc_connections_do_not_use_up_the_files_of_the_process(tmp_path: Path) -> None:
+    """Without a file to be had no listener accepts anything; many systems start a process with 1,024."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with ExitStack() as owned:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (256, hard))
+        try:
+            service = owned.enter_context(Service(tmp_path / "data"))
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        for _ in range(IDLE):
+            connect(f"http://{service.grpc}", owned)
+        service.wait_for("they are accepted", lambda: files(service) > IDLE, timeout=20)
+
+        answers = {path: status(service.admin, path) for path in HEALTH}
+
+    assert answers == dict.fromkeys(HEALTH, 200)
+
+
+def files(service: Service) -> int:
+    return len(list(Path(f"/proc/{service.pid}/fd").iterdir()))
 
 
 def test_open_streams_do_not_shut_health_and_metrics(service: Service) -> None:
