@@ -145,6 +145,26 @@ def test_a_restart_charges_the_same() -> None:
         assert each.size == 0
 
 
+def test_a_crash_between_a_trace_and_its_head_closes_no_session_too_early() -> None:
+    """The trace is charged when it is placed again; its session's head says what was charged before."""
+    sessions = opened()
+    state = [
+        change
+        for offset, session in enumerate("ab")
+        for effects in take(sessions, recorded(offset, session, ""), offset=offset)
+        for change in effects.changes
+    ]
+    full = sessions.size
+    (effects,) = take(sessions, recorded(2, "b", ""), offset=2)
+    state += [each for each in effects.changes if isinstance(each, SessionTurn)]
+
+    again = opened(full)
+    again.restore([each for each in state if isinstance(each, SessionHead | SessionTurn)])
+
+    assert closed([*again.make_room(session_key("bot", "b"), 2, 1.0)]) == []
+    assert again.size == full
+
+
 def test_a_session_that_an_older_version_wrote_is_measured() -> None:
     head = SessionHead(
         service="bot",
