@@ -102,14 +102,16 @@ class Child:
 
     async def _end(self) -> None:
         self._writer.close()
-        with contextlib.suppress(OSError):
-            await self._writer.wait_closed()
         try:
+            with contextlib.suppress(OSError):
+                await self._writer.wait_closed()
             async with asyncio.timeout(_END_TIMEOUT):
                 await self._process.wait()
-        except TimeoutError:
+        except (TimeoutError, asyncio.CancelledError) as error:
             self.kill()
             await self._process.wait()
+            if isinstance(error, asyncio.CancelledError):
+                raise
 
 
 def parent_socket(niceness: int) -> socket.socket:

@@ -6,7 +6,7 @@ from collector.telemetry import Telemetry
 
 
 class ScoringFamilies:
-    """Sessions that are open and that closed, and trace records that are not scored."""
+    """Sessions that are open and that closed, and trace records that wait or are not scored."""
 
     def __init__(self, telemetry: Telemetry) -> None:
         self.sessions_active = telemetry.gauge("sessions_active", "Sessions open now.")
@@ -16,8 +16,11 @@ class ScoringFamilies:
         )
         self.trace_records_dropped = telemetry.counter(
             "trace_records_dropped",
-            "Trace records that scoring passed over, by why: repeated, outdated.",
+            "Trace records that scoring passed over, by why: repeated, outdated, expired.",
             "reason",
+        )
+        self.records_waiting = telemetry.gauge(
+            "records_waiting", "Records of traces that were read and are not scored yet."
         )
         self.starts_clamped = telemetry.counter(
             "starts_clamped",

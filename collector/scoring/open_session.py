@@ -46,6 +46,7 @@ class OpenSession:
         "head",
         "key",
         "pending",
+        "seen",
     )
 
     def __init__(
@@ -53,6 +54,8 @@ class OpenSession:
     ) -> None:
         self.key = key
         self.head = head
+        self.seen = head.offset
+        """The newest of its offsets that was looked at."""
         self.pending: dict[str, float] = {}
         """Traces that wait for a verdict, and the log time of their records; the session closes after them."""
         self._rules = rules

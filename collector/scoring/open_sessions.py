@@ -1,13 +1,17 @@
 """All sessions of one partition of `traces`. Pure: time is the record's, and decisions are returned as values.
 
-record -> make_room (close what is due) -> take -> [outcomes] -> finish
+record -> arrive ... make_room (close what is due) -> take -> [outcomes] -> finish -> settle
 restart -> restore (read `sessions` back) -> the same again
+
+Records arrive in the order of offsets. Those of a session are taken in that order, each after the one before it has
+settled; those of other sessions may pass it. A session closes for no record that came after one of its own that has
+not settled, so that its boundaries depend on log times alone.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Literal, TypeAlias
 
@@ -37,9 +41,18 @@ class OpenSessions:
     """Owner of one partition's sessions, least recently touched first."""
 
     def __init__(
-        self, *, partition: int, rules: Rules, limits: SessionWindow, partitions: int = 1
+        self,
+        *,
+        partition: int,
+        rules: Rules,
+        limits: SessionWindow,
+        partitions: int = 1,
+        waits: Callable[[bytes, int], bool] = lambda _key, _offset: False,
     ) -> None:
-        """`partitions` of `traces` have equal shares of `limits.max_open` and `limits.memory`."""
+        """`partitions` of `traces` have equal shares of `limits.max_open` and `limits.memory`.
+
+        `waits` says whether a record of the session of this key, before this offset, has arrived and is not done.
+        """
         self.partition = partition
         self._rules = rules
         self._limits = limits
@@ -55,13 +68,14 @@ class OpenSessions:
         """Heads of closed sessions that are still in the log: records below their `since` are repeats."""
         self._in_flight: set[bytes] = set()
         awaited = max(1, self._memory // AWAITED_COST)
+        self._waits = waits
         self._verdicts = PendingVerdicts(rules=rules, max_sessions=min(self._max_open, awaited))
         self.size = 0
         """Bytes of memory that the open sessions take."""
         self._next = 0
-        """The offset after the newest record that was looked at."""
+        """The offset after the newest record that arrived."""
         self._now = 0.0
-        """The newest log time of a record or a tick."""
+        """The newest log time of a record that was taken, or of a tick."""
 
     def __len__(self) -> int:
         return len(self._open) + len(self._overdue)
@@ -96,55 +110,68 @@ class OpenSessions:
         self._verdicts.sort()
         return (*orphans, *changes)
 
-    def accepts(self, key: bytes, offset: int, now: float) -> bool:
-        """Whether the record may be taken now, or only after the outcomes that are under way.
-
-        It has to wait when taking it needs a session whose outcomes are under way: its own session, one that is due
-        to close at the record's time, or an old one, which would close because the record opens one too many or
-        because memory is short.
-        """
-        if key in self._in_flight:
-            return False
-        if any(self._is_due(self._open[each], now) for each in self._in_flight):
-            return False
-        if any(each.key in self._in_flight for each in self._surplus(key)):
-            return False
-        opens = self._find(key) is None and not self._is_past(key, offset)
-        return not (opens and len(self) >= self._max_open and self._oldest.key in self._in_flight)
+    def arrive(self, offset: int) -> None:
+        """A record was read; it is taken later."""
+        self._next = offset + 1
 
     def close_due(self, now: float) -> Iterator[Effects]:
         """Close the sessions that are due at this log time; a session that waits for a verdict closes with it.
 
-        Verdicts that are too late by now are given here, through the log: the first one there wins (rule 6).
+        One whose records have not settled closes when they have. Verdicts that are too late by now are given here,
+        through the log: the first one there wins (rule 6).
         """
-        self._now = max(self._now, now)
-        if skipped := tuple(self._verdicts.expired(now, self._pending_trace)):
-            yield Effects(changes=skipped)
-        while self._open:
-            session = next(iter(self._open.values()))
-            if not self._is_due(session, now):
-                return
-            if session.pending:
-                self._overdue[session.key] = self._open.pop(session.key)
-            else:
-                yield self._close(session, self._reason)
+        yield from self._reach(self._next, now)
+
+    def has_room(self, key: bytes, offset: int, *, may_pass: bool = False) -> bool:
+        """Whether the record may be taken, or only after outcomes that are under way.
+
+        It waits for the sessions that close for it, because it opens one too many or because memory is short. One that
+        may pass others waits only where no other sessions can close in their place.
+        """
+        if self._is_read_again(key, offset):
+            return True
+        session = self._find(key)
+        opens = session is None and len(self) >= self._max_open
+        surplus = [*self._surplus(key)]
+        idle = [each for each in surplus if not self._is_busy(each, offset)]
+        if not may_pass:
+            oldest = next(self._by_age(), None) if opens else None
+            return idle == surplus and (oldest is None or not self._is_busy(oldest, offset))
+        if len(idle) < len(surplus):
+            idle = [each for each in self._by_age() if not self._is_busy(each, offset)]
+            own = 0 if session is None else session.cost
+            if (
+                self.size - own - sum(each.cost for each in idle if each is not session)
+                > self._memory
+            ):
+                return False
+        return not opens or self._oldest(offset) is not None
 
     def make_room(self, key: bytes, offset: int, now: float) -> Iterator[Effects]:
-        """Before a record: sessions due at its time close, and old ones where memory is short or one would be too many.
+        """Before a record is taken: sessions due at its time close, and old ones to make room for it.
 
         Memory is charged when a trace is placed, so a record may exceed it by its own trace.
         """
-        self._next = offset
-        yield from self.close_due(now)
-        session = self._find(key)
-        if self._is_past(key, offset) or (session is not None and offset <= session.head.offset):
-            return  # read again: nothing is placed
-        for each in tuple(self._surplus(key)):
-            yield self._close(each, "memory")
-        if session is not None:
+        yield from self._reach(offset, now)
+        session = self._open.get(key)
+        if session is not None and self._is_due(session, now):
+            yield from self._expire(session, since=offset)
+        if self._is_read_again(key, offset):
             return
-        while len(self) >= self._max_open:
-            yield self._close(self._oldest, "memory")
+        for each in tuple(self._surplus(key, offset)):
+            yield self._close(each, "memory", since=offset)
+        if self._find(key) is not None:
+            return
+        while len(self) >= self._max_open and (oldest := self._oldest(offset)) is not None:
+            yield self._close(oldest, "memory", since=offset)
+
+    def settle(self, key: bytes) -> Iterator[Effects]:
+        """A record of the session is done: it closes if it became due meanwhile."""
+        session = self._open.get(key)
+        if session is None or not self._is_due(session, self._now):
+            return
+        if not self._is_busy(session, self._next):
+            yield from self._expire(session, since=self._next)
 
     def take(self, record: TraceRecord, *, key: bytes, offset: int, now: float) -> Task | Dropped:
         """Place a trace in its session, which it may open; or the reason why the record is not scored.
@@ -152,10 +179,11 @@ class OpenSessions:
         Raises:
             Undecodable: the key is not a session's.
         """
-        self._next = offset + 1
         if self._is_past(key, offset):
             return "repeated"
         session = self._find(key)
+        if session is not None:
+            session.seen = max(session.seen, offset)
         if session is not None and session.holds(record, offset):
             return "repeated"
         if session is not None and session.outdated(record):
@@ -185,15 +213,14 @@ class OpenSessions:
         self, record: VerdictRecord, *, key: bytes, offset: int, now: float
     ) -> Iterator[Effects]:
         """The final outcomes of a verdict in place of stand-ins, once (rule 6)."""
-        self._next = offset
-        yield from self.close_due(now)
-        self._next = offset + 1
+        yield from self._reach(offset, now)
         if record.scope == "session":
             yield from self._verdicts.on_verdict(record, key=key, offset=offset)
             return
         session = self._find(key)
         if session is None or self._is_past(key, offset):
             return
+        session.seen = max(session.seen, offset)
         effects = session.on_verdict(record, offset=offset)
         if effects is None:
             return
@@ -201,12 +228,12 @@ class OpenSessions:
         if record.subject not in session.pending:
             self._verdicts.remove_trace(key, record.subject)
         if key in self._overdue and not session.pending:
-            yield self._close(session, self._reason)
+            yield self._close(session, self._reason, since=offset + 1)
 
     def close_all(self, reason: SessionClosed) -> Iterator[Effects]:
         """At the end of a recording, or of a service that will not come back: every session closes."""
         for session in [*self._overdue.values(), *self._open.values()]:
-            yield self._close(session, reason)
+            yield self._close(session, reason, since=self._next)
 
     def committed(self, offset: int) -> tuple[Drop, ...]:
         """No record below `offset` is read again: the tombstones of heads of sessions that closed before it."""
@@ -215,13 +242,34 @@ class OpenSessions:
             del self._closed[key]
         return tuple(Drop(state=head) for key, head in passed.items() if self._find(key) is None)
 
-    def _close(self, session: OpenSession, reason: SessionClosed) -> Effects:
+    def _reach(self, offset: int, now: float) -> Iterator[Effects]:
+        """Close what is due at the log time of the record at this offset."""
+        self._now = max(self._now, now)
+        if skipped := tuple(self._verdicts.expired(now, self._pending_trace)):
+            yield Effects(changes=skipped)
+        due: list[OpenSession] = []
+        for session in self._open.values():
+            if not self._is_due(session, now):
+                break
+            if not self._is_busy(session, offset):
+                due.append(session)
+        for session in due:
+            yield from self._expire(session, since=offset)
+
+    def _expire(self, session: OpenSession, *, since: int) -> Iterator[Effects]:
+        if session.pending:
+            self._overdue[session.key] = self._open.pop(session.key)
+        else:
+            yield self._close(session, self._reason, since=since)
+
+    def _close(self, session: OpenSession, reason: SessionClosed, *, since: int) -> Effects:
+        """Records of the session below `since`, and those that it has looked at, are repeats from now on."""
         self._open.pop(session.key, None)
         self._overdue.pop(session.key, None)
         self.size -= session.cost
         for trace_id in session.pending:
             self._verdicts.remove_trace(session.key, trace_id)
-        since = max(self._next, session.head.offset + 1)
+        since = max(since, session.seen + 1, session.head.offset + 1)
         effects, awaited = session.close(reason, since=since, now=self._now)
         if awaited is not None:
             self._verdicts.add_session(awaited)
@@ -243,19 +291,35 @@ class OpenSessions:
     def _find(self, key: bytes) -> OpenSession | None:
         return self._open.get(key) or self._overdue.get(key)
 
-    def _surplus(self, key: bytes) -> Iterator[OpenSession]:
-        """The oldest sessions without which the others fit into memory; not the session of this key."""
+    def _by_age(self) -> Iterator[OpenSession]:
+        return chain(self._overdue.values(), self._open.values())
+
+    def _surplus(self, key: bytes, offset: int | None = None) -> Iterator[OpenSession]:
+        """The oldest sessions without which the others fit into memory; not the session of this key.
+
+        With the offset of a record: of those sessions that can close for it.
+        """
         size = self.size
-        for session in chain(self._overdue.values(), self._open.values()):
+        for session in self._by_age():
             if size <= self._memory:
                 return
-            if session.key != key:
+            can_close = offset is None or not self._is_busy(session, offset)
+            if session.key != key and can_close:
                 size -= session.cost
                 yield session
 
-    @property
-    def _oldest(self) -> OpenSession:
-        return next(iter((self._overdue or self._open).values()))
+    def _is_read_again(self, key: bytes, offset: int) -> bool:
+        """Whether the record places nothing."""
+        session = self._find(key)
+        return self._is_past(key, offset) or (session is not None and offset <= session.head.offset)
+
+    def _oldest(self, offset: int) -> OpenSession | None:
+        """The session that closes when a record at this offset opens one too many."""
+        return next((each for each in self._by_age() if not self._is_busy(each, offset)), None)
+
+    def _is_busy(self, session: OpenSession, offset: int) -> bool:
+        """Whether a record of the session before this offset is not done."""
+        return session.key in self._in_flight or self._waits(session.key, offset)
 
     def _is_past(self, key: bytes, offset: int) -> bool:
         """Whether the record belongs to an earlier life of its session, which has closed."""

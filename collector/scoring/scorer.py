@@ -1,58 +1,50 @@
-"""The shell around the open sessions: poll, score in waves, write once per batch.
+"""The shell around the open sessions: poll, score what is next of every session, write once per batch.
 
-    batch -> [wave: at most one record per session] -> workers -> sessions -> one write: signals, state, commit
+    batch -> backlog -> [one record of each session] -> workers -> sessions -> one write: signals, state, commit
 
-It waits and decides nothing; the open sessions decide, in the order of the records.
+It waits and decides nothing; the open sessions decide, in the order of the records. Only a record that takes long is
+passed, by those of other sessions; the commit stays before it, and what was written after it is a repeat
+when it is read again (rules 4 and 7).
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections import deque
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import TypeAlias
+from collections.abc import AsyncGenerator, Collection, Iterable, Sequence
+from contextlib import asynccontextmanager
 
 from collector.config.tree import Windows
 from collector.errors import RecordTooLarge, Undecodable
 from collector.log.consumer import Consumer
 from collector.log.port import SESSIONS, TRACES, Assigned, Batch, Commit, Log, New, Position, Record
-from collector.pool.port import ScoreJob, Workers
-from collector.records.sessions import SessionsTopic, SessionTurn, decode_sessions
+from collector.pool.port import Workers
+from collector.records.sessions import SessionsTopic, decode_sessions
 from collector.records.trace_views import decode_without_spans
-from collector.records.traces import TraceReader, TraceRecord, VerdictRecord, previous_trace
+from collector.records.traces import TraceReader, TraceRecord, VerdictRecord
 from collector.runtime.retry import Retry, Sleep
-from collector.scoring.effects import Effects, Rescored, Task, WriteBatch
+from collector.scoring.backlog import WAITING, Backlog, Waiting
+from collector.scoring.effects import Effects, Task, WriteBatch
 from collector.scoring.families import ScoringFamilies
 from collector.scoring.open_sessions import OpenSessions
 from collector.scoring.rules import Rules
+from collector.scoring.score_task import Scored, score_task
 from collector.scoring.sliding_window import ordered_start
 from collector.telemetry import Telemetry
-from evaluators.model import Outcome, Previous, SessionClosed
+from evaluators.model import SessionClosed
 
 _BATCH = 32
 """Records of one poll."""
 _POLL = 0.5
 """Seconds that a poll waits for records: how late a session may close by the clock."""
-
-_InWave: TypeAlias = tuple[OpenSessions, Record, Task | None]
-"""A record, and its task if it has something to score."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Dispatched:
-    """A task, and the traces of those of its reruns whose record the log still has."""
-
-    sessions: OpenSessions
-    task: Task
-    reruns: tuple[SessionTurn, ...]
-    jobs: tuple[ScoreJob, ...]
+_BUSY_POLL = 0.02
+"""The same while workers score: how late outcomes may be."""
+PATIENCE = 0.05
 
 
 class Scorer(Consumer):
     """Reads `traces`, keeps the sessions of its partitions, publishes signals."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - its collaborators, by name
         self,
         *,
         log: Log,
@@ -60,10 +52,16 @@ class Scorer(Consumer):
         rules: Rules,
         windows: Windows,
         telemetry: Telemetry,
+        share: float = 0.5,
         redact: bool = False,
         group: str = "scoring",
         sleep: Sleep = asyncio.sleep,
+        patience: float = PATIENCE,
     ) -> None:
+        """`share`: of the records that are scored at once, what one service may have.
+
+        `patience`: seconds without an outcome, after which records are read on while workers score.
+        """
         super().__init__(
             log=log,
             group=group,
@@ -81,6 +79,11 @@ class Scorer(Consumer):
         self._sessions: dict[int, OpenSessions] = {}
         """By partition."""
         self._batch = WriteBatch(redact=redact)
+        self._patience = patience
+        self._may_pass = False
+        """Whether records may pass those under way: no outcome came for a while, and not all have come since."""
+        self._backlog = Backlog(share)
+        self._under_way: dict[asyncio.Task[Scored], Waiting] = {}
         self._committed: dict[int, int] = {}
         """By partition: the offset from which a new owner would read."""
         self._is_draining = False
@@ -95,6 +98,8 @@ class Scorer(Consumer):
         try:
             async with self._joined():
                 await self._read_to_end()
+                while len(self._backlog):
+                    await self._advance()
                 for sessions in self._sessions.values():
                     await self._apply(sessions, sessions.close_all(reason))
                 await self.commit()
@@ -103,16 +108,51 @@ class Scorer(Consumer):
         finally:
             self._is_draining = False
 
+    @asynccontextmanager
+    async def _joined(self) -> AsyncGenerator[None]:
+        async with super()._joined():
+            try:
+                yield
+            finally:
+                await self._cancel([*self._under_way])
+
     def join(self) -> None:
         """Join the group without any session."""
         super().join()
         self._sessions.clear()
+        self._backlog.clear()
+        self._may_pass = False
         self._batch.clear()
+
+    async def wait_for_capacity(self) -> None:
+        """See `Consumer`: the records that are not done are bounded."""
+        while len(self._backlog) >= WAITING:
+            await self._advance()
+            await self.commit()
+        self._timeout = _BUSY_POLL if self._under_way else _POLL
 
     async def revoke(self, partition: int) -> None:
         """Forget the partition's sessions; they wait in the log for the next owner."""
+        await self._cancel(
+            [
+                task
+                for task, each in self._under_way.items()
+                if each.record.position.partition == partition
+            ]
+        )
+        self._backlog.forget(partition)
         self._sessions.pop(partition, None)
         self._batch.forget(partition)
+
+    async def _cancel(self, tasks: Collection[asyncio.Task[Scored]]) -> None:
+        for task in tasks:
+            del self._under_way[task]
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
+        for task in tasks:
+            if not task.cancelled():
+                task.exception()  # it does not matter any more: what the task scored is read again
 
     async def assign(self, assigned: Assigned) -> None:
         """Read the partition's sessions back (rule 5)."""
@@ -120,16 +160,25 @@ class Scorer(Consumer):
         self._sessions[assigned.partition] = await self._restored(assigned.partition)
 
     async def take(self, batch: Batch) -> None:
-        """Score the records in waves; at the end of a partition, its sessions close by the clock."""
-        pending = deque(batch.records)
-        while pending:
-            await self._score(await self._wave(pending))
+        """Score what is next of every session; at the end of a partition, its sessions close by the clock."""
+        for record in batch.records:
+            partition, offset = record.position.partition, record.position.offset
+            if (sessions := self._sessions.get(partition)) is not None:
+                sessions.arrive(offset)
+                self._backlog.add(record)
+        await self._advance()
         if not self._is_draining:
             for partition, now in batch.ends.items():
                 if (sessions := self._sessions.get(partition)) is not None:
                     await self._apply(sessions, sessions.close_due(now))
         self._families.sessions_active.set(sum(map(len, self._sessions.values())))
         self._families.sessions_bytes.set(sum(each.size for each in self._sessions.values()))
+        self._families.records_waiting.set(len(self._backlog))
+
+    async def finish(self) -> None:
+        """Write what workers answer at once; the rest waits in the log."""
+        await self._advance()
+        await super().finish()
 
     async def commit(self) -> None:
         """Write everything decided so far, however long the log takes; state in memory is applied once."""
@@ -165,6 +214,7 @@ class Scorer(Consumer):
             rules=self._rules,
             limits=self._limits,
             partitions=max(1, self._log_port.partitions(TRACES)),
+            waits=lambda key, offset: self._backlog.waits(partition, key, offset),
         )
         state = await self._retry.log("read sessions", lambda: self._replayed(partition))
         self._batch.add_changes(sessions.restore(state.values()), partition=partition)
@@ -182,23 +232,68 @@ class Scorer(Consumer):
                 self._poison.unprocessable(record.position, error)
         return state
 
-    async def _wave(self, pending: deque[Record]) -> list[_InWave]:
-        """The records from the left that may be under way together: at most one of each session."""
-        wave: list[_InWave] = []
-        while pending:
-            record = pending[0]
-            sessions = self._sessions.get(record.position.partition)
-            if sessions is None:
-                pending.popleft()
-                continue
-            if not sessions.accepts(record.key, record.position.offset, record.time):
-                break
-            pending.popleft()
-            subject = self._decoded(record)
-            task = None if subject is None else await self._meet(sessions, record, subject)
-            wave.append((sessions, record, task))
+    async def _advance(self) -> None:
+        """Score until nothing is left to, or no outcome has come for a while; when draining, to the end."""
+        patience = None if self._is_draining else self._patience
+        while True:
+            while (each := self._next()) is not None:
+                await self._begin(each)
+                await _yield_to_others()
+            if not self._under_way:
+                self._may_pass = False
+                return
+            done, _ = await asyncio.wait(self._under_way, timeout=patience)
+            if not done and self._may_pass:
+                return
+            self._may_pass = self._may_pass or not done
+            await self._apply_outcomes(done)
+
+    def _next(self) -> Waiting | None:
+        return self._backlog.next(self._has_room, in_order=not self._may_pass)
+
+    def _has_room(self, record: Record) -> bool:
+        sessions = self._sessions[record.position.partition]
+        return sessions.has_room(record.key, record.position.offset, may_pass=self._may_pass)
+
+    async def _begin(self, each: Waiting) -> None:
+        """Apply a verdict, or place a trace and hand it to the workers."""
+        record = each.record
+        sessions = self._sessions[record.position.partition]
+        task = None
+        if each.is_let_go:
+            again = await self._get(record.position)
+            if again is None:
+                self._families.trace_records_dropped.labels("expired").inc()
+            record = again
+        if record is not None and (subject := self._decoded(record)) is not None:
+            task = await self._meet(sessions, record, subject)
+        if task is None:
+            await self._settle(sessions, each)
+            return
+        self._under_way[asyncio.create_task(self._score(sessions.partition, task))] = each
+
+    async def _score(self, partition: int, task: Task) -> Scored:
+        reader = TraceReader(self._get, partition, _decode_trace)
+        takers = self._rules.history_takers
+        return await score_task(task, reader, workers=self._workers, history_takers=takers)
+
+    async def _apply_outcomes(self, done: Collection[asyncio.Task[Scored]]) -> None:
+        """Apply what came, in the order of the records."""
+        for task in sorted(done, key=lambda task: self._under_way[task].number):
+            scored = task.result()
+            each = self._under_way.pop(task)
+            sessions = self._sessions[each.record.position.partition]
+            effects = sessions.finish(scored.task, scored.outcomes, scored.rescored)
+            await self._apply(sessions, [effects])
+            await self._settle(sessions, each)
             await _yield_to_others()
-        return wave
+
+    async def _settle(self, sessions: OpenSessions, each: Waiting) -> None:
+        position = each.record.position
+        low = self._backlog.done(each)
+        if low is not None:
+            self._offsets.done(Position(position.topic, position.partition, low - 1))
+        await self._apply(sessions, sessions.settle(each.record.key))
 
     def _decoded(self, record: Record) -> TraceRecord | VerdictRecord | None:
         """The record's trace or verdict; None: it is of another kind, or can never be processed."""
@@ -235,41 +330,6 @@ class Scorer(Consumer):
                 self._families.starts_clamped.labels(label).inc()
         return task
 
-    async def _score(self, wave: Sequence[_InWave]) -> None:
-        """Run the evaluators of a wave, then apply their outcomes in the order of the records."""
-        readers: dict[int, TraceReader[TraceRecord]] = {}
-        dispatched: dict[int, _Dispatched] = {}
-        for index, (sessions, _record, task) in enumerate(wave):
-            if task is not None:
-                partition = sessions.partition
-                if partition not in readers:
-                    readers[partition] = TraceReader(self._get, partition, _decode_trace)
-                dispatched[index] = await self._dispatch(sessions, task, readers[partition])
-        jobs = [job for each in dispatched.values() for job in each.jobs]
-        answers = iter(await self._workers.score(jobs) if jobs else ())
-        for index, (sessions, record, _task) in enumerate(wave):
-            if (each := dispatched.get(index)) is not None:
-                await self._apply(sessions, [_finished(each, [next(answers) for _ in each.jobs])])
-                await _yield_to_others()
-            self._offsets.done(record.position)
-
-    async def _dispatch(
-        self, sessions: OpenSessions, task: Task, reader: TraceReader[TraceRecord]
-    ) -> _Dispatched:
-        history = await _history(task.history, reader)
-        jobs = [ScoreJob(trace=task.trace, history=history, turn=task.number)]
-        reruns: list[SessionTurn] = []
-        for rerun in task.reruns:
-            record = await _read_back(rerun.entry, reader)
-            if record is None:
-                continue
-            reruns.append(rerun.entry)
-            history = await _history(rerun.history, reader)
-            jobs.append(
-                ScoreJob(trace=record.trace, history=history, only=self._rules.history_takers)
-            )
-        return _Dispatched(sessions=sessions, task=task, reruns=tuple(reruns), jobs=tuple(jobs))
-
     async def _get(self, position: Position) -> Record | None:
         return await self._retry.log("fetch a trace", lambda: self._log_port.get(position))
 
@@ -292,32 +352,3 @@ async def _yield_to_others() -> None:
 def _decode_trace(value: bytes) -> TraceRecord | None:
     record = decode_without_spans(value)
     return record if isinstance(record, TraceRecord) else None
-
-
-async def _read_back(entry: SessionTurn, reader: TraceReader[TraceRecord]) -> TraceRecord | None:
-    """The trace's newest record; None: it has expired, or the log has another trace in its place."""
-    record = await reader.trace(entry.offset)
-    return record if record is not None and record.trace.digest == entry.turn.digest else None
-
-
-async def _history(
-    entries: Iterable[SessionTurn], reader: TraceReader[TraceRecord]
-) -> tuple[Previous, ...]:
-    """Earlier turns as evaluators see them, the newest last; outputs that state no longer keeps come from the log."""
-    history: list[Previous] = []
-    for entry in entries:
-        output = entry.turn.output
-        if not entry.kept:
-            record = await _read_back(entry, reader)
-            output = None if record is None else record.trace.output
-        history.append(previous_trace(entry.turn.trace_id, entry.turn.digest, output))
-    return tuple(history)
-
-
-def _finished(each: _Dispatched, answers: Sequence[tuple[Outcome, ...]]) -> Effects:
-    own, *others = answers
-    rescored = [
-        Rescored(entry=entry, outcomes=outcomes)
-        for entry, outcomes in zip(each.reruns, others, strict=True)
-    ]
-    return each.sessions.finish(each.task, own, rescored)

@@ -79,6 +79,7 @@ class Rooms:
             ),
             windows=self._config.windows,
             telemetry=self._telemetry,
+            share=self._config.fairness.share,
             redact=self._config.redaction.content == "drop",
             group=SCORING,
         )

@@ -35,7 +35,6 @@ class FakeWorkers:
     def __init__(self, *, stand_in: bool = False) -> None:
         self.stand_in = stand_in
         self.jobs: list[ScoreJob] = []
-        self.waves: list[int] = []
 
     async def read(self, jobs: Sequence[ReadJob]) -> Sequence[Trace | None]:
         return [None for _ in jobs]
@@ -43,7 +42,6 @@ class FakeWorkers:
     async def score(self, jobs: Sequence[ScoreJob]) -> Sequence[tuple[Outcome, ...]]:
         await asyncio.sleep(0)
         self.jobs += jobs
-        self.waves.append(len(jobs))
         return [outcomes_of(job, stand_in=self.stand_in) for job in jobs]
 
     def hasten(self) -> None:
@@ -270,7 +268,9 @@ def make_scorer(
     redact: bool = False,
     judged: JudgedRules | None = None,
     pause: Callable[[float], Awaitable[None]] = _no_pause,
+    patience: float = 60.0,
 ) -> Scorer:
+    """`patience`: the default is above what a fake takes on the slowest machine, so that no test depends on it."""
     return Scorer(
         log=log,
         workers=workers or FakeWorkers(stand_in=judged is not None),
@@ -279,6 +279,7 @@ def make_scorer(
         telemetry=telemetry or Telemetry(),
         redact=redact,
         sleep=pause,
+        patience=patience,
     )
 
 

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from msgspec.structs import replace
 
 from collector.config.tree import SessionWindow
@@ -14,10 +16,14 @@ from tests.support.scoring_fakes import judged_rules, make_record, rules, verdic
 
 
 def make_sessions(
-    *, max_open: int = 100, memory: int = 1 << 30, judged: JudgedRules | None = None
+    *,
+    max_open: int = 100,
+    memory: int = 1 << 30,
+    judged: JudgedRules | None = None,
+    waits: Callable[[bytes, int], bool] = lambda _key, _offset: False,
 ) -> OpenSessions:
     limits = SessionWindow(max_open=max_open, memory=memory)
-    return OpenSessions(partition=0, rules=rules(judged=judged), limits=limits)
+    return OpenSessions(partition=0, rules=rules(judged=judged), limits=limits, waits=waits)
 
 
 def make_head(session: str, *, offset: int, since: int = 0, closed: bool = False) -> SessionHead:
@@ -95,17 +101,75 @@ def test_after_a_restart_the_oldest_touched_session_closes_first() -> None:
     assert closed(take(sessions, "t", session="c", offset=9)) == ["a"]
 
 
-def test_a_session_under_way_takes_no_second_record() -> None:
-    sessions = make_sessions()
-    key = session_key("bot", "a")
+def test_a_session_whose_trace_is_under_way_does_not_close() -> None:
+    sessions = make_sessions(max_open=1)
+    key, other = session_key("bot", "a"), session_key("bot", "b")
     task = sessions.take(make_record("t1", session="a"), key=key, offset=0, now=0.0)
     assert isinstance(task, Task)
 
-    assert not sessions.accepts(key, 1, 0.0)
-    assert sessions.accepts(session_key("bot", "b"), 1, 0.0)
-    assert not sessions.accepts(session_key("bot", "b"), 1, 1e9)
+    assert list(sessions.close_due(1e9)) == []
+    assert not sessions.has_room(other, 1)
     sessions.finish(task, (), ())
-    assert sessions.accepts(key, 1, 0.0)
+
+    assert sessions.has_room(other, 1)
+    assert closed(list(sessions.settle(key))) == ["a"]
+
+
+def test_a_session_whose_records_wait_closes_for_none_after_them() -> None:
+    """Closed, they would be repeats. A record that comes after another one's does not keep its session open for it."""
+    waiting: dict[bytes, int] = {}
+    sessions = make_sessions(
+        max_open=1, waits=lambda key, offset: waiting.get(key, offset) < offset
+    )
+    take(sessions, "t1", session="a", offset=0)
+    waiting[session_key("bot", "a")] = 2
+
+    sessions.arrive(3)
+    assert list(sessions.close_due(1e9)) == []
+    assert not sessions.has_room(session_key("bot", "b"), 3)
+    assert sessions.has_room(session_key("bot", "c"), 1)
+    assert closed(take(sessions, "t2", session="c", offset=1)) == ["a"]
+
+
+def test_a_record_that_may_pass_closes_another_session_than_one_that_is_under_way() -> None:
+    sessions = make_sessions(max_open=2)
+    task = sessions.take(
+        make_record("t1", session="a"), key=session_key("bot", "a"), offset=0, now=0.0
+    )
+    assert isinstance(task, Task)
+    take(sessions, "t2", session="b", offset=1)
+    key = session_key("bot", "c")
+
+    assert not sessions.has_room(key, 2)
+    assert sessions.has_room(key, 2, may_pass=True)
+    assert closed(take(sessions, "t3", session="c", offset=2)) == ["b"]
+
+
+def test_a_session_closes_before_its_own_record_that_came_too_late() -> None:
+    sessions = make_sessions()
+    take(sessions, "t1", session="a", offset=0)
+    key = session_key("bot", "a")
+
+    effects = list(sessions.make_room(key, 5, 1e9))
+    task = sessions.take(make_record("t2", session="a"), key=key, offset=5, now=1e9)
+
+    assert closed(effects) == ["a"]
+    assert isinstance(task, Task)
+    assert task.is_new
+
+
+def test_a_record_that_was_passed_is_no_repeat_of_a_session_that_closed_since() -> None:
+    """Session `b` was at offset 7 when the record at offset 3 closes it: what it has seen is a repeat, nothing else."""
+    sessions = make_sessions(max_open=1)
+    take(sessions, "t1", session="b", offset=7)
+
+    assert closed(take(sessions, "t2", session="c", offset=3)) == ["b"]
+
+    key = session_key("bot", "b")
+    assert sessions.take(make_record("t1", session="b"), key=key, offset=7, now=0.0) == "repeated"
+    assert isinstance(
+        sessions.take(make_record("t3", session="b"), key=key, offset=8, now=0.0), Task
+    )
 
 
 def test_a_session_with_a_stand_in_waits_for_its_verdict() -> None:

@@ -1,12 +1,16 @@
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Sequence
+
 import pytest
 
 from collector.log.port import SESSIONS, SIGNALS, TRACES, Position
+from collector.pool.port import ScoreJob
 from collector.records.sessions import SessionTurn, decode_sessions
 from collector.records.traces import SessionRecord, decode_traces
 from collector.telemetry import Telemetry
-from evaluators.model import Previous
+from evaluators.model import Outcome, Previous
 from tests.support.faulty_log import Crash, FaultyLog
 from tests.support.scoring_fakes import (
     FakeWorkers,
@@ -201,14 +205,27 @@ async def test_a_torn_write_loses_no_signal(fuse: int) -> None:
     assert {each.trace_id for each in shown(log, "confidence")} == {f"t{n}" for n in range(5)}
 
 
+class TogetherWorkers(FakeWorkers):
+    """Answers once so many traces are being scored."""
+
+    def __init__(self, many: int) -> None:
+        super().__init__()
+        self.barrier = asyncio.Barrier(many)
+
+    async def score(self, jobs: Sequence[ScoreJob]) -> Sequence[tuple[Outcome, ...]]:
+        await self.barrier.wait()
+        return await super().score(jobs)
+
+
 async def test_sessions_of_a_batch_are_scored_together(log: FaultyLog) -> None:
     for n in range(12):
         append(log, make_record(f"t{n:02}", start=n, session=f"s{n % 4}"))
-    workers = FakeWorkers()
+    workers = TogetherWorkers(4)
 
     await run_to_end(make_scorer(log, workers=workers), log)
 
-    assert workers.waves == [4, 4, 4]
+    assert len(workers.jobs) == 12
+    assert workers.barrier.n_waiting == 0
 
 
 async def test_an_idle_session_closes_at_log_time(log: FaultyLog) -> None:

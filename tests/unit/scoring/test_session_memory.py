@@ -119,10 +119,10 @@ def test_a_record_waits_for_the_outcomes_of_a_session_that_must_close_for_it() -
     sessions = opened(1)
     _, task = begin(sessions, recorded(1, "a", ""), offset=1)
 
-    assert not sessions.accepts(session_key("bot", "b"), 2, 1.0)
+    assert not sessions.has_room(session_key("bot", "b"), 2)
 
     sessions.finish(task, (), ())
-    assert sessions.accepts(session_key("bot", "b"), 2, 1.0)
+    assert sessions.has_room(session_key("bot", "b"), 2)
 
 
 def test_a_restart_charges_the_same() -> None:

@@ -1,0 +1,67 @@
+"""A trace that was placed in its session, scored by the workers together with the turns whose predecessors changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from collector.pool.port import ScoreJob, Workers
+from collector.records.sessions import SessionTurn
+from collector.records.traces import TraceReader, TraceRecord, previous_trace
+from collector.scoring.effects import Rescored, Task
+from evaluators.model import Outcome, Previous
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scored:
+    """The outcomes of a task, and of those of its reruns whose record the log still has."""
+
+    task: Task
+    outcomes: tuple[Outcome, ...]
+    rescored: tuple[Rescored, ...]
+
+
+async def score_task(
+    task: Task,
+    reader: TraceReader[TraceRecord],
+    *,
+    workers: Workers,
+    history_takers: tuple[str, ...],
+) -> Scored:
+    """Run the evaluators of a task; for its reruns only those that take history."""
+    history = await _history(task.history, reader)
+    jobs = [ScoreJob(trace=task.trace, history=history, turn=task.number)]
+    reruns: list[SessionTurn] = []
+    for rerun in task.reruns:
+        record = await _read_back(rerun.entry, reader)
+        if record is None:
+            continue
+        reruns.append(rerun.entry)
+        history = await _history(rerun.history, reader)
+        jobs.append(ScoreJob(trace=record.trace, history=history, only=history_takers))
+    own, *others = await workers.score(jobs)
+    rescored = (
+        Rescored(entry=entry, outcomes=outcomes)
+        for entry, outcomes in zip(reruns, others, strict=True)
+    )
+    return Scored(task=task, outcomes=own, rescored=tuple(rescored))
+
+
+async def _read_back(entry: SessionTurn, reader: TraceReader[TraceRecord]) -> TraceRecord | None:
+    """The trace's newest record; None: it has expired, or the log has another trace in its place."""
+    record = await reader.trace(entry.offset)
+    return record if record is not None and record.trace.digest == entry.turn.digest else None
+
+
+async def _history(
+    entries: Iterable[SessionTurn], reader: TraceReader[TraceRecord]
+) -> tuple[Previous, ...]:
+    """Earlier turns as evaluators see them, the newest last; outputs that state no longer keeps come from the log."""
+    history: list[Previous] = []
+    for entry in entries:
+        output = entry.turn.output
+        if not entry.kept:
+            record = await _read_back(entry, reader)
+            output = None if record is None else record.trace.output
+        history.append(previous_trace(entry.turn.trace_id, entry.turn.digest, output))
+    return tuple(history)
