@@ -26,12 +26,18 @@ _STEPS_PER_BYTE = 2
 _PER_MATCH = 4
 _SCANNED = 1 << 10
 """Bytes that one step of a user's own pattern may look at: what follows a match may be looked at again."""
+_QUOTED = 1 << 5
+"""Bytes before a number that one step looks at for the quotes in use."""
 _LETTERS = {rb"\b": b"\b\b", rb"\f": b"\f\f", rb"\n": b"\n\n", rb"\r": b"\r\r", rb"\t": b"\t\t"}
 _ESCAPE = re.compile(rb"(?<!\\)\\++(?:u([0-9a-fA-F]{4})|/)")
 """Every run of backslashes is looked at once: senders choose how long it is."""
 _ESCAPED = rb"\\u00[2-7]|\\/"
 _ANY_ESCAPED = rb"\\u|\\/"
-_QUOTE = re.compile(rb"(?<!\\)\\*+[\"']")
+_LEVELS = 4
+"""How deep JSON may stand in strings of JSON."""
+_WITHIN = re.compile(rb'(?:[^"]*+"(?:[^"\\]|\\.)*+")*+[^"]*+"', re.DOTALL)
+"""Whole strings, and the beginning of one more."""
+_ESCAPED_ONCE = re.compile(rb"\\(.)", re.DOTALL)
 _DIGEST = 8
 
 
@@ -61,6 +67,11 @@ class Steps:
         self._left -= steps
         if self._left < 0:
             raise Exhausted
+
+    @property
+    def are_used_up(self) -> bool:
+        """Whether none are left."""
+        return self._left < 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,8 +172,10 @@ class Marking:
         of them stay two. When the steps are used up, the whole text becomes one marker.
         """
         try:
-            marked = self._marked(text, steps, identifies=identifies)
+            marked = text if steps.are_used_up else self._marked(text, steps, identifies=identifies)
         except Exhausted:
+            marked = text
+        if steps.are_used_up:
             if not self.may_match(text, 0, len(text)):
                 return None
             steps.whole += 1
@@ -185,12 +198,18 @@ class Marking:
             )
             spans = [each for each in spans if not _overlaps(each, kept)]
             if spans:
-                text = self._replaced(text, spans, pattern.name, identifies=identifies)
+                text = self._replaced(text, spans, pattern.name, steps, identifies=identifies)
                 readable = _readable(text, steps)
         return text
 
     def _replaced(
-        self, text: bytes, spans: list[tuple[int, int]], name: bytes, *, identifies: bool
+        self,
+        text: bytes,
+        spans: list[tuple[int, int]],
+        name: bytes,
+        steps: Steps,
+        *,
+        identifies: bool,
     ) -> bytes:
         parts: list[bytes] = []
         copied = 0
@@ -198,6 +217,7 @@ class Marking:
         for start, end in spans:
             marker = self._marker(name, text[start:end], identifies=identifies)
             if is_json and _is_number(text, start, end):
+                steps.spend(start // _QUOTED)
                 quote = _quote(text, start)
                 marker = quote + marker + quote
             parts += (text[copied:start], marker)
@@ -289,8 +309,14 @@ def _is_number(text: bytes, start: int, end: int) -> bool:
 
 
 def _quote(text: bytes, at: int) -> bytes:
-    """The quote that is used before this place, with its backslashes."""
-    quote = b'"'
-    for match in _QUOTE.finditer(text, max(0, at - 256), at):
-        quote = match[0]
+    """The quote of a string that begins at this place of a JSON text, or of JSON in strings of it, or of a repr."""
+    before, quote = text[:at], b'"'
+    if b'"' not in before and b"'" in before:
+        return b"'"
+    for _ in range(_LEVELS):
+        opened = _WITHIN.match(before)
+        if opened is None:
+            break
+        quote = quote.replace(b"\\", b"\\\\").replace(b'"', b'\\"')
+        before = _ESCAPED_ONCE.sub(rb"\1", before[opened.end() :])
     return quote

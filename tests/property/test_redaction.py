@@ -71,6 +71,8 @@ def test_a_secret_among_anything_is_gone_and_stays_gone(text: str) -> None:
     st.lists(
         texts
         | st.integers()
+        | st.just("[4539148803436467, 1]")
+        | st.just(4539148803436467)
         | st.dictionaries(texts, texts | st.sampled_from([4539148803436467, 1.5]), max_size=3),
         max_size=4,
     )

@@ -32,6 +32,7 @@ def marked(text: str, patterns: dict[str, str] | None = None, **given: Any) -> s
         (r'{"jane@example.org": 1}', {"[email]": 1}),
         (r'{"n": 4539148803436467, "m": 1}', {"n": "[card]", "m": 1}),
         (r'["x", 4539148803436467 ]', ["x", "[card]"]),
+        (r'{"\\": 4539148803436467}', {"\\": "[card]"}),
         (r'{"n": -1, "s": "4539148803436467"}', {"n": -1, "s": "[card]"}),
         (r'{"a": "say \"jane@example.org\""}', {"a": 'say "[email]"'}),
         (r'{"a": "\ud83d\ude00jane@example.org"}', {"a": "\U0001f600[email]"}),
@@ -43,8 +44,9 @@ def test_json_is_read_and_stays_json(written: str, read: Any) -> None:
 
 def test_json_within_json() -> None:
     inner = json.dumps({"who": "ü\njane@example.org", "n": 4539148803436467})
-    twice = json.dumps({"arguments": inner})
+    twice = json.dumps({"arguments": inner, "list": "[4539148803436467]"})
 
+    assert json.loads(json.loads(marked(twice))["list"]) == ["[card]"]
     assert json.loads(json.loads(marked(twice))["arguments"]) == {
         "who": "ü\n[email]",
         "n": "[card]",
