@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from collector.config.strict_yaml import parse, unique
 from collector.config.tree import Config, EvaluatorConfig
@@ -15,6 +15,7 @@ from evaluators.declare import Spec
 from evaluators.dialects.content.sessions import Keys
 from evaluators.errors import ExpectationError, SettingsError
 from evaluators.expectations import Expectations
+from evaluators.formulas.signals import SIGNALS
 from evaluators.judging.rubric_judge import rubric_judge, with_rubric_judges
 from evaluators.model import Failure, Outcome
 from evaluators.plan import Plan, Settings, make_plan
@@ -48,6 +49,7 @@ def plan_from(
     try:
         every = with_rubric_judges(registry or Registry.discover(), _own_judges(config))
         _check_tasks(config, every)
+        _check_weights(config)
         return make_plan(
             every,
             {name: _settings(each) for name, each in config.evaluators.items()},
@@ -70,6 +72,18 @@ def _check_tasks(config: Config, every: Registry) -> None:
     known = sorted({each.name for each in every if each.scope == "session"})
     what = f"`{name}` scores traces" if scopes else f"there is no evaluator `{name}`"
     raise ConfigError(f"tasks.evaluator: {what}; name one that scores sessions: {', '.join(known)}")
+
+
+def _check_weights(config: Config) -> None:
+    """The formulas themselves take any name, as their document says; in a configuration an unknown one is a mistake."""
+    for name, each in config.evaluators.items():
+        weights: Any = each.options.get("signal_weights")
+        given = cast("dict[str, Any]", weights) if isinstance(weights, dict) else {}
+        unknown = sorted(set(given) - set(SIGNALS))
+        if unknown:
+            raise ConfigError(
+                f"evaluators.{name}.signal_weights: no signal `{unknown[0]}`; it weighs {', '.join(SIGNALS)}"
+            )
 
 
 def embedder_model(config: Config) -> str | None:

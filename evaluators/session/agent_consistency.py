@@ -17,7 +17,7 @@ def agent_consistency(
     session: Session,
     *,
     state: RootMeanSquare,
-    signal_weights: Mapping[SignalName, Weight] = {},
+    signal_weights: Mapping[str, Weight] = {},
     signals: tuple[SignalName, ...] | None = None,
 ) -> Score:
     """1 - the root mean square of every turn's risk of confidence, amplified by its other signals."""

@@ -19,7 +19,7 @@ def agent_reliability(
     session: Session,
     *,
     state: TailRisk,
-    signal_weights: Mapping[SignalName, Weight] = {},
+    signal_weights: Mapping[str, Weight] = {},
     signals: tuple[SignalName, ...] | None = None,
 ) -> Score:
     """Worst-case risk of a session: nine tenths its worst 15 % of turns, one tenth its worst turn."""
