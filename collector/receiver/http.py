@@ -20,14 +20,13 @@ from collector.receiver.answers import OK, Answer, Code, HungUp, bound, status, 
 from collector.receiver.inflate import BY_NAME, Decode, Inflate, protobuf
 from collector.receiver.intake import Intake
 from collector.receiver.tls import Tls
-from collector.runtime.bounded_protocol import Limits
+from collector.runtime.bounded_protocol import DEFAULT, Limits
 from collector.runtime.families import RuntimeFamilies
 from collector.runtime.http_server import BearerTokens, GuestServer
 from collector.runtime.net import is_local_name, is_local_origin, is_loopback
 from collector.runtime.open_files import connections
 
 KEY = "receiver.http"
-MAX_CONNECTIONS = 1000
 PROTOBUF = "application/x-protobuf"
 JSON = "application/json"
 _NO_PATH = Answer(code=Code.NOT_FOUND, message="no such path", http=404)
@@ -179,7 +178,9 @@ class HttpServer:
         self._port = port
         self._tls = tls
         self._closed = families.closed("http")
-        self._limits = limits or Limits(max_connections=connections(MAX_CONNECTIONS, share=1 / 4))
+        self._limits = limits or Limits(
+            max_connections=connections(DEFAULT.max_connections, share=1 / 4)
+        )
         self._server: GuestServer | None = None
         self._task: Task[None] | None = None
 
