@@ -35,6 +35,6 @@ def read_trace(
     with one_trace() as room:
         facts = [read_facts(span) for span in decoded.spans]
         trace = assemble(facts, closed=closed, keys=keys or Keys(), broken=decoded.unreadable > 0)
-    if room.left >= 0 or trace.truncated:
+    if room.is_whole or trace.truncated:
         return trace
     return replace(trace, truncated=True, gaps=(*trace.gaps, "truncated"))

@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
+from evaluators.dialects.joining.calls_in_messages import NEAR
 from evaluators.dialects.read import read_trace
+from evaluators.model import Trace
 from tests.support.cpu import cpu_of
 from tests.support.dialect_spans import TRACE_ID, SpanSpec, request
 from tests.support.growth import growth
@@ -354,3 +356,12 @@ def test_one_trace_has_one_budget_however_many_texts_it_has(text: str) -> None:
         assert "truncated" in trace.gaps
 
     assert cpu_of(work) < 6
+
+
+@pytest.mark.parametrize("count", [500, 600])
+def test_a_trace_says_that_not_every_candidate_of_a_join_was_looked_at(count: int) -> None:
+    """Calls of one name with other arguments than the spans: some 500 are tried for each."""
+    trace = reading(same_name_other_arguments, count)()
+
+    assert isinstance(trace, Trace)
+    assert ("truncated" in trace.gaps) == (count > NEAR)

@@ -11,12 +11,20 @@ _OF_A_TRACE = 1 << 20
 
 
 class Room:
-    """How much may still be read; negative once a text was left for it."""
+    """What one trace may still cost, and whether something was left out for it."""
 
-    __slots__ = ("left",)
+    __slots__ = ("is_short", "left")
 
     def __init__(self) -> None:
         self.left = _OF_A_TRACE
+        """Characters of reprs; negative once a text was left as it is."""
+        self.is_short = False
+        """Whether a search ended before it had looked at every candidate."""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether nothing was left out."""
+        return self.left >= 0 and not self.is_short
 
 
 _room: ContextVar[Room | None] = ContextVar("room", default=None)
@@ -40,3 +48,10 @@ def has_room(text: str) -> bool:
         return room is None
     room.left -= len(text)
     return room.left >= 0
+
+
+def search_short() -> None:
+    """A search among the trace's calls ended before it had looked at every candidate."""
+    room = _room.get()
+    if room is not None:
+        room.is_short = True

@@ -4,20 +4,30 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import islice
+from typing import TypeVar
 
 import msgspec
 
 from evaluators.dialects.content.message_model import Call, Message, Result, this_turn
+from evaluators.dialects.decoding.room import search_short
 from evaluators.dialects.joining.model_calls import Exchange
 from evaluators.dialects.joining.tool_call import DraftCall, function_name
 from evaluators.dialects.joining.tree import Agents, Tree
 
+_T = TypeVar("_T")
 _Pending = list[tuple[Call, Exchange]]
 NEAR = 512
 """Free calls of one name, or results, that are looked at for one request: all would cost the square of their number."""
+
+
+def near(candidates: Sequence[_T]) -> Iterator[_T]:
+    """The first NEAR; who looks at all of them without success, though there are more, leaves the trace truncated."""
+    yield from islice(candidates, NEAR)
+    if len(candidates) > NEAR:
+        search_short()
 
 
 def add_calls_in_answers(
@@ -83,7 +93,7 @@ def _from_history(exchanges: Sequence[Exchange]) -> Iterable[tuple[Call, Exchang
 
 def _strike(nameless: list[Call], call: Call) -> bool:
     """Whether an answer held this call without its id, as streamed ones do; each answers for one."""
-    for index, other in enumerate(nameless[:NEAR]):
+    for index, other in enumerate(near(nameless)):
         if other.arguments == call.arguments:
             del nameless[index]
             return True
@@ -141,7 +151,7 @@ def _join(
 ) -> bool:
     """Mark the first call that fits and take it out; `starts`: a span goes to the last of these before it began."""
     following = starts[bisect_right(starts, exchange.start) :][:1] if starts is not None else []
-    for index, call in enumerate(calls[:NEAR]):
+    for index, call in enumerate(near(calls)):
         if call.requested or (call.end and call.end < exchange.start):
             continue
         if following and following[0] <= call.start:
@@ -238,8 +248,7 @@ def _add_by_place(
     answers = [(c, r) for c, r in answers if c.id not in taken and r.id not in taken]
     for call in open_calls:
         for matches in (_same_id, _same_name_and_arguments, _same_name):
-            near = islice(answers, NEAR)
-            index = next((i for i, (c, _) in enumerate(near) if matches(call, c)), None)
+            index = next((i for i, (c, _) in enumerate(near(answers)) if matches(call, c)), None)
             if index is not None:
                 request, result = answers.pop(index)
                 call.id = call.id or request.id

@@ -14,7 +14,7 @@ from itertools import islice
 from evaluators.dialects.content.facts import Facts
 from evaluators.dialects.content.message_model import Call, Result, this_turn
 from evaluators.dialects.content.tools import arguments_of, outcome_of
-from evaluators.dialects.joining.calls_in_messages import NEAR, requested
+from evaluators.dialects.joining.calls_in_messages import near, requested
 from evaluators.dialects.joining.model_calls import Exchange
 from evaluators.dialects.joining.tool_call import DraftCall, call_of_span, error_text, span_error
 from evaluators.dialects.joining.tree import Agents, Tree
@@ -43,8 +43,8 @@ def add_traced(
         if any(ancestor.kind == "tool" for ancestor in tree.ancestors(facts)):
             continue
         executed = call_of_span(facts, agents)
-        near = asked.get(executed.name, [])[:NEAR]
-        requested = next((call for call in near if _is_execution(executed, call)), None)
+        wanted = near(asked.get(executed.name, []))
+        requested = next((call for call in wanted if _is_execution(executed, call)), None)
         if requested is None:
             calls.append(executed)
         else:
@@ -138,8 +138,7 @@ def add_calls_in_states(
     for stated, result, span in _calls_in(states):
         draft = by_id.pop(stated.id or "", None)
         if draft is None:
-            near = islice(nameless, NEAR)
-            draft = next((call for call in near if _is_same(call, stated)), None)
+            draft = next((call for call in near(nameless) if _is_same(call, stated)), None)
             if draft is not None:
                 nameless.remove(draft)
         if draft is None:

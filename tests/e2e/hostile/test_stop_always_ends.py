@@ -47,7 +47,7 @@ def test_while_workers_crash_or_hang(tmp_path: Path, order: str) -> None:
         ends(service)
 
 
-@pytest.mark.parametrize("moment", [0.0, 0.3, 1.0])
+@pytest.mark.parametrize("moment", [0.0, 0.5])
 def test_before_the_workers_are_up(tmp_path: Path, moment: float) -> None:
     service = Service(tmp_path / "data", workers=4)
     with service:
@@ -72,18 +72,15 @@ def test_while_a_request_is_decoded_for_long(tmp_path: Path) -> None:
             sending.join()
 
 
-@pytest.mark.parametrize(
-    "setting",
-    [
+def test_while_every_destination_is_away(tmp_path: Path) -> None:
+    away = (
         f'sinks.kafka={{"bootstrap_servers": "{AWAY}"}}',
         f'sinks.otlp={{"endpoint": "{AWAY}"}}',
         f'forward={{"endpoint": "{AWAY}"}}',
-    ],
-)
-def test_while_a_destination_is_away(tmp_path: Path, setting: str) -> None:
-    with Service(tmp_path / "data", *SOON, setting) as service:
+    )
+    with Service(tmp_path / "data", *SOON, *away) as service:
         send(service.grpc, *(asked(f"s{n}", "Where?") for n in range(20)))
-        service.wait_for("signals are made", service.signals, timeout=20)
+        service.wait_for("signals are made", service.signals)
 
         ends(service)
 
