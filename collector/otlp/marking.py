@@ -216,6 +216,8 @@ class Marking:
         is_json = text.lstrip()[:1] in (b"{", b"[", b'"')
         for start, end in spans:
             marker = self._marker(name, text[start:end], identifies=identifies)
+            if is_json and text[start - 1 : start] == b"-" and _is_number(text, start - 1, end):
+                start -= 1  # noqa: PLW2901 - the sign is a part of the number
             if is_json and _is_number(text, start, end):
                 steps.spend(start // _QUOTED)
                 quote = _quote(text, start)

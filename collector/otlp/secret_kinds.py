@@ -50,17 +50,16 @@ def _is_digit(text: bytes, at: int) -> bool:
 
 # --- e-mail ----------------------------------------------------------------------------------------------------------
 
-_LETTERS = r"\p{Latin}\p{Cyrillic}\p{Greek}0-9"
+_ALPHABETS = r"\p{Latin}\p{Cyrillic}\p{Greek}"
 """Not those of scripts without spaces, where words stand right beside an address."""
-_EMAIL = rf"[{_LETTERS}._%+-]+(?:@|%40)(?:[{_LETTERS}-]+\.)+[{_LETTERS}][{_LETTERS}-]+"
-_TLD = re.compile(rb"\.[^.0-9][^.]+\Z")
+_LETTERS = _ALPHABETS + "0-9"
+_EMAIL = rf"[{_LETTERS}._%+-]+(?:@|%40)(?:[{_LETTERS}-]+\.)+[{_ALPHABETS}][{_LETTERS}-]+"
 _IMAGE = re.compile(rb"@\dx\.(?:png|jpe?g|gif|webp|svg|avif)\Z", re.IGNORECASE)
 
 
 def _email_end(text: bytes, start: int, end: int, _before: int) -> int | None:
     """An address; `icon@2x.png` is a file."""
-    address = text[start:end]
-    return end if _TLD.search(address) and not _IMAGE.search(address) else None
+    return None if _IMAGE.search(text[start:end]) else end
 
 
 # --- card ------------------------------------------------------------------------------------------------------------

@@ -58,6 +58,7 @@ def test_the_walk_changes_what_a_parser_would(
 @steady
 @given(texts)
 @example("ORD-774ORD-774")
+@example("jane@example.org1.54539 1488 0343 6467")
 def test_a_secret_among_anything_is_gone_and_stays_gone(text: str) -> None:
     once = marked(text + " , " + SECRETS[0] + " , ")
 

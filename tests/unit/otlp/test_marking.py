@@ -32,6 +32,7 @@ def marked(text: str, patterns: dict[str, str] | None = None, **given: Any) -> s
         (r'{"jane@example.org": 1}', {"[email]": 1}),
         (r'{"n": 4539148803436467, "m": 1}', {"n": "[card]", "m": 1}),
         (r'["x", 4539148803436467 ]', ["x", "[card]"]),
+        (r"[-4539148803436467]", ["[card]"]),
         (r'{"\\": 4539148803436467}', {"\\": "[card]"}),
         (r'{"n": -1, "s": "4539148803436467"}', {"n": -1, "s": "[card]"}),
         (r'{"a": "say \"jane@example.org\""}', {"a": 'say "[email]"'}),
