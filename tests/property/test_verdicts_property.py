@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
+from typing import TypeAlias
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -172,21 +173,27 @@ def test_counters_count_a_judged_outcome_of_a_trace_once(arrived: list[Arrival])
         assert {n for (trace, _), n in counted.items() if trace in held} <= {1}
 
 
+Age: TypeAlias = tuple[float, int, str]
+"""Seen, start, trace id: the order in which traces leave a window, the oldest first."""
+
+
 def _always_held(arrived: Sequence[Arrival]) -> set[str]:
     """Traces that scoring cannot forget by sliding them out: sent once, or among the newest three of their session.
 
-    A repeat of a trace that has left the window is a new trace to scoring (rule 7 is about the traces in the window).
+    The newest are those seen last, whichever of their revisions counts. A repeat of a trace that has left the window
+    is a new trace to scoring (rule 7 is about the traces in the window).
     """
-    traces = [each.trace for _, each in arrived if isinstance(each, TraceRecord)]
-    sent = Counter(trace.trace_id for trace in traces)
-    newest: set[str] = set()
-    for session in {trace.session_id for trace in traces}:
-        ordered = sorted(
-            {
-                (trace.start_time_unix_nano, trace.trace_id)
-                for trace in traces
-                if trace.session_id == session
-            }
-        )
-        newest |= {trace_id for _, trace_id in ordered[-3:]}
+    records = [each for _, each in arrived if isinstance(each, TraceRecord)]
+    sent = Counter(record.trace.trace_id for record in records)
+    ages: dict[str, dict[str, list[Age]]] = defaultdict(lambda: defaultdict(list))
+    for record in records:
+        trace = record.trace
+        age = (record.seen, trace.start_time_unix_nano, trace.trace_id)
+        ages[trace.session_id][trace.trace_id].append(age)
+    newest = {
+        trace_id
+        for session in ages.values()
+        for trace_id, mine in session.items()
+        if sum(max(each) > min(mine) for other, each in session.items() if other != trace_id) < 3
+    }
     return newest | {trace_id for trace_id, times in sent.items() if times == 1}
