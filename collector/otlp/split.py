@@ -29,8 +29,11 @@ from collector.otlp.wire import Budget, fields, header
 MAX_REASONS = 5
 MAX_TRACES = 20_000
 """Of one request."""
-LARGE_REQUEST = 1 << 20
-"""Bytes above which a request is checked span by span: a parser's objects are 30 times an empty field's two bytes."""
+LARGE_REQUEST = 4 << 20
+"""Bytes above which a request is checked span by span: a parser's objects are 30 times an empty field's two bytes.
+
+Batches of 512 spans, the SDKs' default, are mostly below it: to check them span by span costs as much as to store them.
+"""
 LARGE_SPAN = 64 << 10
 """Bytes above which the fields of a span count as fields of the request; a real large span has few."""
 _NOT_A_REQUEST = "the body is not an ExportTraceServiceRequest"

@@ -31,9 +31,9 @@ def holds(stage: Stage) -> bool:
 
 
 HELD = {
-    "durable, batch 64": 3.6,
-    "durable, batch 512": 4.4,
-    "durable, batch 1": 2.4,
+    "durable, batch 64": 4.9,
+    "durable, batch 512": 4.8,
+    "durable, batch 1": 2.8,
     "durable, batch 64, gzip": 2.1,
     "everything, no embedder": 29.0,
     "everything, wordllama": 33.0,
@@ -44,7 +44,8 @@ HELD = {
 def test_durable_ingest(stage: Stage) -> None:
     """Marks: 3.0 at batch 64, 4.0 at 512, 1.5 at 1 and with gzip.
 
-    Reached: 2.2, 3.2, 1.8, 1.5: not that of batches of 1.
+    Reached: 3.6, 3.3, 2.0, 1.5: not those of batches of 64 and of 1, since requests are bounded before they are
+    parsed, slots are taken before messages are read, and records have a CRC (2.8, 3.1, 1.7 before, on that machine).
     """
     assert holds(stage)
 
