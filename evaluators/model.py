@@ -37,6 +37,7 @@ Reason = Literal[
     "no_tool_definitions",
     "no_expectations",
     "too_large",
+    "low_coverage",
     "not_a_turn",
     "nothing_to_judge",
 ]
@@ -202,7 +203,9 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True):
     scores: Mapping[str, float] = {}
     """Final scores by evaluator, and the assumed ones of evaluators that declare `assumed_counts`."""
     unscored: tuple[str, ...] = ()
-    """Evaluators that were due and applicable, but failed or were skipped: what coverage counts as missing."""
+    """Evaluators that were due and failed, were skipped or had no content to read: what coverage counts as missing."""
+    has_text: bool = True
+    """Whether its spans carried the text of question or answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from evaluators.content import NO_CONTENT, NO_TEXT, is_blind, is_unfounded
 from evaluators.expectations import Expectation
 from evaluators.formulas.distribution import clamp, rounded
 from evaluators.matching.text import clip
@@ -52,6 +53,8 @@ def _score(configured: Configured, trace: Trace, resources: Mapping[str, object]
     spec = configured.spec
     more: dict[str, Any] = {}
     history, expectation = resources["history"], resources["expectations"]
+    if is_blind(spec, trace):
+        return not_applicable(configured, "no_content", NO_CONTENT)
     if "history" in spec.needs and isinstance(history, History):
         more["compared"] = tuple(previous.digest for previous in history.previous)
     if "expectations" in spec.needs:
@@ -65,7 +68,10 @@ def _score(configured: Configured, trace: Trace, resources: Mapping[str, object]
         score = spec.function(trace, **arguments, **configured.options)
     except Exception as error:  # noqa: BLE001 - one evaluator's fault is its own outcome
         return failed(configured, failure_of(error), **more)
-    return settle(configured, score, **more)
+    outcome = settle(configured, score, **more)
+    if is_unfounded(spec, trace, outcome.score):
+        return not_applicable(configured, "no_content", NO_TEXT, **more)
+    return outcome
 
 
 _SOURCE: Mapping[object, str] = {
@@ -168,6 +174,13 @@ class SessionScorer:
 # --- from a returned value to its outcome: the same rules for traces and sessions ------------------------------------
 
 MESSAGE_LIMIT = 500
+LEAST_COVERAGE = 0.5
+"""Share of the scores that a session's score could have read below which it says nothing."""
+
+
+def is_low(coverage: tuple[int, int] | None) -> bool:
+    """Whether too few of the (expected, present) scores are there."""
+    return coverage is not None and coverage[1] < LEAST_COVERAGE * coverage[0]
 
 
 def settle(configured: Configured, score: object, **more: Any) -> Outcome:
@@ -182,10 +195,14 @@ def settle(configured: Configured, score: object, **more: Any) -> Outcome:
     if configured.spec.method == "custom" and not _is_json(score.metadata):
         message = "metadata is not JSON"
         return failed(configured, Failure(type="invalid_metadata", message=message), **more)
-    if score.state != "scored":
-        return _unscored(configured, score, **more)
     if score.coverage is not None:
         more["coverage"] = score.coverage
+    if is_low(coverage := more.get("coverage")):
+        expected, present = coverage
+        why = f"only {present} of {expected} scores that it reads are there"
+        return skipped(configured, "low_coverage", explanation=why, **more)
+    if score.state != "scored":
+        return _unscored(configured, score, **more)
     value = _number(score.value)
     if configured.spec.method == "custom":
         value = clamp(value)
@@ -211,9 +228,13 @@ def skipped(configured: Configured, reason: str, **more: Any) -> Outcome:
     return _outcome(configured, state="skipped", reason=reason, **more)
 
 
-def not_applicable(configured: Configured, reason: Reason, explanation: str) -> Outcome:
-    """There was nothing to judge."""
-    return _outcome(configured, state="not_applicable", reason=reason, explanation=explanation)
+def not_applicable(
+    configured: Configured, reason: Reason, explanation: str, **more: Any
+) -> Outcome:
+    """There was nothing to judge, or nothing that could be seen."""
+    return _outcome(
+        configured, state="not_applicable", reason=reason, explanation=explanation, **more
+    )
 
 
 def _unscored(configured: Configured, score: Score, **more: Any) -> Outcome:

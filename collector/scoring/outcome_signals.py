@@ -257,7 +257,7 @@ def with_outcomes(
     for each in outcomes:
         if not each.final:
             pending[each.evaluator] = replace(each, explanation=None, metadata={}, evidence=())
-        elif each.state in {"failed", "skipped"}:
+        elif each.state in {"failed", "skipped"} or each.reason == "no_content":
             unscored.add(each.evaluator)
         elif (value := _counted(each, assumed)) is not None:
             scores[each.evaluator] = value

@@ -6,7 +6,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from evaluators.model import Failure, Outcome, Trace
+from evaluators.content import NO_CONTENT, has_text
+from evaluators.model import Failure, Outcome, Trace, Turn
 from evaluators.plan import Configured, Plan, sees_history
 from evaluators.run import SessionScorer, failed, not_applicable, skipped
 
@@ -39,13 +40,17 @@ class JudgedRules:
         if not trace.is_turn:
             why = "neither a model nor a tool was called"
             return tuple(not_applicable(each, "not_a_turn", why) for each in self.trace)
+        if not has_text(trace):
+            return tuple(not_applicable(each, "no_content", NO_CONTENT) for each in self.trace)
         return () if self.samples(key) else self.skipped("trace", "sampled_out")
 
-    def unasked_session(self, key: bytes, *, has_turns: bool) -> tuple[Outcome, ...]:
+    def unasked_session(self, key: bytes, turns: Collection[Turn]) -> tuple[Outcome, ...]:
         """Outcomes of a closed session that no judge has to be asked for; empty: all of them are due."""
-        if not has_turns:
+        if not turns:
             why = "no trace of the session called a model or a tool"
             return tuple(not_applicable(each, "not_a_turn", why) for each in self.session)
+        if not any(turn.has_text for turn in turns):
+            return tuple(not_applicable(each, "no_content", NO_CONTENT) for each in self.session)
         return () if self.samples(key) else self.skipped("session", "sampled_out")
 
     def skipped(

@@ -56,7 +56,7 @@ def session_end(
     unasked: tuple[Outcome, ...] = ()
     awaited = None
     if judged.session:
-        unasked = judged.unasked_session(key, has_turns=bool(len(window.turns)))
+        unasked = judged.unasked_session(key, window.turns)
         if not unasked:
             awaited = SessionAwaited(
                 **shared_fields(subject, SessionAwaited),

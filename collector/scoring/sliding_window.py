@@ -23,6 +23,7 @@ from msgspec.structs import replace
 from collector.records.sessions import SessionTurn
 from collector.records.signal import session_input_digest, turn_term
 from collector.records.traces import TraceRecord
+from evaluators.content import has_text
 from evaluators.matching.text import clip
 from evaluators.model import Trace, Turn
 
@@ -359,6 +360,7 @@ def _turn(trace: Trace) -> Turn:
         model_calls=len(trace.model_calls),
         tool_calls=len(trace.tool_calls),
         repeated_calls=_repeated_calls(trace),
+        has_text=has_text(trace),
     )
 
 

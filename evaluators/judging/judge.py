@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from secrets import token_hex
 from typing import Literal
 
+from evaluators.content import NO_CONTENT, has_text
 from evaluators.expectations import Expectation
 from evaluators.judging.calls import JudgeCalls, PromptInput, added
 from evaluators.judging.judged_run import JudgedRun, reads_expected
@@ -78,6 +79,10 @@ async def judge_trace(
     if not trace.is_turn:
         why = "neither a model nor a tool was called"
         return Verdict(outcomes=tuple(not_applicable(each, "not_a_turn", why) for each in due))
+    if not has_text(trace):
+        return Verdict(
+            outcomes=tuple(not_applicable(each, "no_content", NO_CONTENT) for each in due)
+        )
     shown = expectation if any(reads_expected(each.spec) for each in due) else None
     judge_calls = JudgeCalls(
         client,

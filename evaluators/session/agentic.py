@@ -115,7 +115,11 @@ def agentic(  # noqa: PLR0913 - the document's options
         success=metadata["is_fully_correct"],
         explanation=_why(interactions.verdicts, threshold),
         metadata={"session_id": session.session_id, **metadata},
-        coverage=(max(len(session.turns), len(answered)), len(answered)),
+        # A turn that can no longer be read may have had an expected output.
+        coverage=(
+            len(answered) + max(0, len(session.turns) - len(conversed.traces)),
+            len(answered),
+        ),
     )
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from collector.scoring.rules import JudgedRules, Rules
-from evaluators.model import ModelCall, Trace
+from evaluators.model import ModelCall, Trace, Turn
 from evaluators.plan import Plan, make_plan
 from evaluators.registry import Registry
 from evaluators.run import SessionScorer
@@ -40,9 +40,22 @@ def test_an_evaluator_that_waits_for_hosted_embeddings_keeps_its_assumed_score()
     assert "coherence" in Rules.of(Plan(), lambda: SessionScorer(Plan()), 0, judged).assumed
 
 
-def trace(*, unread: str | None = None, turn: bool = True) -> Trace:
+def trace(*, unread: str | None = None, turn: bool = True, text: bool = True) -> Trace:
     calls = (ModelCall(span_id="a" * 16),) if turn else ()
-    return replace(make_record("t").trace, unread=unread, model_calls=calls)
+    gaps = () if text else ("no_content",)
+    return replace(make_record("t").trace, unread=unread, model_calls=calls, gaps=gaps)
+
+
+def turn(*, has_text: bool = True) -> Turn:
+    return Turn(
+        trace_id="t",
+        start_time_unix_nano=1,
+        duration=1.0,
+        digest="d",
+        output=None,
+        model_calls=1,
+        has_text=has_text,
+    )
 
 
 def outcomes(judged: JudgedRules, subject: Trace) -> list[tuple[str, str | None]]:
@@ -57,14 +70,17 @@ def test_a_judge_is_asked_about_traces_in_the_sample_that_called_something() -> 
     assert outcomes(nothing, trace()) == [("skipped", "sampled_out")]
     assert outcomes(everything, trace(turn=False)) == [("not_applicable", "not_a_turn")]
     assert outcomes(everything, trace(unread="too_deep")) == [("failed", None)]
+    assert outcomes(everything, trace(text=False)) == [("not_applicable", "no_content")]
 
 
 def test_a_judge_is_asked_about_sessions_in_the_sample_that_have_turns() -> None:
     nothing = judged_rules(samples=lambda _key: False)
 
-    assert judged_rules().unasked_session(b"bot\0s", has_turns=True) == ()
-    (left_out,) = nothing.unasked_session(b"bot\0s", has_turns=True)
-    (empty,) = judged_rules().unasked_session(b"bot\0s", has_turns=False)
+    assert judged_rules().unasked_session(b"bot\0s", [turn()]) == ()
+    (left_out,) = nothing.unasked_session(b"bot\0s", [turn()])
+    (empty,) = judged_rules().unasked_session(b"bot\0s", [])
+    (blind,) = judged_rules().unasked_session(b"bot\0s", [turn(has_text=False)])
 
     assert (left_out.evaluator, left_out.reason) == ("tone", "sampled_out")
     assert (empty.state, empty.reason) == ("not_applicable", "not_a_turn")
+    assert (blind.state, blind.reason) == ("not_applicable", "no_content")

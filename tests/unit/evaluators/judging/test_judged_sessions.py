@@ -82,7 +82,7 @@ async def test_only_interactions_with_an_expected_output_count() -> None:
         await judge_turns(TRACES, correct(1.0), judged("agentic"), expectations=expected)
     ).outcomes
 
-    assert (outcome.score, outcome.success, outcome.coverage) == (1.0, True, (4, 1))
+    assert (outcome.score, outcome.success, outcome.coverage) == (1.0, True, (1, 1))
 
 
 @pytest.mark.parametrize("expected", [None, {}, {"1": Expectation(regex="x")}])
