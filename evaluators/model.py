@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -185,6 +185,16 @@ class Trace:
 # --- the session -----------------------------------------------------------------------------------------------------
 
 
+class CallCount(NamedTuple):
+    """How often a trace made one tool call with one result."""
+
+    asked: int
+    """64-bit digest of tool and arguments."""
+    answered: int
+    """64-bit digest of the result, or of the error."""
+    times: int
+
+
 class Turn(msgspec.Struct, frozen=True, kw_only=True):
     """One trace as its session stores it."""
 
@@ -198,8 +208,8 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True):
     cost_usd: float | None = None
     model_calls: int = 0
     tool_calls: int = 0
-    repeated_calls: int = 0
-    """Calls whose name and arguments an earlier call of the same trace already had."""
+    call_counts: tuple[CallCount, ...] = ()
+    """How often each tool call was made with each result."""
     scores: Mapping[str, float] = {}
     """Final scores by evaluator, and the assumed ones of evaluators that declare `assumed_counts`."""
     unscored: tuple[str, ...] = ()

@@ -24,6 +24,7 @@ from collector.records.sessions import SessionTurn
 from collector.records.signal import session_input_digest, turn_term
 from collector.records.traces import TraceRecord
 from evaluators.content import has_text
+from evaluators.matching.repeats import call_counts
 from evaluators.matching.text import clip
 from evaluators.model import Trace, Turn
 
@@ -41,7 +42,6 @@ Age = tuple[float, Key]
 """(log time at which the newest span was seen, place in the order)"""
 Used = tuple[str, ...]
 """Names of the trace evaluators that a session evaluator reads, sorted."""
-_encoder = msgspec.json.Encoder(order="deterministic")
 
 
 class Placement(msgspec.Struct, frozen=True, kw_only=True):
@@ -359,14 +359,9 @@ def _turn(trace: Trace) -> Turn:
         cost_usd=trace.cost_usd,
         model_calls=len(trace.model_calls),
         tool_calls=len(trace.tool_calls),
-        repeated_calls=_repeated_calls(trace),
+        call_counts=call_counts(trace.tool_calls),
         has_text=has_text(trace),
     )
-
-
-def _repeated_calls(trace: Trace) -> int:
-    calls = [(call.name, _encoder.encode(call.arguments)) for call in trace.tool_calls]
-    return len(calls) - len(set(calls))
 
 
 def is_turn(entry: SessionTurn) -> bool:

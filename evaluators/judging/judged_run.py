@@ -17,7 +17,8 @@ from evaluators.expectations import Expectation
 from evaluators.judging.answers import AnswerError, to_block
 from evaluators.judging.calls import AGAIN, JudgeCalls, JudgeHandle, Missing, Skip, parse_failure
 from evaluators.judging.prompt import SKIPPED, JudgeError
-from evaluators.matching.tool_calls import check_arguments, failures, repeats, span_ids
+from evaluators.matching.repeats import repeats
+from evaluators.matching.tool_calls import check_arguments, failures, span_ids
 from evaluators.model import JSON, Failure, Outcome, ToolCall, Trace
 from evaluators.plan import Configured
 from evaluators.resources import Block, Conversation, Expected, Extraction, Judge, Question

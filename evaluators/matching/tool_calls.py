@@ -1,4 +1,4 @@
-"""Facts about tool calls: which repeat, which failed and were recovered, which contradict their tool's schema."""
+"""Facts about tool calls: which failed and were recovered, which contradict their tool's schema."""
 
 from __future__ import annotations
 
@@ -15,24 +15,6 @@ SCHEMA_LIMIT = 65_536
 """Bytes of a schema or of arguments, as JSON; what is longer is not judged."""
 TRACE_STEPS = 500_000
 """Steps (`providers.schemas`) that all calls of a trace may take: some seconds."""
-
-
-def repeats(calls: Sequence[ToolCall]) -> tuple[ToolCall, ...]:
-    """Calls whose tool and arguments an earlier call already had, unless every such call had failed.
-
-    Trying a failed call again is a retry, not a repeat. Calls whose arguments were not exported are never repeats.
-    """
-    answered: set[tuple[str, bytes]] = set()
-    found: list[ToolCall] = []
-    for call in calls:
-        if call.arguments is None:
-            continue
-        key = (call.name, encoded(call.arguments))
-        if key in answered:
-            found.append(call)
-        if call.error is None:
-            answered.add(key)
-    return tuple(found)
 
 
 def failures(calls: Sequence[ToolCall]) -> tuple[tuple[ToolCall, ...], tuple[ToolCall, ...]]:

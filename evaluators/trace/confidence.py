@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from evaluators.declare import pandaprobe
+from evaluators.matching.repeats import repeats
 from evaluators.matching.text import clip
-from evaluators.matching.tool_calls import failures, named, repeats, span_ids
+from evaluators.matching.tool_calls import failures, named, span_ids
 from evaluators.model import Score, Trace
 from evaluators.resources import Block, UnitInterval
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from evaluators.declare import pandaprobe
 from evaluators.matching.json_values import brief
-from evaluators.matching.tool_calls import repeats, span_ids
+from evaluators.matching.repeats import described, repeats
+from evaluators.matching.tool_calls import span_ids
 from evaluators.model import Score, Trace
 from evaluators.resources import Block, Extraction, UnitInterval
 
@@ -21,18 +22,16 @@ class Efficiency(Block, frozen=True, kw_only=True):
 
 @pandaprobe(version="1", reads={"tool_calls"})
 def step_efficiency(trace: Trace) -> Score:
-    """Share of tool calls that were useful: they ended without error and repeated no earlier call."""
+    """Share of tool calls that repeated no earlier one; errors are a matter of tool_correctness."""
     calls = trace.tool_calls
     if not calls:
         return Score.not_applicable("the trace called no tools")
-    again = {id(call) for call in repeats(calls)}
-    wasted = [call for call in calls if call.error is not None or id(call) in again]
+    again = repeats(calls)
     return Score(
-        value=1 - len(wasted) / len(calls),
-        explanation=f"{len(calls) - len(wasted)} of {len(calls)} tool calls were useful,"
-        f" {len(again)} repeated an earlier one",
+        value=1 - len(again) / len(calls),
+        explanation=f"of {len(calls)} tool calls {described(again)}",
         metadata={"task": brief(trace.input)},
-        evidence=span_ids(wasted),
+        evidence=span_ids(again),
     )
 
 

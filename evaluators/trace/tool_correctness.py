@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from evaluators.declare import pandaprobe
 from evaluators.matching.json_values import bounded, brief, left_out
-from evaluators.matching.tool_calls import check_arguments, named, repeats, span_ids, unknown
+from evaluators.matching.repeats import repeats
+from evaluators.matching.tool_calls import check_arguments, named, span_ids, unknown
 from evaluators.model import JSON, Score, Trace
 from evaluators.resources import Block, UnitInterval
 

@@ -142,11 +142,12 @@ class TestArgumentCorrectness:
         assert argument_correctness(trace).value == 0.0
 
 
-def test_step_efficiency_counts_useful_distinct_calls() -> None:
+def test_step_efficiency_counts_calls_that_repeat_none() -> None:
     score = step_efficiency(calls(PARIS, PARIS_AGAIN, BROKEN, OSLO))
 
-    assert score.value == 0.5
-    assert score.evidence == ("3", "4")
+    assert score.value == 0.75
+    assert score.evidence == ("3",)
+    assert score.explanation == "of 4 tool calls 1 repeated an earlier one"
     assert score.metadata == {"task": "What is the weather in Paris?"}
     assert step_efficiency(a_trace()).state == "not_applicable"
 

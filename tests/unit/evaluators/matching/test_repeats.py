@@ -1,0 +1,112 @@
+"""One definition of a repeat: the same tool, the same arguments, the same result or error."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from evaluators.matching.repeats import MOST_DISTINCT, call_counts, described, repeats
+from evaluators.model import JSON, Session, ToolCall
+from evaluators.session.repeated_calls import RepeatCount, repeated_calls
+from evaluators.trace.confidence import confidence
+from evaluators.trace.step_efficiency import step_efficiency
+from evaluators.trace.tool_correctness import tool_correctness
+from tests.support.evaluating import a_trace, a_turn
+
+
+def call(result: JSON = None, *, arguments: JSON = "build 7", error: str | None = None) -> ToolCall:
+    return ToolCall(name="status", arguments=arguments, result=result, error=error)
+
+
+@pytest.mark.parametrize(
+    ("calls", "expected"),
+    [
+        ([call("running"), call("running")], 1),
+        ([call("running"), call("done")], 0),
+        ([call("running"), call("running"), call("done")], 0),
+        ([call(error="timeout"), call(error="timeout"), call(error="timeout")], 2),
+        ([call(error="timeout"), call("done")], 0),
+        ([call("timeout"), call(error="timeout")], 0),
+        ([call("x", arguments={"a": 1, "b": 2}), call("x", arguments={"b": 2, "a": 1})], 1),
+        ([call("x", arguments={"a": 1}), call("x", arguments={"a": 2})], 0),
+        ([call({"s": 1, "t": 2}), call({"t": 2, "s": 1})], 1),
+        ([call(None), call(None)], 1),
+        ([call("x", arguments=None), call("x", arguments=None)], 0),
+        ([call("half \ud83d"), call("half \ud83d")], 1),
+    ],
+)
+def test_a_trace_and_its_session_count_the_same(calls: list[ToolCall], expected: int) -> None:
+    assert len(repeats(calls)) == expected
+    assert session_of(tuple(calls)).metadata["repeated_calls"] == expected
+
+
+def test_the_explanation_says_how_many_failed() -> None:
+    assert described([call("x")]) == "1 repeated an earlier one"
+    assert described([call("x"), call(error="e")]) == "2 repeated an earlier one, 1 of them failed"
+
+
+def test_four_evaluators_tell_one_story() -> None:
+    looping = (call("unknown"), call("unknown"), call("unknown"), call("x", arguments="other"))
+    trace = a_trace(tool_calls=looping)
+
+    assert "2 repeated" in str(step_efficiency(trace).explanation)
+    assert "2 repeated" in str(tool_correctness(trace).explanation)
+    assert "2 identical calls repeated" in str(confidence(trace).explanation)
+    assert session_of(looping).metadata["repeated_calls"] == 2
+
+
+def session_of(*turns: tuple[ToolCall, ...], **options: Any) -> Any:
+    count = RepeatCount({})
+    for at, calls in enumerate(turns):
+        made = call_counts(calls)
+        count.put(a_turn(str(at), at, {}, call_counts=made, tool_calls=len(calls)))
+    session = Session(service="bot", session_id="s", agent="bot")
+    return repeated_calls(session, count=count, **options)
+
+
+def test_one_call_repeated_ten_times_over_the_session_is_flagged() -> None:
+    turn = (call("unknown"), call("unknown"))
+
+    assert session_of(*[turn] * 5).value == 1.0
+    found = session_of(*[turn] * 5, (call("unknown"),))
+
+    assert found.value == 0.0
+    assert found.explanation == "10 of 11 tool calls repeated an earlier one, one of them 10 times"
+
+
+def test_a_result_that_changes_in_a_later_turn_is_progress() -> None:
+    polling = (call("running"),) * 12
+
+    assert session_of(polling).value == 0.0
+    assert session_of(polling, (call("done"),)).metadata["repeated_calls"] == 0
+
+
+def test_many_calls_repeated_a_little_are_not_flagged() -> None:
+    turn = tuple(call("x", arguments=n) for n in range(8))
+
+    found = session_of(turn, turn, turn)
+
+    assert found.value == 1.0
+    assert found.metadata == {"repeated_calls": 16, "most_of_one_call": 2, "tool_calls": 24}
+
+
+def test_a_dropped_turn_counts_no_more() -> None:
+    count = RepeatCount({})
+    first, second = (call_counts([call("x")] * n) for n in (3, 4))
+    count.put(a_turn("a", 1, {}, call_counts=first, tool_calls=3))
+    count.put(a_turn("b", 2, {}, call_counts=second, tool_calls=4))
+    assert (count.repeated, count.most) == (6, 6)
+
+    count.drop("b")
+
+    assert (count.repeated, count.most, count.calls) == (2, 2, 3)
+    count.drop("a")
+    assert (count.repeated, count.most, count.calls) == (0, 0, 0)
+
+
+def test_a_trace_of_very_many_calls_remembers_those_made_most() -> None:
+    counts = call_counts([call(n) for n in range(2 * MOST_DISTINCT)] + [call(7)] * 3)
+
+    assert len(counts) == MOST_DISTINCT
+    assert max(each.times for each in counts) == 4
