@@ -204,6 +204,8 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True):
     digest: str
     output: str | None
     """The first 8 KiB (UTF-8, cut at a character), kept for the newest traces only."""
+    input: str | None = None
+    """The question's first KiB, kept as long as the output."""
     tokens: Tokens = Tokens()
     cost_usd: float | None = None
     model_calls: int = 0
@@ -212,6 +214,8 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True):
     """How often each tool call was made with each result."""
     scores: Mapping[str, float] = {}
     """Final scores by evaluator, and the assumed ones of evaluators that declare `assumed_counts`."""
+    risks: Mapping[str, float] = {}
+    """By evaluator, the calibrated risk (`Score.risk`), where it differs from 1 - score."""
     unscored: tuple[str, ...] = ()
     """Evaluators that were due and failed, were skipped or had no content to read: what coverage counts as missing."""
     has_text: bool = True
@@ -225,6 +229,7 @@ class Previous:
     trace_id: str
     digest: str
     output: str | None
+    input: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -261,6 +266,8 @@ class Score(msgspec.Struct, frozen=True, kw_only=True):
     """Set where an option of the document's own decides; None: the configured one."""
     coverage: tuple[int, int] | None = None
     """Sessions: (expected, present) traces that could have been judged."""
+    risk: float | None = None
+    """In [0, 1]: how much session formulas count it against the session with `inputs: calibrated`; None: 1 - value."""
 
     @classmethod
     def assume(
@@ -334,5 +341,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     """Digest of the expectation used (part of the signal's id)."""
     coverage: tuple[int, int] | None = None
     """Sessions: (expected, present) scores that the formula could have read."""
+    risk: float | None = None
+    """Calibrated risk of a score (`Score.risk`)."""
     judge: JudgeUse | None = None
     """None: no judge was asked."""

@@ -178,9 +178,9 @@ LEAST_COVERAGE = 0.5
 """Share of the scores that a session's score could have read below which it says nothing."""
 
 
-def is_low(coverage: tuple[int, int] | None) -> bool:
+def is_low(coverage: tuple[int, int]) -> bool:
     """Whether too few of the (expected, present) scores are there."""
-    return coverage is not None and coverage[1] < LEAST_COVERAGE * coverage[0]
+    return coverage[1] < LEAST_COVERAGE * coverage[0]
 
 
 def settle(configured: Configured, score: object, **more: Any) -> Outcome:
@@ -197,7 +197,8 @@ def settle(configured: Configured, score: object, **more: Any) -> Outcome:
         return failed(configured, Failure(type="invalid_metadata", message=message), **more)
     if score.coverage is not None:
         more["coverage"] = score.coverage
-    if is_low(coverage := more.get("coverage")):
+    coverage: tuple[int, int] | None = more.get("coverage")
+    if coverage is not None and is_low(coverage):
         expected, present = coverage
         why = f"only {present} of {expected} scores that it reads are there"
         return skipped(configured, "low_coverage", explanation=why, **more)
@@ -269,6 +270,7 @@ def _scored(configured: Configured, score: Score, value: float, **more: Any) -> 
         metadata=metadata,
         evidence=score.evidence,
         truncated=score.truncated,
+        risk=None if score.risk is None else clamp(_number(score.risk)),
         **more,
     )
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from collector.errors import Undecodable
-from collector.records.trace_views import RawTrace, decode_output, decode_raw_trace
+from collector.records.trace_views import RawTrace, TraceTexts, decode_raw_trace, decode_texts
 from collector.records.traces import GetRecord, TraceReader, previous_trace
 from evaluators.model import Previous
 
@@ -120,13 +120,13 @@ async def newest_traces(
 async def previous_turns(
     get: GetRecord, partition: int, turns: Iterable[Turn]
 ) -> tuple[Previous, ...]:
-    """Earlier turns as evaluators see them; the output is None when the record has expired."""
+    """Earlier turns as evaluators see them; without texts when the record has expired."""
     reader = TraceReader(get, partition, _raw_trace)
     previous: list[Previous] = []
     for turn in turns:
         trace = await reader.trace(turn.offset)
-        output = None if trace is None else _output(trace)
-        previous.append(previous_trace(turn.trace_id, turn.digest, output))
+        texts = TraceTexts() if trace is None else _texts(trace)
+        previous.append(previous_trace(turn.trace_id, turn.digest, texts.input, texts.output))
     return tuple(previous)
 
 
@@ -135,8 +135,8 @@ def _raw_trace(value: bytes) -> msgspec.Raw | None:
     return record.trace if isinstance(record, RawTrace) else None
 
 
-def _output(trace: msgspec.Raw) -> str | None:
+def _texts(trace: msgspec.Raw) -> TraceTexts:
     try:
-        return decode_output(trace)
+        return decode_texts(trace)
     except Undecodable:
-        return None
+        return TraceTexts()

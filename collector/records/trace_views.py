@@ -88,13 +88,16 @@ class JudgedTrace(msgspec.Struct, frozen=True, kw_only=True):
         return self.unread is None and bool(self.model_calls or self.tool_calls)
 
 
-class _Output(msgspec.Struct, frozen=True, kw_only=True):
+class TraceTexts(msgspec.Struct, frozen=True, kw_only=True):
+    """The question and the answer of a trace."""
+
+    input: str | None = None
     output: str | None = None
 
 
 _raw = _view(RawTrace, VerdictRecord, SessionRecord)
 _judged = msgspec.msgpack.Decoder(JudgedTrace)
-_output = msgspec.msgpack.Decoder(_Output)
+_texts = msgspec.msgpack.Decoder(TraceTexts)
 
 
 def decode_raw_trace(value: bytes) -> RawTrace | VerdictRecord | SessionRecord | Unread:
@@ -111,13 +114,13 @@ def decode_judged_trace(raw: msgspec.Raw) -> JudgedTrace:
     return decode(_judged, raw)
 
 
-def decode_output(raw: msgspec.Raw) -> str | None:
-    """The output text of a raw trace.
+def decode_texts(raw: msgspec.Raw) -> TraceTexts:
+    """The texts of a raw trace.
 
     Raises:
         Undecodable: not a trace.
     """
-    return decode(_output, raw).output
+    return decode(_texts, raw)
 
 
 # --- what lists show -------------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ import msgspec
 from collector.errors import Undecodable
 from collector.log.port import TRACES, Position, Record
 from collector.records.codec import decode
-from evaluators.matching.text import clip
+from evaluators.matching.text import QUESTION, clip
 from evaluators.model import Outcome, Previous, SessionClosed, Trace
 
 GetRecord: TypeAlias = Callable[[Position], Awaitable[Record | None]]
@@ -132,8 +132,13 @@ class TraceReader(Generic[_T]):
             return None
 
 
-def previous_trace(trace_id: str, digest: str, output: str | None) -> Previous:
-    """An earlier trace as History shows it: of its output the first 8 KiB."""
+def previous_trace(
+    trace_id: str, digest: str, question: str | None, answer: str | None
+) -> Previous:
+    """An earlier trace as History shows it: of its output the first 8 KiB, of its input the first KiB."""
     return Previous(
-        trace_id=trace_id, digest=digest, output=None if output is None else clip(output)
+        trace_id=trace_id,
+        digest=digest,
+        output=None if answer is None else clip(answer),
+        input=None if question is None else clip(question, QUESTION),
     )

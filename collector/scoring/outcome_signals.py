@@ -252,6 +252,7 @@ def with_outcomes(
     names = {each.evaluator for each in outcomes}
     final = {each.evaluator for each in outcomes if each.final}
     scores = {name: value for name, value in entry.turn.scores.items() if name not in names}
+    risks = {name: value for name, value in entry.turn.risks.items() if name not in names}
     unscored = {name for name in entry.turn.unscored if name not in names}
     pending = {each.evaluator: each for each in entry.outcomes if each.evaluator not in names}
     for each in outcomes:
@@ -261,12 +262,17 @@ def with_outcomes(
             unscored.add(each.evaluator)
         elif (value := _counted(each, assumed)) is not None:
             scores[each.evaluator] = value
+            if each.risk is not None:
+                risks[each.evaluator] = each.risk
     ids = {name: id_ for name, id_ in entry.signal_ids.items() if name not in names}
     ids |= {name: id_ for name, id_ in signal_ids.items() if name in final}
     return replace(
         entry,
         turn=replace(
-            entry.turn, scores=dict(sorted(scores.items())), unscored=tuple(sorted(unscored))
+            entry.turn,
+            scores=dict(sorted(scores.items())),
+            risks=dict(sorted(risks.items())),
+            unscored=tuple(sorted(unscored)),
         ),
         outcomes=tuple(pending[name] for name in sorted(pending) if name not in final),
         signal_ids=dict(sorted(ids.items())),

@@ -59,9 +59,10 @@ async def _history(
     """Earlier turns as evaluators see them, the newest last; outputs that state no longer keeps come from the log."""
     history: list[Previous] = []
     for entry in entries:
-        output = entry.turn.output
+        question, answer = entry.turn.input, entry.turn.output
         if not entry.kept:
             record = await _read_back(entry, reader)
-            output = None if record is None else record.trace.output
-        history.append(previous_trace(entry.turn.trace_id, entry.turn.digest, output))
+            question = None if record is None else record.trace.input
+            answer = None if record is None else record.trace.output
+        history.append(previous_trace(entry.turn.trace_id, entry.turn.digest, question, answer))
     return tuple(history)

@@ -25,7 +25,7 @@ from collector.records.signal import session_input_digest, turn_term
 from collector.records.traces import TraceRecord
 from evaluators.content import has_text
 from evaluators.matching.repeats import call_counts
-from evaluators.matching.text import clip
+from evaluators.matching.text import QUESTION, clip
 from evaluators.model import Trace, Turn
 
 TEXTS_KEPT = 8
@@ -355,6 +355,7 @@ def _turn(trace: Trace) -> Turn:
         duration=trace.duration,
         digest=trace.digest,
         output=None if trace.output is None else clip(trace.output),
+        input=None if trace.input is None else clip(trace.input, QUESTION),
         tokens=trace.tokens,
         cost_usd=trace.cost_usd,
         model_calls=len(trace.model_calls),
@@ -370,10 +371,12 @@ def is_turn(entry: SessionTurn) -> bool:
 
 
 def _without_text(entry: SessionTurn) -> SessionTurn:
-    """The trace without its output; History reads that from the trace record when it is needed."""
-    return replace(entry, turn=replace(entry.turn, output=None), kept=False)
+    """The trace without its texts; History reads that from the trace record when it is needed."""
+    return replace(entry, turn=replace(entry.turn, output=None, input=None), kept=False)
 
 
 def without_output(turn: Turn) -> Turn:
     """The turn as session formulas get it: numbers, no text."""
-    return turn if turn.output is None else replace(turn, output=None)
+    if turn.output is None and turn.input is None:
+        return turn
+    return replace(turn, output=None, input=None)

@@ -42,12 +42,17 @@ def merged(weights: Mapping[str, float]) -> dict[str, float]:
     return {**{name: risk.weight for name, risk in SIGNALS.items()}, **weights}
 
 
-def risks(scores: Mapping[str, float], signals: tuple[str, ...]) -> dict[str, float]:
-    """1 - score of every signal present, by signal; a score that is no finite number is not present."""
+Inputs = Literal["calibrated", "raw"]
+"""The risk of a score in session formulas: the evaluator's own calibrated risk, or 1 - score (PandaProbe)."""
+
+
+def risks(turn: Turn, signals: tuple[str, ...], inputs: Inputs) -> dict[str, float]:
+    """The risk of every signal present, by signal; a score that is no finite number is not present."""
+    calibrated: Mapping[str, float] = turn.risks if inputs == "calibrated" else {}
     return {
-        name: 1.0 - scores[name]
+        name: calibrated.get(name, 1.0 - turn.scores[name])
         for name in SIGNALS
-        if name in signals and name in scores and math.isfinite(scores[name])
+        if name in signals and name in turn.scores and math.isfinite(turn.scores[name])
     }
 
 
@@ -73,6 +78,7 @@ class SignalState(Running):
     def __init__(self, options: Mapping[str, JSON]) -> None:
         self.weights = merged(options["signal_weights"])
         self.signals: tuple[str, ...] = tuple(options["signals"] or default_signals({"coherence"}))
+        self.inputs: Inputs = options["inputs"]
         self._parts: dict[str, _Part] = {}
         self._expected = self._present = self._scored = 0
 
@@ -91,7 +97,7 @@ class SignalState(Running):
     def put(self, turn: Turn) -> None:
         """Take in a turn; one of the same trace id is replaced."""
         self.drop(turn.trace_id)
-        risk = risks(turn.scores, self.signals)
+        risk = risks(turn, self.signals, self.inputs)
         value = self.value(risk)
         missing = sum(1 for name in turn.unscored if name in self.signals and name not in risk)
         part = _Part(

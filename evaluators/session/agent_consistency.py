@@ -7,18 +7,19 @@ from collections.abc import Mapping
 from evaluators.declare import evaluator
 from evaluators.formulas.distribution import clamp, rounded
 from evaluators.formulas.session_risk import RootMeanSquare, penalty, weighted_uncertainty
-from evaluators.formulas.signals import SIGNALS, SignalName, risks
+from evaluators.formulas.signals import SIGNALS, Inputs, SignalName, risks
 from evaluators.model import JSON, Score, Session
 from evaluators.resources import Weight
 
 
-@evaluator(version="1", source="PandaProbe, evaluation metrics")
+@evaluator(version="2", source="PandaProbe, evaluation metrics")
 def agent_consistency(
     session: Session,
     *,
     state: RootMeanSquare,
     signal_weights: Mapping[str, Weight] = {},
     signals: tuple[SignalName, ...] | None = None,
+    inputs: Inputs = "calibrated",
 ) -> Score:
     """1 - the root mean square of every turn's risk of confidence, amplified by its other signals."""
     if state.is_empty:
@@ -45,7 +46,7 @@ def agent_consistency(
 def _per_trace(session: Session, state: RootMeanSquare) -> dict[str, JSON]:
     per_trace: dict[str, JSON] = {}
     for turn in session.turns:
-        risk = risks(turn.scores, state.signals)
+        risk = risks(turn, state.signals, state.inputs)
         if "confidence" not in risk:
             continue
         per_trace[turn.trace_id] = {

@@ -7,20 +7,21 @@ from collections.abc import Mapping
 from evaluators.declare import evaluator
 from evaluators.formulas.distribution import clamp, rounded
 from evaluators.formulas.session_risk import MAX_WEIGHT, TOP_SHARE, TailRisk
-from evaluators.formulas.signals import SIGNALS, SignalName, risks
+from evaluators.formulas.signals import SIGNALS, Inputs, SignalName, risks
 from evaluators.model import JSON, Score, Session
 from evaluators.resources import Weight
 
 FLAGGED_ABOVE = 0.5
 
 
-@evaluator(version="1", source="PandaProbe, evaluation metrics")
+@evaluator(version="2", source="PandaProbe, evaluation metrics")
 def agent_reliability(
     session: Session,
     *,
     state: TailRisk,
     signal_weights: Mapping[str, Weight] = {},
     signals: tuple[SignalName, ...] | None = None,
+    inputs: Inputs = "calibrated",
 ) -> Score:
     """Worst-case risk of a session: nine tenths its worst 15 % of turns, one tenth its worst turn."""
     if state.is_empty:
@@ -54,7 +55,7 @@ def _per_trace(session: Session, state: TailRisk) -> dict[str, JSON]:
     per_trace: dict[str, JSON] = {}
     flagged: list[str] = []
     for turn in session.turns:
-        risk = risks(turn.scores, state.signals)
+        risk = risks(turn, state.signals, state.inputs)
         step = state.value(risk)
         if step is None:
             continue

@@ -31,6 +31,8 @@ class _Doubt:
 
     cost: float
     reason: str
+    risk: float | None = None
+    """What it counts in session formulas; None: as much as it costs."""
     spans: tuple[str, ...] = ()
 
 
@@ -46,18 +48,21 @@ class Decisiveness(Block, frozen=True, kw_only=True):
     reason: str | None = None
 
 
-@pandaprobe(version="1", reads={"text", "root"})
+@pandaprobe(version="2", reads={"text", "root"})
 def confidence(trace: Trace) -> Score:
     """1 minus bounded penalties for errors that were not recovered, repeats, a missing answer and hedging.
 
     Cost each and at most: unrecovered tool error 0.3, 0.6; recovered 0.1, 0.2; identical repeat 0.2, 0.6; model error
     0.4 when the last model call failed, else 0.1; trace ended in error without either 0.3; no final answer although
-    content was exported 0.5, or 0.2 if it ended with a tool call that succeeded; an answer of doubt or failure 0.25.
+    content was exported 0.5, or 0.2 if it ended with a tool call that succeeded; an answer of doubt or failure 0.25;
+    the trace broke off in a tool call 0.6. Session formulas count recovered errors and doubt less: 0.05 each, 0.15.
     """
     doubts = [*_tool_doubts(trace), *_model_doubts(trace), *_answer_doubts(trace)]
     spans = dict.fromkeys(span for doubt in doubts for span in doubt.spans)
+    risks = [doubt.cost if doubt.risk is None else doubt.risk for doubt in doubts]
     return Score(
         value=max(0.0, 1 - sum(doubt.cost for doubt in doubts)),
+        risk=min(1.0, sum(risks)),
         explanation="; ".join(doubt.reason for doubt in doubts) or "no sign of hesitation",
         evidence=tuple(spans),
     )
@@ -66,14 +71,15 @@ def confidence(trace: Trace) -> Score:
 def _tool_doubts(trace: Trace) -> Iterator[_Doubt]:
     lost, recovered = failures(trace.tool_calls)
     again = repeats(trace.tool_calls)
-    for calls, each, most, kind in (
-        (lost, 0.3, 0.6, "tool errors not recovered"),
-        (recovered, 0.1, 0.2, "tool errors recovered"),
-        (again, 0.2, 0.6, "identical calls repeated"),
+    for calls, each, most, share, kind in (
+        (lost, 0.3, 0.6, 1.0, "tool errors not recovered"),
+        (recovered, 0.1, 0.2, 0.5, "tool errors recovered"),
+        (again, 0.2, 0.6, 1.0, "identical calls repeated"),
     ):
         if calls:
             reason = f"{len(calls)} {kind} ({named(calls)})"
-            yield _Doubt(cost=min(most, each * len(calls)), reason=reason, spans=span_ids(calls))
+            cost = min(most, each * len(calls))
+            yield _Doubt(cost=cost, risk=share * cost, reason=reason, spans=span_ids(calls))
 
 
 def _model_doubts(trace: Trace) -> Iterator[_Doubt]:
@@ -88,6 +94,12 @@ def _model_doubts(trace: Trace) -> Iterator[_Doubt]:
 
 
 def _answer_doubts(trace: Trace) -> Iterator[_Doubt]:
+    if _broke_off(trace):
+        yield _Doubt(
+            cost=0.6,
+            reason="it broke off in a tool call: neither its result nor the root span came",
+        )
+        return
     if trace.output is None or not trace.output.strip():
         # Without content or root the answer may exist and just not be recorded.
         if {"no_content", "no_root"} & set(trace.gaps):
@@ -97,12 +109,28 @@ def _answer_doubts(trace: Trace) -> Iterator[_Doubt]:
         else:
             yield _Doubt(cost=0.5, reason="no final answer")
     elif found := _hedge(clip(trace.output)):
-        yield _Doubt(cost=0.25, reason=f"the answer hedges or gives up: `{found.group()}`")
+        yield _Doubt(
+            cost=0.25, risk=0.15, reason=f"the answer hedges or gives up: `{found.group()}`"
+        )
 
 
 def _hedge(text: str) -> re.Match[str] | None:
     folded = text.casefold()  # a tenth of the expression's cost
     return _HEDGE.search(text) if any(word in folded for word in _HEDGE_WORDS) else None
+
+
+def _broke_off(trace: Trace) -> bool:
+    """Whether the process died in a tool call: no root span came, and the last thing done is a call without an end."""
+    if trace.root != "missing" or trace.closed == "root_ended" or not trace.tool_calls:
+        return False
+    last = trace.tool_calls[-1]
+    last_model = trace.model_calls[-1].start_time_unix_nano if trace.model_calls else 0
+    return (
+        last.span_id is None
+        and last.result is None
+        and last.error is None
+        and last.start_time_unix_nano >= last_model
+    )
 
 
 def _ended_in_action(trace: Trace) -> bool:

@@ -20,7 +20,7 @@ class Efficiency(Block, frozen=True, kw_only=True):
     reason: str | None = None
 
 
-@pandaprobe(version="1", reads={"tool_calls"})
+@pandaprobe(version="2", reads={"tool_calls"})
 def step_efficiency(trace: Trace) -> Score:
     """Share of tool calls that repeated no earlier one; errors are a matter of tool_correctness."""
     calls = trace.tool_calls

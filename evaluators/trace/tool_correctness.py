@@ -5,7 +5,13 @@ from __future__ import annotations
 from evaluators.declare import pandaprobe
 from evaluators.matching.json_values import bounded, brief, left_out
 from evaluators.matching.repeats import repeats
-from evaluators.matching.tool_calls import check_arguments, named, span_ids, unknown
+from evaluators.matching.tool_calls import (
+    check_arguments,
+    failures,
+    named,
+    span_ids,
+    unknown,
+)
 from evaluators.model import JSON, Score, Trace
 from evaluators.resources import Block, UnitInterval
 
@@ -21,7 +27,11 @@ class Selection(Block, frozen=True, kw_only=True):
     reason: str | None = None
 
 
-@pandaprobe(version="1", reads={"tool_calls", "tool_definitions"})
+RECOVERED = 0.1
+"""What a failed call counts in session formulas once a later call of its tool succeeded; other faults count 1."""
+
+
+@pandaprobe(version="2", reads={"tool_calls", "tool_definitions"})
 def tool_correctness(trace: Trace) -> Score:
     """Share of tool calls that call a known tool, fit its schema, end without error and are no identical repeat."""
     calls = trace.tool_calls
@@ -35,12 +45,14 @@ def tool_correctness(trace: Trace) -> Score:
         "against the schema": checked.misfits,
     }
     wrong = {id(call) for faulty in faults.values() for call in faulty}
+    recovered = {id(call) for call in failures(calls)[1]} & wrong
     reasons = [
         f"{len(faulty)} {kind} ({named(faulty)})" for kind, faulty in faults.items() if faulty
     ]
     metadata, truncated = _metadata(trace)
     return Score(
         value=1 - len(wrong) / len(calls),
+        risk=(len(wrong) - (1 - RECOVERED) * len(recovered)) / len(calls),
         explanation=f"{len(wrong)} of {len(calls)} tool calls at fault"
         + (f": {'; '.join(reasons)}" if reasons else ""),
         metadata=metadata,

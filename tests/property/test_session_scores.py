@@ -133,7 +133,7 @@ def test_the_running_tail_is_the_document_s_formula(window: list[Turn]) -> None:
 
     outcome = by_name["agent_reliability"]
 
-    if is_low(outcome.coverage):
+    if is_low(outcome.coverage or (0, 0)):
         assert (outcome.state, outcome.reason) == ("skipped", "low_coverage")
         return
     if not risks:
@@ -152,7 +152,7 @@ def test_scores_stay_within_bounds_whatever_the_weights(
     scorer = from_scratch(window, a_plan(**weights))
 
     for outcome in score(scorer, window):
-        assert outcome.state in {"scored", "not_applicable"} or is_low(outcome.coverage)
+        assert outcome.state in {"scored", "not_applicable"} or is_low(outcome.coverage or (0, 0))
         assert outcome.score is None or 0 <= outcome.score <= 1
 
 

@@ -48,5 +48,5 @@ async def test_a_record_that_is_no_trace_is_none() -> None:
 
 
 def test_history_shows_the_beginning_of_an_output() -> None:
-    assert previous_trace("t", "d", "x" * 2 * LIMIT).output == "x" * LIMIT
-    assert previous_trace("t", "d", None).output is None
+    assert previous_trace("t", "d", None, "x" * 2 * LIMIT).output == "x" * LIMIT
+    assert previous_trace("t", "d", "q", None).output is None
