@@ -343,5 +343,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     """Sessions: (expected, present) scores that the formula could have read."""
     risk: float | None = None
     """Calibrated risk of a score (`Score.risk`)."""
+    measured: float | None = None
+    """The value of a measured one without a calibrated scale: session formulas that name its evaluator read it."""
     judge: JudgeUse | None = None
     """None: no judge was asked."""

@@ -43,6 +43,8 @@ class Configured:
     """False: a stand-in until its judged sibling gives the verdict."""
     emit: bool = True
     """False: computed only because another evaluator reads it."""
+    is_calibrated: bool = True
+    """False: its value has no calibrated scale here; it is measured, and neither passes nor fails."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,9 +95,9 @@ def make_plan(
     }
     named = set(on) if only is None else set(only)
     models = _Models(embedder=embedder, judge=judge if isinstance(judge, str) else None)
-    signals = default_signals(_uncalibrated(registry, embedder))
+    uncalibrated = _uncalibrated(registry, embedder)
     configured = [
-        _configure(spec, settings.get(name), specs, models, signals, emit=name in named)
+        _configure(spec, settings.get(name), specs, models, uncalibrated, emit=name in named)
         for name, specs in on.items()
         for spec in specs
     ]
@@ -225,7 +227,7 @@ def _configure(
     chosen: Settings | None,
     siblings: tuple[Spec, ...],
     models: _Models,
-    signals: tuple[str, ...],
+    uncalibrated: Collection[str],
     *,
     emit: bool,
 ) -> Configured:
@@ -233,8 +235,9 @@ def _configure(
     user_options = {key: value for key, value in chosen.options.items() if key in spec.options}
     options = {**spec.options, **{key: spec.option(key, user_options[key]) for key in user_options}}
     if options.get("signals", ()) is None:
-        options["signals"] = signals
+        options["signals"] = default_signals(uncalibrated)
     threshold = spec.threshold if chosen.threshold is None else chosen.threshold
+    is_calibrated = spec.name not in uncalibrated or "embedder" not in spec.needs
     if threshold is not None and "threshold" in spec.options:
         options["threshold"] = threshold
     for kind in spec.resources.values():
@@ -250,4 +253,5 @@ def _configure(
         model=chosen.model if is_judged else None,
         final=is_judged or not any("judge" in other.needs for other in siblings),
         emit=emit,
+        is_calibrated=is_calibrated,
     )

@@ -252,7 +252,23 @@ def _unscored(configured: Configured, score: Score, **more: Any) -> Outcome:
     )
 
 
+def _measured(configured: Configured, score: Score, value: float, **more: Any) -> Outcome:
+    return _outcome(
+        configured,
+        state="measured",
+        measured=rounded(value),
+        threshold=None,
+        explanation=score.explanation,
+        metadata={**score.metadata, "value": rounded(value)},
+        evidence=score.evidence,
+        truncated=score.truncated,
+        **more,
+    )
+
+
 def _scored(configured: Configured, score: Score, value: float, **more: Any) -> Outcome:
+    if not configured.is_calibrated:
+        return _measured(configured, score, value, **more)
     threshold = configured.threshold if score.threshold is None else score.threshold
     success = score.success
     if success is None and threshold is not None:
@@ -270,9 +286,16 @@ def _scored(configured: Configured, score: Score, value: float, **more: Any) -> 
         metadata=metadata,
         evidence=score.evidence,
         truncated=score.truncated,
-        risk=None if score.risk is None else clamp(_number(score.risk)),
+        risk=_risk(score.risk, value),
         **more,
     )
+
+
+def _risk(risk: float | None, value: float) -> float | None:
+    """The calibrated risk; None where it is 1 - value, as session formulas take it then."""
+    if risk is None or rounded(risk) == rounded(1 - value):
+        return None
+    return clamp(risk)
 
 
 def _outcome(configured: Configured, **fields: Any) -> Outcome:

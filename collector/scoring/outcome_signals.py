@@ -283,4 +283,6 @@ def with_outcomes(
 def _counted(outcome: Outcome, assumed: Collection[str]) -> float | None:
     if outcome.state == "scored":
         return outcome.score
+    if outcome.measured is not None:
+        return outcome.measured
     return outcome.assumed if outcome.evaluator in assumed else None

@@ -160,7 +160,7 @@ class TestConfidence:
 
     def test_nothing_odd_is_full_confidence(self) -> None:
         assert confidence(a_trace(tool_calls=(PARIS, OSLO))) == Score(
-            value=1.0, explanation="no sign of hesitation"
+            value=1.0, risk=0.0, explanation="no sign of hesitation"
         )
 
     @pytest.mark.parametrize(
