@@ -229,14 +229,10 @@ class App:
         return listing(self._registry)
 
     def _objective(self, evaluator: str) -> float | None:
-        """The user's, else the common one; None where the local embedder's scores have no calibrated scale."""
+        """The evaluator's own, else the common one; None = it has none."""
         chosen = self._config.evaluators.get(evaluator)
         if chosen is not None and chosen.objective is not None:
             return chosen.objective
-        if self._config.embedder.kind == "wordllama" and not all(
-            spec.calibrated_locally for spec in self._registry.named(evaluator)
-        ):
-            return None
         return self._config.slo.objective
 
     def _endpoints(self, admin: AdminServer, receiver: Receiver | None) -> Endpoints:

@@ -249,7 +249,7 @@ class FairnessConfig(Section, title="Fairness"):
 
 
 class Slo(Section):
-    objective: float = Field(default=0.9, gt=0, lt=1)
+    objective: float | None = Field(default=None, gt=0, lt=1)
 
 
 class Config(Section):
