@@ -125,6 +125,16 @@ class ModelCall(msgspec.Struct, frozen=True, kw_only=True):
     end_time_unix_nano: int = 0
 
 
+class AgentStep(msgspec.Struct, frozen=True, kw_only=True):
+    """One step of an agent whose model calls left no span: its agent span with output messages."""
+
+    span_id: str
+    agent: str | None = None
+    output: str | None = None
+    start_time_unix_nano: int = 0
+    end_time_unix_nano: int = 0
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trace:
     """A completed trace as every evaluator sees it.
@@ -155,6 +165,8 @@ class Trace:
     """In order of start time."""
     model_calls: tuple[ModelCall, ...] = ()
     """In order of start time."""
+    steps: tuple[AgentStep, ...] = ()
+    """Agents' steps without a model call beneath them, in order of start time."""
     status: Status = "unset"
     error: str | None = None
     root: Root = "missing"
@@ -178,8 +190,8 @@ class Trace:
 
     @property
     def is_turn(self) -> bool:
-        """Whether an agent acted: a trace without model call and tool call is not a turn of its session."""
-        return bool(self.model_calls or self.tool_calls)
+        """Whether an agent acted: a trace without model call, tool call and agent's step is no turn of its session."""
+        return bool(self.model_calls or self.tool_calls or self.steps)
 
 
 # --- the session -----------------------------------------------------------------------------------------------------
@@ -209,6 +221,7 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True):
     tokens: Tokens = Tokens()
     cost_usd: float | None = None
     model_calls: int = 0
+    """Agents' steps without a model call beneath them included."""
     tool_calls: int = 0
     call_counts: tuple[CallCount, ...] = ()
     """How often each tool call was made with each result."""

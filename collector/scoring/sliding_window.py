@@ -358,7 +358,7 @@ def _turn(trace: Trace) -> Turn:
         input=None if trace.input is None else clip(trace.input, QUESTION),
         tokens=trace.tokens,
         cost_usd=trace.cost_usd,
-        model_calls=len(trace.model_calls),
+        model_calls=len(trace.model_calls) + len(trace.steps),
         tool_calls=len(trace.tool_calls),
         call_counts=call_counts(trace.tool_calls),
         has_text=has_text(trace),

@@ -36,7 +36,7 @@ class Work(NamedTuple):
     def of(cls, trace: Trace) -> Work:
         """The work of a trace; the system prompt is left out."""
         question = len(trace.input or "")
-        answers = sum(len(call.output or "") for call in trace.model_calls)
+        answers = sum(len(step.output or "") for step in (*trace.model_calls, *trace.steps))
         tools = sum(
             _length(call.arguments) + _text_length(call.result) for call in trace.tool_calls
         )
@@ -45,7 +45,7 @@ class Work(NamedTuple):
             answers=answers,
             questions=question,
             tool_calls=len(trace.tool_calls),
-            model_calls=len(trace.model_calls),
+            model_calls=len(trace.model_calls) + len(trace.steps),
         )
 
     def plus(self, other: Work, sign: int = 1) -> Work:

@@ -12,6 +12,7 @@ from evaluators.dialects.content.sessions import Keys, find_id, task_success
 from evaluators.dialects.content.tools import read_definitions, tools_in_request
 from evaluators.dialects.decoding.decode import all_names
 from evaluators.dialects.decoding.values import string
+from evaluators.dialects.joining.agent_steps import find_agent_steps
 from evaluators.dialects.joining.model_calls import Exchange, find_exchanges
 from evaluators.dialects.joining.texts import cap, find_input, find_output, find_system
 from evaluators.dialects.joining.tool_call import function_name, uses_semantic_kernel
@@ -79,6 +80,7 @@ def assemble(order: Sequence[Facts], *, closed: Closed, keys: Keys, broken: bool
         tools_offered=offered,
         tool_calls=tool_calls,
         model_calls=tuple(_model_call(exchange, agents) for exchange in exchanges),
+        steps=find_agent_steps(tree, exchanges, agents),
         status=status,
         error=cap(error),
         root=tree.root_kind,

@@ -151,6 +151,10 @@ class Agents:
             self._nearest[parent] = self._around(facts)
         return self._nearest[parent]
 
+    def named_by(self, facts: Facts) -> str | None:
+        """The agent of an agent span: its own name, else the one around it."""
+        return stable_name(facts.agent) or self._around(facts)
+
     def of_first(self, layers: Iterable[Facts]) -> str | None:
         """The agent of the first layer of a call that has one."""
         for facts in layers:
