@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from evaluators.declare import pandaprobe
+from evaluators.matching.first_failure import first_failure
 from evaluators.matching.json_values import bounded, brief, left_out
 from evaluators.matching.repeats import repeats
 from evaluators.matching.tool_calls import (
@@ -50,13 +51,18 @@ def tool_correctness(trace: Trace) -> Score:
         f"{len(faulty)} {kind} ({named(faulty)})" for kind, faulty in faults.items() if faulty
     ]
     metadata, truncated = _metadata(trace)
+    first = first_failure(trace)
+    spans = span_ids([call for call in calls if id(call) in wrong])
+    if first is not None:
+        reasons.append(first.explanation)
+        spans = tuple(dict.fromkeys(filter(None, (first.span_id, *spans))))
     return Score(
         value=1 - len(wrong) / len(calls),
         risk=(len(wrong) - (1 - RECOVERED) * len(recovered)) / len(calls),
         explanation=f"{len(wrong)} of {len(calls)} tool calls at fault"
         + (f": {'; '.join(reasons)}" if reasons else ""),
         metadata=metadata,
-        evidence=span_ids([call for call in calls if id(call) in wrong]),
+        evidence=spans,
         truncated="; ".join(filter(None, [truncated, checked.unchecked])) or None,
     )
 

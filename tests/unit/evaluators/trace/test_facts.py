@@ -43,10 +43,10 @@ class TestToolCorrectness:
         [
             ((PARIS, OSLO), 1.0, ()),
             ((PARIS, PARIS_AGAIN), 0.5, ("3",)),
-            ((PARIS, BROKEN), 0.5, ("4",)),
+            ((PARIS, BROKEN), 0.5, ("m1", "4")),
             ((PARIS, MISFIT), 0.5, ("5",)),
             ((PARIS, INVENTED), 0.5, ("6",)),
-            ((PARIS, PARIS_AGAIN, BROKEN, MISFIT), 0.25, ("3", "4", "5")),
+            ((PARIS, PARIS_AGAIN, BROKEN, MISFIT), 0.25, ("m1", "3", "4", "5")),
         ],
     )
     def test_every_fault_counts_its_call_once(
@@ -60,7 +60,7 @@ class TestToolCorrectness:
     def test_a_failed_call_tried_again_is_a_retry_and_no_repeat(self) -> None:
         retried = a_call("weather", {"city": "Rome"}, span_id="7")
 
-        assert tool_correctness(calls(BROKEN, retried)).evidence == ("4",)
+        assert tool_correctness(calls(BROKEN, retried)).evidence == ("m1", "4")
 
     def test_metadata_are_the_document_s_fields(self) -> None:
         score = tool_correctness(calls(PARIS))

@@ -1,0 +1,45 @@
+"""Where a trace went wrong first: the step before its first tool error.
+
+Over 159 labelled runs the step is the decisive one in .42, its agent in .62 of those in which a tool failed, which no
+model call told better (docs/evidence.md). Without a tool error nothing is pointed at.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from evaluators.model import ToolCall, Trace
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FirstFailure:
+    """The step before the first tool error of a trace."""
+
+    call: ToolCall
+    """The first call that failed."""
+    span_id: str | None
+    """Of the step that made it; None when no step came before it."""
+    agent: str | None
+
+    @property
+    def explanation(self) -> str:
+        """Names the tool and the agent."""
+        by = f" by `{self.agent}`" if self.agent else ""
+        return f"first failure: the step before `{self.call.name}` failed{by}"
+
+
+def first_failure(trace: Trace) -> FirstFailure | None:
+    """The trace's first failure; None when no tool failed."""
+    failed = [call for call in trace.tool_calls if call.error is not None]
+    if not failed:
+        return None
+    call = min(failed, key=lambda each: each.start_time_unix_nano)
+    before = [
+        step
+        for step in (*trace.model_calls, *trace.steps)
+        if step.start_time_unix_nano <= call.start_time_unix_nano
+    ]
+    if not before:
+        return FirstFailure(call=call, span_id=None, agent=call.agent)
+    step = max(before, key=lambda each: each.start_time_unix_nano)
+    return FirstFailure(call=call, span_id=step.span_id, agent=step.agent or call.agent)

@@ -1,0 +1,56 @@
+"""The step before the first tool error is pointed at; without one, nothing is."""
+
+from __future__ import annotations
+
+from evaluators.matching.first_failure import first_failure
+from evaluators.model import AgentStep, ModelCall, ToolCall
+from evaluators.trace.tool_correctness import tool_correctness
+from tests.support.evaluating import a_trace
+
+
+def call(at: int, error: str | None = None) -> ToolCall:
+    return ToolCall(name=f"tool{at}", start_time_unix_nano=at, error=error, span_id=f"t{at}")
+
+
+STEPS = (
+    ModelCall(span_id="m1", agent="planner", start_time_unix_nano=1),
+    ModelCall(span_id="m3", agent="writer", start_time_unix_nano=3),
+    ModelCall(span_id="m7", agent="planner", start_time_unix_nano=7),
+)
+
+
+def test_the_step_that_made_the_first_failing_call() -> None:
+    trace = a_trace(model_calls=STEPS, tool_calls=(call(2), call(4, "no"), call(8, "no")))
+
+    found = first_failure(trace)
+
+    assert found is not None
+    assert (found.span_id, found.agent, found.call.name) == ("m3", "writer", "tool4")
+    score = tool_correctness(trace)
+    assert score.evidence[0] == "m3"
+    assert "first failure: the step before `tool4` failed by `writer`" in str(score.explanation)
+
+
+def test_an_agent_s_step_without_a_model_call_counts() -> None:
+    step = AgentStep(span_id="a5", agent="surfer", start_time_unix_nano=5)
+
+    found = first_failure(
+        a_trace(model_calls=STEPS[:2], steps=(step,), tool_calls=(call(6, "404"),))
+    )
+
+    assert found is not None
+    assert (found.span_id, found.agent) == ("a5", "surfer")
+
+
+def test_without_an_error_nothing_is_pointed_at() -> None:
+    trace = a_trace(model_calls=STEPS, tool_calls=(call(2), call(4)))
+
+    assert first_failure(trace) is None
+    assert "first failure" not in str(tool_correctness(trace).explanation)
+
+
+def test_a_call_before_every_step_has_no_step() -> None:
+    found = first_failure(a_trace(model_calls=STEPS[1:], tool_calls=(call(0, "no"),)))
+
+    assert found is not None
+    assert found.span_id is None
