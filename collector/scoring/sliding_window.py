@@ -32,6 +32,8 @@ TEXTS_KEPT = 8
 """Turns of a session, the newest, whose output text stays in its state."""
 TURN_COST = 1_700
 """Bytes that a trace of the window takes besides its texts and its outcomes, from what tracemalloc says."""
+CALL_COST = 400
+"""Bytes of a distinct tool call of a turn, here and in the running states."""
 OUTCOME_COST = 220
 """Bytes of one evaluator's outcome of a trace: its score, its signal's id, the verdict that is due."""
 LATEST_START = 86_400.0
@@ -317,7 +319,9 @@ def _age(entry: SessionTurn) -> Age:
 
 
 def _cost(entry: SessionTurn) -> int:
-    return TURN_COST + text_size(entry.turn.output) + text_size(entry.agent)
+    turn = entry.turn
+    texts = text_size(turn.output) + text_size(turn.input) + text_size(entry.agent)
+    return TURN_COST + texts + CALL_COST * len(turn.call_counts)
 
 
 def text_size(text: str | None) -> int:
