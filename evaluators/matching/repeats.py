@@ -61,5 +61,7 @@ def _answer(call: ToolCall) -> bytes:
 
 
 def _digest(*parts: str | bytes) -> int:
-    made = b"\0".join(part if isinstance(part, bytes) else part.encode() for part in parts)
+    made = b"\0".join(
+        part if isinstance(part, bytes) else part.encode(errors="replace") for part in parts
+    )
     return int.from_bytes(hashlib.blake2b(made, digest_size=8).digest())

@@ -12,7 +12,8 @@ from collector.log.port import MAX_RECORD
 from collector.records.codec import encode
 from collector.records.trace_size import cut_trace, fit_record, kept_spans
 from collector.records.traces import TraceRecord
-from evaluators.matching.tool_calls import check_arguments, repeats
+from evaluators.matching.repeats import repeats
+from evaluators.matching.tool_calls import check_arguments
 from evaluators.model import JSON, ToolCall, ToolDefinition, Trace
 
 MB = 1 << 20
