@@ -9,7 +9,7 @@ is not decoded but copied: that is decided per request, span and attribute.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from typing import Any, TypeAlias, cast
 
@@ -23,7 +23,7 @@ from collector.config.tree import Config
 from collector.errors import Undecodable
 from collector.otlp.marking import Marking, Steps
 from collector.otlp.repair import MAX_DEPTH, Decoded
-from collector.otlp.wire import MAX_FIELDS, Budget, fields, header, varint
+from collector.otlp.wire import MAX_FIELDS, Budget, fields, header, spliced, varint
 from evaluators.dialects.content.sessions import SESSION
 
 Redact: TypeAlias = Callable[[Decoded, type[Message]], Decoded]
@@ -114,9 +114,13 @@ class _Walk:
         if depth in _HINTED and not self._marking.may_match(self._request, start, end):
             return None
         identifies = identifies or (kind is _KEY_VALUE and self._identifies(start, end))
+        changes = self._changes(start, end, kind, depth, identifies=identifies)
+        return spliced(self._request, start, end, changes)
+
+    def _changes(
+        self, start: int, end: int, kind: Descriptor, depth: int, *, identifies: bool
+    ) -> Iterator[tuple[int, int, bytes]]:
         known = _by_number(kind)
-        parts: list[bytes] = []
-        copied = start
         for tag, begin, value, stop in fields(self._request, start, end, self._budget):
             if value == stop:
                 continue
@@ -127,12 +131,7 @@ class _Walk:
             else:
                 continue
             if changed is not None:
-                parts += (self._request[copied:begin], changed)
-                copied = stop
-        if not parts:
-            return None
-        parts.append(self._request[copied:end])
-        return b"".join(parts)
+                yield begin, stop, changed
 
     def _field(
         self,

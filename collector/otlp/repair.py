@@ -7,7 +7,7 @@ else is copied byte for byte. Only requests that failed come here: the others do
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import NamedTuple
 
@@ -17,7 +17,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from collector.errors import Undecodable
-from collector.otlp.wire import Budget, fields, header
+from collector.otlp.wire import Budget, fields, header, spliced
 
 MAX_DEPTH = 100
 """As deep as protobuf parsers go."""
@@ -69,19 +69,17 @@ class _Repair:
         """The bytes of the message in `request[start:end]`; None: they stay as they are."""
         if depth > MAX_DEPTH:
             raise Undecodable(f"the body is nested more than {MAX_DEPTH} deep")
+        return spliced(self._request, start, end, self._changes(start, end, kind, depth))
+
+    def _changes(
+        self, start: int, end: int, kind: Descriptor, depth: int
+    ) -> Iterator[tuple[int, int, bytes]]:
         known = _by_number(kind)
-        parts: list[bytes] = []
-        copied = start
         for tag, begin, value, stop in fields(self._request, start, end, self._budget):
             field = known.get(tag >> 3) if tag & 7 == _LENGTH_DELIMITED else None
             changed = field and self._field(field, tag, value, stop, depth)
             if changed is not None:
-                parts += (self._request[copied:begin], changed)
-                copied = stop
-        if not parts:
-            return None
-        parts.append(self._request[copied:end])
-        return b"".join(parts)
+                yield begin, stop, changed
 
     def _field(
         self, field: FieldDescriptor, tag: int, start: int, end: int, depth: int

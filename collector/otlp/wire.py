@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from collector.errors import TooLarge, Undecodable
 
@@ -86,6 +86,21 @@ def varint(data: bytes, position: int) -> tuple[int, int]:
         if byte < 128:
             return number, position
     raise Undecodable("a number has more than 10 bytes")
+
+
+def spliced(
+    data: bytes, start: int, end: int, changes: Iterable[tuple[int, int, bytes]]
+) -> bytes | None:
+    """`data[start:end]` with the bytes between each pair of positions replaced, in order; None: nothing changed."""
+    parts: list[bytes] = []
+    copied = start
+    for begin, stop, changed in changes:
+        parts += (data[copied:begin], changed)
+        copied = stop
+    if not parts:
+        return None
+    parts.append(data[copied:end])
+    return b"".join(parts)
 
 
 def header(tag: int, size: int) -> bytes:
