@@ -146,3 +146,22 @@ def scored_by(service: Service) -> dict[str, set[tuple[str, str | None]]]:
             kind = each["error"] and each["error"]["type"]
             found.setdefault(each["trace_id"], set()).add((each["outcome"], kind))
     return found
+
+
+async def test_a_job_that_hung_is_tried_again_after_those_that_wait(
+    workers: ProcessWorkers,
+) -> None:
+    order: list[str] = []
+
+    async def score(question: str) -> None:
+        await workers.score([job(question)])
+        order.append(question)
+
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(score("sleep 60"))
+        await asyncio.sleep(0)
+        for _ in range(3):
+            tasks.create_task(score("sleep 0.1"))
+        tasks.create_task(score("sleep 61"))
+
+    assert order[:3] == ["sleep 0.1"] * 3

@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import struct
 import time
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
-from collector.config.plan import plan_from
-from collector.config.tree import Config
-from collector.pool.port import ScoreJob
-from collector.pool.processes import ProcessWorkers
-from collector.telemetry import Telemetry
-from evaluators.model import ModelCall, Trace
 from tests.support import plugin
 from tests.support.agents import request
 from tests.support.asking import asked, span, trace_id
@@ -107,54 +99,3 @@ def test_a_service_gets_its_share_of_worker_time_and_no_more(tmp_path: Path) -> 
 
         slow = {trace_id("slow", number) for number in range(30)}
         assert len(slow & scored(service).keys()) < 15
-
-
-# --- a job that hangs -----------------------------------------------------------------------------------------------
-
-
-def job(question: str) -> ScoreJob:
-    return ScoreJob(
-        trace=Trace(
-            trace_id=question.encode().hex().ljust(32, "0")[:32],
-            service="bot",
-            agent="bot",
-            session_id="s",
-            session_source="session.id",
-            closed="root_ended",
-            input=question,
-            output="an answer",
-            model_calls=(ModelCall(span_id="1" * 16),),
-        )
-    )
-
-
-@pytest.fixture
-async def workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[ProcessWorkers]:
-    folder = plugin.install(tmp_path / "installed")
-    monkeypatch.setenv("PYTHONPATH", str(folder))
-    config = Config.model_validate({"embedder": {"kind": "none"}})
-    with plugin.imported_from(folder):
-        plan = plan_from(config)
-    pool = ProcessWorkers(config, plan, count=1, telemetry=Telemetry(), job_timeout=3.0)
-    pool.start()
-    yield pool
-    await pool.close()
-
-
-async def test_a_job_that_hung_is_tried_again_after_those_that_wait(
-    workers: ProcessWorkers,
-) -> None:
-    order: list[str] = []
-
-    async def score(question: str) -> None:
-        await workers.score([job(question)])
-        order.append(question)
-
-    async with asyncio.TaskGroup() as tasks:
-        tasks.create_task(score("sleep 60"))
-        await asyncio.sleep(0)
-        for _ in range(3):
-            tasks.create_task(score("sleep 0.1"))
-        tasks.create_task(score("sleep 61"))
-
-    assert order[:3] == ["sleep 0.1"] * 3
