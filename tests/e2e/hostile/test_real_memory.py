@@ -22,9 +22,9 @@ LIMIT = 16
 COUNT = 80_000
 WARM = 8_000
 SESSIONS_LIMIT = 8
-SESSIONS = 5_000
-WARM_SESSIONS = 1_500
-"""More than fit into their limit, so that all caches are full."""
+SESSIONS = 9_000
+WARM_SESSIONS = 3_000
+"""Three times what fits into their limit, so that every cache is full."""
 MB = 1 << 20
 MARK = 512
 """Bytes that assembly remembers of a closed trace, of 200,000 at most (docs/operate.md)."""
@@ -103,8 +103,8 @@ def test_sessions_of_long_answers_take_no_more_than_the_limit(tmp_path: Path) ->
     assert found["spanwise_sessions_bytes"] <= SESSIONS_LIMIT * MB + 20_000
     closed = found['spanwise_sessions_closed_total{reason="memory",service="desk-bot"}']
     assert closed + found["spanwise_sessions_active"] == SESSIONS
-    # Without the limit they take 48 MB more.
-    assert grown < 4 * SESSIONS_LIMIT * MB, f"{grown / MB:.0f} MB"
+    # With the limit 10 to 25 MB, which are pieces that the allocator keeps; without it 96 MB.
+    assert grown < 6 * SESSIONS_LIMIT * MB, f"{grown / MB:.0f} MB"
 
 
 def score(service: Service, first: int, last: int) -> None:
