@@ -82,6 +82,12 @@ def dialects_page() -> str:
         f"is then read from the rows of `genai`. {', '.join(bare)} are names for",
         "spans of these scopes that are read as `genai`.",
         "",
+        "LangGraph, under every instrumentation: the name given to `create_agent(name=...)` is the agent's.",
+        "LangChain puts it into the metadata of each run (`lc_agent_name`, beside `langgraph_node`), which stands in",
+        "`metadata`, `langfuse.observation.metadata.*`, `langsmith.metadata.*` or",
+        "`traceloop.association.properties.*`. Without it the agent is the graph (`compile(name=...)`), and without",
+        "that the service: `LangGraph`, and a node called `agent`, are no names.",
+        "",
     ]
     for name, rows in tables.items():
         cells = [(r.field, r.on, " ".join(f"`{key}`" for key in r.keys)) for r in rows]

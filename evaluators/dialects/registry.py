@@ -12,7 +12,7 @@ from evaluators.dialects.content.facts import NO_TOKENS, PLAIN, Content, Facts, 
 from evaluators.dialects.decoding.decode import Attributes, names_of
 from evaluators.dialects.decoding.values import string
 from evaluators.dialects.dialect import ANY, Dialect, Reader
-from evaluators.dialects.readers import genai
+from evaluators.dialects.readers import genai, langgraph
 from evaluators.dialects.readers.claude_code import CLAUDE_CODE
 from evaluators.dialects.readers.genai_dialects import (
     AGENT_FRAMEWORK,
@@ -112,11 +112,18 @@ def _reader_of(dialect: Dialect, scope: str, keys: AbstractSet[str]) -> Reader:
     read = dialect.reader(scope, keys)
     if dialect.completed:
         read = partial(_read_completed, read)
+    in_graph = langgraph.keys_in(keys)
+    if in_graph is not None:
+        read = partial(_read_in_graph, in_graph, read)
     return read if dialect.wraps is None else partial(_read_wrapping, dialect.wraps, read)
 
 
 def _read_completed(read: Reader, span: Span) -> Facts:
     return complete(read(span))
+
+
+def _read_in_graph(keys: langgraph.Keys, read: Reader, span: Span) -> Facts:
+    return langgraph.name_agent(read(span), keys)
 
 
 def _read_wrapping(wraps: Wraps, read: Reader, span: Span) -> Facts:

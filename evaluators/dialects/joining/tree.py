@@ -94,12 +94,14 @@ _DIGITS = re.compile(r"\d{6,}")
 _LOOSE = re.compile(r"[\s_\-:./]+(?=[\s_\-:./]|$)|^[\s_\-:./]+")
 _SHORT = 256
 """Characters of a name that is remembered."""
+_UNNAMED = "LangGraph"
+"""What LangGraph calls every graph that was given no name."""
 _METHODS = (".kickoff", "._execute_core", ".execute_core")
 
 
 def stable_name(name: str | None) -> str | None:
-    """A name without what changes from run to run: UUIDs and runs of six and more digits."""
-    if not name:
+    """A name without what changes from run to run: UUIDs and runs of six and more digits. A default is no name."""
+    if not name or name == _UNNAMED:
         return None
     return _stable(name) if len(name) <= _SHORT else _stable.__wrapped__(name)
 
@@ -125,7 +127,9 @@ class Agents:
         named = [f for f in spans if f.names_agent] or spans
         self.names = tuple(dict.fromkeys(name for f in named if (name := stable_name(f.agent))))
         outermost = min(named, key=self._depth) if len(named) > 1 else next(iter(named), None)
-        self.outermost = stable_name(outermost.agent) if outermost else self._mentioned()
+        self.outermost = (
+            stable_name(outermost.agent) if outermost else self._mentioned() or self._graph()
+        )
         if not self.names and self.outermost:
             self.names = (self.outermost,)
 
@@ -138,6 +142,14 @@ class Agents:
         for facts in self._tree.order:
             if facts.kind in ("llm", "tool") and facts.agent:
                 return stable_name(facts.agent)
+        return None
+
+    def _graph(self) -> str | None:
+        """The name of a LangGraph graph whose nodes are no agents: that of the run around the first node's run."""
+        for facts in self._tree.order:
+            parent = self._tree.parent(facts) if facts.graph_node is not None else None
+            if parent is not None and parent.kind == "other" and parent.graph_node is None:
+                return stable_name(parent.plain_name or parent.span.name)
         return None
 
     def of(self, facts: Facts) -> str | None:

@@ -56,6 +56,8 @@ def _read(span: Span) -> Facts:
         kind = "handoff"
     elif kind == "tool" and span.scope.endswith(".beeai") and "tool.name" not in attributes:
         kind = "other"  # an event of the tool's run, such as its error
+    elif kind == "agent" and "tool.name" in attributes and span.scope.endswith("langchain"):
+        kind = "tool"  # LangChain's runs are agents as soon as "agent" stands in their name
     elif kind == "other" and "llm.model_name" in attributes and span.scope.endswith(".instructor"):
         kind = "llm"  # what it wraps leaves a span only when the provider is instrumented too
     elif kind == "llm" and span.name.endswith("._prepare_chat_with_tools"):
@@ -112,10 +114,6 @@ def _agent_name(span: Span) -> tuple[str | None, bool]:
     attributes = span.attributes
     for key in ("agent.name", "graph.node.name", "graph.node.id"):
         if name := string(attributes.get(key)):
-            return name, True
-    if span.scope.endswith("langchain"):
-        name = string(as_dict(unwrap(attributes.get("metadata"))).get("lc_agent_name"))
-        if name is not None and name == span.name:
             return name, True
     if span.name == "Task._execute_core" and (role := crew_role(attributes)):
         return role, True

@@ -1,0 +1,153 @@
+"""`create_agent(name=...)` of LangChain names the agent, whatever instrumentation recorded it.
+
+The spans are those that openinference 0.1.80, langfuse 5.0.4, langsmith 0.15.0, mlflow 3.17.2 and OpenLLMetry 0.62.4
+export of langchain 1.4.7, without their content.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.support.dialect_spans import SpanSpec, trace_of
+
+Run = dict[str, str]
+"""LangChain's metadata of a run."""
+
+
+def openinference(kind: str, metadata: Run) -> dict[str, Any]:
+    return {"openinference.span.kind": kind.upper(), "metadata": json.dumps(metadata)}
+
+
+def mlflow(kind: str, metadata: Run) -> dict[str, Any]:
+    kinds = {"llm": "CHAT_MODEL"}
+    return {
+        "mlflow.spanType": json.dumps(kinds.get(kind, kind.upper())),
+        "metadata": json.dumps(metadata),
+    }
+
+
+def langfuse(kind: str, metadata: Run) -> dict[str, Any]:
+    root = {"langfuse.trace.metadata.lc_agent_name": '"concierge"'}
+    own = {f"langfuse.observation.metadata.{key}": json.dumps(metadata[key]) for key in metadata}
+    kinds = {"llm": "generation"}
+    return {"langfuse.observation.type": kinds.get(kind, kind), **root, **own}
+
+
+def langsmith(kind: str, metadata: Run) -> dict[str, Any]:
+    own = {f"langsmith.metadata.{key}": metadata[key] for key in metadata}
+    return {"langsmith.span.kind": kind, **own}
+
+
+def traceloop(kind: str, metadata: Run) -> dict[str, Any]:
+    own = {f"traceloop.association.properties.{key}": metadata[key] for key in metadata}
+    kinds = {"chain": "task", "llm": "task"}
+    operation = {"gen_ai.operation.name": "chat"} if kind == "llm" else {}
+    return {"traceloop.span.kind": kinds.get(kind, kind), **operation, **own}
+
+
+Dialect = Callable[[str, Run], dict[str, Any]]
+EVERY = pytest.mark.parametrize("of", [openinference, mlflow, langfuse, langsmith, traceloop])
+SCOPES: dict[Dialect, str] = {openinference: "openinference.instrumentation.langchain"}
+
+
+def made(of: Dialect, kind: str, id_: int, parent: int, name: str, metadata: Run) -> SpanSpec:
+    return SpanSpec(
+        id=id_,
+        parent=parent,
+        name=name,
+        start=id_,
+        end=99 - id_,
+        attributes=of(kind, metadata),
+        scope=SCOPES.get(of, ""),
+    )
+
+
+def agent(of: Dialect, name: str, *, first: int = 1, parent: int = 0, run: str = "") -> list[Any]:
+    """An agent's run, and a model call within it; nested agents run in a node of the graph around."""
+    around = {"langgraph_node": name} if parent else {}
+    its = {"lc_agent_name": name}
+    return [
+        made(of, "chain", first, parent, run or name, {**around, **its}),
+        made(of, "chain", first + 1, first, "model", {"langgraph_node": "model", **its}),
+        made(of, "llm", first + 2, first + 1, "Chat", {"langgraph_node": "model", **its}),
+    ]
+
+
+@EVERY
+def test_the_name_given_to_an_agent_is_the_traces_agent(of: Dialect) -> None:
+    trace = trace_of(*agent(of, "support_bot"))
+
+    assert (trace.agent, trace.agents) == ("support_bot", ("support_bot",))
+    assert [call.agent for call in trace.model_calls] == ["support_bot"]
+
+
+@EVERY
+def test_a_run_of_another_name_is_still_of_the_agent(of: Dialect) -> None:
+    trace = trace_of(*agent(of, "support_bot", run="nightly run"))
+
+    assert trace.agent == "support_bot"
+
+
+@EVERY
+def test_agents_in_a_graph_without_a_name_are_the_traces_agents(of: Dialect) -> None:
+    graph = made(of, "chain", 1, 0, "LangGraph", {"ls_integration": "langgraph"})
+
+    trace = trace_of(
+        graph, *agent(of, "researcher", first=2, parent=1), *agent(of, "writer", first=5, parent=1)
+    )
+
+    assert (trace.agent, trace.agents) == ("researcher", ("researcher", "writer"))
+    assert [call.agent for call in trace.model_calls] == ["researcher", "writer"]
+
+
+@EVERY
+def test_without_the_agents_own_run_its_calls_still_name_it(of: Dialect) -> None:
+    trace = trace_of(*agent(of, "support_bot")[1:])
+
+    assert trace.agent == "support_bot"
+
+
+@pytest.mark.parametrize("of", [openinference, mlflow, langfuse, langsmith])
+def test_a_graph_of_nodes_that_are_no_agents_gives_its_name(of: Dialect) -> None:
+    node = {"langgraph_node": "planner"}
+
+    trace = trace_of(
+        made(of, "chain", 1, 0, "plan_execute", {"ls_integration": "langgraph"}),
+        made(of, "chain", 2, 1, "planner", node),
+        made(of, "llm", 3, 2, "Chat", node),
+    )
+
+    assert trace.agent == "plan_execute"
+
+
+@EVERY
+def test_default_names_are_no_agents_names(of: Dialect) -> None:
+    node = {"langgraph_node": "agent"}
+
+    trace = trace_of(
+        made(of, "chain", 1, 0, "LangGraph", {"ls_integration": "langgraph"}),
+        made(of, "agent", 2, 1, "agent", node),
+        made(of, "llm", 3, 2, "Chat", node),
+    )
+
+    assert (trace.agent, trace.agents) == ("shop", ())
+
+
+def test_a_tool_with_agent_in_its_name_is_a_tool() -> None:
+    """OpenInference calls every run of LangChain an agent whose name has "agent" in it."""
+    called = made(openinference, "agent", 10, 2, "ask_weather_agent", {"langgraph_node": "tools"})
+    attributes = {**called.attributes, "tool.name": "ask_weather_agent", "output.value": "Sunny."}
+    tool = SpanSpec(
+        id=10, parent=2, name=called.name, attributes=attributes, scope=called.scope, start=10
+    )
+
+    trace = trace_of(*agent(openinference, "concierge"), tool)
+
+    assert [(call.name, call.result) for call in trace.tool_calls] == [
+        ("ask_weather_agent", "Sunny.")
+    ]
+    assert trace.agents == ("concierge",)
