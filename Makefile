@@ -20,8 +20,8 @@ run: $(RUNTIME) ## the service, data in ./spanwise-data
 demo: $(RUNTIME) ## the service and a scripted agent that gets worse after a while
 	$(BIN)/spanwise demo
 
-test: $(DEV) ## all tests but the long forms and the benches' tables
-	$(BIN)/python -m pytest -m "not slow"
+test: $(DEV) ## all tests but the long forms and the benches' tables, in two processes
+	$(BIN)/python -m pytest -m "not slow" -n 2 --dist loadfile
 
 check: $(DEV) ## ruff, pyright (strict), import-linter
 	$(BIN)/ruff format --check .

@@ -1,4 +1,4 @@
-"""Fixtures that need something outside Python: a real Kafka broker."""
+"""Fixtures that need something outside Python: a real Kafka broker. And each test's turn."""
 
 from __future__ import annotations
 
@@ -6,15 +6,23 @@ import gc
 import os
 import shutil
 import warnings
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import NoReturn
 
 import pytest
 
 from tests.support.kafka.kafka_node import KafkaNode, KafkaNodeError, fetch
+from tests.support.turns import exclusive, turn
 
 _LIBS = Path(__file__).parent.parent / ".cache" / "kafka"
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Before the timeout of the test begins, it waits for its turn."""
+    with turn(alone=item.get_closest_marker("bench") is not None):
+        return (yield)
 
 
 @pytest.hookimpl(trylast=True)
@@ -61,7 +69,8 @@ def _libs() -> Path:
     if not any(libs.glob("kafka_2.13-*.jar")) and shutil.which("mvn") is None:
         _absent(f"there are no broker jars in `{libs}` and no `mvn` to fetch them")
     try:
-        fetch(libs)
+        with exclusive("kafka"):
+            fetch(libs)
     except KafkaNodeError as error:
         _absent(str(error))
     return libs

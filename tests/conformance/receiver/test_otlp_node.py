@@ -18,6 +18,7 @@ import pytest
 
 from collector.errors import LogFull
 from tests.support.receiving import Served, serving, until
+from tests.support.turns import exclusive
 
 ROOT = Path(__file__).parents[3]
 SOURCE = ROOT / "tests" / "support" / "node"
@@ -36,6 +37,11 @@ def exporter() -> Path:
     npm = shutil.which("npm")
     if npm is None or shutil.which("node") is None:
         missing("node and npm are not installed")
+    with exclusive("node"):
+        return installed(npm)
+
+
+def installed(npm: str) -> Path:
     script = INSTALLED / "export.cjs"
     INSTALLED.mkdir(parents=True, exist_ok=True)
     lock = (SOURCE / "package-lock.json").read_bytes()
