@@ -2,12 +2,14 @@
 
 A call repeats an earlier one when tool, arguments and result are the same; failed calls too, with the error in place of
 the result. A result that changes is progress: then none of the calls with that tool and these arguments is a repeat,
-because polling until a build is done asks the same until the answer differs.
+because polling until a build is done asks the same until the answer differs. Waiting in between (a tool named sleep,
+wait, ...) repeats nothing.
 """
 
 from __future__ import annotations
 
 import hashlib
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 
@@ -17,12 +19,17 @@ from evaluators.model import CallCount, ToolCall
 MOST_DISTINCT = 500
 """Distinct calls of a trace that its session remembers: those made most often."""
 
+CIRCLE = 2
+"""Repeats in a row, without a new call in between, that make a circle."""
+_WAITS = re.compile(r"(?<![a-zA-Z])(?:sleep|wait|delay|pause)(?![a-zA-Z])", re.IGNORECASE)
+"""In the names of tools that only let time pass: `sleep`, `wait_30s`, `browser.wait`."""
+
 
 def repeats(calls: Sequence[ToolCall]) -> tuple[ToolCall, ...]:
     """The calls that repeat an earlier one, in order; a call whose arguments were not exported repeats none."""
     groups: defaultdict[tuple[str, bytes], list[ToolCall]] = defaultdict(list)
     for call in calls:
-        if call.arguments is not None:
+        if _tells(call):
             groups[_question(call)].append(call)
     again = {
         id(call)
@@ -33,12 +40,31 @@ def repeats(calls: Sequence[ToolCall]) -> tuple[ToolCall, ...]:
     return tuple(call for call in calls if id(call) in again)
 
 
+def is_stuck(calls: Sequence[ToolCall], repeated: Sequence[ToolCall]) -> bool:
+    """Whether the agent went round in a circle: it repeated calls twice or more in a row, nothing new in between.
+
+    Looking at the same file again after an edit is no circle. All 31 labelled runs with a circle failed their task.
+    """
+    again = {id(call) for call in repeated}
+    last: dict[tuple[str, bytes], int] = {}
+    idle = new = 0
+    for place, call in enumerate(calls):
+        if not _tells(call):
+            continue
+        if id(call) not in again:
+            idle, new = 0, place
+        elif last.get(_question(call), -1) >= new:
+            idle += 1
+        if idle >= CIRCLE:
+            return True
+        last[_question(call)] = place
+    return False
+
+
 def call_counts(calls: Iterable[ToolCall]) -> tuple[CallCount, ...]:
     """How often each call was made with each result; calls whose arguments were not exported are left out."""
     counts = Counter(
-        (_digest(*_question(call)), _digest(_answer(call)))
-        for call in calls
-        if call.arguments is not None
+        (_digest(*_question(call)), _digest(_answer(call))) for call in calls if _tells(call)
     )
     kept = sorted(counts.items(), key=lambda each: (-each[1], each[0]))[:MOST_DISTINCT]
     return tuple(CallCount(asked, answered, times) for (asked, answered), times in sorted(kept))
@@ -50,6 +76,11 @@ def described(calls: Sequence[ToolCall]) -> str:
     return f"{len(calls)} repeated an earlier one" + (
         f", {failed} of them failed" if failed else ""
     )
+
+
+def _tells(call: ToolCall) -> bool:
+    """Whether the call can repeat another one: its arguments were exported, and it does more than wait."""
+    return call.arguments is not None and not _WAITS.search(call.name)
 
 
 def _question(call: ToolCall) -> tuple[str, bytes]:

@@ -18,7 +18,6 @@ LIMIT = 8192
 """Bytes of a text that are compared; a session keeps no more of an output than this."""
 QUESTION = 1024
 """Bytes of a question that are compared with those of later turns."""
-_SAME_QUESTION = 0.75
 
 _WORD = re.compile(r"\w+")
 _STOP_WORDS = frozenset(
@@ -61,20 +60,6 @@ def jaccard(left: frozenset[str], right: frozenset[str]) -> float:
     """Shared words over all words; 0 when there are none."""
     union = len(left | right)
     return len(left & right) / union if union else 0.0
-
-
-def asks_again(question: str | None, earlier: str | None) -> bool:
-    """Whether a question repeats an earlier one: it shares three quarters of the words of the shorter of the two.
-
-    True where either is not known.
-    """
-    if question is None or earlier is None:
-        return True
-    now, before = words(clip(question, QUESTION)), words(clip(earlier, QUESTION))
-    shorter = min(len(now), len(before))
-    if not shorter:
-        return question.strip().casefold() == earlier.strip().casefold()
-    return len(now & before) >= _SAME_QUESTION * shorter
 
 
 def cosine_distance(left: Vector, right: Vector) -> float:

@@ -30,6 +30,15 @@ def failures(calls: Sequence[ToolCall]) -> tuple[tuple[ToolCall, ...], tuple[Too
     return tuple(reversed(lost)), tuple(reversed(recovered))
 
 
+def given_up(calls: Sequence[ToolCall], lost: Sequence[ToolCall]) -> bool:
+    """Whether no call succeeded after the last of the unrecovered errors; else the agent found a way around them."""
+    return bool(lost) and all(call.error is not None for call in calls[_place(calls, lost[-1]) :])
+
+
+def _place(calls: Sequence[ToolCall], wanted: ToolCall) -> int:
+    return next(place for place, call in enumerate(calls) if call is wanted)
+
+
 def unknown(trace: Trace) -> tuple[ToolCall, ...]:
     """Calls of tools that the model was not offered; none when the trace does not say what it was offered."""
     offered = {tool.name for tool in trace.tools_offered}

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from evaluators.declare import pandaprobe
-from evaluators.matching.repeats import repeats
+from evaluators.matching.repeats import is_stuck, repeats
 from evaluators.matching.text import clip
-from evaluators.matching.tool_calls import failures, named, span_ids
+from evaluators.matching.tool_calls import failures, given_up, named, span_ids
 from evaluators.model import Score, Trace
 from evaluators.resources import Block, UnitInterval
 
@@ -55,7 +55,9 @@ def confidence(trace: Trace) -> Score:
     Cost each and at most: unrecovered tool error 0.3, 0.6; recovered 0.1, 0.2; identical repeat 0.2, 0.6; model error
     0.4 when the last model call failed, else 0.1; trace ended in error without either 0.3; no final answer although
     content was exported 0.5, or 0.2 if it ended with a tool call that succeeded; an answer of doubt or failure 0.25;
-    the trace broke off in a tool call 0.6. Session formulas count recovered errors and doubt less: 0.05 each, 0.15.
+    the trace broke off with a tool call 0.6. Session formulas count otherwise: unrecovered error 0.55 at least where no
+    later call succeeded, else 0.2 each; recovered 0.05; repeats 0.6 where the agent went round in a circle (twice or
+    more without a new call in between), else 0.05 each, at most 0.15; ended with a call 0.1; doubt 0.15.
     """
     doubts = [*_tool_doubts(trace), *_model_doubts(trace), *_answer_doubts(trace)]
     spans = dict.fromkeys(span for doubt in doubts for span in doubt.spans)
@@ -69,17 +71,20 @@ def confidence(trace: Trace) -> Score:
 
 
 def _tool_doubts(trace: Trace) -> Iterator[_Doubt]:
-    lost, recovered = failures(trace.tool_calls)
-    again = repeats(trace.tool_calls)
-    for calls, each, most, share, kind in (
-        (lost, 0.3, 0.6, 1.0, "tool errors not recovered"),
-        (recovered, 0.1, 0.2, 0.5, "tool errors recovered"),
-        (again, 0.2, 0.6, 1.0, "identical calls repeated"),
+    calls = trace.tool_calls
+    lost, recovered = failures(calls)
+    again = repeats(calls)
+    lost_risk = max(0.55, 0.3 * len(lost)) if given_up(calls, lost) else 0.2 * len(lost)
+    again_risk = 0.6 if is_stuck(calls, again) else min(0.15, 0.05 * len(again))
+    for some, each, most, risk, kind in (
+        (lost, 0.3, 0.6, min(0.6, lost_risk), "tool errors not recovered"),
+        (recovered, 0.1, 0.2, min(0.1, 0.05 * len(recovered)), "tool errors recovered"),
+        (again, 0.2, 0.6, again_risk, "identical calls repeated"),
     ):
-        if calls:
-            reason = f"{len(calls)} {kind} ({named(calls)})"
-            cost = min(most, each * len(calls))
-            yield _Doubt(cost=cost, risk=share * cost, reason=reason, spans=span_ids(calls))
+        if some:
+            reason = f"{len(some)} {kind} ({named(some)})"
+            cost = min(most, each * len(some))
+            yield _Doubt(cost=cost, risk=risk, reason=reason, spans=span_ids(some))
 
 
 def _model_doubts(trace: Trace) -> Iterator[_Doubt]:
@@ -97,7 +102,7 @@ def _answer_doubts(trace: Trace) -> Iterator[_Doubt]:
     if _broke_off(trace):
         yield _Doubt(
             cost=0.6,
-            reason="it broke off in a tool call: neither its result nor the root span came",
+            reason="it broke off with a tool call: neither an answer nor the root span came",
         )
         return
     if trace.output is None or not trace.output.strip():
@@ -105,7 +110,7 @@ def _answer_doubts(trace: Trace) -> Iterator[_Doubt]:
         if {"no_content", "no_root"} & set(trace.gaps):
             return
         if _ended_in_action(trace):
-            yield _Doubt(cost=0.2, reason="it ended with a tool call and no answer")
+            yield _Doubt(cost=0.2, risk=0.1, reason="it ended with a tool call and no answer")
         else:
             yield _Doubt(cost=0.5, reason="no final answer")
     elif found := _hedge(clip(trace.output)):
@@ -120,22 +125,22 @@ def _hedge(text: str) -> re.Match[str] | None:
 
 
 def _broke_off(trace: Trace) -> bool:
-    """Whether the process died in a tool call: no root span came, and the last thing done is a call without an end."""
-    if trace.root != "missing" or trace.closed == "root_ended" or not trace.tool_calls:
+    """Whether the process died: no span came any more, neither the root nor an answer to the last tool call.
+
+    A trace that was closed for its age or size went on elsewhere; one without model calls is a tool's own.
+    """
+    if trace.root != "missing" or trace.closed != "idle":
         return False
-    last = trace.tool_calls[-1]
-    last_model = trace.model_calls[-1].start_time_unix_nano if trace.model_calls else 0
-    return (
-        last.span_id is None
-        and last.result is None
-        and last.error is None
-        and last.start_time_unix_nano >= last_model
-    )
+    return bool(trace.model_calls) and _ends_with_call(trace)
 
 
 def _ended_in_action(trace: Trace) -> bool:
     """Whether the last thing done was a tool call that succeeded, a hand-over for instance."""
-    if not trace.tool_calls or trace.tool_calls[-1].error is not None:
+    return _ends_with_call(trace) and trace.tool_calls[-1].error is None
+
+
+def _ends_with_call(trace: Trace) -> bool:
+    if not trace.tool_calls:
         return False
     last_model = trace.model_calls[-1].start_time_unix_nano if trace.model_calls else 0
     return trace.tool_calls[-1].start_time_unix_nano >= last_model

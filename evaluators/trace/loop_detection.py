@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from evaluators.declare import pandaprobe
 from evaluators.formulas.distribution import clamp, rounded
-from evaluators.matching.text import asks_again, clip, cosine_distance, jaccard, words
+from evaluators.matching.questions import asked_again
+from evaluators.matching.repeats import repeats
+from evaluators.matching.text import clip, cosine_distance, jaccard, words
 from evaluators.model import JSON, Score, Trace
 from evaluators.resources import Embedder, History
 
 LOOP = 0.5
 """Similarity above which an output counts as a repetition of an earlier one in session formulas."""
+ONCE_MORE = 1
+"""How often a question may be answered again in the same way: someone wants to hear it once more."""
+TELLING = 24
+"""Bytes of content words below which answers coincide: "Yes.", "Done.", a label, a word's translation."""
 
 
 @pandaprobe(version="2", reads={"text", "session"}, assumed_counts=True)
 def loop_detection(trace: Trace, *, history: History, embedder: Embedder) -> Score:
     """1 - the greatest cosine similarity x word overlap with an earlier output; the first 8 KiB each are read.
 
-    The same answer to another question is no loop: it passes, and counts nothing in session formulas.
+    A loop is the same answer to the same question, for the third time within four turns. The same answer to another
+    question, once more, too short to tell, or after a new look at the facts (tool calls that succeeded, each another
+    one) is none: it passes, and counts nothing in session formulas. Where the questions are not known, the first
+    repetition counts.
     """
     current = clip(trace.output or "")
     if not history.previous:
@@ -42,22 +53,54 @@ def loop_detection(trace: Trace, *, history: History, embedder: Embedder) -> Sco
             }
         )
     worst = max(hybrids)
-    asked_again = any(
-        hybrid > LOOP and asks_again(trace.input, history.previous[index].input)
+    again = asked_again(trace.input, [previous.input for previous in history.previous])
+    looped = {
+        index: hybrid
         for (index, _), hybrid in zip(earlier, hybrids, strict=True)
-    )
-    another = ", to another question" if worst > LOOP and not asked_again else ""
+        if hybrid > LOOP and index in again
+    }
+    excuse = _excuse(trace, history, looped) if worst > LOOP else None
     return Score(
         value=rounded(clamp(1 - worst)),
-        risk=worst if asked_again else 0.0,
-        success=None if asked_again or worst <= LOOP else True,
-        explanation=f"closest of {len(earlier)} earlier outputs: similarity {worst:.4f}{another}",
+        risk=0.0 if excuse else max(looped.values(), default=0.0),
+        success=None if excuse is None else True,
+        explanation=f"closest of {len(earlier)} earlier outputs: similarity {worst:.4f}"
+        + ("" if excuse is None else f", {excuse}"),
         metadata={
             "window_size": len(earlier),
             "max_hybrid": rounded(worst),
             "comparisons": comparisons,
         },
     )
+
+
+def _excuse(trace: Trace, history: History, looped: Collection[int]) -> str | None:
+    """Why a repeated output is no loop; None when it is one.
+
+    Args:
+        trace: Whose output it is.
+        history: The turns before it.
+        looped: The places of those that gave the same answer to the same question.
+    """
+    if not looped:
+        return "to another question"
+    if trace.input is None or any(history.previous[index].input is None for index in looped):
+        return None
+    if len(looped) <= ONCE_MORE:
+        return "asked for once more"
+    if (
+        sum(len(word.encode(errors="replace")) for word in words(clip(trace.output or "")))
+        < TELLING
+    ):
+        return "too short to tell"
+    calls = trace.tool_calls
+    if (
+        calls
+        and not repeats(calls)
+        and all(c.error is None and c.arguments is not None for c in calls)
+    ):
+        return "after a new look at the facts"
+    return None
 
 
 def _nothing(note: str, explanation: str) -> Score:

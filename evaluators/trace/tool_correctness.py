@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 from evaluators.declare import pandaprobe
 from evaluators.matching.first_failure import first_failure
 from evaluators.matching.json_values import bounded, brief, left_out
-from evaluators.matching.repeats import repeats
+from evaluators.matching.repeats import is_stuck, repeats
 from evaluators.matching.tool_calls import (
     check_arguments,
     failures,
+    given_up,
     named,
     span_ids,
     unknown,
 )
-from evaluators.model import JSON, Score, Trace
+from evaluators.model import JSON, Score, ToolCall, Trace
 from evaluators.resources import Block, UnitInterval
 
 
@@ -29,7 +32,10 @@ class Selection(Block, frozen=True, kw_only=True):
 
 
 RECOVERED = 0.1
-"""What a failed call counts in session formulas once a later call of its tool succeeded; other faults count 1."""
+"""What a failed call counts in session formulas once a later call of its tool succeeded, and a second look."""
+WORKED_AROUND = 0.4
+"""What a failed call counts there once a later call of another tool succeeded."""
+_PLAIN = ("not offered", "against the schema")
 
 
 @pandaprobe(version="2", reads={"tool_calls", "tool_definitions"})
@@ -46,7 +52,6 @@ def tool_correctness(trace: Trace) -> Score:
         "against the schema": checked.misfits,
     }
     wrong = {id(call) for faulty in faults.values() for call in faulty}
-    recovered = {id(call) for call in failures(calls)[1]} & wrong
     reasons = [
         f"{len(faulty)} {kind} ({named(faulty)})" for kind, faulty in faults.items() if faulty
     ]
@@ -58,13 +63,26 @@ def tool_correctness(trace: Trace) -> Score:
         spans = tuple(dict.fromkeys(filter(None, (first.span_id, *spans))))
     return Score(
         value=1 - len(wrong) / len(calls),
-        risk=(len(wrong) - (1 - RECOVERED) * len(recovered)) / len(calls),
+        risk=_risk(calls, faults),
         explanation=f"{len(wrong)} of {len(calls)} tool calls at fault"
         + (f": {'; '.join(reasons)}" if reasons else ""),
         metadata=metadata,
         evidence=spans,
         truncated="; ".join(filter(None, [truncated, checked.unchecked])) or None,
     )
+
+
+def _risk(calls: Sequence[ToolCall], faults: Mapping[str, Sequence[ToolCall]]) -> float:
+    """Mean of what the calls count: a failed one by what came of it, another one by its worst fault."""
+    lost, recovered = failures(calls)
+    again = faults["repeated"]
+    stuck = is_stuck(calls, again)
+    weights = {id(call): RECOVERED for call in again}
+    weights |= {id(call): 1.0 for kind in _PLAIN for call in faults[kind]}
+    weights |= {id(call): RECOVERED for call in recovered}
+    weights |= {id(call): 1.0 if given_up(calls, lost) else WORKED_AROUND for call in lost}
+    weights |= {id(call): 1.0 for call in again if stuck}
+    return sum(weights.values()) / len(calls)
 
 
 def _metadata(trace: Trace) -> tuple[dict[str, JSON], str | None]:

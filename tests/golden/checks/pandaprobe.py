@@ -62,14 +62,17 @@ def loop_detection(given: Any, expected: Any, quirk: str | None) -> None:
 def session_metrics(given: Any, expected: Any, quirk: str | None) -> None:
     # A present but empty set of signals is a trace that something else scored.
     other = {"something_else": 1.0} if given["signals"] else {}
+    # Calibrated risks, which the documents' own inputs do not read.
+    calibrated = {"confidence": 0.01, "loop_detection": 0.99, "tool_correctness": 0.5}
     turns = [
-        a_turn(trace_id, n, {**other, **given["signals"].get(trace_id, {})})
+        a_turn(trace_id, n, {**other, **given["signals"].get(trace_id, {})}, risks=calibrated)
         for n, trace_id in enumerate(given["trace_ids"])
     ]
     names = ["agent_reliability", "agent_consistency"]
     options: dict[str, Any] = {
         "signal_weights": given["signal_weights"] or {},
         "signals": ["confidence", "loop_detection", "tool_correctness", "coherence"],
+        "inputs": "raw",
     }
     settings = {name: Settings(options=options) for name in names}
     scorer = SessionScorer(make_plan(OURS, settings, embedder=None, only=names))

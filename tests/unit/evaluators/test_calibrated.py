@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from evaluators.formulas.signals import risks
-from evaluators.matching.text import asks_again
 from evaluators.model import ModelCall, Outcome, Previous, Score, ToolCall
 from evaluators.plan import Settings, make_plan
 from evaluators.providers.scripted import HashEmbedder
@@ -20,6 +19,7 @@ from tests.support.evaluating import OURS, a_call, a_trace, a_turn
 
 BROKEN = a_call("weather", {"city": "Rom"}, error="no such city")
 MENDED = a_call("weather", {"city": "Rome"})
+MENDED_TOO = a_call("weather", {"city": "Oslo"})
 
 
 def test_a_recovered_error_costs_little() -> None:
@@ -30,11 +30,36 @@ def test_a_recovered_error_costs_little() -> None:
     assert confidence(trace).risk == pytest.approx(0.05)
 
 
-def test_an_error_that_was_not_recovered_costs_what_its_score_says() -> None:
-    trace = a_trace(tool_calls=(MENDED, BROKEN))
+def test_an_error_that_was_given_up_is_trouble_whatever_went_well_before() -> None:
+    trace = a_trace(tool_calls=(MENDED, MENDED_TOO, BROKEN))
 
-    assert tool_correctness(trace).risk == pytest.approx(0.5)
-    assert confidence(trace).risk == pytest.approx(0.3)
+    assert tool_correctness(trace).risk == pytest.approx(1 / 3)
+    assert confidence(trace).risk == pytest.approx(0.55)
+
+
+def test_an_error_with_a_way_around_it_costs_less() -> None:
+    trace = a_trace(tool_calls=(BROKEN, a_call("climate", {"city": "Rome"})))
+
+    assert tool_correctness(trace).risk == pytest.approx(0.2)
+    assert confidence(trace).risk == pytest.approx(0.2)
+
+
+def same_calls(count: int) -> tuple[ToolCall, ...]:
+    return tuple(a_call("weather", {"city": "Rome"}) for _ in range(count))
+
+
+def test_a_second_look_costs_little() -> None:
+    trace = a_trace(tool_calls=same_calls(2))
+
+    assert (tool_correctness(trace).value, tool_correctness(trace).risk) == (0.5, 0.05)
+    assert (confidence(trace).value, confidence(trace).risk) == (0.8, 0.05)
+
+
+def test_going_round_in_a_circle_costs_more_than_its_share_of_the_calls() -> None:
+    trace = a_trace(tool_calls=(MENDED_TOO, a_call("login", {}), *same_calls(3)))
+
+    assert tool_correctness(trace).risk == pytest.approx(0.4)
+    assert confidence(trace).risk == pytest.approx(0.6)
 
 
 def test_an_honest_i_do_not_know_costs_less_than_a_failure() -> None:
@@ -43,77 +68,90 @@ def test_an_honest_i_do_not_know_costs_less_than_a_failure() -> None:
     assert (doubtful.value, doubtful.risk) == (0.75, 0.15)
 
 
-def pending(**fields: Any) -> ToolCall:
+def last_call(**fields: Any) -> ToolCall:
     return ToolCall(name="book", arguments={}, start_time_unix_nano=5, **fields)
 
 
+@pytest.mark.parametrize("call", [{}, {"result": "ok"}, {"error": "timeout"}, {"span_id": "s"}])
 @pytest.mark.parametrize(
-    ("call", "root", "closed", "broke_off"),
+    ("root", "closed", "broke_off"),
     [
-        (pending(), "missing", "idle", True),
-        (pending(), "parentless", "root_ended", False),
-        (pending(), "local", "idle", False),
-        (pending(result="ok"), "missing", "idle", False),
-        (pending(error="timeout"), "missing", "idle", False),
-        (pending(span_id="s"), "missing", "idle", False),
+        ("missing", "idle", True),
+        ("parentless", "root_ended", False),
+        ("local", "idle", False),
+        ("missing", "max_age", False),
+        ("missing", "max_spans", False),
     ],
 )
-def test_a_trace_that_ends_in_a_tool_call_broke_off(
-    call: ToolCall, root: Any, closed: Any, *, broke_off: bool
+def test_a_trace_without_root_that_ends_with_a_tool_call_broke_off(
+    call: Any, root: Any, closed: Any, *, broke_off: bool
 ) -> None:
-    trace = a_trace(tool_calls=(call,), root=root, closed=closed)
+    score = confidence(a_trace(tool_calls=(last_call(**call),), root=root, closed=closed))
 
-    score = confidence(trace)
-
-    assert ("it broke off in a tool call" in str(score.explanation)) is broke_off
+    assert ("it broke off with a tool call" in str(score.explanation)) is broke_off
 
 
 def test_a_model_that_went_on_after_the_call_did_not_break_off() -> None:
     later = (ModelCall(span_id="m", start_time_unix_nano=9),)
 
     score = confidence(
-        a_trace(tool_calls=(pending(),), model_calls=later, root="missing", closed="idle")
+        a_trace(tool_calls=(last_call(),), model_calls=later, root="missing", closed="idle")
+    )
+
+    assert score.value == 1.0
+
+
+def test_a_tools_own_trace_did_not_break_off() -> None:
+    score = confidence(
+        a_trace(tool_calls=(last_call(),), model_calls=(), root="missing", closed="idle")
     )
 
     assert score.value == 1.0
 
 
 QUESTION = "Has my order 4711 shipped?"
+AGAIN = "Once more: has my order 4711 shipped?"
+ANSWER = "I am sorry, the status of the order is not known at the moment."
+
+
+def looped(*questions: str | None, answer: str = ANSWER, calls: tuple[ToolCall, ...] = ()) -> Score:
+    *earlier, now = questions
+    history = History(
+        tuple(
+            Previous(trace_id=f"{n}", digest="d", output=answer, input=question)
+            for n, question in enumerate(earlier)
+        )
+    )
+    trace = a_trace(input=now, output=answer, tool_calls=calls)
+    return loop_detection(trace, history=history, embedder=HashEmbedder())
 
 
 @pytest.mark.parametrize(
-    ("question", "again"),
-    [
-        ("I am asking again: has my order 4711 shipped yet?", True),
-        ("Hello?? has my order 4711 shipped or not?", True),
-        ("What is the weather in Berlin?", False),
-        ("Has my invoice been paid?", False),
-        (None, True),
-    ],
+    "questions", [(QUESTION, AGAIN, QUESTION), (QUESTION, QUESTION, AGAIN), (None, None)]
 )
-def test_a_question_is_asked_again_in_other_words(question: str | None, *, again: bool) -> None:
-    assert asks_again(question, QUESTION) is again
-
-
-def looped(question: str) -> Score:
-    answer = "I am sorry, the status of the order is not known at the moment."
-    history = History((Previous(trace_id="1", digest="d", output=answer, input=QUESTION),))
-    return loop_detection(
-        a_trace(input=question, output=answer), history=history, embedder=HashEmbedder()
-    )
-
-
-def test_the_same_answer_to_the_same_question_is_a_loop() -> None:
-    score = looped("Once more: has my order 4711 shipped?")
+def test_the_same_answer_to_the_same_question_is_a_loop(questions: tuple[str | None, ...]) -> None:
+    score = looped(*questions)
 
     assert (score.value, score.risk, score.success) == (0.0, 1.0, None)
 
 
-def test_the_same_answer_to_another_question_is_none() -> None:
-    score = looped("Which museums are open on Monday?")
-
+@pytest.mark.parametrize(
+    ("score", "why"),
+    [
+        (looped(QUESTION, "Which museums are open?"), "to another question"),
+        (looped(QUESTION, AGAIN), "asked for once more"),
+        (looped("Louder.", "Louder.", "Louder.", answer="Done."), "too short to tell"),
+        (looped(QUESTION, AGAIN, AGAIN, calls=(MENDED,)), "after a new look at the facts"),
+    ],
+)
+def test_the_same_answer_can_be_right(score: Score, why: str) -> None:
     assert (score.value, score.risk, score.success) == (0.0, 0.0, True)
-    assert str(score.explanation).endswith("to another question")
+    assert str(score.explanation).endswith(why)
+
+
+@pytest.mark.parametrize("calls", [(BROKEN,), same_calls(2), (a_call("weather", None), MENDED)])
+def test_a_call_that_tells_nothing_new_excuses_no_loop(calls: tuple[ToolCall, ...]) -> None:
+    assert looped(QUESTION, AGAIN, AGAIN, calls=calls).risk == 1.0
 
 
 def test_formulas_read_the_risk_that_their_option_names() -> None:

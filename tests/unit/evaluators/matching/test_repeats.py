@@ -6,7 +6,13 @@ from typing import Any
 
 import pytest
 
-from evaluators.matching.repeats import MOST_DISTINCT, call_counts, described, repeats
+from evaluators.matching.repeats import (
+    MOST_DISTINCT,
+    call_counts,
+    described,
+    is_stuck,
+    repeats,
+)
 from evaluators.model import JSON, Session, ToolCall
 from evaluators.session.repeated_calls import RepeatCount, repeated_calls
 from evaluators.trace.confidence import confidence
@@ -39,6 +45,41 @@ def call(result: JSON = None, *, arguments: JSON = "build 7", error: str | None 
 def test_a_trace_and_its_session_count_the_same(calls: list[ToolCall], expected: int) -> None:
     assert len(repeats(calls)) == expected
     assert session_of(tuple(calls)).metadata["repeated_calls"] == expected
+
+
+@pytest.mark.parametrize("name", ["sleep", "wait_30s", "browser.wait", "Wait"])
+def test_waiting_in_between_repeats_nothing(name: str) -> None:
+    waits = [ToolCall(name=name, arguments={"s": 30}, result="ok") for _ in range(12)]
+
+    assert repeats(waits) == ()
+    assert call_counts(waits) == ()
+
+
+@pytest.mark.parametrize("name", ["waiters", "get_waiting_list", "await_build"])
+def test_a_name_that_only_holds_the_word_waits_for_nothing(name: str) -> None:
+    calls = [ToolCall(name=name, arguments={}, result="ok") for _ in range(2)]
+
+    assert repeats(calls) == (calls[1],)
+
+
+@pytest.mark.parametrize(
+    ("made", "stuck"),
+    [
+        ("aaa", True),
+        ("aa", False),
+        ("ababab", True),
+        ("abab", False),
+        ("xyzaaa", True),
+        ("aabaa", False),
+        ("aaba", False),
+        ("abacada", False),
+        ("aabb", False),
+    ],
+)
+def test_a_circle_is_repeats_without_a_new_call_in_between(made: str, *, stuck: bool) -> None:
+    calls = [call("same", arguments=letter) for letter in made]
+
+    assert is_stuck(calls, repeats(calls)) is stuck
 
 
 def test_the_explanation_says_how_many_failed() -> None:
