@@ -6,26 +6,17 @@ What the spans do not carry is never a score: an agent that exports no content i
 from __future__ import annotations
 
 from evaluators.declare import Spec
-from evaluators.model import Content, Trace
+from evaluators.model import Content, Outcome, Trace
 
 _CONTENT: frozenset[Content] = frozenset({"text", "tool_calls", "tool_definitions"})
 
 NO_CONTENT = "the spans carry no content: what the agent said and did is not seen"
-NO_TEXT = (
-    "the spans carry no text of question or answer; what they carry of tool calls shows no fault"
-)
+NO_TEXT = "the spans carry no text of question or answer"
 
 
 def has_text(trace: Trace) -> bool:
     """Whether the spans carry the text of the question or of the answer."""
     return "no_content" not in trace.gaps
-
-
-def has_content(trace: Trace) -> bool:
-    """Whether the spans carry any text, or arguments or results of tools."""
-    return has_text(trace) or any(
-        call.arguments is not None or call.result is not None for call in trace.tool_calls
-    )
 
 
 def reads_content(spec: Spec) -> bool:
@@ -34,12 +25,27 @@ def reads_content(spec: Spec) -> bool:
 
 
 def is_blind(spec: Spec, trace: Trace) -> bool:
-    """Whether the spans carry nothing of what the evaluator reads of a trace's content."""
-    if "text" in spec.reads:
-        return not has_text(trace)
-    return reads_content(spec) and not has_content(trace)
+    """Whether the spans carry nothing of what the evaluator reads of a trace's content.
+
+    Tool calls are facts of their own: a name, an error status or arguments may be there without any text.
+    """
+    if has_text(trace):
+        return False
+    return "text" in spec.reads or (reads_content(spec) and not trace.tool_calls)
 
 
-def is_unfounded(spec: Spec, trace: Trace, score: float | None) -> bool:
-    """Whether a perfect score only says that no fault was seen in a trace whose text is not there."""
-    return score == 1 and reads_content(spec) and not has_text(trace)
+def shows_fault(outcome: Outcome) -> bool:
+    """Whether the outcome tells what went wrong, which is a fact although the rest of the content is not there.
+
+    Without the text everything else only says that no fault was seen.
+    """
+    if outcome.success is not None:
+        return not outcome.success
+    return outcome.state == "failed" or (outcome.score is not None and outcome.score < 1)
+
+
+def unfounded(outcome: Outcome) -> str:
+    """Why an outcome that shows no fault is not given, for content whose text is not there."""
+    if outcome.score is None or outcome.score == 1:
+        return f"{NO_TEXT}; what they carry of tool calls shows no fault"
+    return f"{NO_TEXT}; what they carry of tool calls: {outcome.explanation}"

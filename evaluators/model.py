@@ -207,6 +207,10 @@ class CallCount(NamedTuple):
     times: int
 
 
+PENDING = "pending"
+"""Why an evaluator that is due has no score yet: its judge has not answered."""
+
+
 class Turn(msgspec.Struct, frozen=True, kw_only=True):
     """One trace as its session stores it."""
 
@@ -231,6 +235,10 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True):
     """By evaluator, the calibrated risk (`Score.risk`), where it differs from 1 - score."""
     unscored: tuple[str, ...] = ()
     """Evaluators that were due and failed, were skipped or had no content to read: what coverage counts as missing."""
+    unscored_why: Mapping[str, str] = {}
+    """By unscored evaluator, the type of its error, the reason of its outcome, or PENDING."""
+    assumed: tuple[str, ...] = ()
+    """Evaluators in `scores` whose score is only assumed: coverage counts them as neither expected nor present."""
     has_text: bool = True
     """Whether its spans carried the text of question or answer."""
 

@@ -188,3 +188,8 @@ class Running(ABC):
     def coverage(self) -> tuple[int, int] | None:
         """(expected, present) scores that the formula could have read; None = it reads none."""
         return None
+
+    @property
+    def missing(self) -> Mapping[str, int]:
+        """How many of the expected scores are not present, by why (`Turn.unscored_why`)."""
+        return {}

@@ -8,7 +8,15 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from evaluators.content import NO_CONTENT, NO_TEXT, is_blind, is_unfounded
+from evaluators.content import (
+    NO_CONTENT,
+    has_text,
+    is_blind,
+    reads_content,
+    shows_fault,
+    unfounded,
+)
+from evaluators.coverage import is_low, low_coverage
 from evaluators.expectations import Expectation
 from evaluators.formulas.distribution import clamp, rounded
 from evaluators.matching.text import clip
@@ -69,8 +77,8 @@ def _score(configured: Configured, trace: Trace, resources: Mapping[str, object]
     except Exception as error:  # noqa: BLE001 - one evaluator's fault is its own outcome
         return failed(configured, failure_of(error), **more)
     outcome = settle(configured, score, **more)
-    if is_unfounded(spec, trace, outcome.score):
-        return not_applicable(configured, "no_content", NO_TEXT, **more)
+    if reads_content(spec) and not (has_text(trace) or shows_fault(outcome)):
+        return not_applicable(configured, "no_content", unfounded(outcome), **more)
     return outcome
 
 
@@ -119,12 +127,17 @@ class SessionScorer:
         self._plan = plan
         self._states: dict[str, Running] = {}
         self._failures: dict[str, Failure] = {}
+        self._has_text: dict[str, bool] = {}
+        self._with_text = 0
         for each in plan.session:
             if each.spec.running is not None:
                 self._states[each.spec.name] = each.spec.running(each.options)
 
     def put(self, turn: Turn) -> None:
         """Add a turn, or replace the one of the same trace id."""
+        self._forget_text(turn.trace_id)
+        self._has_text[turn.trace_id] = turn.has_text
+        self._with_text += turn.has_text
         for name, state in self._states.items():
             try:
                 state.put(turn)
@@ -133,11 +146,20 @@ class SessionScorer:
 
     def drop(self, trace_id: str) -> None:
         """Forget a turn that left the window; an unknown one is no error."""
+        self._forget_text(trace_id)
         for name, state in self._states.items():
             try:
                 state.drop(trace_id)
             except Exception as error:  # noqa: BLE001 - a third party's state must not end scoring
                 self._failures[name] = failure_of(error)
+
+    def _forget_text(self, trace_id: str) -> None:
+        self._with_text -= self._has_text.pop(trace_id, False)
+
+    @property
+    def _is_seen(self) -> bool:
+        """Whether the spans carried the text of enough turns, or there are no turns."""
+        return not is_low((len(self._has_text), self._with_text))
 
     def outcomes(self, session: Session, *, closed: bool) -> tuple[Outcome, ...]:
         """The session's outcomes now: of all evaluators once it is closed, else of those with a running state."""
@@ -159,32 +181,35 @@ class SessionScorer:
         spec = configured.spec
         state = self._states.get(spec.name)
         more: dict[str, Any] = {"final": closed and configured.final}
-        if state is not None:
-            more["coverage"] = state.coverage
+        missing: Mapping[str, int] = {}
+        if state is not None and state.coverage is not None:
+            more["coverage"], missing = state.coverage, state.missing
         if spec.name in self._failures:
             return failed(configured, self._failures[spec.name], **more)
+        # Coverage tells what a formula over scores lacks; other evaluators read the content itself.
+        reads_turns = reads_content(spec) and "coverage" not in more
+        if reads_turns and "text" in spec.reads and self._has_text and not self._with_text:
+            return not_applicable(configured, "no_content", NO_CONTENT, **more)
         arguments = dict.fromkeys(spec.resources, state)
         try:
             score = spec.function(session, **arguments, **configured.options)
         except Exception as error:  # noqa: BLE001 - one evaluator's fault is its own outcome
             return failed(configured, failure_of(error), **more)
-        return settle(configured, score, **more)
+        outcome = settle(configured, score, missing, **more)
+        if reads_turns and not (self._is_seen or shows_fault(outcome)):
+            return not_applicable(configured, "no_content", unfounded(outcome), **more)
+        return outcome
 
 
 # --- from a returned value to its outcome: the same rules for traces and sessions ------------------------------------
 
 MESSAGE_LIMIT = 500
-LEAST_COVERAGE = 0.5
-"""Share of the scores that a session's score could have read below which it says nothing."""
 
 
-def is_low(coverage: tuple[int, int]) -> bool:
-    """Whether too few of the (expected, present) scores are there."""
-    return coverage[1] < LEAST_COVERAGE * coverage[0]
-
-
-def settle(configured: Configured, score: object, **more: Any) -> Outcome:
-    """The outcome of a returned value; `more` are further fields of the outcome.
+def settle(
+    configured: Configured, score: object, missing: Mapping[str, int] = {}, **more: Any
+) -> Outcome:
+    """The outcome of a returned value; `more` are further fields of the outcome, `missing` those of `Running`.
 
     A value outside [0, 1] or not a number is `failed`; a third party's is clamped, NaN apart. Success compares the
     value as returned with the threshold; the published score has four decimals.
@@ -198,9 +223,8 @@ def settle(configured: Configured, score: object, **more: Any) -> Outcome:
     if score.coverage is not None:
         more["coverage"] = score.coverage
     coverage: tuple[int, int] | None = more.get("coverage")
-    if coverage is not None and is_low(coverage):
-        expected, present = coverage
-        why = f"only {present} of {expected} scores that it reads are there"
+    if coverage is not None and (is_low(coverage) or _lacks_all(score, coverage)):
+        why = low_coverage(coverage, missing)
         return skipped(configured, "low_coverage", explanation=why, **more)
     if score.state != "scored":
         return _unscored(configured, score, **more)
@@ -211,6 +235,11 @@ def settle(configured: Configured, score: object, **more: Any) -> Outcome:
         message = f"{score.value!r} is not a number from 0 to 1"
         return failed(configured, Failure(type="invalid_score", message=message), **more)
     return _scored(configured, score, value, **more)
+
+
+def _lacks_all(score: Score, coverage: tuple[int, int]) -> bool:
+    """Whether a formula found nothing to read while scores are missing: that is no lack of things to judge."""
+    return score.state == "not_applicable" and coverage[1] < coverage[0]
 
 
 def failed(configured: Configured, failure: Failure, **more: Any) -> Outcome:

@@ -36,7 +36,16 @@ def evaluators_page(specs: Iterable[Spec]) -> str:
     """One section per name, its methods below each other."""
     by_scope = {"trace": "Of a trace", "session": "Of a session"}
     listed = list(specs)
-    lines = ["# Evaluators", "", NOTE]
+    lines = [
+        "# Evaluators",
+        "",
+        NOTE,
+        "An evaluator that reads text does not run where the spans carry none, and one that reads tool calls or tool",
+        "definitions then only tells what failed: `not_applicable` with reason `no_content`, see",
+        "[signals](signals.md#blind-is-not-perfect). One of your own reads text and tool calls unless it declares",
+        "`@evaluator(reads={...})` with any of `text` `tool_calls` `tool_definitions` `root` `session` `tokens`.",
+        "",
+    ]
     for scope, title in by_scope.items():
         names = dict.fromkeys(spec.name for spec in listed if spec.scope == scope)
         lines += [f"## {title}", ""]

@@ -22,6 +22,7 @@ from collector.scoring.session_end import SessionEnd, merge_task_claims, session
 from collector.scoring.sliding_window import (
     OUTCOME_COST,
     SlidingWindow,
+    awaiting,
     is_turn,
     text_size,
     unscored_turn,
@@ -285,7 +286,7 @@ class OpenSession:
         """Bring the running scores and the pending traces up to date with a trace of the window."""
         trace_id = entry.turn.trace_id
         if is_turn(entry):
-            self._scorer.put(without_output(entry.turn))
+            self._scorer.put(awaiting(without_output(entry.turn), entry.due))
         if entry.due:
             self.pending[trace_id] = entry.placed_at
         else:

@@ -254,16 +254,21 @@ def with_outcomes(
     scores = {name: value for name, value in entry.turn.scores.items() if name not in names}
     risks = {name: value for name, value in entry.turn.risks.items() if name not in names}
     unscored = {name for name in entry.turn.unscored if name not in names}
+    why = {name: each for name, each in entry.turn.unscored_why.items() if name not in names}
+    assumed_now = {name for name in entry.turn.assumed if name not in names}
     pending = {each.evaluator: each for each in entry.outcomes if each.evaluator not in names}
     for each in outcomes:
         if not each.final:
             pending[each.evaluator] = replace(each, explanation=None, metadata={}, evidence=())
         elif each.state in {"failed", "skipped"} or each.reason == "no_content":
             unscored.add(each.evaluator)
+            why[each.evaluator] = each.reason or (each.error.type if each.error else each.state)
         elif (value := _counted(each, assumed)) is not None:
             scores[each.evaluator] = value
             if each.risk is not None:
                 risks[each.evaluator] = each.risk
+            if each.state == "not_applicable":
+                assumed_now.add(each.evaluator)
     ids = {name: id_ for name, id_ in entry.signal_ids.items() if name not in names}
     ids |= {name: id_ for name, id_ in signal_ids.items() if name in final}
     return replace(
@@ -273,6 +278,8 @@ def with_outcomes(
             scores=dict(sorted(scores.items())),
             risks=dict(sorted(risks.items())),
             unscored=tuple(sorted(unscored)),
+            unscored_why=dict(sorted(why.items())),
+            assumed=tuple(sorted(assumed_now)),
         ),
         outcomes=tuple(pending[name] for name in sorted(pending) if name not in final),
         signal_ids=dict(sorted(ids.items())),

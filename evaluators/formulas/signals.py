@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
@@ -67,8 +68,8 @@ def exact(value: float) -> int:
 @dataclass(frozen=True, slots=True)
 class _Part:
     value: int | None
-    expected: int
     present: int
+    missing: tuple[str, ...]
     scored: bool
 
 
@@ -80,7 +81,8 @@ class SignalState(Running):
         self.signals: tuple[str, ...] = tuple(options["signals"] or default_signals({"coherence"}))
         self.inputs: Inputs = options["inputs"]
         self._parts: dict[str, _Part] = {}
-        self._expected = self._present = self._scored = 0
+        self._present = self._scored = 0
+        self._missing: Counter[str] = Counter()
 
     @abstractmethod
     def value(self, risk: Mapping[str, float]) -> float | None:
@@ -99,11 +101,11 @@ class SignalState(Running):
         self.drop(turn.trace_id)
         risk = risks(turn, self.signals, self.inputs)
         value = self.value(risk)
-        missing = sum(1 for name in turn.unscored if name in self.signals and name not in risk)
+        missing = (n for n in turn.unscored if n in self.signals and n not in risk)
         part = _Part(
             None if value is None else exact(value),
-            len(risk) + missing,
-            len(risk),
+            sum(1 for name in risk if name not in turn.assumed),
+            tuple(turn.unscored_why.get(name, "unscored") for name in missing),
             bool(turn.scores),
         )
         self._count(part, 1)
@@ -121,14 +123,22 @@ class SignalState(Running):
             self.remove(part.value)
 
     def _count(self, part: _Part, sign: int) -> None:
-        self._expected += sign * part.expected
         self._present += sign * part.present
         self._scored += sign * part.scored
+        for why in part.missing:
+            self._missing[why] += sign
+            if not self._missing[why]:
+                del self._missing[why]
 
     @property
     def coverage(self) -> tuple[int, int]:
-        """(expected, present) signals over all turns."""
-        return self._expected, self._present
+        """(expected, present) signals over all turns; those with an assumed score do not count."""
+        return self._present + self._missing.total(), self._present
+
+    @property
+    def missing(self) -> Mapping[str, int]:
+        """How many signals are expected and not present, by why (`Turn.unscored_why`)."""
+        return self._missing
 
     @property
     def turns(self) -> int:

@@ -13,15 +13,15 @@ from hypothesis import strategies as st
 from collector.config.tree import AgentWindow
 from collector.records.signal import Signal
 from tests.support.publisher import Publisher
-from tests.support.signals import BASE, signal
+from tests.support.signals import BASE, covered, signal
 
 LIMITS = AgentWindow(sessions=1)
-Turn = tuple[str, str | None, float]
-"""Agent, version, score."""
+Turn = tuple[str, str | None, float | None]
+"""Agent, version, score; None: too little of the session was seen."""
 turns = st.tuples(
     st.sampled_from(["planner", "planner", "router", "writer"]),
     st.sampled_from([None, None, "1", "2"]),
-    st.integers(0, 10).map(lambda n: n / 10),
+    st.none() | st.integers(0, 10).map(lambda n: n / 10),
 )
 
 
@@ -40,6 +40,8 @@ def published(draw: st.DrawFn) -> list[list[Signal]]:
                     None,
                     at=at,
                     score=score,
+                    outcome="scored" if score is not None else "skipped",
+                    coverage=covered(3, 3 if score is not None else 1),
                     agent=agent,
                     agent_version=version,
                     revision=number,
@@ -114,7 +116,8 @@ def test_a_session_counts_once_under_the_agent_and_version_that_its_latest_score
     for signals in filter(None, sessions):
         latest = signals[-1]
         key = (latest.agent, latest.agent_version or "")
-        expected.setdefault(key, []).append(latest.score or 0.0)
+        if latest.score is not None:
+            expected.setdefault(key, []).append(latest.score)
     found = {
         labels[1:]: round(value, 6)
         for (name, labels), value in publisher.gauges().items()

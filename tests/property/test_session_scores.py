@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from evaluators.coverage import is_low
 from evaluators.formulas.session_risk import TailRisk, top_count
 from evaluators.model import CallCount, Outcome, Session, Turn
 from evaluators.plan import Plan, Settings, make_plan
-from evaluators.run import SessionScorer, is_low
+from evaluators.run import SessionScorer
 from tests.support.evaluating import OURS, a_turn
 
 SIGNALS: tuple[str, ...] = ("confidence", "loop_detection", "tool_correctness", "coherence")

@@ -61,16 +61,19 @@ def published(draw: st.DrawFn) -> Signal:
     at = BASE + draw(st.integers(0, 40))
     session = draw(st.sampled_from(["s-1", "s-2", "s-3", "s-4"]))
     trace = draw(st.sampled_from([None, "t-1", "t-2"]))
+    present = draw(st.integers(0, 4))
+    unseen = trace is None and present < 2
     return signal(
         session,
         trace,
         at=at,
-        score=draw(scores),
+        score=None if unseen else draw(scores),
+        outcome="skipped" if unseen else "scored",
         agent=draw(st.sampled_from(["planner", "writer"])),
         agent_version=draw(st.sampled_from([None, "1", "2"])),
         revision=draw(st.integers(0, 5)),
         final=draw(st.booleans()),
-        coverage=covered(4, draw(st.integers(0, 4))) if trace is None else None,
+        coverage=covered(4, present) if trace is None else None,
     )
 
 

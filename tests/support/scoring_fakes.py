@@ -158,7 +158,8 @@ class FakeSessionScorer(SessionScorer):
     def outcomes(self, session: Session, *, closed: bool) -> tuple[Outcome, ...]:
         assert len(session.turns) == len(self.turns)
         per_trace = {each: dict(self.turns[each].scores) for each in sorted(self.turns)}
-        text = repr(per_trace)
+        missing = {each: dict(self.turns[each].unscored_why) for each in sorted(self.turns)}
+        text = repr((per_trace, missing))
         metadata = {"per_trace_signals": per_trace} if closed else {}
         return (
             Outcome(

@@ -22,8 +22,6 @@ MAX_VERSIONS = 8
 
 MAX_FED = 256
 """Signals that a detector remembers: repeats come soon after a crash."""
-MIN_COVERAGE = 0.5
-"""Sessions with fewer of their expected scores are left out of windows."""
 
 
 class Labels(NamedTuple):

@@ -14,9 +14,10 @@ from collector.records.codec import encode
 from collector.records.sessions import session_key
 from collector.records.signal import Signal, unix_seconds
 from collector.records.windows import SLOTS, SlotsRecord, WindowEntry, WindowRecord
-from collector.signals.prometheus.target import MIN_COVERAGE, Labels, Target
+from collector.signals.prometheus.target import Labels, Target
 from collector.slots import Slots
 from collector.telemetry import LONGEST_LABEL, OTHER, short
+from evaluators.coverage import is_low
 
 Agent = tuple[str, str]
 """(service, agent)."""
@@ -91,7 +92,8 @@ class Targets:
     ) -> None:
         """Take in the signal at `position`, written at log time `time`.
 
-        Windows take final scores and those of open sessions; the detector takes each subject's first final score.
+        Windows take final scores and those of open sessions, and leave out a session from when too little of it is
+        seen for a score; the detector takes each subject's first final score.
         `start` is that of the trace that was scored, unix nanoseconds; 0: it is not known.
         A session counts for one agent: the one that its latest score names.
 
@@ -110,10 +112,12 @@ class Targets:
         self._changed.add(labels)
         if entry is None:
             return
-        objective = self._objectives(signal.evaluator)
-        target.last_score = max(target.last_score, time)
         version = short(signal.agent_version or "")
         target.offer(entry if is_latest else replace(entry, gone=True), version)
+        if signal.score is None:
+            return
+        target.last_score = max(target.last_score, time)
+        objective = self._objectives(signal.evaluator)
         if objective is None:
             return
         if first and signal.final:
@@ -204,20 +208,25 @@ class Targets:
 
 
 def _entry(signal: Signal, labels: Labels, start: int) -> WindowEntry | None:
-    """The entry of a scored signal; None for the stand-in of a trace, which is not mixed with verdicts."""
-    if signal.outcome != "scored" or signal.score is None:
-        return None
+    """The entry of a scored signal, or of a session that is too little seen: it takes the place of its earlier score.
+
+    None for the stand-in of a trace, which is not mixed with verdicts.
+    """
+    covered = signal.coverage is None or not is_low(
+        (signal.coverage.expected, signal.coverage.present)
+    )
     if signal.scope == "trace" and not signal.final:
         return None
-    coverage = signal.coverage
+    if signal.score is None and (covered or signal.outcome != "skipped"):
+        return None
     return WindowEntry(
         _session_name(signal, labels),
         unix_seconds(signal.time),
         signal.revision,
         signal.final,
         signal.id,
-        signal.score,
-        coverage is None or coverage.present >= MIN_COVERAGE * coverage.expected,
+        signal.score or 0.0,
+        covered,
         start,
         signal.trace_id or "",
     )

@@ -8,7 +8,7 @@ import msgspec
 
 from evaluators.dialects.content.message_model import Call, Result, Role
 from evaluators.dialects.decoding.reprs import read_repr
-from evaluators.dialects.decoding.values import as_dict, as_list, string, unwrap
+from evaluators.dialects.decoding.values import HIDDEN, as_dict, as_list, string, unwrap
 from evaluators.model import JSON
 
 CONTENT = frozenset(
@@ -87,7 +87,8 @@ class Body(msgspec.Struct, eq=False):
     def text(self) -> str | None:
         """The texts as one; None when there is none."""
         texts = self.texts
-        return (texts[0] if len(texts) == 1 else "\n".join(texts)) or None
+        whole = texts[0] if len(texts) == 1 else "\n".join(t for t in texts if t not in HIDDEN)
+        return None if not whole or whole in HIDDEN else whole
 
 
 def is_block(item: dict[str, JSON]) -> bool:

@@ -17,6 +17,7 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from google.protobuf.message import DecodeError
 
 from evaluators.dialects.decoding.key_sets import Question, shape_of
+from evaluators.dialects.decoding.values import HIDDEN
 from evaluators.model import JSON, Event, Span, Status
 
 _Field = descriptor_pb2.FieldDescriptorProto
@@ -149,11 +150,14 @@ class Attributes(Mapping[str, JSON]):
         self.names: frozenset[str] = self.shape.names
 
     def get(self, key: str, default: Any = None) -> JSON:
-        """The value of `key`, else `default`."""
+        """The value of `key`, else `default`; None for what was put in place of content that is hidden."""
         if key not in self.names:
             return default
         value = self._raw[key]
-        return value.string_value or value.int_value or _python(value, 0)
+        text = value.string_value
+        if text:
+            return None if text in HIDDEN else text
+        return value.int_value or _python(value, 0)
 
     def __getitem__(self, key: str) -> JSON:
         if key not in self.names:

@@ -20,6 +20,11 @@ from evaluators.model import JSON
 _REPR_LIMIT = 65_536
 """Python reprs longer than this (characters) are left as text: the parser of Python is slow."""
 _REPR_DEPTH = 40
+HIDDEN = ("__REDACTED__", "redacted-by-litellm")
+"""What OpenInference (OPENINFERENCE_HIDE_*) and LiteLLM (turn_off_message_logging) write in place of content.
+
+Read as content, every question would be the same question and its answer a perfect echo of it.
+"""
 _SCRUBBED = "[Scrubbed due to "
 _decode_json = msgspec.json.Decoder().decode
 _ERRORS = (msgspec.DecodeError, ValueError, RecursionError)

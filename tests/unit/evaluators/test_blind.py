@@ -8,7 +8,16 @@ from typing import Any
 import pytest
 
 from evaluators.declare import declared, evaluator
-from evaluators.model import Outcome, Score, Session, ToolCall, Trace
+from evaluators.model import (
+    PENDING,
+    CallCount,
+    Outcome,
+    Score,
+    Session,
+    ToolCall,
+    Trace,
+    Turn,
+)
 from evaluators.plan import make_plan
 from evaluators.registry import Registry
 from evaluators.run import SessionScorer, score_trace
@@ -35,15 +44,28 @@ def outcomes(subject: Trace) -> dict[str, Outcome]:
         trace(),
         trace([UNSEEN]),
         trace([UNSEEN] * 12),
-        trace([FAILED]),
+        trace([UNSEEN, FAILED]),
         trace([UNSEEN], status="error"),
     ],
-    ids=["answers", "calls a tool", "loops", "fails in a tool", "fails"],
+    ids=["answers", "calls a tool", "loops", "recovers from an error", "fails"],
 )
 def test_without_any_content_nothing_is_scored(subject: Trace) -> None:
     assert {(each.state, each.reason, each.score) for each in outcomes(subject).values()} == {
         ("not_applicable", "no_content", None)
     }
+
+
+def test_a_tool_that_failed_is_a_fact_without_any_content() -> None:
+    (failing,) = [each for each in outcomes(trace([FAILED])).values() if each.state == "scored"]
+
+    assert (failing.evaluator, failing.score, failing.success) == ("tool_correctness", 0.0, False)
+
+
+def test_what_does_not_fail_outright_is_told_and_not_scored() -> None:
+    recovered = outcomes(trace([FAILED, UNSEEN]))["tool_correctness"]
+
+    assert (recovered.state, recovered.reason) == ("not_applicable", "no_content")
+    assert "1 of 2 tool calls at fault: 1 failed (`get_status`)" in (recovered.explanation or "")
 
 
 def test_calls_without_any_text_show_faults_and_never_perfection() -> None:
@@ -70,21 +92,26 @@ def test_an_evaluator_that_reads_no_content_needs_none() -> None:
     assert outcome.score == 1.0
 
 
-def session_outcome(present: int, missing: int) -> Outcome:
-    plan = make_plan(Registry.discover(), {}, embedder=None, only=["agent_reliability"])
+def of_session(evaluator: str, *turns: Turn) -> Outcome:
+    plan = make_plan(Registry.discover(), {}, embedder=None, only=[evaluator])
     scorer = SessionScorer(plan)
-    seen = [a_turn(f"s{at}", at, {"confidence": 0.9}) for at in range(present)]
-    unseen = [a_turn(f"u{at}", at, {}, unscored=("confidence",)) for at in range(missing)]
-    turns = [*seen, *unseen]
     for each in turns:
         scorer.put(each)
     session = Session(service="bot", session_id="s", agent="bot", turns=turns)
     (outcome,) = (
-        each
-        for each in scorer.outcomes(session, closed=True)
-        if each.evaluator == "agent_reliability"
+        each for each in scorer.outcomes(session, closed=True) if each.evaluator == evaluator
     )
     return outcome
+
+
+def missing(name: str, **why: str) -> Turn:
+    return a_turn(name, 0, {}, unscored=tuple(why), unscored_why=why)
+
+
+def session_outcome(present: int, absent: int) -> Outcome:
+    seen = [a_turn(f"s{at}", at, {"confidence": 0.9}) for at in range(present)]
+    unseen = [missing(f"u{at}", confidence="no_content") for at in range(absent)]
+    return of_session("agent_reliability", *seen, *unseen)
 
 
 def test_a_session_of_which_half_is_seen_has_a_score() -> None:
@@ -99,4 +126,96 @@ def test_a_session_of_which_less_than_half_is_seen_has_none(present: int) -> Non
 
     assert (outcome.state, outcome.reason) == ("skipped", "low_coverage")
     assert (outcome.score, outcome.assumed, outcome.coverage) == (None, None, (4, present))
-    assert outcome.explanation == f"only {present} of 4 scores that it reads are there"
+    assert outcome.explanation == (
+        f"only {present} of 4 scores that it reads are there:"
+        f" the spans carry no content ({4 - present})"
+    )
+
+
+def test_a_session_says_all_that_keeps_it_from_a_score_the_most_frequent_first() -> None:
+    judge_down = {"confidence": "provider_error", "tool_correctness": "provider_error"}
+
+    outcome = of_session(
+        "agent_reliability",
+        missing("t1", **judge_down),
+        missing("t2", **judge_down),
+        missing("t3", confidence=PENDING),
+    )
+
+    assert (outcome.explanation or "").partition(": ")[2] == (
+        "failed with provider_error (4); the judge has not answered yet (1)"
+    )
+
+
+def test_a_score_that_is_only_assumed_covers_nothing() -> None:
+    judge_down = {"unscored": ("confidence",), "unscored_why": {"confidence": "timeout"}}
+    first = a_turn("t", 0, {"loop_detection": 1.0}, assumed=("loop_detection",), **judge_down)
+
+    outcome = of_session("agent_reliability", first)
+
+    assert (outcome.reason, outcome.coverage) == ("low_coverage", (1, 0))
+
+
+def test_a_formula_without_any_of_its_inputs_does_not_say_that_there_was_nothing_to_judge() -> None:
+    seen = {"loop_detection": 1.0, "tool_correctness": 1.0}
+    turn = a_turn(
+        "t", 0, seen, unscored=("confidence",), unscored_why={"confidence": "provider_error"}
+    )
+
+    outcome = of_session("agent_consistency", turn)
+
+    assert (outcome.state, outcome.reason, outcome.assumed) == ("skipped", "low_coverage", None)
+    assert outcome.coverage == (3, 2)
+
+
+ONCE = (CallCount(1, 1, 1),)
+TEN_TIMES = (CallCount(1, 1, 11),)
+
+
+@pytest.mark.parametrize("calls", [(), ONCE], ids=["names only", "arguments too"])
+def test_calls_of_sessions_whose_text_is_not_there_are_never_fine(
+    calls: tuple[CallCount, ...],
+) -> None:
+    blind = [
+        a_turn(f"t{at}", at, {}, has_text=False, tool_calls=3, call_counts=calls) for at in range(3)
+    ]
+
+    outcome = of_session("repeated_calls", *blind)
+
+    assert (outcome.state, outcome.reason) == ("not_applicable", "no_content")
+    assert (outcome.score, outcome.success) == (None, None)
+
+
+def test_calls_that_repeat_are_a_fact_without_any_text() -> None:
+    blind = a_turn("t", 0, {}, has_text=False, tool_calls=11, call_counts=TEN_TIMES)
+
+    outcome = of_session("repeated_calls", blind)
+
+    assert (outcome.score, outcome.success) == (0.0, False)
+
+
+def test_a_session_of_which_half_has_text_is_seen() -> None:
+    turns = [
+        a_turn(f"t{at}", at, {}, has_text=at % 2 == 0, tool_calls=1, call_counts=ONCE)
+        for at in range(2)
+    ]
+
+    assert of_session("repeated_calls", *turns).score == 1.0
+
+
+@evaluator(version="1", source="test")
+def politeness(session: Session) -> Score:
+    """Reads texts, as every evaluator does that does not say what it reads."""
+    return Score(value=0.7)
+
+
+def test_a_session_evaluator_that_reads_texts_does_not_run_where_there_are_none() -> None:
+    plan = make_plan(Registry(filter(None, [declared(politeness)])), {}, embedder=None)
+    scorer = SessionScorer(plan)
+    turn = a_turn("t", 0, {}, has_text=False)
+    scorer.put(turn)
+    session = Session(service="bot", session_id="s", agent="bot", turns=[turn])
+
+    (outcome,) = scorer.outcomes(session, closed=True)
+
+    assert (outcome.state, outcome.reason) == ("not_applicable", "no_content")

@@ -2,16 +2,19 @@ from __future__ import annotations
 
 import time
 
+import msgspec
+
 from collector.records.sessions import SessionTurn
 from collector.scoring.outcome_signals import with_outcomes
 from collector.scoring.sliding_window import (
     TEXTS_KEPT,
     SlidingWindow,
+    awaiting,
     ordered_start,
     unscored_turn,
 )
 from evaluators.matching.text import LIMIT
-from evaluators.model import Failure, Outcome
+from evaluators.model import Failure, Outcome, Turn
 from tests.support.scoring_fakes import HISTORY, make_record
 
 USED = ("confidence",)
@@ -216,7 +219,38 @@ def test_assumed_scores_count_for_the_evaluators_that_declare_it_alone() -> None
     )
 
     assert entry.turn.scores == {"coherence": 1.0, "loop_detection": 1.0}
+    assert entry.turn.assumed == ("coherence", "loop_detection")
     assert entry.turn.unscored == ("confidence",)
+    assert entry.turn.unscored_why == {"confidence": "timeout"}
+
+
+def test_a_score_in_place_of_an_assumed_or_missing_one_is_neither() -> None:
+    def outcome(state: str, **fields: object) -> Outcome:
+        given = {"evaluator": "x", "version": "1", "method": "formula", "state": state, **fields}
+        return msgspec.convert(given, Outcome)
+
+    def scored_after(before: Outcome) -> Turn:
+        entry = with_outcomes(make_entry("1", 1), [before], {}, assumed={"x"})
+        entry = with_outcomes(entry, [outcome("scored", score=0.5)], {}, assumed={"x"})
+        return entry.turn
+
+    for before in (
+        outcome("not_applicable", assumed=1.0),
+        outcome("not_applicable", reason="no_content"),
+        outcome("skipped", reason="budget"),
+    ):
+        turn = scored_after(before)
+        assert (turn.scores, turn.assumed) == ({"x": 0.5}, ())
+        assert (turn.unscored, turn.unscored_why) == ((), {})
+
+
+def test_what_waits_for_a_verdict_is_missing_meanwhile() -> None:
+    turn = make_entry("1", 1).turn
+
+    waiting = awaiting(turn, ("confidence",))
+
+    assert (waiting.unscored, waiting.unscored_why) == (("confidence",), {"confidence": "pending"})
+    assert awaiting(turn, ()) is turn
 
 
 def test_a_stand_in_is_no_score_and_keeps_the_session_waiting() -> None:

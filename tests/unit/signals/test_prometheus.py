@@ -22,7 +22,7 @@ from tests.support.publisher import Publisher
 from tests.support.signals import BASE, covered, failed, hex_of, new, signal, skipped
 
 
-def session(name: str, score: float, **fields: Any) -> Signal:
+def session(name: str, score: float | None, **fields: Any) -> Signal:
     return signal(name, None, score=score, **fields)
 
 
@@ -118,6 +118,30 @@ async def test_sessions_of_low_coverage_are_left_out() -> None:
     )
 
     assert publisher.value("agent_reliability_ratio") == pytest.approx(0.8)
+
+
+async def test_a_session_that_is_seen_too_little_loses_the_score_that_it_had() -> None:
+    publisher = Publisher()
+    await publisher.publish(session("s-1", 0.9, revision=1), session("s-2", 0.5))
+    newer = session("s-1", None, revision=2, coverage=covered(10, 4), outcome="skipped")
+
+    await publisher.publish(newer)
+    before_restart = publisher.value("agent_reliability_ratio")
+    publisher = publisher.successor()
+    await publisher.step()
+
+    assert (before_restart, publisher.value("agent_reliability_ratio")) == (0.5, 0.5)
+    assert publisher.value("window_samples") == 1
+
+
+async def test_a_session_that_is_seen_too_little_from_the_start_has_no_series() -> None:
+    publisher = Publisher()
+
+    await publisher.publish(session("s-1", None, coverage=covered(3, 0), outcome="skipped"))
+
+    assert publisher.value("agent_reliability_ratio") is None
+    assert publisher.value("window_mean_ratio") is None
+    assert publisher.value("last_score_timestamp_seconds") is None
 
 
 async def test_when_no_session_is_left_the_series_is_removed() -> None:

@@ -125,3 +125,20 @@ def test_a_litellm_session_is_what_the_caller_gave_not_a_generated_id() -> None:
 
     assert of("chat-7") == "litellm.trace_id"
     assert of("0a4f04d4-6b5d-4d0f-9c55-0b2a5f4b6f0e") == "trace"
+
+
+def test_what_litellm_hides_is_no_content() -> None:
+    told = [{"role": "user", "content": "redacted-by-litellm"}]
+    said = [{"index": 0, "message": {"role": "assistant", "content": "redacted-by-litellm"}}]
+    attributes = {
+        "gen_ai.request.model": "gpt-4o",
+        "gen_ai.prompt.0.role": "user",
+        "gen_ai.prompt.0.content": "redacted-by-litellm",
+        "llm.openai.messages": repr(told),
+        "llm.openai.choices": repr(said),
+    }
+
+    trace = trace_of(SpanSpec(id=1, scope="litellm", attributes=attributes))
+
+    assert (trace.input, trace.output) == (None, None)
+    assert "no_content" in trace.gaps

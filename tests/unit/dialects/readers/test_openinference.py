@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from evaluators.model import Trace
-from tests.support.dialect_spans import trace_of
+from tests.support.dialect_spans import SpanSpec, trace_of
 from tests.support.openai_messages import CALL
-from tests.support.openinference import asked, calls, flat, llm
+from tests.support.openinference import asked, calls, chain, flat, llm
 from tests.support.weather import ANSWER, ARGUMENTS, QUESTION, RESULT, SAID, USER, dump
 from tests.support.whole_traces import (
     HISTORY,
@@ -234,6 +234,22 @@ def whole_openinference_unflattened() -> Trace:
             "output.value": dump(done),
         },
     )
+
+
+def test_what_openinference_hides_is_no_content() -> None:
+    hidden = {"input.value": "__REDACTED__", "output.value": "__REDACTED__"}
+    told = {"role": "user", "content": "__REDACTED__"}
+    tool = {"openinference.span.kind": "TOOL", "tool.name": "get_weather", **hidden}
+
+    trace = trace_of(
+        chain("langchain", input__value="__REDACTED__", output__value="__REDACTED__"),
+        llm(1, "langchain", flat("input", told), flat("output", told), **hidden),
+        SpanSpec(id=3, parent=1, scope="openinference.instrumentation.langchain", attributes=tool),
+    )
+
+    assert (trace.input, trace.output) == (None, None)
+    assert "no_content" in trace.gaps
+    assert calls(trace) == [("get_weather", None, None, False)]
 
 
 def test_a_whole_trace_of_openinference_says_what_happened() -> None:

@@ -1,0 +1,90 @@
+"""Recordings without content: what instrumentations send that export names, counts, ids and errors and no more."""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+
+from tests.support.recordings import requests
+
+_FACTS = re.compile(
+    r"gen_ai\.(operation\.name|system|provider\.name|(request|response)\.model|response\.id|usage\..+"
+    r"|tool\.(name|type|call\.id)|agent\.(name|id)|conversation\.id)"
+    r"|openinference\.span\.kind|llm\.(model_name|system|request\.type|token_count\..+|usage\..+)|tool\.name"
+    r"|session\.id|user\.id|error\.type"
+    r"|traceloop\.(span\.kind|entity\.name|workflow\.name|association\.properties\.session_id)"
+    r"|langfuse\.(observation\.(type|model\.name|usage_details)|session\.id)"
+    r"|(ai\.)?operationId|operation\.name|ai\.(model\.id|toolCall\.(name|id)|usage\..+)"
+)
+"""Keys of attributes that hold no content."""
+
+
+_CALLS = re.compile(r"gen_ai\.tool\.call\.(arguments|result)|tool_(arguments|response)")
+"""Keys of attributes that hold the arguments or the result of a tool call."""
+
+
+def without_content(recording: Path, target: Path) -> Path:
+    """A copy of a recording with nothing but facts: no text, no arguments, no results, no definitions of tools."""
+    return _copy(recording, target, lambda span: _keep(span, _FACTS))
+
+
+def without_text(recording: Path, target: Path) -> Path:
+    """A copy of a recording with facts and tool calls: instrumented tools beside a model that exports no content."""
+    return _copy(recording, target, lambda span: _keep(span, _FACTS, _CALLS))
+
+
+def with_other_answers(recording: Path, target: Path) -> Path:
+    """A copy of a recording whose agent says something else: every text that it exported is another one."""
+    return _copy(recording, target, _invent)
+
+
+def hidden(recording: Path, target: Path) -> Path:
+    """A copy of an OpenInference recording as OPENINFERENCE_HIDE_INPUTS and _HIDE_OUTPUTS make it."""
+    return _copy(recording, target, _hide)
+
+
+def _copy(recording: Path, target: Path, change: Callable[[Any], None]) -> Path:
+    with target.open("wb") as file:
+        for raw in requests(recording):
+            message = ExportTraceServiceRequest.FromString(raw)
+            for resource_spans in message.resource_spans:
+                for scope_spans in resource_spans.scope_spans:
+                    for span in scope_spans.spans:
+                        change(span)
+            changed = message.SerializeToString()
+            file.write(struct.pack(">I", len(changed)) + changed)
+    return target
+
+
+def _keep(span: Any, *patterns: re.Pattern[str]) -> None:
+    kept = [each for each in span.attributes if any(p.fullmatch(each.key) for p in patterns)]
+    del span.attributes[:]
+    span.attributes.extend(kept)
+    events = [each for each in span.events if each.name == "exception"]
+    del span.events[:]
+    span.events.extend(events)
+
+
+def _invent(span: Any) -> None:
+    for each in span.attributes:
+        if each.value.string_value and not _FACTS.fullmatch(each.key):
+            each.value.string_value = "The moon is made of cheese."
+
+
+def _hide(span: Any) -> None:
+    kept = [
+        each
+        for each in span.attributes
+        if not each.key.startswith(("llm.input_messages", "llm.output_messages"))
+        and each.key not in {"input.mime_type", "output.mime_type"}
+    ]
+    for each in kept:
+        if each.key in {"input.value", "output.value"}:
+            each.value.string_value = "__REDACTED__"
+    del span.attributes[:]
+    span.attributes.extend(kept)
