@@ -22,13 +22,12 @@ from collector.scoring.session_end import SessionEnd, merge_task_claims, session
 from collector.scoring.sliding_window import (
     OUTCOME_COST,
     SlidingWindow,
-    awaiting,
     is_turn,
     text_size,
     unscored_turn,
     without_output,
 )
-from evaluators.model import Outcome, SessionClosed
+from evaluators.model import PENDING, Outcome, SessionClosed, Turn
 from evaluators.run import SessionScorer
 
 SESSION_COST = 3_500
@@ -329,3 +328,17 @@ def _known(task: Task) -> Collection[str] | None:
     if task.earlier is not None:
         return {*task.earlier.counted, *task.earlier.signal_ids}
     return () if task.entry.revision == 0 else None
+
+
+def awaiting(turn: Turn, due: Collection[str]) -> Turn:
+    """The turn with the evaluators that wait for a verdict among the unscored ones.
+
+    Else a session would show what little has been scored as the whole while its judge is slow or down.
+    """
+    if not due:
+        return turn
+    return replace(
+        turn,
+        unscored=tuple(sorted({*turn.unscored, *due})),
+        unscored_why={**turn.unscored_why, **dict.fromkeys(due, PENDING)},
+    )

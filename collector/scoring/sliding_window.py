@@ -13,7 +13,7 @@ never evict a turn, so a set of turns never recurs and each score of a set is pu
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from heapq import merge
 from typing import overload
 
@@ -26,7 +26,7 @@ from collector.records.traces import TraceRecord
 from evaluators.content import has_text
 from evaluators.matching.repeats import call_counts
 from evaluators.matching.text import QUESTION, clip
-from evaluators.model import PENDING, Trace, Turn
+from evaluators.model import Trace, Turn
 
 TEXTS_KEPT = 8
 """Turns of a session, the newest, whose output text stays in its state."""
@@ -377,20 +377,6 @@ def is_turn(entry: SessionTurn) -> bool:
 def _without_text(entry: SessionTurn) -> SessionTurn:
     """The trace without its texts; History reads that from the trace record when it is needed."""
     return replace(entry, turn=replace(entry.turn, output=None, input=None), kept=False)
-
-
-def awaiting(turn: Turn, due: Collection[str]) -> Turn:
-    """The turn with the evaluators that wait for a verdict among the unscored ones.
-
-    Else a session would show what little has been scored as the whole while its judge is slow or down.
-    """
-    if not due:
-        return turn
-    return replace(
-        turn,
-        unscored=tuple(sorted({*turn.unscored, *due})),
-        unscored_why={**turn.unscored_why, **dict.fromkeys(due, PENDING)},
-    )
 
 
 def without_output(turn: Turn) -> Turn:

@@ -5,11 +5,11 @@ import time
 import msgspec
 
 from collector.records.sessions import SessionTurn
+from collector.scoring.open_session import awaiting
 from collector.scoring.outcome_signals import with_outcomes
 from collector.scoring.sliding_window import (
     TEXTS_KEPT,
     SlidingWindow,
-    awaiting,
     ordered_start,
     unscored_turn,
 )
