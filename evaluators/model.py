@@ -211,7 +211,7 @@ PENDING = "pending"
 """Why an evaluator that is due has no score yet: its judge has not answered."""
 
 
-class Turn(msgspec.Struct, frozen=True, kw_only=True):
+class Turn(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One trace as its session stores it."""
 
     trace_id: str

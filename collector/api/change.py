@@ -24,6 +24,7 @@ from collector.api.store import (
     session_key,
     trace_subject,
 )
+from collector.api.unscored import why_unscored
 from collector.log.port import Position
 from collector.records.signal import HEADLINES, SignalHeader
 from collector.records.trace_views import ListedTrace, TraceHeader
@@ -87,7 +88,7 @@ class Change(Reading):
             return False
         self._store_signal(key, old, header, json, position)
         if trace_id is None:
-            self._note_scores(header)
+            self._note_scores(header, json)
         elif trace_id != self._known_trace:
             self._expect_trace(header, trace_id)
         return True
@@ -195,7 +196,7 @@ class Change(Reading):
         self.txn.put(key, encode_entry(entry), db=self.store.signals)
         self.txn.put(number_key(self.sequence), key, db=self.store.recent, append=True)
 
-    def _note_scores(self, header: SignalHeader) -> None:
+    def _note_scores(self, header: SignalHeader, json: bytes) -> None:
         session = self._load(session_key(header.service, header.session_id), header)
         session.agent, session.agent_version = header.agent, header.agent_version
         session.last = max(session.last, _micros(header.time))
@@ -203,6 +204,8 @@ class Change(Reading):
         if field is not None:
             setattr(session, field, header.score)
             session.coverage = header.coverage or session.coverage
+        if field == "reliability":
+            session.unscored = None if header.score is not None else why_unscored(json)
 
     def _expect_trace(self, header: SignalHeader, trace_id: str) -> None:
         """A signal whose trace has not been read yet still belongs to a session, else it would never leave."""
@@ -271,6 +274,8 @@ class Change(Reading):
         if session.reliability is not None:
             agent.reliability_sum += sign * round(session.reliability * _BILLION)
             agent.reliability_count += sign
+        elif session.unscored is not None and sign > 0:
+            agent.unscored = session.unscored
         if session.consistency is not None:
             agent.consistency_sum += sign * round(session.consistency * _BILLION)
             agent.consistency_count += sign

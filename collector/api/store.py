@@ -99,6 +99,8 @@ class SessionEntry(msgspec.Struct, kw_only=True, omit_defaults=True):
     reliability: float | None = None
     consistency: float | None = None
     coverage: dict[str, int] | None = None
+    unscored: str | None = None
+    """Why it has no reliability, in plain words."""
     closed: str | None = None
     newest: int = -1
     """Offset of its newest record on `traces`: records below it are read again and change nothing."""
@@ -117,6 +119,8 @@ class AgentEntry(msgspec.Struct, kw_only=True, omit_defaults=True):
     reliability_count: int = 0
     consistency_sum: int = 0
     consistency_count: int = 0
+    unscored: str | None = None
+    """Why the session without reliability that changed last has none."""
 
 
 class SignalEntry(msgspec.Struct, kw_only=True, array_like=True):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, TextIO
@@ -16,7 +16,8 @@ from collector.commands.options import Files, Overrides, TableOrJson, loaded
 from collector.commands.output import cell, opened
 from collector.config.plan import plan_from
 from collector.doctor.diagnosis import Diagnosis, Stack, diagnose, stops, without_tasks
-from collector.doctor.sources import AdminApi, traces_in_recordings, traces_of_service
+from collector.doctor.sources import AdminApi, Seen, seen_by_service, traces_in_recordings
+from collector.doctor.unscored import FailingJudge, Unscored, sessions_of, unscored
 from collector.offline.recordings import find
 from collector.printable import escape_json
 from evaluators.dialects.dialect import Advice
@@ -45,24 +46,30 @@ def command(
     settings = loaded(config, overrides)
     registry = Registry.discover()
     plan = plan_from(settings, registry=registry)
-    seen = (
-        traces_in_recordings(settings, find(paths))
-        if paths
-        else traces_of_service(AdminApi(settings.admin), settings, limit=traces)
-    )
-    off = (*stops(registry, settings), *without_tasks(seen))
-    diagnosis = diagnose(seen, plan=plan, stops=off)
+    if paths:
+        found = traces_in_recordings(settings, find(paths))
+        seen = Seen(found, sessions_of(found), None)
+    else:
+        seen = seen_by_service(AdminApi(settings.admin), settings, limit=traces)
+    off = (*stops(registry, settings), *without_tasks(seen.traces))
+    diagnosis = diagnose(seen.traces, plan=plan, stops=off)
+    lacking = unscored(seen.sessions)
     with opened(None) as stream:
         if shape == "json":
-            text = json.dumps(asdict(diagnosis), indent=2, ensure_ascii=False)
-            stream.write(escape_json(text) + "\n")
+            whole = {
+                **asdict(diagnosis),
+                "unscored": [asdict(each) for each in lacking],
+                "judge": seen.judge and asdict(seen.judge),
+            }
+            stream.write(escape_json(json.dumps(whole, indent=2, ensure_ascii=False)) + "\n")
         else:
+            print_unscored(stream, lacking, seen.judge)
             print_diagnosis(stream, diagnosis)
 
 
 def print_diagnosis(stream: TextIO, found: Diagnosis) -> None:
     """One table per stack, then the evaluators that are off."""
-    console = Console(file=stream, width=None if stream.isatty() else WIDTH, highlight=False)
+    console = _console(stream)
     if not found.stacks:
         console.print("no trace has arrived")
     for stack in found.stacks:
@@ -73,6 +80,26 @@ def print_diagnosis(stream: TextIO, found: Diagnosis) -> None:
             cells = (stop.evaluator, stop.method, stop.why, stop.setting)
             table.add_row(*map(cell, cells))
         console.print(table)
+
+
+def print_unscored(stream: TextIO, found: Sequence[Unscored], judge: FailingJudge | None) -> None:
+    """The sessions without a score, and the judge's newest error."""
+    console = _console(stream)
+    if found:
+        table = Table("service", "sessions", "why", "example", title="No score: low_coverage")
+        for each in found:
+            row = (each.service, f"{each.sessions}/{each.of}", each.why, each.example)
+            table.add_row(*map(cell, row))
+        console.print(table)
+    if judge is not None:
+        count = f"judge: {judge.failed} of {judge.verdicts} verdicts failed"
+        error = f"the newest with {judge.type}: {judge.message}"
+        console.print(cell(f"{count}, {error}"), soft_wrap=True)
+        console.print(cell(f"      {judge.setting}"), soft_wrap=True)
+
+
+def _console(stream: TextIO) -> Console:
+    return Console(file=stream, width=None if stream.isatty() else WIDTH, highlight=False)
 
 
 def _print_stack(console: Console, stack: Stack) -> None:

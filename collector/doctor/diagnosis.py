@@ -19,13 +19,15 @@ from evaluators.plan import Plan
 
 _LACKS: Mapping[Content, frozenset[Lack]] = {
     "text": frozenset({"no_content", "content_in_logs", "truncated", "dropped_attributes"}),
-    "tool_calls": frozenset({"no_tool_arguments", "content_in_logs", "dropped_attributes"}),
-    "tool_definitions": frozenset({"no_tool_definitions"}),
+    "tool_calls": frozenset(
+        {"no_content", "no_tool_arguments", "content_in_logs", "dropped_attributes"}
+    ),
+    "tool_definitions": frozenset({"no_content", "no_tool_definitions"}),
     "root": frozenset({"no_root"}),
     "session": frozenset({"no_session", "scrubbed"}),
     "tokens": frozenset({"no_tokens"}),
 }
-"""Why a recording may not carry a kind of content."""
+"""Why a recording may not carry a kind of content. Without any text, tool calls only tell what failed."""
 Shown = Mapping[str, Any]
 """A trace as `spanwise inspect` prints it."""
 SpanShown = Mapping[str, Any]
@@ -41,6 +43,7 @@ class ExaminedTrace:
 
     trace_id: str
     service: str
+    session_id: str
     dialects: tuple[str, ...]
     scopes: tuple[str, ...]
     """Instrumentation scopes, with their version where it was sent: `openinference.instrumentation.dspy 0.1.48`."""
@@ -76,6 +79,7 @@ def examine(
     return ExaminedTrace(
         trace_id=shown["trace_id"],
         service=shown["service"],
+        session_id=shown["session_id"],
         dialects=tuple(shown["dialects"]),
         scopes=_distinct(f"{s['scope']} {s.get('scopeVersion') or ''}".strip() for s in spans),
         sdks=_distinct(_sdk(s["resource"]) for s in spans),

@@ -7,7 +7,7 @@ import http.client
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 from urllib.parse import quote
 
 from google.protobuf.message import DecodeError
@@ -15,6 +15,7 @@ from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsSer
 
 from collector.config.tree import Admin, Config
 from collector.doctor.diagnosis import SESSION_KEYS, ExaminedTrace, examine
+from collector.doctor.unscored import FailingJudge, SessionSeen, failing_judge, session_seen
 from collector.errors import ConfigError
 from collector.offline.recordings import Recordings, read_recordings, requests
 from collector.otlp import display
@@ -138,43 +139,53 @@ class AdminApi:
         return json.loads(body)
 
 
-def traces_of_service(get: Get, config: Config, *, limit: int) -> list[ExaminedTrace]:
-    """The newest `limit` traces that the service remembers.
+class Seen(NamedTuple):
+    """What the running service remembers of its newest traces and of the sessions that they are in."""
+
+    traces: list[ExaminedTrace]
+    sessions: list[SessionSeen]
+    judge: FailingJudge | None
+
+
+def seen_by_service(get: Get, config: Config, *, limit: int) -> Seen:
+    """The newest `limit` traces, and their sessions, the newest first.
 
     Raises:
         ConfigError: there is no answer, or not one of Spanwise.
     """
     redacted = config.redaction.content == "drop"
-    found: list[ExaminedTrace] = []
-    for trace_id in _newest(get, limit):
-        full = get(f"/api/v1/traces/{trace_id}")
-        if full is not None:
-            found.append(examine(full["trace"], full["spans"], redacted=redacted))
-    return found
+    known: dict[str, ExaminedTrace | None] = {}
+    sessions: dict[tuple[str, str], SessionSeen] = {}
+    signals: list[dict[str, Any]] = []
+    for session in _sessions(get):
+        if len(known) >= limit:
+            break
+        seen = session_seen(session)
+        sessions[seen.service, seen.session_id] = seen
+        for trace in reversed(_list(session.get("traces"))):
+            trace_id = trace["trace_id"]
+            if trace_id in known or len(known) >= limit:
+                continue
+            signals += _list(trace.get("signals"))
+            full = get(f"/api/v1/traces/{trace_id}")
+            known[trace_id] = full and examine(full["trace"], full["spans"], redacted=redacted)
+    traces = [each for each in known.values() if each is not None]
+    return Seen(traces, list(sessions.values()), failing_judge(signals))
 
 
-def _newest(get: Get, limit: int) -> Iterator[str]:
-    """Trace ids, session by session, the newest first, each once."""
-    known: set[str] = set()
+def _sessions(get: Get) -> Iterator[dict[str, Any]]:
+    """Every session, whole, the newest first."""
     cursor: str | None = None
-    while len(known) < limit:
+    while True:
         page = _object(
             get("/api/v1/sessions?limit=50" + (f"&cursor={quote(cursor)}" if cursor else ""))
         )
-        for session in _list(page.get("items")):
-            for trace_id in _traces_of(get, session):
-                if trace_id not in known and len(known) < limit:
-                    known.add(trace_id)
-                    yield trace_id
+        for each in _list(page.get("items")):
+            path = f"/api/v1/sessions/{quote(each['session_id'], safe='')}"
+            yield each | _object(get(f"{path}?service={quote(each['service'], safe='')}"))
         cursor = page.get("next")
         if cursor is None:
             return
-
-
-def _traces_of(get: Get, session: dict[str, Any]) -> list[str]:
-    path = f"/api/v1/sessions/{quote(session['session_id'], safe='')}"
-    whole = _object(get(f"{path}?service={quote(session['service'], safe='')}"))
-    return [trace["trace_id"] for trace in reversed(_list(whole.get("traces")))]
 
 
 def _object(value: Any) -> dict[str, Any]:

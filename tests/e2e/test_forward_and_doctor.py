@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from collector.config.tree import Admin, Config
-from collector.doctor.sources import AdminApi, traces_of_service
+from collector.doctor.sources import AdminApi, seen_by_service
 from collector.offline import recordings
 from tests.support.eventually import eventually
 from tests.support.otlp_backend import grpc_backend
@@ -42,10 +42,10 @@ async def test_a_recording_sent_is_forwarded_and_diagnosed(tmp_path: Path) -> No
             config = Config(admin=Admin(port=port))
 
             def settled() -> bool:
-                return len(traces_of_service(AdminApi(config.admin), config, limit=10)) == 3
+                return len(seen_by_service(AdminApi(config.admin), config, limit=10).traces) == 3
 
             await eventually(settled)
-            seen = traces_of_service(AdminApi(config.admin), config, limit=10)
+            seen = seen_by_service(AdminApi(config.admin), config, limit=10).traces
         finally:
             service.kill()
 

@@ -16,6 +16,7 @@ from collector.api.answers import Refused, cursor_of, text_of
 from collector.api.off_loop import OffLoop
 from collector.api.page import views
 from collector.api.query import Query
+from collector.api.store import AgentEntry, SessionEntry
 from collector.api.traces import FullTrace, Traces
 from collector.config.tree import Config
 
@@ -61,8 +62,8 @@ class Pages:
         sessions = self._query.sessions(limit=SESSIONS, cursor=cursor, **chosen)
         return self._rendered(
             "overview.html",
-            agents=[shapes.agent_shown(row) for row in agents.items],
-            sessions=[shapes.session_summary(row) for row in sessions.items],
+            agents=[_with_reason(shapes.agent_shown(row), row) for row in agents.items],
+            sessions=[_with_reason(shapes.session_summary(row), row) for row in sessions.items],
             following=sessions.next,
             cursor=cursor,
             chosen=chosen,
@@ -106,6 +107,10 @@ class Pages:
             nonce=nonce, style=self._style, redacted=self._redacted, **given
         )
         return Response(text, status_code=status, media_type="text/html", headers=_headers(nonce))
+
+
+def _with_reason(shown: dict[str, Any], row: AgentEntry | SessionEntry) -> dict[str, Any]:
+    return {**shown, "unscored": row.unscored}
 
 
 def _asked(request: Request) -> bytes | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
@@ -66,6 +67,7 @@ def session(shown: SessionShown, others: Sequence[str] = ()) -> dict[str, Any]:
     newest = body.rows(reversed(numbered), lambda row: _turn(body, *row), cost=1_000, most=TRACES)
     return {
         **whole,
+        "unscored": shown.entry.unscored if shown.entry.reliability is None else None,
         "signals": _signals(shown.signals, head),
         "others": others[:OTHERS],
         "more_others": len(others[OTHERS:]),
@@ -76,12 +78,22 @@ def session(shown: SessionShown, others: Sequence[str] = ()) -> dict[str, Any]:
 
 def _turn(sheet: Sheet, number: int, turn: dict[str, Any], trace: TraceShown) -> dict[str, Any]:
     whole = _address(turn["trace_id"])
+    signals = _signals(trace.signals, sheet, whole)
     return {
         **turn,
         **{key: sheet.text(turn[key], whole) for key in ("input", "output", "error")},
         "number": number,
-        "signals": _signals(trace.signals, sheet, whole),
+        "signals": signals,
+        "unscored": _why_no_scores(signals),
     }
+
+
+def _why_no_scores(signals: Sequence[dict[str, Any]]) -> str | None:
+    """What most of a trace's signals say when none of them is a score or a failure."""
+    if any(each["outcome"] in {"scored", "failed"} for each in signals):
+        return None
+    told = Counter(each["because"] for each in signals if each["reason"] is not None)
+    return told.most_common(1)[0][0] if told else None
 
 
 def trace(full: FullTrace) -> dict[str, Any]:
@@ -260,6 +272,11 @@ def words(name: str) -> str:
     return name.replace("_", " ")
 
 
+def capitalised(text: str) -> str:
+    """The text as a sentence begins."""
+    return text[:1].upper() + text[1:]
+
+
 def escaped(value: Any) -> str:
     """A value inside a query string."""
     return quote(str(value), safe="")
@@ -271,6 +288,7 @@ FILTERS: dict[str, Callable[..., str]] = {
     "duration": duration,
     "moment": moment,
     "words": words,
+    "capitalised": capitalised,
     "name": name,
     "q": escaped,
 }

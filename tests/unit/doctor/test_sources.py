@@ -10,7 +10,7 @@ import pytest
 
 from collector import cli
 from collector.config.tree import Config
-from collector.doctor.sources import traces_in_recordings, traces_of_service
+from collector.doctor.sources import seen_by_service, traces_in_recordings
 from collector.offline import recordings
 from collector.otlp import display
 from evaluators.dialects.show import show
@@ -42,7 +42,7 @@ class FakeApi:
 def test_the_running_service_is_asked_page_by_page_and_each_trace_once() -> None:
     api = FakeApi()
 
-    seen = traces_of_service(api, Config(), limit=10)
+    seen = seen_by_service(api, Config(), limit=10).traces
 
     assert [each.trace_id for each in seen] == [TRACE_ID]
     assert "no_content" in seen[0].lacks
@@ -54,7 +54,7 @@ def test_the_running_service_is_asked_page_by_page_and_each_trace_once() -> None
 def test_no_more_traces_are_asked_for_than_wanted() -> None:
     api = FakeApi()
 
-    traces_of_service(api, Config(), limit=1)
+    seen_by_service(api, Config(), limit=1)
 
     assert [path for path in api.asked if "/traces/" in path] == [f"/api/v1/traces/{TRACE_ID}"]
 
