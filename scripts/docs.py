@@ -97,6 +97,10 @@ def dialects_page() -> str:
         "`traceloop.association.properties.*`. Without it the agent is the graph (`compile(name=...)`), and without",
         "that the service: `LangGraph`, and a node called `agent`, are no names.",
         "",
+        "An agent's span (`invoke_agent`, kind `AGENT`, type `agent`, ...) that has an output and no model call",
+        "beneath it is a step: a trace of such spans is a turn, and its last step is the answer where no span around",
+        "has one. A workflow's span of OpenLLMetry is a step only when its output is a conversation.",
+        "",
     ]
     for name, rows in tables.items():
         cells = [(r.field, r.on, " ".join(f"`{key}`" for key in r.keys)) for r in rows]

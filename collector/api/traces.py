@@ -122,4 +122,5 @@ def _redacted(trace: Trace) -> Trace:
         model_calls=tuple(
             structs.replace(call, output=None, error=None) for call in trace.model_calls
         ),
+        steps=tuple(structs.replace(step, output=None) for step in trace.steps),
     )

@@ -138,9 +138,12 @@ def _task_table(console: Console, tasks: Mapping[str, Any]) -> None:
 
 
 def trace_table(stream: TextIO, traces: Sequence[Trace]) -> None:
-    """One row per trace."""
-    table = Table("trace", "service", "agent", "session", "input", "output", "tools", "gaps")
+    """One row per trace; with a column for steps of agents where there are any."""
+    with_steps = any(trace.steps for trace in traces)
+    heads = ("trace", "service", "agent", "session", "input", "output", "tools")
+    table = Table(*heads, *(["steps"] if with_steps else []), "gaps")
     for trace in traces:
+        steps = " ".join(step.agent or "agent" for step in trace.steps)
         table.add_row(
             *map(
                 cell,
@@ -152,6 +155,7 @@ def trace_table(stream: TextIO, traces: Sequence[Trace]) -> None:
                     _short(trace.input, 32),
                     _short(trace.output, 32),
                     " ".join(call.name + ("!" if call.error else "") for call in trace.tool_calls),
+                    *([_short(steps, 64)] if with_steps else []),
                     " ".join(trace.gaps),
                 ),
             )

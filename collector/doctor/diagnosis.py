@@ -73,9 +73,9 @@ def examine(
     if redacted:
         lacks.discard("no_tool_arguments")
     calls = shown["tool_calls"]
-    is_turn = bool(calls or shown["models"] or shown["input"] or shown["output"]) or any(
-        count is not None for count in shown["tokens"].values()
-    )
+    is_turn = bool(
+        calls or shown["steps"] or shown["models"] or shown["input"] or shown["output"]
+    ) or any(count is not None for count in shown["tokens"].values())
     return ExaminedTrace(
         trace_id=shown["trace_id"],
         service=shown["service"],

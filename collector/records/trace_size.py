@@ -82,6 +82,7 @@ def _bare(trace: Trace) -> Trace:
         tools_offered=(),
         tool_calls=(),
         model_calls=(),
+        steps=(),
         unread=TOO_LARGE,
     )
 
@@ -103,6 +104,7 @@ def _cut(trace: Trace, most: int) -> Trace:
         tools_offered=tuple(_cut_tool(tool, most, unjudged) for tool in trace.tools_offered),
         tool_calls=calls,
         model_calls=tuple(_cut_model_call(call, most) for call in trace.model_calls),
+        steps=tuple(with_fields(step, output=_cut_text(step.output, most)) for step in trace.steps),
     )
 
 

@@ -81,11 +81,12 @@ class JudgedTrace(msgspec.Struct, frozen=True, kw_only=True):
     start_time_unix_nano: int = 0
     model_calls: tuple[msgspec.Raw, ...] = ()
     tool_calls: tuple[msgspec.Raw, ...] = ()
+    steps: tuple[msgspec.Raw, ...] = ()
 
     @property
     def is_judged(self) -> bool:
         """Whether there is anything for a judge to read; scoring decides the other traces itself."""
-        return self.unread is None and bool(self.model_calls or self.tool_calls)
+        return self.unread is None and bool(self.model_calls or self.tool_calls or self.steps)
 
 
 class TraceTexts(msgspec.Struct, frozen=True, kw_only=True):

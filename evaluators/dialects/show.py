@@ -12,7 +12,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def show(trace: Trace) -> dict[str, JSON]:
-    """The trace's fields in their public order, then start and end."""
+    """The trace's fields in their public order, then start, end and the steps of agents."""
     return {
         "trace_id": trace.trace_id,
         "service": trace.service,
@@ -39,6 +39,10 @@ def show(trace: Trace) -> dict[str, JSON]:
         "gaps": list(trace.gaps),
         "start": rfc3339(trace.start_time_unix_nano),
         "end": rfc3339(trace.end_time_unix_nano),
+        "steps": [
+            {"agent": step.agent, "output": step.output, "span_id": step.span_id}
+            for step in trace.steps
+        ],
     }
 
 

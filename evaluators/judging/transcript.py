@@ -13,7 +13,7 @@ from typing import Literal
 from evaluators.expectations import Expectation
 from evaluators.judging.prompt import visible
 from evaluators.matching.json_values import encoded
-from evaluators.model import JSON, ModelCall, ToolCall, ToolDefinition, Trace
+from evaluators.model import JSON, AgentStep, ModelCall, ToolCall, ToolDefinition, Trace
 from evaluators.resources import Conversation
 
 CHARACTERS_PER_TOKEN = 4
@@ -89,22 +89,36 @@ def _trace_pieces(
         yield _Piece("text", "expected output: ", expected)
     last = _answering(trace)
     counter = itertools.count(1)
-    for step in sorted(
-        [*trace.model_calls, *trace.tool_calls], key=lambda each: each.start_time_unix_nano
-    ):
+    for step in _in_order(trace):
         if isinstance(step, ToolCall):
             yield from _tool_call(next(counter), step)
-        elif step is not last:
+        elif isinstance(step, ModelCall) and step is not last:
             yield from _model_call(step)
+        elif isinstance(step, AgentStep) and step is not last:
+            yield _Piece("minor", f"{cut(step.agent or 'agent', 60)}: ", step.output or "")
     if trace.status == "error":
         yield _Piece("error", "the trace ended in error: ", trace.error or "no message")
     yield _Piece("text", "final output: ", trace.output or "(none)")
 
 
-def _answering(trace: Trace) -> ModelCall | None:
-    """The model call whose text is the trace's output, so that the text stands once."""
+def _in_order(trace: Trace) -> list[ModelCall | ToolCall | AgentStep]:
+    """What was done, in order of start; an agent's step stands where it ended, after the calls within it."""
+    placed: list[tuple[int, ModelCall | ToolCall | AgentStep]] = [
+        (call.start_time_unix_nano, call) for call in (*trace.model_calls, *trace.tool_calls)
+    ]
+    last = 0
+    for step in trace.steps:
+        last = max(last, step.end_time_unix_nano)
+        placed.append((last, step))
+    placed.sort(key=lambda each: each[0])
+    return [each for _, each in placed]
+
+
+def _answering(trace: Trace) -> ModelCall | AgentStep | None:
+    """The model call or agent's step whose text is the trace's output, so that the text stands once."""
     same = (call for call in reversed(trace.model_calls) if call.output and not call.error)
-    return next((call for call in same if call.output == trace.output), None)
+    steps = reversed(trace.steps)
+    return next((each for each in (*same, *steps) if each.output == trace.output), None)
 
 
 def _tool_call(number: int, call: ToolCall) -> Iterator[_Piece]:

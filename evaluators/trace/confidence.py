@@ -127,11 +127,11 @@ def _hedge(text: str) -> re.Match[str] | None:
 def _broke_off(trace: Trace) -> bool:
     """Whether the process died: no span came any more, neither the root nor an answer to the last tool call.
 
-    A trace that was closed for its age or size went on elsewhere; one without model calls is a tool's own.
+    A trace that was closed for its age or size went on elsewhere; one without model calls and steps is a tool's own.
     """
     if trace.root != "missing" or trace.closed != "idle":
         return False
-    return bool(trace.model_calls) and _ends_with_call(trace)
+    return bool(trace.model_calls or trace.steps) and _ends_with_call(trace)
 
 
 def _ended_in_action(trace: Trace) -> bool:
@@ -142,8 +142,14 @@ def _ended_in_action(trace: Trace) -> bool:
 def _ends_with_call(trace: Trace) -> bool:
     if not trace.tool_calls:
         return False
-    last_model = trace.model_calls[-1].start_time_unix_nano if trace.model_calls else 0
-    return trace.tool_calls[-1].start_time_unix_nano >= last_model
+    return trace.tool_calls[-1].start_time_unix_nano >= _last_said(trace)
+
+
+def _last_said(trace: Trace) -> int:
+    """When the last model call began or the last agent's step ended."""
+    began = (call.start_time_unix_nano for call in trace.model_calls)
+    ended = (step.end_time_unix_nano for step in trace.steps)
+    return max((*began, *ended), default=0)
 
 
 @pandaprobe(version="1", name="confidence", reads={"text", "root"})

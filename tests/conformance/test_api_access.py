@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from evaluators.model import AgentStep
 from tests.support import api_records as make
 from tests.support.api_stand import Stand, filled
 
@@ -102,7 +103,10 @@ async def test_a_foreign_name_for_loopback_reads_nothing(
 
 async def test_dropped_content_is_nowhere(tmp_path: Path) -> None:
     stand = Stand(tmp_path, "redaction.content=drop")
-    of = make.trace(1, error="secret text", system="secret text", input="secret text")
+    step = AgentStep(span_id="1" * 16, agent="writer", output="secret text")
+    of = make.trace(
+        1, error="secret text", system="secret text", input="secret text", steps=(step,)
+    )
     stand.take_traces(make.trace_value(of))
     taken = stand.take_signals(
         make.signal(of, explanation="secret text"),

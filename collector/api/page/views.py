@@ -106,6 +106,12 @@ def trace(full: FullTrace) -> dict[str, Any]:
     tool_calls = calls.rows(
         whole["tool_calls"], lambda call: _call(call, calls), cost=200, most=CALLS
     )
+    steps = calls.rows(
+        whole["steps"],
+        lambda step: {key: calls.text(step[key]) for key in ("agent", "output")},
+        cost=100,
+        most=CALLS,
+    )
     return {
         "header": header,
         "whole": address,
@@ -114,6 +120,8 @@ def trace(full: FullTrace) -> dict[str, Any]:
         "gaps": [head.name(gap) for gap in whole["gaps"][:CALLS]],
         "seconds": max(0, header.end_time_unix_nano - header.start_time_unix_nano) / 1e9,
         "signals": _signals(full.shown.signals, head),
+        "steps": steps,
+        "steps_left_out": left_out(whole["steps"], steps),
         "tool_calls": tool_calls,
         "calls_left_out": left_out(whole["tool_calls"], tool_calls),
         "rows": spans,

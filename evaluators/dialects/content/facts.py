@@ -174,6 +174,8 @@ class Facts(msgspec.Struct, kw_only=True, eq=False):
     """The agent this span is, or works for."""
     names_agent: bool = False
     """Whether `agent` is a name that the agent was given, rather than its span's."""
+    is_workflow: bool = False
+    """Whether a span of kind "agent" is a workflow's, which need not be an agent."""
     graph_node: str | None = None
     """The node of a LangGraph graph in which the span ran."""
     input: Content | None = None

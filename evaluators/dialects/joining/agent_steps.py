@@ -14,34 +14,70 @@ from evaluators.model import AgentStep
 def find_agent_steps(
     tree: Tree, exchanges: Sequence[Exchange], agents: Agents
 ) -> tuple[AgentStep, ...]:
-    """Agent spans with output messages and no model call beneath them, in order of start.
+    """Agent spans that answer without a model call beneath them, in order of start.
 
-    Where one agent span with output stands within another, only the inner one is a step.
+    An agent span around other steps is one more step, after them, when it says what none of them said. A workflow's
+    span, which need not be an agent, is a step only when its output is a conversation.
     """
-    answered = [
-        facts
+    around = _around(tree, (facts for exchange in exchanges for facts in exchange.layers))
+    answers = {
+        facts.span.span_id: _Answer(facts, text)
         for facts in tree.order
-        if facts.kind == "agent" and facts.output is not None and _says(facts.output)
-    ]
-    if not answered:
-        return ()
-    leaves = (facts for exchange in exchanges for facts in exchange.layers)
-    around = _around(tree, (*leaves, *answered))
-    return tuple(
-        AgentStep(
-            span_id=facts.span.span_id,
-            agent=agents.named_by(facts),
-            output=cap(facts.output.text if facts.output else None),
-            start_time_unix_nano=facts.span.start_time_unix_nano,
-            end_time_unix_nano=facts.span.end_time_unix_nano,
+        if facts.kind == "agent"
+        and facts.span.span_id not in around
+        and (text := _said(facts)) is not None
+    }
+    for answer in answers.values():
+        for outer in tree.ancestors(answer.facts):
+            if outer.span.span_id in answers:
+                answers[outer.span.span_id].within.append(answer)
+    steps = [each for each in answers.values() if each.is_its_own]
+    steps.sort(key=lambda each: (each.place, len(each.within)))
+    return tuple(each.step(agents) for each in steps)
+
+
+class _Answer:
+    """What an agent's span says."""
+
+    def __init__(self, facts: Facts, text: str) -> None:
+        self.facts = facts
+        self.text = text
+        self.plain = " ".join(text.split())
+        self.within: list[_Answer] = []
+        """The answers of agents within it."""
+
+    @property
+    def is_its_own(self) -> bool:
+        return all(self.plain != inner.plain for inner in self.within)
+
+    @property
+    def place(self) -> int:
+        """When the last step up to it began."""
+        return max(each.facts.span.start_time_unix_nano for each in (self, *self.within))
+
+    def step(self, agents: Agents) -> AgentStep:
+        span = self.facts.span
+        return AgentStep(
+            span_id=span.span_id,
+            agent=agents.named_by(self.facts),
+            output=self.text,
+            start_time_unix_nano=span.start_time_unix_nano,
+            # A span that never ended has no end.
+            end_time_unix_nano=max(span.start_time_unix_nano, span.end_time_unix_nano),
         )
-        for facts in answered
-        if facts.span.span_id not in around
-    )
 
 
-def _says(output: Content) -> bool:
-    return bool(output.messages and output.text)
+def _said(facts: Facts) -> str | None:
+    output = facts.output
+    if output is None or (facts.is_workflow and not output.messages):
+        return None
+    return cap(output.text or _only_message(output))
+
+
+def _only_message(output: Content) -> str | None:
+    """Agents that talk to each other take each other's words for a user's."""
+    messages = output.messages
+    return messages[0].text if len(messages) == 1 and messages[0].role == "user" else None
 
 
 def _around(tree: Tree, inner: Iterable[Facts]) -> set[str]:

@@ -45,7 +45,8 @@ def assemble(order: Sequence[Facts], *, closed: Closed, keys: Keys, broken: bool
     service = _service(first)
     tool_calls = find_tool_calls(tree, exchanges, agents)
     offered = _tools_offered(tree)
-    question, answer = find_input(tree, exchanges), find_output(tree, exchanges)
+    steps = find_agent_steps(tree, exchanges, agents)
+    question, answer = find_input(tree, exchanges), find_output(tree, exchanges, steps)
     truncated = broken or any(map(_is_cut, order))
     status, error = _status(tree, exchanges, answer)
     gaps: list[Gap] = []
@@ -80,7 +81,7 @@ def assemble(order: Sequence[Facts], *, closed: Closed, keys: Keys, broken: bool
         tools_offered=offered,
         tool_calls=tool_calls,
         model_calls=tuple(_model_call(exchange, agents) for exchange in exchanges),
-        steps=find_agent_steps(tree, exchanges, agents),
+        steps=steps,
         status=status,
         error=cap(error),
         root=tree.root_kind,

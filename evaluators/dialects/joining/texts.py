@@ -18,7 +18,7 @@ from evaluators.dialects.decoding.values import (
 )
 from evaluators.dialects.joining.model_calls import Exchange
 from evaluators.dialects.joining.tree import Tree
-from evaluators.model import JSON
+from evaluators.model import JSON, AgentStep
 
 TEXT = 65_536
 """Characters of one text. A longer one is cut; that is our limit, not a fault of the recording (`truncated`)."""
@@ -36,6 +36,7 @@ def find_input(tree: Tree, exchanges: Sequence[Exchange]) -> str | None:
         or _first_text((f.input for e in exchanges for f in e.layers if f.input), cut=None)
         or _first_text(contents, cut=True)
         or (None if exchanges else _first_text(_shown(tree), cut=None))
+        or (None if exchanges else _first_text(_sent_to_agents(tree), cut=None))
         or _raw(contents)
     )
 
@@ -46,10 +47,24 @@ def _shown(tree: Tree) -> Iterable[Content]:
     return (content for content in steps if content.messages)
 
 
-def find_output(tree: Tree, exchanges: Sequence[Exchange]) -> str | None:
-    """The answer: where the root has it, else the text of the last model call, best of one without tool calls."""
+def _sent_to_agents(tree: Tree) -> Iterable[Content]:
+    return (f.input for f in tree.order if f.kind == "agent" and f.input is not None)
+
+
+def find_output(
+    tree: Tree, exchanges: Sequence[Exchange], steps: Sequence[AgentStep]
+) -> str | None:
+    """The answer: where the root has it, else the text of the last model call, best of one without tool calls.
+
+    Without a model call that of the last agent's step.
+    """
     contents = [f.output for f in tree.spine if f.output is not None]
-    return _first_text(contents, cut=False) or _last_answer(exchanges) or _raw(contents)
+    return (
+        _first_text(contents, cut=False)
+        or _last_answer(exchanges)
+        or (steps[-1].output if steps and not exchanges else None)
+        or _raw(contents)
+    )
 
 
 def _first_text(contents: Iterable[Content], *, cut: bool | None) -> str | None:

@@ -277,7 +277,7 @@ def tool_in_span_name(span: Span) -> str | None:
 
 def _read_content(span: Span, facts: Facts) -> None:
     attributes = span.attributes
-    if facts.kind == "llm" or ask(attributes, _SIDES):
+    if facts.kind in ("llm", "agent") or ask(attributes, _SIDES):
         facts.input = _content(span, _INPUT, _PROMPT)
         facts.output = _content(span, _OUTPUT, _COMPLETION)
         if facts.output is None and ask(attributes, _ANSWER):

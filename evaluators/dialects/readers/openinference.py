@@ -149,6 +149,8 @@ def _read_content(span: Span, facts: Facts) -> None:
         facts.input = Content(attributes.get("input.value"), "input")
     if "output.value" in names:
         facts.output = Content(attributes.get("output.value"), "output")
+    elif facts.kind == "agent" and any(name.startswith("llm.output_messages.") for name in names):
+        facts.output = Content(lambda: _messages(span, names, "output"), "output")
     if "smolagents.tools_names" in names:
         facts.definitions = Content(attributes.get("smolagents.tools_names"), "input")
     if "crew_agents" in names:
@@ -165,6 +167,8 @@ def _messages(span: Span, names: frozenset[str], side: Side) -> JSON:
         return gemini_run(raw)
     items = unflatten(names, get, f"llm.{side}_messages.")
     messages = [_message(as_dict(as_dict(item).get("message"))) for item in items]
+    if not span.dropped_attributes_count:
+        messages = [_with_arguments(message) for message in messages]
     if any(_lost_its_call(message) for message in messages):
         results = [result for m in read_messages(raw, side) for result in m.results]
         complete = any(_is_result(message) and message.get("content") for message in messages)
@@ -236,6 +240,15 @@ def _message(message: dict[str, JSON]) -> dict[str, JSON]:
             }
         ]
     return item
+
+
+def _with_arguments(message: dict[str, JSON]) -> dict[str, JSON]:
+    """Flattening leaves out an empty object: a call without arguments is one of a tool that takes none."""
+    for call in map(as_dict, as_list(message.get("tool_calls"))):
+        function = as_dict(call.get("function"))
+        if "name" in function:
+            function.setdefault("arguments", "{}")
+    return message
 
 
 def _tools(span: Span, names: frozenset[str]) -> JSON:

@@ -47,6 +47,7 @@ def _read(span: Span) -> Facts:
         named = string(attributes.get("gen_ai.agent.name"))
         facts.agent = named or string(attributes.get("traceloop.entity.name")) or _plain(span.name)
         facts.names_agent = named is not None or attributes.get("traceloop.span.kind") == "agent"
+        facts.is_workflow = attributes.get("traceloop.span.kind") == "workflow"
         if facts.agent.startswith(_RUNNABLES):
             facts.agent = None
         if facts.definitions is None and "crewai.agent.tools" in attributes:

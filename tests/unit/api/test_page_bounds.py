@@ -19,7 +19,7 @@ from collector.api.query import Query
 from collector.api.traces import Traces
 from collector.records.codec import encode
 from collector.records.traces import TraceRecord
-from evaluators.model import ToolCall, Trace
+from evaluators.model import AgentStep, ToolCall, Trace
 from tests.support import api_records as make
 from tests.support.api_stand import Stand, filled, show, trace_signals
 
@@ -109,6 +109,7 @@ async def test_a_page_of_tool_calls_and_texts_is_bounded(stand: Stand) -> None:
         status="error",
         models=(some,) * 20,
         tool_calls=(call,) * 500,
+        steps=(AgentStep(span_id="1" * 16, agent="a" * 500, output=some),) * 100,
     )
     stand.take_traces(record(of, span(1)))
     stand.take_signals(
@@ -119,6 +120,17 @@ async def test_a_page_of_tool_calls_and_texts_is_bounded(stand: Stand) -> None:
         page = (await stand.get(path)).text
         assert len(page.encode()) <= LARGEST
         assert CUT.search(page)
+
+
+async def test_a_page_shows_the_steps_of_agents(stand: Stand) -> None:
+    step = AgentStep(span_id="1" * 16, agent="WebSurfer", output="It says 42.")
+    of = make.trace(1, steps=(step,))
+    stand.take_traces(record(of, span(1)))
+
+    page = (await stand.get(f"/trace?id={of.trace_id}")).text
+
+    assert "Steps of agents" in page
+    assert '<td class="name nowrap">WebSurfer</td><td class="because">It says 42.</td>' in page
 
 
 async def test_a_session_page_is_bounded_and_keeps_the_newest_traces(stand: Stand) -> None:

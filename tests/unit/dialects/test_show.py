@@ -26,3 +26,18 @@ def test_show_has_the_contracts_names_in_their_order() -> None:
         "span_id",
     ]
     assert shown["start"] == "1970-01-01T00:00:01.000000Z"
+
+
+def test_show_has_the_steps_of_agents() -> None:
+    said = '[{"role": "assistant", "parts": [{"type": "text", "content": "Search."}]}]'
+    attributes = {
+        "gen_ai.operation.name": "invoke_agent",
+        "gen_ai.agent.name": "Orchestrator",
+        "gen_ai.output.messages": said,
+    }
+
+    shown = show(trace_of(SpanSpec(id=1, attributes=attributes)))
+
+    assert shown["steps"] == [
+        {"agent": "Orchestrator", "output": "Search.", "span_id": "0000000000000001"}
+    ]

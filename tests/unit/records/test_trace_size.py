@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import msgspec
 from hypothesis import given
@@ -14,7 +15,7 @@ from collector.records.trace_size import cut_trace, fit_record, kept_spans
 from collector.records.traces import TraceRecord
 from evaluators.matching.repeats import repeats
 from evaluators.matching.tool_calls import check_arguments
-from evaluators.model import JSON, ToolCall, ToolDefinition, Trace
+from evaluators.model import JSON, AgentStep, ToolCall, ToolDefinition, Trace
 
 MB = 1 << 20
 SCHEMA: JSON = {"type": "object", "required": ["text"]}
@@ -53,6 +54,17 @@ def test_a_record_that_would_be_too_large_fits() -> None:
     assert len(encode(record)) < MAX_RECORD
     assert (cut.truncated, cut.gaps, cut.output) == (True, ("truncated",), "Done.")
     assert [each.name for each in cut.tool_calls] == ["note"] * 250
+
+
+def test_steps_of_agents_are_cut_too() -> None:
+    steps = tuple(AgentStep(span_id=f"{n:016x}", output="x" * 60_000) for n in range(250))
+    large = replace(trace(), steps=steps)
+
+    cut = cut_trace(large, MB)
+
+    assert size(cut) <= MB
+    assert len(cut.steps) == 250
+    assert cut.truncated
 
 
 def test_a_trace_that_fits_stays_as_it_is() -> None:

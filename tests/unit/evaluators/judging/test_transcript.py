@@ -7,7 +7,7 @@ from msgspec import structs
 
 from evaluators.expectations import Expectation
 from evaluators.judging.transcript import conversation_recording, cut, trace_recording
-from evaluators.model import ModelCall, Session, ToolCall, Trace
+from evaluators.model import AgentStep, ModelCall, Session, ToolCall, Trace
 from evaluators.resources import Conversation
 from tests.support.evaluating import a_call, a_tool, a_trace
 
@@ -60,6 +60,29 @@ def test_a_short_trace_is_rendered_in_full() -> None:
         '  arguments: {"q":"Paris"}',
         '  result: {"sky":"clear"}',
         "final output: It is sunny in Paris.",  # told once
+    ]
+
+
+def test_the_steps_of_agents_stand_where_they_ended() -> None:
+    def step(agent: str, output: str, start: int, end: int) -> AgentStep:
+        times = {"start_time_unix_nano": start, "end_time_unix_nano": end}
+        return AgentStep(span_id=agent, agent=agent, output=output, **times)
+
+    trace = a_trace(
+        model_calls=(),
+        tool_calls=(structs.replace(a_call("search"), start_time_unix_nano=3),),
+        steps=(
+            step("Orchestrator", "Search.", 1, 2),
+            step("WebSurfer", "I found it.", 2, 4),
+            step("Orchestrator", "It is sunny in Paris.", 5, 6),
+        ),
+    )
+
+    assert trace_recording(trace, max_tokens=1000).text.splitlines()[1:] == [
+        "Orchestrator: Search.",
+        "tool call 1: search",
+        "WebSurfer: I found it.",
+        "final output: It is sunny in Paris.",
     ]
 
 
