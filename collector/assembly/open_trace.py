@@ -99,6 +99,11 @@ class OpenTrace:
         """Bytes of memory that it takes; never less after a piece is added."""
         return self.size + TRACE_COST + PIECE_COST * len(self.pieces) + SPAN_COST * len(self.ids)
 
+    def let_go(self) -> None:
+        """Hold no spans any more: it is closed, but its entry may stay in `Timers` for as long as `max_age`."""
+        self.pieces.clear()
+        self.ids.clear()
+
     @property
     def root(self) -> Root:
         """What stands at the top of the spans so far."""

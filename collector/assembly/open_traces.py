@@ -280,6 +280,7 @@ class OpenTraces:
             cost=trace.cost,
             hold=trace.hold,
         )
+        trace.let_go()
         self._closing.setdefault(trace.trace_id, []).append(closing)
         return closing
 

@@ -301,3 +301,15 @@ def test_timers_and_holds_stay_few_beside_one_long_trace() -> None:
     live = len(driver.open_traces)
     assert len(driver.open_traces._timers) <= 64 + 2 * live + 2
     assert len(driver.open_traces._low_water._holds) <= 64 + 2 * live + 2
+
+
+def test_a_closed_trace_holds_no_spans_while_its_entry_stays_in_the_timers() -> None:
+    driver = OpenTracesDriver()
+    driver.send(0, child(2))
+
+    closings = driver.open_traces.drain(rootless="idle")
+
+    assert [len(each.pieces) for each in closings] == [1]
+    ((_, _, _, trace),) = driver.open_traces._timers._heap
+    assert trace.is_closed
+    assert (trace.pieces, trace.ids) == ([], set())
