@@ -17,7 +17,7 @@ import msgspec
 
 from collector.config.plan import plan_from
 from collector.config.tree import Config
-from collector.offline.recordings import evaluate_recordings
+from collector.offline.evaluation import ClosedSession, evaluate_recordings
 
 HEALTHY = frozenset(
     {"session", "weather", "weather_stream", "plan", "twoparallel", "handoff", "slow"}
@@ -50,8 +50,12 @@ def rows(folder: Path) -> list[Row]:
     for path in sorted(folder.glob("*/*.otlp")):
         if path.suffixes != [".otlp"]:
             continue
-        scored = asyncio.run(evaluate_recordings(settings, plan, [path], lambda _path: None))
-        signals: list[dict[str, Any]] = [msgspec.json.decode(each) for each in scored.signals]
+        signals: list[dict[str, Any]] = []
+
+        def closed(session: ClosedSession, signals: list[dict[str, Any]] = signals) -> None:
+            signals += map(msgspec.json.decode, session.signals)
+
+        asyncio.run(evaluate_recordings(settings, plan, [path], lambda _path: None, closed))
         found += [
             Row(
                 stack=path.parent.name,
@@ -63,7 +67,6 @@ def rows(folder: Path) -> list[Row]:
                 success=signal["success"],
             )
             for signal in signals
-            if signal["final"]
         ]
     return found
 

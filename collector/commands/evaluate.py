@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TextIO
 
 import msgspec
 import typer
 
+from collector.commands.aggregates import Aggregates, passing
 from collector.commands.options import (
     Evaluators,
     Files,
@@ -24,21 +25,19 @@ from collector.commands.options import (
     names,
 )
 from collector.commands.output import (
+    ProgressBar,
     find_recordings,
     note,
     note_rejected,
     opened,
-    progress_over,
-    signal_table,
     summary_table,
+    width_of,
 )
+from collector.commands.signal_table import SignalTable
 from collector.config.plan import plan_from
 from collector.errors import ConfigError
-from collector.offline.recordings import evaluate_recordings
-from collector.records.traces import RunRecord
-from evaluators.formulas import distribution
-from evaluators.formulas.task_runs import Run, task_passing
-from evaluators.model import Trace
+from collector.offline.evaluation import ClosedSession, evaluate_recordings
+from collector.records.sessions import split_session_key
 
 BELOW = 1
 """Exit status when --fail-under is not met."""
@@ -69,24 +68,68 @@ def command(
     if unknown:
         raise ConfigError(f"--fail-under: no evaluator `{min(unknown)}` runs here")
     found = find_recordings(paths)
-    with progress_over(found.files) as progress:
-        scored = asyncio.run(evaluate_recordings(settings, plan, found.files, progress, only=only))
-    note_rejected(scored)
-    if not scored.traces:
-        raise ConfigError(f"{', '.join(map(str, paths))}: no trace to evaluate; name recordings")
-    signals = [msgspec.json.decode(each) for each in scored.signals]
-    summed = summarise(signals, scored.traces)
-    if scored.runs:
-        summed["tasks"] = passing(scored.runs, window=settings.tasks.window)
-    with opened(output) as stream:
-        if shape == "jsonl":
-            stream.writelines(line.decode() + "\n" for line in scored.signals)
-        else:
-            signal_table(stream, [each for each in signals if each["final"]])
-            summary_table(stream, summed)
+    aggregates = Aggregates()
+    with ExitStack() as stack:
+        bar = stack.enter_context(ProgressBar(found.files))
+        report = Report(lambda: stack.enter_context(opened(output)), shape)
+
+        def closed(session: ClosedSession) -> None:
+            bar.scored(session.number, session.of, is_shown=report.is_on_terminal)
+            aggregates.add(session)
+            report.add(session)
+
+        done = asyncio.run(
+            evaluate_recordings(settings, plan, found.files, bar.read, closed, only=only)
+        )
+        note_rejected(done.rejected, done.reasons)
+        if not done.traces:
+            raise ConfigError(
+                f"{', '.join(map(str, paths))}: no trace to evaluate; name recordings"
+            )
+        summed = aggregates.over(done.traces)
+        if aggregates.runs:
+            summed["tasks"] = passing(aggregates.runs, window=settings.tasks.window)
+        report.end(summed)
     if summary is not None:
         summary.write_text(json.dumps(summed, indent=2) + "\n")
     raise typer.Exit(_judged(summed, limits))
+
+
+class Report:
+    """The sessions as they close, as lines of JSON or as a table; nothing is held."""
+
+    def __init__(self, open_stream: Callable[[], TextIO], shape: str) -> None:
+        """`open_stream` is called for the first session: a wrong recording leaves an earlier report as it is."""
+        self._open_stream = open_stream
+        self._shape = shape
+
+    @cached_property
+    def _stream(self) -> TextIO:
+        return self._open_stream()
+
+    @cached_property
+    def _table(self) -> SignalTable:
+        return SignalTable(self._stream, width_of(self._stream))
+
+    @property
+    def is_on_terminal(self) -> bool:
+        """Whether the sessions are written to a terminal."""
+        return self._stream.isatty()
+
+    def add(self, session: ClosedSession) -> None:
+        """Write the signals of a session."""
+        if self._shape == "jsonl":
+            self._stream.writelines(line.decode() + "\n" for line in session.signals)
+        else:
+            signals = map(msgspec.json.decode, session.signals)
+            self._table.add(*split_session_key(session.key), signals)
+
+    def end(self, summed: Mapping[str, Any]) -> None:
+        """Write the aggregates under a table. A report without sessions is an empty file."""
+        stream = self._stream
+        if self._shape == "table":
+            self._table.end()
+            summary_table(stream, summed)
 
 
 def _limit(text: str) -> tuple[str, float]:
@@ -95,61 +138,6 @@ def _limit(text: str) -> tuple[str, float]:
         return name.strip(), float(value)
     except ValueError as error:
         raise ConfigError(f"--fail-under: expected NAME=VALUE, got `{text}`") from error
-
-
-def summarise(signals: Sequence[Mapping[str, Any]], traces: Sequence[Trace]) -> dict[str, Any]:
-    """Cogitator's aggregates over the final scores of each evaluator, and over all traces."""
-    scores: dict[str, list[float]] = defaultdict(list)
-    counts: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
-    for signal in signals:
-        if signal["final"]:
-            counts[signal["evaluator"]][signal["outcome"]] += 1
-            if signal["score"] is not None:
-                scores[signal["evaluator"]].append(signal["score"])
-    return {
-        "traces": len(traces),
-        "evaluators": {
-            name: {
-                "outcomes": dict(counts[name]),
-                "scores": distribution.aggregate(scores[name]) if scores[name] else None,
-            }
-            for name in sorted(counts)
-        },
-        "latency": distribution.latency([each.duration * 1000 for each in traces]),
-        "cost": distribution.cost([e.cost_usd for e in traces if e.cost_usd is not None]),
-        "token_usage": distribution.token_usage(
-            [
-                (each.tokens.input or 0, each.tokens.output or 0)
-                for each in traces
-                if each.tokens.input is not None or each.tokens.output is not None
-            ]
-        ),
-    }
-
-
-def passing(runs: Sequence[RunRecord], *, window: int) -> dict[str, Any]:
-    """pass@k and pass^k by service, agent and k; recordings have one log time, so the spans' own tells the newest."""
-    told = [
-        Run(
-            service=each.service,
-            agent=each.agent,
-            task_id=each.task_id,
-            session_id=each.session_id,
-            ended=each.named_at / 1e9,
-            success=each.success,
-        )
-        for each in runs
-        if each.success is not None
-    ]
-    return {
-        "runs": len(runs),
-        "without_success": len(runs) - len(told),
-        "passing": [
-            {"service": service, "agent": agent, **asdict(each)}
-            for (service, agent), every in task_passing(told, window=window).items()
-            for each in every
-        ],
-    }
 
 
 def _judged(summed: Mapping[str, Any], fail_under: Mapping[str, float]) -> int:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
+from contextlib import ExitStack
 
 from collector.commands.options import Files, Overrides, Paths, TableOrLines, loaded
 from collector.commands.output import (
+    ProgressBar,
     find_recordings,
     note_rejected,
     opened,
-    progress_over,
     trace_table,
 )
-from collector.offline.recordings import read_recordings
+from collector.offline.recorded_traces import read_recordings
 from collector.printable import escape_json
 from evaluators.dialects.show import show
 
@@ -24,12 +24,14 @@ def command(
     """What Spanwise understood of recorded traces, before any score."""
     settings = loaded(config, overrides)
     found = find_recordings(paths)
-    with progress_over(found.files) as progress:
-        read = asyncio.run(read_recordings(settings, found.files, progress))
-    note_rejected(read)
-    with opened(None) as stream:
+    with ExitStack() as stack:
+        with ProgressBar(found.files) as bar:
+            recorded = stack.enter_context(read_recordings(settings, found.files, bar.read))
+        note_rejected(recorded.rejected, recorded.reasons)
+        stream = stack.enter_context(opened(None))
+        traces = recorded.closed.traces()
         if shape == "jsonl":
-            for trace in read.traces:
+            for trace in traces:
                 stream.write(escape_json(json.dumps(show(trace), ensure_ascii=False)) + "\n")
         else:
-            trace_table(stream, read.traces)
+            trace_table(stream, traces)

@@ -6,10 +6,11 @@ Every value of a table that came from a trace or a file name is a `cell`: plain 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, Self, TextIO
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
@@ -17,11 +18,16 @@ from rich.table import Table
 from rich.text import Text
 
 from collector.errors import ConfigError
-from collector.offline.recordings import EvaluationResult, Recordings, find
+from collector.offline.recordings import Recordings, find
 from collector.printable import one_line, write_line
 from evaluators.model import Trace
 
 WIDTH = 140
+LEAST = 80
+WIDE = 100
+"""Cells of a line from which on there is room for long names and four digits."""
+TABLE_ROWS = 200
+"""Of a table of traces."""
 
 
 def note(line: str) -> None:
@@ -41,10 +47,10 @@ def find_recordings(paths: Sequence[Path]) -> Recordings:
     return found
 
 
-def note_rejected(result: EvaluationResult) -> None:
+def note_rejected(count: int, reasons: Sequence[str]) -> None:
     """One line about the spans that were rejected, if any were."""
-    if result.rejected:
-        note(f"{result.rejected} spans rejected: {'; '.join(result.reasons)}")
+    if count:
+        note(f"{count} spans rejected: {'; '.join(reasons)}")
 
 
 @contextmanager
@@ -66,20 +72,41 @@ def opened(path: Path | None) -> Generator[TextIO]:
         yield stream
 
 
-@contextmanager
-def progress_over(files: Sequence[Path]) -> Generator[Callable[[Path], None]]:
-    """A bar on a terminal, nothing elsewhere; call what it gives after each file."""
-    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn())
-    console = Console(stderr=True)
-    with Progress(
-        *columns, console=console, transient=True, disable=not console.is_terminal
-    ) as bar:
-        task = bar.add_task("reading", total=len(files))
+class ProgressBar:
+    """A bar on a terminal, nothing elsewhere: files that are read, then sessions that are scored.
 
-        def advance(path: Path) -> None:
-            bar.update(task, advance=1, description=one_line(path.name))
+    Sessions that are printed on the terminal show by themselves how far it is.
+    """
 
-        yield advance
+    def __init__(self, files: Sequence[Path]) -> None:
+        console = Console(stderr=True)
+        text = TextColumn("{task.description}", markup=False)
+        self._bar = Progress(
+            *(text, BarColumn(), MofNCompleteColumn()),
+            console=console,
+            transient=True,
+            disable=not console.is_terminal,
+            redirect_stdout=False,  # what is written there while the bar stands goes to a file
+        )
+        self._task = self._bar.add_task("reading", total=len(files))
+
+    def __enter__(self) -> Self:
+        self._bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._bar.stop()
+
+    def read(self, path: Path) -> None:
+        """A file was read."""
+        self._bar.update(self._task, advance=1, description=one_line(path.name))
+
+    def scored(self, number: int, of: int, *, is_shown: bool) -> None:
+        """So many sessions of all are scored; `is_shown`: on the terminal."""
+        if is_shown:
+            self._bar.stop()
+        else:
+            self._bar.update(self._task, description="scoring", completed=number, total=of)
 
 
 def cell(text: str) -> Text:
@@ -87,34 +114,16 @@ def cell(text: str) -> Text:
     return Text(one_line(text))
 
 
-def signal_table(stream: TextIO, signals: Sequence[Mapping[str, Any]]) -> None:
-    """One row per (subject, evaluator)."""
-    table = Table("service", "session", "trace", "evaluator", "score", "outcome", "why")
-    for signal in signals:
-        table.add_row(
-            *map(
-                cell,
-                (
-                    signal["service"],
-                    signal["session_id"][:24],
-                    (signal["trace_id"] or "")[:8],
-                    signal["evaluator"],
-                    _number(signal["score"]),
-                    signal["outcome"],
-                    _short(signal["explanation"] or signal["reason"], 48),
-                ),
-            )
-        )
-    _console(stream).print(table)
-
-
 def summary_table(stream: TextIO, summed: Mapping[str, Any]) -> None:
     """Aggregates per evaluator, then latency, cost and tokens of all traces."""
     columns = ("mean", "median", "p50", "p95", "p99", "min", "max", "stdDev")
-    table = Table("evaluator", "scored", *columns)
+    digits = 4 if width_of(stream) >= WIDE else 3
+    table = Table("evaluator", box=None, pad_edge=False, padding=(0, 1, 0, 0))
+    for column in ("scored", *columns):
+        table.add_column(column, justify="right", no_wrap=True)
     for name, each in summed["evaluators"].items():
         scores: Mapping[str, float] = each["scores"] or {}
-        cells = [_number(scores.get(column)) for column in columns]
+        cells = [_number(scores.get(column), digits) for column in columns]
         table.add_row(cell(name), str(each["outcomes"].get("scored", 0)), *cells)
     console = _console(stream)
     console.print(table)
@@ -137,8 +146,15 @@ def _task_table(console: Console, tasks: Mapping[str, Any]) -> None:
     console.print(f"{tasks['runs']} task runs, {unsaid} without a success", highlight=False)
 
 
-def trace_table(stream: TextIO, traces: Sequence[Trace]) -> None:
-    """One row per trace; with a column for steps of agents where there are any."""
+def trace_table(stream: TextIO, traces: Iterable[Trace]) -> None:
+    """One row per trace; a new table after every TABLE_ROWS, because a table is held until it is written."""
+    remaining = iter(traces)
+    while some := [*islice(remaining, TABLE_ROWS)]:
+        _print_traces(stream, some)
+
+
+def _print_traces(stream: TextIO, traces: Sequence[Trace]) -> None:
+    """One table; with a column for steps of agents where there are any."""
     with_steps = any(trace.steps for trace in traces)
     heads = ("trace", "service", "agent", "session", "input", "output", "tools")
     table = Table(*heads, *(["steps"] if with_steps else []), "gaps")
@@ -163,12 +179,17 @@ def trace_table(stream: TextIO, traces: Sequence[Trace]) -> None:
     _console(stream).print(table)
 
 
+def width_of(stream: TextIO) -> int:
+    """Cells of a line: of the terminal, at least LEAST; elsewhere WIDTH."""
+    return max(LEAST, Console(file=stream).width) if stream.isatty() else WIDTH
+
+
 def _console(stream: TextIO) -> Console:
     return Console(file=stream, width=None if stream.isatty() else WIDTH)
 
 
-def _number(value: float | None) -> str:
-    return "" if value is None else f"{value:.4f}"
+def _number(value: float | None, digits: int = 4) -> str:
+    return "" if value is None else f"{value:.{digits}f}"
 
 
 def _short(text: str | None, length: int) -> str:

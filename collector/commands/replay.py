@@ -9,19 +9,21 @@ judge was paid: that counts against the budget of the day (the log's verdicts ar
 from __future__ import annotations
 
 import asyncio
-import json
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from typing import Annotated
 
 import typer
 
 from collector.clock import wall
-from collector.commands.evaluate import summarise
+from collector.commands.aggregates import Aggregates
+from collector.commands.evaluate import Report
 from collector.commands.options import Evaluators, Files, Output, Overrides, loaded, names
 from collector.commands.output import note, opened
 from collector.config.plan import plan_from
 from collector.config.values import parse_duration
 from collector.errors import ConfigError
+from collector.offline.evaluation import ClosedSession
 from collector.offline.replay import rescore
 from collector.runtime.private import keep_private
 
@@ -44,13 +46,23 @@ def command(
     if not (settings.data_dir / "log").is_dir():
         raise ConfigError(f"data_dir: there is no log in {settings.data_dir}")
     keep_private(settings.data_dir)
-    scored = asyncio.run(rescore(settings, plan_from(settings, only=only), since=begin, only=only))
-    with opened(output) as stream:
-        stream.writelines(line.decode() + "\n" for line in scored.signals)
-    signals = [json.loads(each) for each in scored.signals]
-    counts = summarise(signals, scored.traces)["evaluators"]
-    note(f"{len(scored.traces)} traces, {len(signals)} signals")
-    for name, each in counts.items():
+    aggregates = Aggregates()
+    written = 0
+    with ExitStack() as stack:
+        report = Report(lambda: stack.enter_context(opened(output)), "jsonl")
+
+        def closed(session: ClosedSession) -> None:
+            nonlocal written
+            written += len(session.signals)
+            aggregates.add(session)
+            report.add(session)
+
+        plan = plan_from(settings, only=only)
+        done = asyncio.run(rescore(settings, plan, closed, since=begin, only=only))
+        summed = aggregates.over(done.traces)
+        report.end(summed)
+    note(f"{len(done.traces)} traces, {written} signals")
+    for name, each in summed["evaluators"].items():
         mean = each["scores"]["mean"] if each["scores"] else None
         note(f"{name}: {each['outcomes']}" + ("" if mean is None else f", mean {mean:.4f}"))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import http.client
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -17,10 +16,10 @@ from collector.config.tree import Admin, Config
 from collector.doctor.diagnosis import SESSION_KEYS, ExaminedTrace, examine
 from collector.doctor.unscored import FailingJudge, SessionSeen, failing_judge, session_seen
 from collector.errors import ConfigError
-from collector.offline.recordings import Recordings, read_recordings, requests
+from collector.offline.recorded_traces import read_recordings
+from collector.offline.recordings import Recordings, requests
 from collector.otlp import display
 from collector.otlp.names import name_shown
-from collector.otlp.redaction import Redactor, redactor
 from evaluators.dialects.show import show
 
 TIMEOUT = 10.0
@@ -36,37 +35,35 @@ def traces_in_recordings(config: Config, recordings: Recordings) -> list[Examine
     Raises:
         ConfigError: a file cannot be read.
     """
-    read = asyncio.run(read_recordings(config, recordings.files, lambda _: None))
-    by_trace: dict[str, list[Mapping[str, Any]]] = {}
     shown = str if config.redaction.content == "keep" else name_shown
-    for span in _spans(recordings.files, redactor(config)):
-        slim = {
-            **_slim(span),
-            "scope": shown(span["scope"]),
-            "scopeVersion": shown(span["scopeVersion"]),
-        }
-        by_trace.setdefault(span["traceId"], []).append(slim)
     in_logs = _traces_with_content(
         path for path, signal in recordings.left_out.items() if signal == "logs"
     )
-    return [
-        examine(show(t), by_trace.get(t.trace_id, ()), content_in_logs=t.trace_id in in_logs)
-        for t in read.traces
-    ]
+    with read_recordings(config, recordings.files, lambda _: None) as recorded:
+        return [
+            examine(
+                show(trace),
+                [_slim(span, shown) for span in _spans(recorded.pieces(trace.trace_id))],
+                content_in_logs=trace.trace_id in in_logs,
+            )
+            for trace in recorded.closed.traces()
+        ]
 
 
-def _spans(files: Iterable[Path], redact: Redactor | None) -> Iterator[Mapping[str, Any]]:
-    for file in files:
-        for request in requests(file):
-            spans = request if redact is None else redact.piece(request)
-            yield from display.decode([spans], content=True)
+def _spans(pieces: Iterable[bytes]) -> Iterator[Mapping[str, Any]]:
+    for piece in pieces:
+        yield from display.decode([piece], content=True)
 
 
-def _slim(span: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The span without its content: recordings can be large."""
-    fields = ("resource", "droppedAttributesCount")
-    attributes = {k: v for k, v in span["attributes"].items() if k in SESSION_KEYS}
-    return {**{key: span[key] for key in fields}, "attributes": attributes}
+def _slim(span: Mapping[str, Any], shown: Callable[[str], str | None]) -> Mapping[str, Any]:
+    """The span without its content: traces can be large."""
+    return {
+        "resource": span["resource"],
+        "droppedAttributesCount": span["droppedAttributesCount"],
+        "attributes": {k: v for k, v in span["attributes"].items() if k in SESSION_KEYS},
+        "scope": shown(span["scope"]),
+        "scopeVersion": shown(span["scopeVersion"]),
+    }
 
 
 def _traces_with_content(files: Iterable[Path]) -> frozenset[str]:

@@ -1,4 +1,4 @@
-"""Recorded export requests, read back one by one and scored without a running service: what the commands take as PATH.
+"""Recorded export requests, read back one by one: what the commands take as PATH.
 
 .otlp            4-byte big-endian length + ExportTraceServiceRequest, repeated
 .otlp.gz         the same, gzipped
@@ -7,35 +7,23 @@
 
 from __future__ import annotations
 
-import asyncio
 import gzip
 import os
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
 from google.protobuf.message import Message
 
-from collector.config.plan import plan_from
-from collector.config.tree import Config
 from collector.errors import ConfigError, TooLarge, Undecodable
 from collector.otlp.json import to_protobuf
 from collector.otlp.signal import OtlpSignal
 from collector.records.otlp_signals import OTLP_SIGNALS, TRACES
-from collector.records.traces import RunRecord
 from collector.runtime.child import LENGTH, Stream
 from collector.runtime.regular_file import open_regular
-from collector.telemetry import Telemetry
-from collector.wiring.offline_service import OfflineService
-from collector.wiring.rooms import start_workers
-from evaluators.model import Trace
-from evaluators.plan import Plan
 
-SMALL = 8 << 20
-"""Bytes of recordings below which starting worker processes takes longer than scoring inline."""
-MAX_REASONS = 5
 MAX_REQUEST = 128 << 20
 """Bytes of one request of a recording: twice what the receiver takes by default."""
 UNFOLDED = 256 << 20
@@ -45,8 +33,6 @@ MAX_RATIO = 100
 _STEP = 1 << 20
 """Bytes that are read at once, so that a size which is only announced costs nothing."""
 
-Progress = Callable[[Path], None]
-"""Called after each file."""
 BINARY = (".otlp", ".otlp.gz")
 TEXT = (".json", ".jsonl")
 _NOT_READ = {
@@ -172,89 +158,3 @@ def _exactly(stream: Stream, length: int) -> bytes:
             raise EOFError("ends in the middle of a request")
         payload += step
     return bytes(payload)
-
-
-@dataclass(slots=True, kw_only=True)
-class EvaluationResult:
-    """The traces of a set of recordings, and their signals."""
-
-    traces: list[Trace] = field(default_factory=list[Trace])
-    signals: list[bytes] = field(default_factory=list[bytes])
-    """The signals' JSON, in the order in which the service would have published them."""
-    runs: list[RunRecord] = field(default_factory=list[RunRecord])
-    """Sessions that were runs of a task."""
-    rejected: int = 0
-    """Spans that the receiver would have rejected."""
-    reasons: list[str] = field(default_factory=list[str])
-    """Why the first few were."""
-
-
-async def read_recordings(
-    config: Config, files: Iterable[Path], progress: Progress
-) -> EvaluationResult:
-    """Recordings as normalised traces; nothing is scored.
-
-    Raises:
-        ConfigError: a file cannot be read, or holds no export requests of its signal.
-    """
-    every, telemetry = plan_from(config), Telemetry()
-    workers = start_workers(config, every, telemetry, count=0)
-    service = OfflineService(config, every, workers, telemetry)
-    result = EvaluationResult()
-    await _take(service, files, progress, result)
-    await service.assemble()
-    result.traces = await service.traces()
-    return result
-
-
-async def evaluate_recordings(
-    config: Config,
-    plan: Plan,
-    files: Sequence[Path],
-    progress: Progress,
-    *,
-    only: Sequence[str] | None = None,
-) -> EvaluationResult:
-    """Recordings as signals; `only` is what the plan was limited to.
-
-    Raises:
-        ConfigError: a file cannot be read, or holds no export requests of its signal.
-    """
-    telemetry = Telemetry()
-    count = config.worker_count if _size(files) >= SMALL else 0
-    workers = start_workers(config, plan, telemetry, count=count)
-    result = EvaluationResult()
-    try:
-        service = OfflineService(config, plan, workers, telemetry, only=only)
-        await _take(service, files, progress, result)
-        await service.assemble()
-        await service.score()
-    finally:
-        await workers.close()
-    result.traces = await service.traces()
-    result.runs = await service.runs()
-    result.signals = await service.signals()
-    return result
-
-
-async def _take(
-    service: OfflineService, files: Iterable[Path], progress: Progress, result: EvaluationResult
-) -> None:
-    for file in files:
-        signal = signal_of(file)
-        if isinstance(signal, str):
-            raise ConfigError(f"{file}: holds the {signal} signal, which is not read")
-        for number, request in enumerate(requests(file, signal.request), 1):
-            try:
-                split = await service.take(request, signal)
-            except (TooLarge, Undecodable) as error:
-                raise ConfigError(f"{file}: request {number}: {error}") from error
-            result.rejected += split.rejected
-            result.reasons += split.reasons[: MAX_REASONS - len(result.reasons)]
-        progress(file)
-        await asyncio.sleep(0)
-
-
-def _size(files: Iterable[Path]) -> int:
-    """Bytes of spans, about: what is compressed counts eight times."""
-    return sum(each.stat().st_size * (8 if each.suffix == ".gz" else 1) for each in files)

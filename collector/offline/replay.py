@@ -7,9 +7,7 @@ and their cost, so that the budget of the day counts them.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 import msgspec
 
@@ -20,7 +18,13 @@ from collector.judging.budget import DAY
 from collector.log.consumer import PoisonReport
 from collector.log.disk.disk_log import DiskLog
 from collector.log.port import TRACES, Log, New
-from collector.offline.recordings import EvaluationResult
+from collector.offline.evaluation import (
+    Closed,
+    ClosedSession,
+    EvaluationResult,
+    score_sessions,
+)
+from collector.offline.trace_spool import TraceSpool
 from collector.pool.port import ReadJob
 from collector.pool.worker import InlineWorkers, JobRunner
 from collector.records.codec import encode
@@ -35,18 +39,10 @@ NO_SUBJECT = "replay"
 """Service, session and subject of the verdict that holds what a replay cost."""
 
 
-@dataclass(slots=True)
-class _History:
-    traces: dict[str, New] = field(default_factory=dict[str, New])
-    """By trace id, the record of its newest revision."""
-    cost_usd: float = 0.0
-    """What the judge was paid today."""
-
-
 async def rescore(
-    config: Config, plan: Plan, *, since: float, only: Sequence[str] | None
+    config: Config, plan: Plan, closed: Closed, *, since: float, only: Sequence[str] | None
 ) -> EvaluationResult:
-    """Score all traces whose record is not older than `since` (unix seconds) again.
+    """Score all traces whose record is not older than `since` (unix seconds) again; `closed`: with each session.
 
     Raises:
         DataFolderInUse: the service runs.
@@ -60,22 +56,43 @@ async def rescore(
         telemetry=telemetry,
         groups=groups(config),
     )
+    cost = Cost()
     try:
-        history = await _history(log, runner, since, PoisonReport(telemetry))
-        service = OfflineService(config, plan, InlineWorkers(runner), telemetry, only=only)
-        await service.put(_spent(0, history.cost_usd))
-        for record in history.traces.values():
-            await service.put(record)
-            await asyncio.sleep(0)
-        await service.score()
-        await _write_cost(log, service, history)
-        return EvaluationResult(traces=await service.traces(), signals=await service.signals())
+        with TraceSpool() as traces:
+            spent = await _read_history(log, runner, since, PoisonReport(telemetry), traces)
+            service = OfflineService(config, plan, InlineWorkers(runner), telemetry, only=only)
+            await service.put(_spent(0, spent))
+            await score_sessions(service, traces, cost.then(closed))
+            return EvaluationResult(traces=traces.usages)
     finally:
+        if cost.calls:
+            await log.write([_spent(cost.calls, cost.usd)])
         await log.close()
 
 
-async def _history(log: Log, runner: JobRunner, since: float, poison: PoisonReport) -> _History:
-    history = _History()
+class Cost:
+    """What the judge was paid for sessions that have closed."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+        self.usd = 0.0
+
+    def then(self, closed: Closed) -> Closed:
+        """Count a session, then pass it on."""
+
+        def count(session: ClosedSession) -> None:
+            self.calls += sum(each.calls for each in session.verdicts)
+            self.usd += sum(each.cost_usd for each in session.verdicts)
+            closed(session)
+
+        return count
+
+
+async def _read_history(
+    log: Log, runner: JobRunner, since: float, poison: PoisonReport, traces: TraceSpool
+) -> float:
+    """Put the newest revision of every trace into the spool; returns the USD that the judge was paid today."""
+    cost_usd = 0.0
     today = wall() // DAY * DAY
     for partition in range(log.partitions(TRACES)):
         async for record in log.replay(TRACES, partition):
@@ -85,14 +102,10 @@ async def _history(log: Log, runner: JobRunner, since: float, poison: PoisonRepo
                 poison.unprocessable(record.position, error)
                 continue
             if isinstance(decoded, VerdictRecord) and record.time >= today:
-                history.cost_usd += decoded.cost_usd
+                cost_usd += decoded.cost_usd
             elif isinstance(decoded, TraceRecord) and record.time >= since:
-                again = _read_again(decoded, runner)
-                history.traces.pop(decoded.trace.trace_id, None)
-                history.traces[decoded.trace.trace_id] = New(
-                    topic=TRACES, key=record.key, value=encode(again)
-                )
-    return history
+                traces.add(record.key, encode(_read_again(decoded, runner)))
+    return cost_usd
 
 
 def _read_again(record: TraceRecord, runner: JobRunner) -> TraceRecord:
@@ -104,14 +117,6 @@ def _read_again(record: TraceRecord, runner: JobRunner) -> TraceRecord:
         closed=record.trace.closed,
     )
     return msgspec.structs.replace(record, trace=runner.read(job), spans=())
-
-
-async def _write_cost(log: Log, service: OfflineService, history: _History) -> None:
-    """Add what this replay was charged to the disk log."""
-    verdicts = await service.verdicts()
-    if calls := sum(each.calls for each in verdicts):
-        cost = sum(each.cost_usd for each in verdicts) - history.cost_usd
-        await log.write([_spent(calls, max(0.0, cost))])
 
 
 def _spent(calls: int, cost_usd: float) -> New:

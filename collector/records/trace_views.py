@@ -10,8 +10,9 @@ from typing import Any, TypeVar, Union, cast
 
 import msgspec
 
-from collector.records.codec import decode, kinds_of
+from collector.records.codec import decode, encode, kinds_of
 from collector.records.traces import (
+    PackedTraceRecord,
     RunRecord,
     SessionRecord,
     TraceRecord,
@@ -59,6 +60,14 @@ def decode_without_spans(value: bytes) -> TraceRecord | VerdictRecord | Unread:
         seen=record.seen,
         session_changed=record.session_changed,
     )
+
+
+_packed = msgspec.msgpack.Decoder(PackedTraceRecord)
+
+
+def without_spans(value: bytes) -> bytes:
+    """The record of a trace without its raw spans: what offline runs keep of it."""
+    return encode(msgspec.structs.replace(decode(_packed, value), spans=()))
 
 
 # --- the trace as it is ----------------------------------------------------------------------------------------------
@@ -194,3 +203,13 @@ _counted = _view(CountedTrace, RunRecord)
 def decode_counted_trace(value: bytes) -> CountedTrace | RunRecord | Unread:
     """What the metrics about agents read."""
     return decode(_counted, value)
+
+
+# --- what offline runs collect ---------------------------------------------------------------------------------------
+
+_reports = _view(VerdictRecord, SessionRecord, RunRecord)
+
+
+def decode_report(value: bytes) -> VerdictRecord | SessionRecord | RunRecord | Unread:
+    """What was said about a session: offline runs collect it."""
+    return decode(_reports, value)

@@ -2,30 +2,32 @@
 
 All records have one log time, so nothing closes by itself: `assemble` closes every trace, `score` every session. The
 same spans give the same signal ids as in the running service, because nothing but the spans goes into an id.
+
+The log holds what one call works on and is empty between calls: give it whole traces and whole sessions, a few at once.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Iterable, Sequence
+from contextlib import asynccontextmanager
+from typing import cast
 
 from collector.clock import wall
 from collector.config.tree import Config
 from collector.log.memory import MemoryLog
-from collector.log.port import SIGNALS, SPANS, TRACES, New
+from collector.log.port import CLOSINGS, SIGNALS, SPANS, TRACES, New, Record
 from collector.otlp.redaction import redactor
 from collector.otlp.repair import Decoded
 from collector.otlp.signal import OtlpSignal
-from collector.otlp.split import SplitRequest
+from collector.otlp.split import Piece, SplitRequest
 from collector.pool.port import Workers
-from collector.records.traces import RunRecord, TraceRecord, VerdictRecord, decode_traces
 from collector.telemetry import Telemetry
 from collector.wiring.rooms import ASSEMBLY, Rooms
-from evaluators.model import Trace
 from evaluators.plan import Plan
 
 _UNLIMITED = 1 << 60
 _READER = "offline"
-"""The group of `records` and `signals`: it never commits, so the log drops nothing."""
+"""The group of traces and signals: it never commits, so the log drops nothing by itself."""
 
 
 class OfflineService:
@@ -48,10 +50,8 @@ class OfflineService:
         *,
         only: Sequence[str] | None = None,
     ) -> None:
-        self._plan = plan
         self._redact = redactor(config)
         self._max_item = config.windows.trace.max_bytes
-        self._only = None if only is None else tuple(only)
         self._now = wall()
         self._log_port = MemoryLog(
             clock=self._log_clock,
@@ -62,7 +62,7 @@ class OfflineService:
                 SIGNALS: frozenset({_READER}),
             },
         )
-        self._rooms = Rooms(
+        rooms = self._rooms = Rooms(
             config,
             plan,
             log=self._log_port,
@@ -70,8 +70,14 @@ class OfflineService:
             telemetry=telemetry,
             clock=wall,  # the judge's budget and its waits are real
         )
+        self._scorer = rooms.scorer()
+        names = None if only is None else tuple(only)
+        self._judging = (
+            rooms.judging(log_clock=self._log_clock, only=names) if plan.judged else None
+        )
+        self._judges_sessions = any(each.spec.scope == "session" for each in plan.judged)
 
-    async def take(self, request: bytes, signal: OtlpSignal) -> SplitRequest:
+    def split(self, request: bytes, signal: OtlpSignal) -> SplitRequest:
         """Take an export request in, as the receiver does.
 
         Raises:
@@ -82,60 +88,60 @@ class OfflineService:
             decoded = self._redact(decoded, signal.request)
         split = signal.split(decoded.request, max_item=self._max_item)
         split.add(decoded)
-        await self._log_port.write(
-            [New(topic=signal.topic, key=each.key, value=each.value) for each in split.pieces]
-        )
         return split
 
     async def put(self, record: New) -> None:
-        """Take a finished record in, such as a trace from another log."""
+        """Put a record beside the traces of the next `score`: what the judge was paid before."""
         await self._log_port.write([record])
 
-    async def assemble(self) -> None:
-        """Close every trace."""
+    async def assemble(self, pieces: Iterable[Piece]) -> list[Record]:
+        """Close every trace of these pieces; returns their records of topic `traces`."""
+        await self._log_port.write(
+            [New(topic=SPANS, key=each.key, value=each.value) for each in pieces]
+        )
         await self._rooms.assembler().drain("end")
+        await self._taken(SPANS, CLOSINGS)
+        return await self._taken(TRACES)
 
-    async def score(self) -> None:
-        """Score every trace, close every session, score it, and ask the judge about both.
-
-        The judge is asked before the sessions are closed, so that a session closes with its verdicts.
-        """
-        scorer = self._rooms.scorer()
-        if not self._plan.judged:
-            await scorer.drain("idle")
+    @asynccontextmanager
+    async def standing(self) -> AsyncGenerator[None]:
+        """Keep the judge's process, if a judge is asked; around any number of `score`."""
+        if self._judging is None:
+            yield
             return
-        judging = self._rooms.judging(log_clock=self._log_clock, only=self._only)
-        async with judging.standing():
-            await judging.drain()
-            await scorer.drain("idle")
-            if any(each.spec.scope == "session" for each in self._plan.judged):
-                await judging.drain()
-                await scorer.drain("idle")
+        try:
+            async with self._judging.standing():
+                yield
+        except BaseExceptionGroup as group:
+            raise _first(group) from group
 
-    async def traces(self) -> list[Trace]:
-        """The newest revision of every trace."""
-        newest = {
-            each.trace.trace_id: each.trace
-            async for each in self._records()
-            if isinstance(each, TraceRecord)
-        }
-        return list(newest.values())
+    async def score(self, traces: Iterable[New]) -> list[Record]:
+        """Score these traces, which are all those of their sessions, and close the sessions.
 
-    async def runs(self) -> list[RunRecord]:
-        """Sessions that were runs of a task."""
-        return [each async for each in self._records() if isinstance(each, RunRecord)]
+        Returns everything that was written meanwhile: of topic `traces` the traces, verdicts, closed sessions and runs,
+        then the signals. The judge is asked before the sessions are closed, so that a session closes with its verdicts.
+        """
+        await self._log_port.write(list(traces))
+        if self._judging is not None:
+            await self._judging.drain()
+        await self._scorer.drain("idle")
+        if self._judging is not None and self._judges_sessions:
+            await self._judging.drain()
+            await self._scorer.drain("idle")
+        return await self._taken(TRACES, SIGNALS)
 
-    async def verdicts(self) -> list[VerdictRecord]:
-        """What the judge answered."""
-        return [each async for each in self._records() if isinstance(each, VerdictRecord)]
-
-    async def signals(self) -> list[bytes]:
-        """The signals' JSON, in the order in which the service would have published them."""
-        return [record.value async for record in self._log_port.replay(SIGNALS, 0)]
-
-    async def _records(self) -> AsyncIterator[object]:
-        async for record in self._log_port.replay(TRACES, 0):
-            yield decode_traces(record.value)
+    async def _taken(self, *topics: str) -> list[Record]:
+        """What the log holds of these topics, which is released."""
+        records = [record for topic in topics async for record in self._log_port.replay(topic, 0)]
+        self._log_port.release(each.position for each in records)
+        return records
 
     def _log_clock(self) -> float:
         return self._now
+
+
+def _first(error: BaseException) -> BaseException:
+    """The error itself: the group of the judge's task wraps what fails beside it."""
+    if not isinstance(error, BaseExceptionGroup):
+        return error
+    return _first(cast(BaseExceptionGroup[BaseException], error).exceptions[0])

@@ -5,22 +5,18 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 
-from collector.config.plan import plan_from
 from collector.config.tree import Config
-from collector.offline.recordings import evaluate_recordings
 from tests.golden.test_captures import FOLDER
 from tests.support.blinding import hidden, with_other_answers, without_content, without_text
+from tests.support.recorded_signals import signals_of
 
 SETTINGS = Config(workers=0)
-PLAN = plan_from(SETTINGS)
 OURS = Path(__file__).parents[1] / "data" / "captures"
 RECORDED_BLIND = ("openai_v2", "google_adk")
 """By default these libraries export no content."""
@@ -44,8 +40,7 @@ def name(path: Path) -> str:
 
 
 def signals(recording: Path) -> Signals:
-    scored = asyncio.run(evaluate_recordings(SETTINGS, PLAN, [recording], lambda _path: None))
-    found: Signals = [msgspec.json.decode(each) for each in scored.signals]
+    found = signals_of(SETTINGS, recording)
     for each in found:
         del each["time"]  # of reading, offline
     return found
@@ -56,7 +51,7 @@ def copied(how: Callable[[Path, Path], Path], recording: Path, folder: Path) -> 
 
 
 def assert_blind(found: Signals) -> None:
-    """No pass, nothing perfect, and the reason of each is the right one, in open and in closed sessions."""
+    """No pass, nothing perfect, and the reason of each is the right one."""
     assert found
     assert [s for s in found if s["success"] or s["score"] == 1 or s["assumed"]] == []
     for signal in found:

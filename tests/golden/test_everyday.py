@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import msgspec
 import pytest
 
-from collector.config.plan import plan_from
 from collector.config.tree import Config
-from collector.offline.recordings import evaluate_recordings
 from tests.support.everyday.conversation import Session, long_sessions, sessions
 from tests.support.everyday.recorded import RECORDERS, write
+from tests.support.recorded_signals import signals_of
 
 RECOVERED = "recovered: "
 """Kinds of sessions in which a call failed before it succeeded: reliable, but not free of faults."""
@@ -39,11 +36,7 @@ def scored(every: Mapping[str, Session], settings: Config) -> list[dict[str, Any
     with TemporaryDirectory() as folder:
         path = Path(folder) / "everyday.otlp"
         write(path, every)
-        result = asyncio.run(
-            evaluate_recordings(settings, plan_from(settings), [path], lambda _path: None)
-        )
-    found: list[dict[str, Any]] = [msgspec.json.decode(each) for each in result.signals]
-    return [each for each in found if each["final"]]
+        return signals_of(settings, path)
 
 
 def reliability(kind: str) -> dict[str, float | None]:

@@ -5,14 +5,14 @@ A trace that reads the same has the same scores. `SPANWISE_CAPTURES` names anoth
 
 from __future__ import annotations
 
-import asyncio
 import re
 
 import msgspec
 import pytest
 
 from collector.config.tree import Config
-from collector.offline.recordings import find, read_recordings
+from collector.offline.recorded_traces import read_recordings
+from collector.offline.recordings import find
 from tests.golden.test_captures import FOLDER, STACKS
 
 PATTERNS = {kind: kind for kind in ("email", "card", "phone", "token")}
@@ -23,8 +23,8 @@ def read(stack: str, patterns: dict[str, str]) -> dict[str, bytes]:
     """Every trace by its id, as JSON."""
     config = Config.model_validate({"workers": 0, "redaction": {"patterns": patterns}})
     files = find([FOLDER / stack]).files
-    result = asyncio.run(read_recordings(config, files, lambda _path: None))
-    return {each.trace_id: msgspec.json.encode(each) for each in result.traces}
+    with read_recordings(config, files, lambda _path: None) as recorded:
+        return {each.trace_id: msgspec.json.encode(each) for each in recorded.closed.traces()}
 
 
 @pytest.mark.parametrize("stack", STACKS)

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -14,10 +13,10 @@ import pytest
 from jsonschema import Draft202012Validator
 
 import collector
-from collector.config.plan import plan_from
 from collector.config.tree import Config
-from collector.offline.recordings import evaluate_recordings, find
+from collector.offline.recordings import find
 from tests.golden.test_captures import FOLDER, STACKS
+from tests.support.recorded_signals import signals_of
 
 SCHEMA: dict[str, Any] = json.loads(
     (Path(collector.__file__).parent / "records" / "signal.schema.json").read_text()
@@ -30,14 +29,12 @@ def test_every_signal_of_a_stack_is_valid(stack: str) -> None:
     files = find([FOLDER / stack]).files
     validator = Draft202012Validator(SCHEMA)
 
-    scored = asyncio.run(
-        evaluate_recordings(settings, plan_from(settings), files, lambda _path: None)
-    )
+    signals = signals_of(settings, *files)
 
-    assert scored.signals
+    assert signals
     wrong = [
         (signal["evaluator"], error.message)
-        for signal in map(json.loads, scored.signals)
+        for signal in signals
         for error in validator.iter_errors(signal)  # pyright: ignore[reportUnknownMemberType] - its stub is partial
     ]
     assert wrong == []

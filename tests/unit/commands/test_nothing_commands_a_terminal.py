@@ -16,18 +16,17 @@ from typing import Any
 import pytest
 
 from collector import cli
+from collector.commands.aggregates import passing
 from collector.commands.doctor import print_diagnosis
-from collector.commands.evaluate import passing
 from collector.commands.output import (
     find_recordings,
     note,
     note_rejected,
-    signal_table,
     summary_table,
     trace_table,
 )
+from collector.commands.signal_table import SignalTable
 from collector.doctor.diagnosis import Diagnosis, Finding, Stack
-from collector.offline.recordings import EvaluationResult
 from collector.printable import PrintableFormatter, escape_json, log_to_stderr, one_line, printable
 from collector.records.signal import encode_signal
 from collector.records.traces import RunRecord
@@ -61,7 +60,8 @@ def logged(message: str, *fields: object, error: BaseException | None = None) ->
 
 def of_signals(stream: io.StringIO) -> None:
     each = signal(service=ALL, session=ALL, evaluator=ALL, explanation=ALL)
-    signal_table(stream, [json.loads(encode_signal(each)) | {"outcome": ALL, "trace_id": ALL}])
+    table = SignalTable(stream, 1_000)
+    table.add(ALL, ALL, [json.loads(encode_signal(each)) | {"outcome": ALL, "trace_id": ALL}])
 
 
 def of_the_summary(stream: io.StringIO) -> None:
@@ -127,7 +127,7 @@ def test_a_table_holds_none(table: Callable[[io.StringIO], None]) -> None:
 
 def test_a_note_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     note(ALL)
-    note_rejected(EvaluationResult(rejected=1, reasons=[ALL]))
+    note_rejected(1, [ALL])
 
     said = capsys.readouterr().err
     assert said.count("\n") == 2

@@ -18,7 +18,7 @@ import collector.records
 from collector.config.tree import Config
 from collector.log.port import SPANS
 from collector.offline import recordings
-from collector.offline.recordings import read_recordings
+from collector.offline.recorded_traces import read_recordings
 from collector.otlp.signal import LOGS_SERVICE, OtlpSignal
 from collector.otlp.split import Piece, SplitRequest
 from collector.records.otlp_signals import OTLP_SIGNALS
@@ -107,7 +107,7 @@ async def test_it_is_served_over_http_in_both_encodings() -> None:
     assert len(served.log.written) == 2
 
 
-async def test_its_recordings_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_its_recordings_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         recordings, "_SIGNALS", recordings._SIGNALS | dict.fromkeys(LOGS.recordings, LOGS)
     )
@@ -115,10 +115,10 @@ async def test_its_recordings_are_read(tmp_path: Path, monkeypatch: pytest.Monke
     file.write_bytes(pack_frame(logs("").SerializeToString()))
 
     found = recordings.find([tmp_path])
-    read = await read_recordings(Config(), found.files, lambda _: None)
+    with read_recordings(Config(), found.files, lambda _: None) as read:
+        assert (read.rejected, read.reasons) == (1, ["no event name"])
 
     assert (found.files, found.left_out) == ((file,), {})
-    assert (read.rejected, read.reasons) == (1, ["no event name"])
 
 
 async def test_without_its_line_it_is_refused_on_both_transports() -> None:

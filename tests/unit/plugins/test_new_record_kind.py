@@ -156,9 +156,8 @@ async def test_replay_passes_over_a_new_kind_and_names_it_once(
     await log.close()
 
     with caplog.at_level(logging.WARNING):
-        result = await rescore(
-            config, plan_from(config, only=["step_efficiency"]), since=0, only=None
-        )
+        plan = plan_from(config, only=["step_efficiency"])
+        result = await rescore(config, plan, lambda _session: None, since=0, only=None)
 
     assert [trace.trace_id for trace in result.traces] == [TRACE.trace_id]
     lines = [each for each in caplog.messages if "annotation" in each]

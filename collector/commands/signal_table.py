@@ -1,0 +1,106 @@
+"""Final signals as lines for people: written session by session, in columns whose width does not depend on them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TextIO
+
+from rich.cells import cell_len, set_cell_size
+
+from collector.commands.output import WIDE
+from collector.printable import one_line
+
+LONGEST = 1_000
+"""Characters of a cell that are looked at: an explanation may be long."""
+MOST_ERRORS = 20
+"""Different errors that are told in full; all stand in their rows."""
+COLUMNS = ("trace", "evaluator", "method", "score", "reason")
+_FIXED = (8, 20, 13, 14)
+"""Cells of all columns but the last: `conversation_quality`, `deterministic` and `not_applicable` fit."""
+_MORE = 12
+"""Cells that the names of evaluators have more on a wide terminal: third parties' names are long."""
+
+
+class SignalTable:
+    """One line for each final signal, under one line for each session.
+
+    A line ends at the width of the terminal, where an ellipsis stands for the rest.
+
+    Args:
+        stream: Where lines are written.
+        width: Cells of a line, at least 80.
+    """
+
+    def __init__(self, stream: TextIO, width: int) -> None:
+        self._stream = stream
+        self._width = width
+        trace, evaluator, *others = _FIXED
+        self._fixed = (trace, evaluator + _MORE * (width >= WIDE), *others)
+        self._errors: Counter[str] = Counter()
+        self._line(COLUMNS)
+
+    def add(self, service: str, session_id: str, signals: Iterable[Mapping[str, Any]]) -> None:
+        """The signals of a session that has closed."""
+        head = _cut(f"{service}: session {session_id}", self._width)
+        self._stream.write(f"\n{head.rstrip()}\n")
+        for signal in signals:
+            if signal["outcome"] == "failed":
+                self._count(f"{signal['evaluator']} failed: {reason(signal)}")
+            self._line(
+                (
+                    signal["trace_id"] or "session",
+                    signal["evaluator"],
+                    signal["method"],
+                    score(signal),
+                    reason(signal),
+                )
+            )
+
+    def end(self) -> None:
+        """Each error once, in a line that is as long as it must be, and how often it came."""
+        self._stream.write("\n")
+        for text, count in self._errors.items():
+            times = "" if count == 1 else f" ({count} times)"
+            self._stream.write(f"{_flat(text)}{times}\n")
+        if self._errors:
+            self._stream.write("\n")
+
+    def _count(self, text: str) -> None:
+        if text in self._errors or len(self._errors) < MOST_ERRORS:
+            self._errors[text] += 1
+
+    def _line(self, cells: Sequence[str]) -> None:
+        rest = self._width - sum(self._fixed) - len(self._fixed)
+        widths = (*self._fixed, rest)
+        trace, *others = cells
+        cells = (trace[: widths[0]], *others)  # a trace id is known by its beginning
+        columns = [_cut(text, width) for text, width in zip(cells, widths, strict=True)]
+        self._stream.write(" ".join(columns).rstrip() + "\n")
+
+
+def score(signal: Mapping[str, Any]) -> str:
+    """The score and whether it passed, or the outcome where there is no score."""
+    if signal["score"] is None:
+        return signal["outcome"]
+    verdict = {True: " pass", False: " fail", None: ""}[signal["success"]]
+    return f"{signal['score']:.4f}{verdict}"
+
+
+def reason(signal: Mapping[str, Any]) -> str:
+    """Why there is no score: the error or the reason; and what the evaluator says about its outcome."""
+    error: Mapping[str, str] = signal["error"] or {}
+    said = (error.get("type"), error.get("message"), signal["reason"], signal["explanation"])
+    return ": ".join(text for text in said if text)
+
+
+def _cut(text: str, width: int) -> str:
+    """One line of exactly so many cells."""
+    flat = _flat(text)
+    if cell_len(flat) <= width:
+        return set_cell_size(flat, width)
+    return set_cell_size(flat, width - 1) + "…"
+
+
+def _flat(text: str) -> str:
+    return one_line(" ".join(text[:LONGEST].split()))

@@ -1,0 +1,78 @@
+"""The table of `spanwise evaluate`."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import pytest
+
+from collector.commands.signal_table import SignalTable
+
+SIGNAL: dict[str, Any] = {
+    "trace_id": "4bf92f3577b34da6a3ce929d0e0e4736",
+    "evaluator": "conversation_quality",
+    "method": "deterministic",
+    "outcome": "scored",
+    "score": 0.75,
+    "success": True,
+    "reason": None,
+    "error": None,
+    "explanation": "3 of 4",
+}
+FAILED: dict[str, Any] = SIGNAL | {
+    "method": "llm_judge",
+    "outcome": "failed",
+    "score": None,
+    "success": None,
+    "explanation": None,
+    "error": {"type": "provider", "message": "the model said:\n  no such\tkey " + "k" * 60},
+}
+SKIPPED: dict[str, Any] = FAILED | {
+    "trace_id": None,
+    "outcome": "not_applicable",
+    "error": None,
+    "reason": "no_tool_definitions",
+}
+
+
+def lines(width: int) -> list[str]:
+    stream = io.StringIO()
+    table = SignalTable(stream, width)
+    table.add("shop", "s-1 世界", [SIGNAL, FAILED, SKIPPED])
+    table.add("shop", "s-2", [FAILED])
+    table.end()
+    return stream.getvalue().splitlines()
+
+
+def test_a_row_says_what_was_scored_how_and_why_not() -> None:
+    head, blank, session, scored, failed, skipped, *_ = lines(80)
+
+    assert head.split() == ["trace", "evaluator", "method", "score", "reason"]
+    assert (blank, session) == ("", "shop: session s-1 世界")
+    assert scored == "4bf92f35 conversation_quality deterministic 0.7500 pass    3 of 4"
+    assert failed == (
+        "4bf92f35 conversation_quality llm_judge     failed         provider: the model …"
+    )
+    assert skipped == (
+        "session  conversation_quality llm_judge     not_applicable no_tool_definitions"
+    )
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_every_row_is_one_line_of_the_terminal(width: int) -> None:
+    *rows, _blank, _error, _end = lines(width)
+
+    assert len(rows) == 9
+    assert max(map(len, rows)) == width
+
+
+def test_an_error_is_told_in_full_once_in_one_line() -> None:
+    *_, before, error, after = lines(80)
+
+    assert (before, after) == ("", "")
+    assert error == (
+        "conversation_quality failed: provider: the model said: no such key "
+        + "k" * 60
+        + " (2 times)"
+    )
