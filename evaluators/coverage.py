@@ -20,6 +20,8 @@ _SAID: Mapping[str, str] = {
     "unscored": "they were not scored",
 }
 """Why a score is missing, in plain words; any other word is the type of the error that its evaluator ended with."""
+_ASKING = frozenset({"provider_error", "parse_error", "rate_limited", "timeout", "judge_died"})
+"""Types of errors of asking a model."""
 
 
 def is_low(coverage: tuple[int, int]) -> bool:
@@ -32,5 +34,11 @@ def low_coverage(coverage: tuple[int, int], missing: Mapping[str, int]) -> str:
     expected, present = coverage
     text = f"only {present} of {expected} scores that it reads are there"
     causes = sorted(missing.items(), key=lambda each: (-each[1], each[0]))
-    told = [f"{_SAID.get(why, f'failed with {why}')} ({count})" for why, count in causes]
+    told = [f"{_said(why)} ({count})" for why, count in causes]
     return f"{text}: {'; '.join(told)}" if told else text
+
+
+def _said(why: str) -> str:
+    if why in _ASKING:
+        return f"the judge or embedder failed with {why}"
+    return _SAID.get(why, f"their evaluator failed with {why}")

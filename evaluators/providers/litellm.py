@@ -8,6 +8,7 @@ import json
 import logging
 import math
 import os
+import socket
 from array import array
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
@@ -20,6 +21,8 @@ from evaluators.judging.prompt import Answer, JudgeError, Prompt
 MAX_OUTPUT = 4096
 """Tokens that an answer may have: what the budget reserves for it."""
 _PRICES = "model_prices_and_context_window_backup.json"
+_CAUSES = 20
+"""Errors behind an error that are looked at."""
 Price = tuple[float, float]
 """USD per token, input and output."""
 
@@ -252,12 +255,27 @@ def _failure(library: Any, error: Exception) -> JudgeError:
             message="the judge refused: too many requests",
             retry_after=_retry_after(error),
         )
+    if (link := _broken_link(error)) is not None:
+        # The library calls it an internal error of the server, with status 500.
+        message = f"the provider cannot be reached ({link})"
+        return JudgeError(type="provider_error", message=message)
     status = getattr(error, "status_code", None)
     # The provider's text may repeat the prompt: only the kind of error is published.
     message = f"{type(error).__name__}" + (f" (status {status})" if status else "")
     if isinstance(error, library.BadRequestError):
         return JudgeError(type="refused", message=message)
     return JudgeError(type="provider_error", message=message)
+
+
+def _broken_link(error: BaseException) -> str | None:
+    """The kind of connection error behind a library's error: refused, reset, no such host; None when there is none."""
+    behind: BaseException | None = error
+    for _ in range(_CAUSES):
+        if behind is None or isinstance(behind, (ConnectionError, socket.gaierror)):
+            break
+        behind = behind.__cause__ or behind.__context__
+    found = isinstance(behind, (ConnectionError, socket.gaierror))
+    return type(behind).__name__ if found else None
 
 
 def _retry_after(error: Exception) -> float | None:

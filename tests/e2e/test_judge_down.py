@@ -187,10 +187,9 @@ def test_the_doctor_names_the_sessions_the_error_and_what_to_set(stand: Stand) -
     assert "parse_error" in by_service[RUBBISH]["why"]
     assert "provider_error" in by_service[DEAD]["why"]
     assert "the spans carry no content" in by_service[BLIND]["why"]
-    assert (found["judge"]["type"], found["judge"]["failed"]) == (
-        "provider_error",
-        found["judge"]["verdicts"],
-    )
+    judge = found["judge"]
+    assert (judge["type"], judge["failed"]) == ("provider_error", judge["verdicts"])
+    assert judge["message"] == "the provider cannot be reached (ConnectionRefusedError)"
     assert found["judge"]["setting"] == "spanwise validate --connect"
     (stack,) = (each for each in found["stacks"] if each["service"] == BLIND)
     (advice,) = (each["advice"] for each in stack["findings"] if each["lack"] == "no_content")

@@ -79,12 +79,13 @@ def session(shown: SessionShown, others: Sequence[str] = ()) -> dict[str, Any]:
 def _turn(sheet: Sheet, number: int, turn: dict[str, Any], trace: TraceShown) -> dict[str, Any]:
     whole = _address(turn["trace_id"])
     signals = _signals(trace.signals, sheet, whole)
+    why = _why_no_scores(signals)
     return {
         **turn,
         **{key: sheet.text(turn[key], whole) for key in ("input", "output", "error")},
         "number": number,
         "signals": signals,
-        "unscored": _why_no_scores(signals),
+        "unscored": why and sheet.name(why),
     }
 
 

@@ -143,7 +143,7 @@ def test_a_session_says_all_that_keeps_it_from_a_score_the_most_frequent_first()
     )
 
     assert (outcome.explanation or "").partition(": ")[2] == (
-        "failed with provider_error (4); the judge has not answered yet (1)"
+        "the judge or embedder failed with provider_error (4); the judge has not answered yet (1)"
     )
 
 

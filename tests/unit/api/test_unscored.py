@@ -1,0 +1,101 @@
+"""In the place of a score that a session does not have, the page says why."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+
+from collector.api.unscored import LENGTH, why_unscored
+from collector.records.signal import Coverage, Signal, SignalError
+from tests.support import api_records as make
+from tests.support.api_stand import Stand
+
+OF = make.trace(1)
+LOW = "only 1 of 4 scores that it reads are there: the spans carry no content (3)"
+
+
+@pytest.fixture
+def stand(tmp_path: Path) -> Generator[Stand]:
+    made = Stand(tmp_path)
+    yield made
+    made.close()
+
+
+def low(revision: int, explanation: str | None = LOW) -> Signal:
+    return make.session_signal(
+        OF,
+        "agent_reliability",
+        None,
+        revision=revision,
+        outcome="skipped",
+        reason="low_coverage",
+        explanation=explanation,
+        coverage=Coverage(expected=4, present=1),
+    )
+
+
+def test_the_explanation_is_the_reason_and_the_next_best_where_there_is_none() -> None:
+    failed = make.session_signal(
+        OF,
+        "agent_reliability",
+        None,
+        outcome="failed",
+        error=SignalError(type="exception", message="a secret"),
+    )
+    bare = make.session_signal(OF, "agent_reliability", None, explanation=None)
+
+    assert why_unscored(make.value(low(1))) == LOW
+    assert why_unscored(make.value(low(1, "x" * 999))) == "x" * LENGTH
+    assert why_unscored(make.value(low(1, None))) == LOW.partition(":")[0]
+    assert why_unscored(make.value(failed)) == "failed with exception"
+    assert why_unscored(make.value(bare)) is None
+
+
+async def test_the_overview_says_why_until_there_is_a_score(stand: Stand) -> None:
+    stand.take_traces(make.trace_value(OF))
+    stand.take_signals(low(1))
+    before = (await stand.get("/")).text
+    stand.take_signals(make.session_signal(OF, "agent_reliability", 0.9, revision=2))
+    after = (await stand.get("/")).text
+
+    assert before.count("not scored") == 2, "the agent and its session"
+    assert before.count(LOW) == 2
+    assert "not scored" not in after
+    assert "0.90" in after
+
+
+async def test_a_score_that_goes_is_followed_by_the_reason(stand: Stand) -> None:
+    stand.take_traces(make.trace_value(OF))
+    stand.take_signals(make.session_signal(OF, "agent_reliability", 1.0, revision=1))
+    stand.take_signals(low(2))
+    (shown,) = (await stand.get("/api/v1/sessions")).json()["items"]
+    (agent,) = (await stand.get("/api/v1/agents")).json()["items"]
+    page = (await stand.get(f"/session?id={OF.session_id}")).text
+
+    assert (shown["reliability"], shown["coverage"]) == (None, {"expected": 4, "present": 1})
+    assert agent["reliability"] is None
+    assert "Only 1 of 4 scores" in page
+    assert "1.00" not in page
+
+
+async def test_a_trace_without_any_score_says_why_and_never_nothing_to_judge(stand: Stand) -> None:
+    blind = make.signal(
+        OF,
+        "confidence",
+        outcome="not_applicable",
+        reason="no_content",
+        score=None,
+        success=None,
+        explanation="the spans carry no content",
+    )
+    stand.take_traces(make.trace_value(OF))
+    stand.take_signals(blind)
+
+    session = (await stand.get(f"/session?id={OF.session_id}")).text
+    trace = (await stand.get(f"/trace?id={OF.trace_id}")).text
+
+    assert "Not scored: the spans carry no content" in session
+    assert "no content</span>" in trace
+    assert "nothing to judge" not in trace
