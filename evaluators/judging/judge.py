@@ -121,8 +121,14 @@ async def judge_session(
         marker: As above.
     """
     due = [each for each in judged if each.spec.scope == "session"]
-    turns = tuple(each for each in traces if each.is_turn and each.unread is None)
+    read = [each for each in traces if each.is_turn and each.unread is None]
+    # A turn without text is like one that is gone: `coverage` counts both as missing.
+    turns = tuple(each for each in read if has_text(each))
     conversation = Conversation(session=session, traces=turns, expected=expectations or {})
+    if not turns and read:
+        return Verdict(
+            outcomes=tuple(not_applicable(each, "no_content", NO_CONTENT) for each in due)
+        )
     if not turns:
         why = "no turn of the session can be read"
         return Verdict(outcomes=tuple(not_applicable(each, "not_a_turn", why) for each in due))

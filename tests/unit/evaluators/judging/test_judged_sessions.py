@@ -9,7 +9,7 @@ import pytest
 
 from evaluators.errors import SettingsError
 from evaluators.expectations import Expectation, ExpectedTool
-from evaluators.model import Trace
+from evaluators.model import Outcome, Trace
 from evaluators.plan import Settings, make_plan
 from tests.support.evaluating import OURS, a_call, a_trace
 from tests.support.judging import always, answering, by_name, judge_turns, judged
@@ -83,6 +83,23 @@ async def test_only_interactions_with_an_expected_output_count() -> None:
     ).outcomes
 
     assert (outcome.score, outcome.success, outcome.coverage) == (1.0, True, (1, 1))
+
+
+async def test_turns_without_content_are_no_wrong_answers() -> None:
+    blind = [replace(trace, output=None, input=None, gaps=("no_content",)) for trace in TRACES]
+
+    async def judged_with(*seen: int) -> Outcome:
+        traces = [TRACES[at] if at in seen else blind[at] for at in range(4)]
+        asked = correct(*([1.0] * len(seen)))
+        due = judged("agentic")
+        (outcome,) = (await judge_turns(traces, asked, due, expectations=EXPECTED)).outcomes
+        return outcome
+
+    most, few, nothing = await judged_with(0, 2, 3), await judged_with(2), await judged_with()
+
+    assert (most.score, most.success, most.coverage) == (1.0, True, (4, 3))
+    assert (few.state, few.reason, few.coverage) == ("skipped", "low_coverage", (4, 1))
+    assert (nothing.state, nothing.reason) == ("not_applicable", "no_content")
 
 
 @pytest.mark.parametrize("expected", [None, {}, {"1": Expectation(regex="x")}])
