@@ -1,13 +1,14 @@
-"""The table of false alarms: what evaluators say of recordings of healthy and of troubled agents.
+"""The tables of false alarms in docs/evidence.md: what evaluators say of recordings of healthy and of troubled agents.
 
-`python -m scripts.false_alarms FOLDER`, where FOLDER/STACK/SCENARIO.otlp are recordings.
+`python -m scripts.false_alarms [FOLDER]`, where FOLDER/STACK/SCENARIO.otlp are recordings; without it, those of the
+tests.
 """
 
 from __future__ import annotations
 
 import asyncio
 import sys
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +28,9 @@ TROUBLED = frozenset({"loop", "wrongargs", "llm_error", "killed"})
 """Scenarios in which it fails."""
 LINES = (0.8, 0.5)
 """Below the first a session is no longer reliable, below the second it is in trouble."""
+RECOVERED = "retry"
+"""The scenario in which a tool call fails and then succeeds."""
+RECORDINGS = Path(__file__).parents[1] / "tests" / "data" / "captures"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,8 +76,8 @@ def rows(folder: Path) -> list[Row]:
 
 
 def table(found: Sequence[Row]) -> str:
-    """Two tables in Markdown: failures on healthy runs by evaluator, and agent_reliability by scenario."""
-    return "\n".join((*_failures(found), "", *_reliability(found)))
+    """Three tables in Markdown: failures on healthy runs, agent_reliability by scenario, and by stack in trouble."""
+    return "\n".join((*_failures(found), "", *_reliability(found), "", *_troubled(found)))
 
 
 def _failures(found: Sequence[Row]) -> Iterable[str]:
@@ -90,18 +94,48 @@ def _failures(found: Sequence[Row]) -> Iterable[str]:
 
 def _reliability(found: Sequence[Row]) -> Iterable[str]:
     fair, bad = LINES
-    yield f"| scenario | `agent_reliability` scored | below {fair} | below {bad} | not scored |"
-    yield "|---|---|---|---|---|"
-    by_scenario: defaultdict[str, list[float | None]] = defaultdict(list)
-    for row in found:
-        if row.evaluator == "agent_reliability":
-            by_scenario[row.scenario].append(row.score)
-    for scenario, scores in sorted(by_scenario.items()):
-        values = [score for score in scores if score is not None]
+    yield f"| scenario | | `agent_reliability` scored | below {fair} | below {bad} | not scored |"
+    yield "|---|---|---|---|---|---|"
+    for scenario in sorted({row.scenario for row in found}):
+        rows_of = [row for row in _sessions(found) if row.scenario == scenario]
+        values = [row.score for row in rows_of if row.score is not None]
         counts = [sum(value < line for value in values) for line in LINES]
-        unscored = len(scores) - len(values)
-        yield f"| {scenario} | {len(values)} | {counts[0]} | {counts[1]} | {unscored} |"
+        why = Counter(row.reason for row in rows_of if row.score is None)
+        unscored = ", ".join(
+            f"{count} `{reason}`" for reason, count in sorted(why.items(), key=str)
+        )
+        kind = "healthy" if scenario in HEALTHY else "trouble" if scenario in TROUBLED else ""
+        yield f"| {scenario} | {kind} | {len(values)} | {counts[0]} | {counts[1]} | {unscored} |"
+
+
+def _troubled(found: Sequence[Row]) -> Iterable[str]:
+    scenarios = [*sorted(TROUBLED), RECOVERED]
+    yield f"| stack | {' | '.join(scenarios)} |"
+    yield f"|---|{'---|' * len(scenarios)}"
+    shown = [row for row in _sessions(found) if row.scenario in scenarios and not _is_empty(row)]
+    for stack in sorted({row.stack for row in shown}):
+        cells = (
+            sorted(
+                {
+                    f"`{row.reason}`" if row.score is None else f"{row.score:.2f}"
+                    for row in shown
+                    if (row.stack, row.scenario) == (stack, scenario)
+                }
+            )
+            for scenario in scenarios
+        )
+        yield f"| {stack} | {' | '.join(', '.join(cell) for cell in cells)} |"
+
+
+def _sessions(found: Iterable[Row]) -> list[Row]:
+    return [row for row in found if row.evaluator == "agent_reliability"]
+
+
+def _is_empty(row: Row) -> bool:
+    """Whether the session held no turn: the traces that a library makes about itself."""
+    return row.reason == "nothing_to_judge"
 
 
 if __name__ == "__main__":
-    sys.stdout.write(table(rows(Path(sys.argv[1]))) + "\n")
+    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else RECORDINGS
+    sys.stdout.write(table(rows(folder)) + "\n")

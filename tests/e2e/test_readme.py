@@ -6,6 +6,7 @@ import os
 import re
 import runpy
 import shlex
+import shutil
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -15,6 +16,7 @@ import pytest
 from collector import cli
 from collector.config.load import load
 from evaluators.declare import declared
+from scripts.false_alarms import HEALTHY, RECORDINGS, TROUBLED
 from tests.support.command import spanwise
 from tests.support.service import ROOT
 
@@ -80,6 +82,24 @@ def test_every_setting_shown_exists() -> None:
     variables = dict(re.findall(r"\b(SPANWISE_[A-Z_]+__[A-Z_]+)=(\S+?)[`\s]", README.read_text()))
 
     assert load([], variables, overrides)
+
+
+@pytest.mark.parametrize(("scenarios", "code"), [(HEALTHY, 0), (TROUBLED, 1)])
+def test_the_limit_shown_passes_for_healthy_agents_and_for_no_others(
+    scenarios: frozenset[str], code: int, tmp_path: Path
+) -> None:
+    """`evaluate recordings/ --fail-under ...` as it stands, over the tests' recordings."""
+    (shown,) = [words for words in commands() if "--fail-under" in words]
+    for path in RECORDINGS.glob("*/*.otlp"):
+        if path.stem in scenarios:
+            folder = tmp_path / "recordings" / path.parent.name
+            folder.mkdir(parents=True, exist_ok=True)
+            shutil.copy(path, folder)
+
+    here = [str(tmp_path / word) if word.startswith("recordings") else word for word in shown]
+    done = spanwise(*here)
+
+    assert done.code == code, done.err or done.out[-2000:]
 
 
 PYTHON = blocks("python", "py")

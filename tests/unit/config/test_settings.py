@@ -12,7 +12,7 @@ import yaml
 
 from collector.commands.config import MASK, effective, schema
 from collector.config.load import is_setting, load
-from collector.config.tree import Config
+from collector.config.tree import Config, EvaluatorConfig
 from collector.errors import ConfigError
 
 EXAMPLE = Path(__file__).parents[3] / "spanwise.yaml"
@@ -323,3 +323,11 @@ def test_secrets_are_masked() -> None:
 def test_an_empty_token_is_no_token() -> None:
     with pytest.raises(ConfigError, match=r"admin\.bearer_tokens"):
         load([], {}, ['admin.bearer_tokens=[""]'])
+
+
+def test_there_is_no_default_objective() -> None:
+    """Services differ in what their scores are when all is well: one line for all is red for good ones."""
+    config = Config()
+
+    assert config.slo.objective is None
+    assert EvaluatorConfig().objective is None
