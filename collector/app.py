@@ -32,6 +32,7 @@ from collector.runtime.families import RuntimeFamilies
 from collector.runtime.lifecycle import Health, Run, Stages
 from collector.runtime.supervisor import Supervisor
 from collector.signals.prometheus.exporter import PrometheusExporter
+from collector.signals.ranking.ranking_room import RankingRoom
 from collector.signals.sinks.delivery import Delivery
 from collector.telemetry import Telemetry
 from collector.version import version
@@ -132,7 +133,16 @@ class App:
                 clock=self._clock,
             ).run
 
+        def ranking() -> Run:
+            return RankingRoom(
+                log=log,
+                ranked=self._plan.ranked,
+                telemetry=self._telemetry,
+                redact=config.redaction.content == "drop",
+            ).run
+
         stages.start("publish", self._supervisor.keep("metrics", exporter))
+        stages.start("publish", self._supervisor.keep("ranking", ranking))
         for name in [each.name for each in sinks(config)]:
             delivery = partial(self._delivery, log, name)
             stages.start("publish", self._supervisor.keep(f"sink.{name}", delivery))
@@ -229,10 +239,14 @@ class App:
         return listing(self._registry)
 
     def _objective(self, evaluator: str) -> float | None:
-        """The evaluator's own, else the common one; None = it has none."""
+        """The evaluator's own, else the common one; None = it has none, as those without pass and fail that rank."""
         chosen = self._config.evaluators.get(evaluator)
         if chosen is not None and chosen.objective is not None:
             return chosen.objective
+        if any(
+            evaluator == each.spec.name and each.threshold is None for each in self._plan.ranked
+        ):
+            return None
         return self._config.slo.objective
 
     def _endpoints(self, admin: AdminServer, receiver: Receiver | None) -> Endpoints:

@@ -19,10 +19,20 @@ import msgspec
 from evaluators.errors import SettingsError
 from evaluators.expectations import Expectation
 from evaluators.model import JSON, Content, Method, Scope, Score, Session, Trace
-from evaluators.resources import Block, Conversation, Embedder, Expected, History, Judge, Running
+from evaluators.resources import (
+    Block,
+    Conversation,
+    EarlierRuns,
+    EarlierSessions,
+    Embedder,
+    Expected,
+    History,
+    Judge,
+    Running,
+)
 
 Function = Callable[..., Score | Awaitable[Score]]
-Need = Literal["embedder", "history", "expectations", "judge", "running"]
+Need = Literal["embedder", "history", "expectations", "judge", "running", "earlier_sessions"]
 F = TypeVar("F", bound=Function)
 
 _SCOPES: Mapping[Any, Scope] = {Trace: "trace", Session: "session"}
@@ -33,6 +43,8 @@ _EXACT: Mapping[Any, Need] = {
     Expected: "expectations",
     Judge: "judge",
     Conversation: "judge",
+    EarlierSessions: "earlier_sessions",
+    EarlierRuns: "earlier_sessions",
 }
 _MARK = "__spanwise_evaluator__"
 
@@ -216,7 +228,10 @@ def _need(name: str, parameter: str, kind: Any) -> Need:
 def _check_scope(name: str, scope: Scope, needs: tuple[Need, ...]) -> None:
     if scope == "trace" and "running" in needs:
         raise TypeError(f"evaluator `{name}`: only a session has a running state")
-    if scope == "session" and "judge" not in needs and set(needs) - {"running"}:
+    if "earlier_sessions" in needs:
+        if scope == "trace" or len(needs) > 1:
+            raise TypeError(f"evaluator `{name}`: a session alone is ranked among earlier sessions")
+    elif scope == "session" and "judge" not in needs and set(needs) - {"running"}:
         raise TypeError(f"evaluator `{name}`: a session has its turns and a running state only")
 
 

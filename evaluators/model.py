@@ -38,6 +38,7 @@ Reason = Literal[
     "no_expectations",
     "too_large",
     "low_coverage",
+    "warming_up",
     "not_a_turn",
     "nothing_to_judge",
 ]
@@ -211,6 +212,23 @@ PENDING = "pending"
 """Why an evaluator that is due has no score yet: its judge has not answered."""
 
 
+class Work(NamedTuple):
+    """The work of one trace, or the sum over the turns of a session (`formulas.work`)."""
+
+    transcript: int = 0
+    """Characters of questions, model outputs, tool arguments and tool results."""
+    answers: int = 0
+    """Characters of model outputs."""
+    questions: int = 0
+    """Characters of questions."""
+    tool_calls: int = 0
+    model_calls: int = 0
+
+    def plus(self, other: Work, sign: int = 1) -> Work:
+        """The sum, or with sign -1 the difference."""
+        return Work(*(mine + sign * its for mine, its in zip(self, other, strict=True)))
+
+
 class Turn(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One trace as its session stores it."""
 
@@ -241,6 +259,11 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Evaluators in `scores` whose score is only assumed: coverage counts them as neither expected nor present."""
     has_text: bool = True
     """Whether its spans carried the text of question or answer."""
+    work: Work = Work()
+    writes: tuple[int, ...] = ()
+    """Digests of the calls that changed something (`formulas.agreement`), sorted."""
+    model: str = ""
+    """The first model that was called."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -289,6 +312,8 @@ class Score(msgspec.Struct, frozen=True, kw_only=True):
     """Sessions: (expected, present) traces that could have been judged."""
     risk: float | None = None
     """In [0, 1]: how much session formulas count it against the session with `inputs: calibrated`; None: 1 - value."""
+    reason: Reason | None = None
+    """Why it is not applicable; None: there was nothing to judge."""
 
     @classmethod
     def assume(
@@ -300,9 +325,9 @@ class Score(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     @classmethod
-    def not_applicable(cls, explanation: str) -> Score:
-        """There was nothing to judge, and no document defines a score for that."""
-        return cls(state="not_applicable", explanation=explanation)
+    def not_applicable(cls, explanation: str, reason: Reason | None = None) -> Score:
+        """There was nothing to judge (or another `reason`), and no document defines a score for that."""
+        return cls(state="not_applicable", explanation=explanation, reason=reason)
 
     @classmethod
     def measured(cls, metadata: Mapping[str, JSON]) -> Score:

@@ -6,6 +6,7 @@ import difflib
 import inspect
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 from evaluators.declare import Need, Spec
@@ -55,6 +56,12 @@ class Plan:
     session: tuple[Configured, ...] = ()
     judged: tuple[Configured, ...] = ()
     """Evaluators of either scope that wait for a judge or for hosted embeddings."""
+    ranked: tuple[Configured, ...] = ()
+    """Session evaluators that rank a session among earlier ones."""
+
+    def __iter__(self) -> Iterator[Configured]:
+        """Every evaluator."""
+        return chain(self.trace, self.session, self.judged, self.ranked)
 
 
 def make_plan(
@@ -82,7 +89,7 @@ def make_plan(
         SettingsError: A name, option or threshold does not fit, or an evaluator enabled by name lacks what it needs;
             one line for each, which starts with the path of the setting.
     """
-    have: set[Need] = {"history", "running"}
+    have: set[Need] = {"history", "running", "earlier_sessions"}
     have |= {"embedder"} if embedder is not None else set()
     have |= {"judge"} if judge else set()
     have |= {"expectations"} if expectations else set()
@@ -126,6 +133,11 @@ def is_embedded(configured: Configured) -> bool:
     return "embedder" in needs and "judge" not in needs
 
 
+def is_ranked(configured: Configured) -> bool:
+    """Whether it ranks a session among earlier ones."""
+    return "earlier_sessions" in configured.spec.needs
+
+
 LOCAL_EMBEDDER = "wordllama"
 """How the names of the local embedder's models begin."""
 
@@ -148,11 +160,13 @@ def _arranged(configured: Iterable[Configured], *, hosted: bool) -> Plan:
         return "judge" in each.spec.needs or (hosted and is_embedded(each))
 
     judged = tuple(each for each in every if waits(each))
-    local = [each for each in every if not waits(each)]
+    ranked = tuple(each for each in every if is_ranked(each))
+    local = [each for each in every if not waits(each) and each not in ranked]
     return Plan(
         trace=tuple(each for each in local if each.spec.scope == "trace"),
         session=tuple(each for each in local if each.spec.scope == "session"),
         judged=judged,
+        ranked=ranked,
     )
 
 

@@ -11,9 +11,11 @@ from typing import Annotated, ClassVar, Protocol, Self
 import msgspec
 
 from evaluators.expectations import Expectation
+from evaluators.formulas.agreement import TaskRunsHistory
+from evaluators.formulas.work import WorkHistory
 from evaluators.judging.answer_schema import strict_schema
 from evaluators.judging.quotations import Quotations
-from evaluators.model import JSON, Previous, Session, Trace, Turn
+from evaluators.model import JSON, Previous, Session, Trace, Turn, Work
 
 UnitInterval = Annotated[float, msgspec.Meta(ge=0, le=1)]
 """A number from 0 to 1, for options and for a judge's answers."""
@@ -51,6 +53,34 @@ class History:
 
 WINDOW = 3
 """How many earlier traces a `History` holds (PandaProbe's loop detection)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EarlierSessions:
+    """A session's work, and that of the sessions of its agent that closed before it.
+
+    The agent is (service, agent, first model of the first turn).
+    """
+
+    session: int
+    """Its number in the history."""
+    work: Work
+    """Summed over its turns."""
+    history: WorkHistory
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EarlierRuns:
+    """The writes of a session that was a run of a task, and those of the task's runs that ended before it."""
+
+    session: int
+    """Its number in the history."""
+    writes: tuple[int, ...]
+    """Digests of its calls that changed something."""
+    has_text: bool
+    """Whether its spans carry content."""
+    history: TaskRunsHistory | None
+    """None: the session names no task."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -201,6 +201,16 @@ class SessionScorer:
         return outcome
 
 
+def rank_session(configured: Configured, session: Session, earlier: object) -> Outcome:
+    """The outcome of an evaluator that ranks the session among earlier ones, which `earlier` holds."""
+    arguments = dict.fromkeys(configured.spec.resources, earlier)
+    try:
+        score = configured.spec.function(session, **arguments, **configured.options)
+    except Exception as error:  # noqa: BLE001 - one evaluator's fault is its own outcome
+        return failed(configured, failure_of(error), final=session.closed is not None)
+    return settle(configured, score, final=session.closed is not None)
+
+
 # --- from a returned value to its outcome: the same rules for traces and sessions ------------------------------------
 
 MESSAGE_LIMIT = 500
@@ -268,7 +278,9 @@ def not_applicable(
 
 
 def _unscored(configured: Configured, score: Score, **more: Any) -> Outcome:
-    reason: Reason | None = "nothing_to_judge" if score.state == "not_applicable" else None
+    reason = None
+    if score.state == "not_applicable":
+        reason = score.reason or "nothing_to_judge"
     return _outcome(
         configured,
         state=score.state,

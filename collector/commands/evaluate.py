@@ -64,7 +64,7 @@ def command(
     only = names(evaluators)
     limits = dict(map(_limit, fail_under or ()))
     plan = plan_from(settings, only=only)
-    unknown = limits.keys() - {c.spec.name for c in (*plan.trace, *plan.session, *plan.judged)}
+    unknown = limits.keys() - {c.spec.name for c in plan}
     if unknown:
         raise ConfigError(f"--fail-under: no evaluator `{min(unknown)}` runs here")
     found = find_recordings(paths)

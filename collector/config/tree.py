@@ -208,6 +208,7 @@ class AttributesConfig(Section, title="Attributes"):
 class Tasks(Section):
     evaluator: str = "agentic"
     window: int = Field(default=20, ge=1, le=1_000_000)
+    read_only: tuple[str, ...] = ()
 
 
 class JsonlSinkConfig(Section, title="JsonlSink"):

@@ -220,7 +220,7 @@ def diagnose(traces: Iterable[ExaminedTrace], *, plan: Plan, stops: Sequence[Sto
     stacks: dict[tuple[str, tuple[str, ...]], list[ExaminedTrace]] = {}
     for each in traces:
         stacks.setdefault((each.service, each.dialects), []).append(each)
-    specs = tuple(c.spec for c in (*plan.trace, *plan.session, *plan.judged))
+    specs = tuple(c.spec for c in plan)
     made = [
         _stack(service, dialects, found, specs) for (service, dialects), found in stacks.items()
     ]

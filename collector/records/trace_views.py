@@ -18,6 +18,7 @@ from collector.records.traces import (
     TraceRecord,
     TracesTopic,
     VerdictRecord,
+    WorkRecord,
 )
 from evaluators.model import Tokens, Trace
 
@@ -213,3 +214,14 @@ _reports = _view(VerdictRecord, SessionRecord, RunRecord)
 def decode_report(value: bytes) -> VerdictRecord | SessionRecord | RunRecord | Unread:
     """What was said about a session: offline runs collect it."""
     return decode(_reports, value)
+
+
+# --- what is ranked --------------------------------------------------------------------------------------------------
+
+
+_work = _view(WorkRecord)
+
+
+def decode_work(value: bytes) -> WorkRecord | Unread:
+    """What ranks sessions among earlier ones."""
+    return decode(_work, value)

@@ -1,4 +1,4 @@
-"""Topic `traces`: closed traces, verdicts, closed sessions and task runs, partitioned by session.
+"""Topic `traces`: closed traces, verdicts, closed sessions, task runs and sessions' work, partitioned by session.
 
 A trace record can be read back by the offset that state keeps of it (`TraceReader`).
 """
@@ -14,7 +14,7 @@ from collector.errors import Undecodable
 from collector.log.port import TRACES, Position, Record
 from collector.records.codec import decode
 from evaluators.matching.text import QUESTION, clip
-from evaluators.model import Outcome, Previous, SessionClosed, Trace
+from evaluators.model import Outcome, Previous, SessionClosed, Trace, Work
 
 GetRecord: TypeAlias = Callable[[Position], Awaitable[Record | None]]
 """`Log.get`, or a room's way to try it again."""
@@ -87,7 +87,36 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True, tag="run", omit_defau
     """Start (unix nanoseconds) of the trace that named the task: the order of runs in recordings."""
 
 
-TracesTopic: TypeAlias = TraceRecord | VerdictRecord | SessionRecord | RunRecord
+class WorkRecord(msgspec.Struct, frozen=True, kw_only=True, tag="work", omit_defaults=True):
+    """What of a session is ranked among earlier ones, as its window stands; the last of a session when it closes."""
+
+    service: str
+    session_id: str
+    session_source: str
+    agent: str
+    agent_version: str | None = None
+    model: str = ""
+    """The first model of the first turn."""
+    seen: float
+    """Log time at which its newest span was first seen: the signals' `time`."""
+    revision: int
+    closed: SessionClosed | None = None
+    """None: it is open."""
+    digest: str
+    """The session's input digest."""
+    turns: int = 0
+    work: Work = Work()
+    """Summed over its turns."""
+    writes: tuple[int, ...] = ()
+    """Digests of what its turns changed, sorted."""
+    has_text: bool = True
+    """Whether the spans of any turn carry content."""
+    task_id: str | None = None
+    ended: int = 0
+    """End of its newest span (unix nanoseconds), once it is closed: the order of closing in recordings."""
+
+
+TracesTopic: TypeAlias = TraceRecord | VerdictRecord | SessionRecord | RunRecord | WorkRecord
 _decoder = msgspec.msgpack.Decoder(TracesTopic)
 
 

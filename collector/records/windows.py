@@ -1,4 +1,4 @@
-"""Topic `windows`: the state of the metrics about agents, one record per label set and one per task. Compacted."""
+"""Topic `windows`: the state of what one process publishes about agents and tasks. Compacted."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TypeAlias
 import msgspec
 
 from collector.records.codec import decode
+from collector.records.traces import WorkRecord
 from collector.slots import Tally
 from evaluators.formulas.drift import Detector
 
@@ -14,6 +15,10 @@ TASK = b"\0task\0"
 """Prefix of the keys of tasks; the keys of label sets begin with a service."""
 SLOTS = b"\0slots"
 """Key of the one record that says which names have label values."""
+
+RANKED = b"\0ranked\0"
+"""Prefix of the keys of what sessions are ranked among; the exporter passes over them."""
+LAST_RANKED = RANKED + b"last"
 
 Rank: TypeAlias = tuple[int, str, float, int, bool, str]
 """Of a score among those of its session: (start, trace id, log time, revision, final, signal id)."""
@@ -89,6 +94,53 @@ class SlotsRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     evaluators_waiting: tuple[tuple[str, Tally], ...] = ()
 
 
+class AgentWork(msgspec.Struct, frozen=True, kw_only=True, tag="agent_work", omit_defaults=True):
+    """The work of an agent's newest closed sessions. Key: `RANKED` and the name."""
+
+    service: str
+    name: str
+    """A digest of service, agent and first model."""
+    sessions: bytes
+    """As `WorkHistory.pack` gives them."""
+
+
+class TaskWrites(msgspec.Struct, frozen=True, kw_only=True, tag="task_writes", omit_defaults=True):
+    """The writes of a task's newest runs. Key: `RANKED` and the name."""
+
+    service: str
+    name: str
+    """A digest of service and task id."""
+    runs: tuple[tuple[int, bytes], ...]
+    """As `TaskRunsHistory.packed` gives them."""
+
+
+class RankedSignal(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
+    """A record of `signals` as it was decided."""
+
+    key: bytes
+    value: bytes
+    headers: tuple[tuple[str, bytes], ...]
+
+
+class RankedBatch(msgspec.Struct, frozen=True, kw_only=True, tag="batch", omit_defaults=True):
+    """What was decided last, written before all else of it. Key: `LAST_RANKED`.
+
+    A process that ends in the middle of the write leaves it to the next one, which writes the same again.
+    """
+
+    next_offsets: dict[int, int]
+    """By partition of `traces`, the offset below which everything is decided."""
+    partitions: tuple[int, ...] = ()
+    """Whose offsets are committed at the end of the write."""
+    signals: tuple[RankedSignal, ...] = ()
+    closed: tuple[WorkRecord, ...] = ()
+    """Sessions that were put into histories, in order."""
+    recent: tuple[str, ...] = ()
+    """Digests of the newest closed sessions with their revisions: another record of one of them is a repeat."""
+
+
+Ranked: TypeAlias = AgentWork | TaskWrites | RankedBatch
+_ranked = msgspec.msgpack.Decoder(Ranked)
 _window = msgspec.msgpack.Decoder(WindowRecord)
 _slots = msgspec.msgpack.Decoder(SlotsRecord)
 _task = msgspec.msgpack.Decoder(TaskState)
@@ -119,3 +171,13 @@ def decode_slots(value: bytes) -> SlotsRecord:
         Undecodable: it is not one.
     """
     return decode(_slots, value)
+
+
+def decode_ranked(value: bytes) -> Ranked:
+    """A record of what sessions are ranked among.
+
+    Raises:
+        UnknownKind: a newer version wrote it.
+        Undecodable: it is not one.
+    """
+    return decode(_ranked, value)

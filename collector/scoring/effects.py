@@ -23,7 +23,7 @@ from collector.records.sessions import (
     turn_key,
 )
 from collector.records.signal import Signal, encode_signal, redacted, signal_headers
-from collector.records.traces import RunRecord, SessionRecord, VerdictRecord
+from collector.records.traces import RunRecord, SessionRecord, VerdictRecord, WorkRecord
 from collector.scoring.sliding_window import Placement
 from evaluators.model import Outcome, SessionClosed, Trace
 
@@ -54,12 +54,14 @@ Change: TypeAlias = SessionsTopic | Report | Drop
 
 
 class Effects(msgspec.Struct, frozen=True, kw_only=True):
-    """One step of a partition's sessions. All signals of a batch are written before all its changes (rule 4).
+    """One step of a partition's sessions. All signals and work of a batch are written before all its changes (rule 4).
 
     Puts and drops stand in one sequence, because a crash may cut the write after any of them.
     """
 
     publish: tuple[Publication, ...] = ()
+    work: tuple[WorkRecord, ...] = ()
+    """What is ranked of a session that changed or closed."""
     changes: tuple[Change, ...] = ()
     closed: tuple[str, SessionClosed] | None = None
     """(service, reason) of the session that closed."""
@@ -104,18 +106,22 @@ class WriteBatch:
         """`redact`: signals leave without texts (`redaction.content: drop`)."""
         self._redact = redact
         self._signals: list[New] = []
+        self._work: list[New] = []
         self._changes: list[New] = []
         self._size = 0
 
     @property
     def is_large(self) -> bool:
         """Whether it should be written before more is decided."""
-        return len(self._signals) + len(self._changes) >= LARGE or self._size >= LARGE_BYTES
+        count = len(self._signals) + len(self._work) + len(self._changes)
+        return count >= LARGE or self._size >= LARGE_BYTES
 
     def add(self, effects: Effects, *, partition: int) -> None:
         """Write the effects of a step of this partition's sessions."""
         for each in effects.publish:
             self._append(self._signals, signal_record(each, redact=self._redact))
+        for each in effects.work:
+            self._append(self._work, work_record(each))
         self.add_changes(effects.changes, partition=partition)
 
     def add_changes(self, changes: Iterable[Change], *, partition: int) -> None:
@@ -130,11 +136,12 @@ class WriteBatch:
     @property
     def records(self) -> list[New]:
         """In the order of the write."""
-        return [*self._signals, *self._changes]
+        return [*self._signals, *self._work, *self._changes]
 
     def clear(self) -> None:
         """It is written."""
         self._signals.clear()
+        self._work.clear()
         self._changes.clear()
         self._size = 0
 
@@ -152,6 +159,11 @@ def signal_record(publication: Publication, *, redact: bool) -> New:
         value=encode_signal(signal),
         headers=signal_headers(signal, first=publication.is_first, start=publication.start),
     )
+
+
+def work_record(work: WorkRecord) -> New:
+    """The record of topic `traces`, in the partition of its session."""
+    return New(topic=TRACES, key=session_key(work.service, work.session_id), value=encode(work))
 
 
 def change_record(change: Change, partition: int) -> New:

@@ -8,7 +8,8 @@ from msgspec.structs import replace
 
 from collector.config.tree import SessionWindow
 from collector.records.sessions import SessionAwaited, SessionHead, SessionTurn
-from collector.records.traces import TraceRecord, VerdictRecord
+from collector.records.subject import Subject
+from collector.records.traces import TraceRecord, VerdictRecord, WorkRecord
 from collector.scoring.effects import Change, Drop, Effects, Publication, Rerun, Rescored, Task
 from collector.scoring.outcome_signals import (
     OutcomeSignals,
@@ -19,15 +20,16 @@ from collector.scoring.outcome_signals import (
 )
 from collector.scoring.rules import Rules
 from collector.scoring.session_end import SessionEnd, merge_task_claims, session_end
+from collector.scoring.session_work import session_work
 from collector.scoring.sliding_window import (
     OUTCOME_COST,
     SlidingWindow,
     is_turn,
     text_size,
-    unscored_turn,
     without_output,
 )
 from evaluators.model import PENDING, Outcome, SessionClosed, Turn
+from collector.scoring.unscored_turn import unscored_turn
 from evaluators.run import SessionScorer
 
 SESSION_COST = 3_500
@@ -118,7 +120,12 @@ class OpenSession:
         """Place the trace; the task says what must be scored."""
         head = self.head
         entry = unscored_turn(
-            record, service=head.service, session_id=head.session_id, offset=offset, now=now
+            record,
+            service=head.service,
+            session_id=head.session_id,
+            offset=offset,
+            now=now,
+            read_only=self._rules.read_only,
         )
         earlier = self._window.get(entry.turn.trace_id)
         placement = self._window.place(entry)
@@ -158,10 +165,12 @@ class OpenSession:
                 publish += signals
                 touched[each.entry.turn.trace_id] = None
                 changed = True
+        work: tuple[WorkRecord, ...] = ()
         if changed:
             publish += self._running_signals()
+            work = self._work(session_subject(self.head, self._window))
         changes = (*self._changed_traces(task, touched), self._named_head())
-        return Effects(publish=tuple(publish), changes=changes)
+        return Effects(publish=tuple(publish), work=work, changes=changes)
 
     def on_verdict(self, record: VerdictRecord, *, offset: int) -> Effects | None:
         """Final outcomes of a trace in place of its stand-ins; None when it waits for none of them (rule 6).
@@ -205,6 +214,7 @@ class OpenSession:
         self.head = replace(self.head, closed=True, since=since)
         effects = Effects(
             publish=tuple(publish),
+            work=self._work(end.subject),
             changes=tuple(self._last_changes(end)),
             closed=(self.head.service, reason),
         )
@@ -270,6 +280,10 @@ class OpenSession:
         subject = session_subject(self.head, self._window)
         outcomes = session_outcomes(subject, self._window, self._scorer)
         return self._signals.of_session(subject, outcomes, self._window, published=published)
+
+    def _work(self, subject: Subject) -> tuple[WorkRecord, ...]:
+        """What is ranked of the session; empty when no evaluator ranks it."""
+        return (session_work(subject, self._window, self.head.task),) if self._rules.ranks else ()
 
     def _reruns(self, affected: Sequence[str]) -> Iterator[Rerun]:
         for trace_id in affected:

@@ -13,9 +13,10 @@ from typing import TypeAlias
 from msgspec.structs import replace
 
 from collector.records.sessions import SessionAwaited, SessionTurn, session_key
+from collector.records.subject import Subject
 from collector.records.traces import RunRecord, VerdictRecord
 from collector.scoring.effects import Change, Drop, Effects
-from collector.scoring.outcome_signals import OutcomeSignals, Subject, closed_subject
+from collector.scoring.outcome_signals import OutcomeSignals, closed_subject
 from collector.scoring.rules import Rules
 from collector.scoring.session_end import is_undecided, task_run
 from evaluators.model import Outcome

@@ -85,6 +85,10 @@ class Rules:
     """Trace evaluators whose assumed score counts in session formulas."""
     task_evaluator: str = "agentic"
     """The session evaluator that decides whether a task run succeeded, where its spans do not (`tasks.evaluator`)."""
+    read_only: frozenset[str] = frozenset()
+    """Tools that change nothing (`tasks.read_only`)."""
+    ranks: bool = False
+    """Whether sessions are ranked among earlier ones: then their work is published."""
 
     @classmethod
     def of(
@@ -95,6 +99,7 @@ class Rules:
         judged: JudgedRules | None = None,
         *,
         task_evaluator: str = "agentic",
+        read_only: Collection[str] = (),
     ) -> Rules:
         """Read the plan once."""
         judged = judged or JudgedRules()
@@ -115,4 +120,6 @@ class Rules:
             judged_methods=frozenset((each.spec.name, each.spec.method) for each in judged.trace),
             assumed=frozenset(each.spec.name for each in every if each.spec.assumed_counts),
             task_evaluator=task_evaluator,
+            read_only=frozenset(read_only),
+            ranks=bool(plan.ranked),
         )

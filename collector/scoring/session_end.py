@@ -12,13 +12,9 @@ from dataclasses import dataclass
 from msgspec.structs import replace
 
 from collector.records.sessions import SessionAwaited, SessionHead, TaskClaims
+from collector.records.subject import Subject, shared_fields
 from collector.records.traces import RunRecord, SessionRecord
-from collector.scoring.outcome_signals import (
-    Subject,
-    session_outcomes,
-    session_subject,
-    shared_fields,
-)
+from collector.scoring.outcome_signals import session_outcomes, session_subject
 from collector.scoring.rules import Rules
 from collector.scoring.sliding_window import SlidingWindow, without_output
 from evaluators.formulas.task_runs import succeeded

@@ -22,15 +22,12 @@ from msgspec.structs import replace
 
 from collector.records.sessions import SessionTurn
 from collector.records.signal import session_input_digest, turn_term
-from collector.records.traces import TraceRecord
-from evaluators.content import has_text
-from evaluators.matching.repeats import call_counts
-from evaluators.matching.text import QUESTION, clip
-from evaluators.model import Trace, Turn
+from collector.scoring.running_work import WRITE_COST, RunningWork
+from evaluators.model import Turn
 
 TEXTS_KEPT = 8
 """Turns of a session, the newest, whose output text stays in its state."""
-TURN_COST = 1_700
+TURN_COST = 1_950
 """Bytes that a trace of the window takes besides its texts and its outcomes, from what tracemalloc says."""
 CALL_COST = 400
 """Bytes of a distinct tool call of a turn, here and in the running states."""
@@ -73,6 +70,7 @@ class SlidingWindow:
         "_turn_ages",
         "_turns",
         "cost",
+        "work",
     )
 
     def __init__(
@@ -88,6 +86,8 @@ class SlidingWindow:
         self._turn_ages: list[Age] = []
         self._other_ages: list[Age] = []
         self._input = _RunningInput(used)
+        self.work = RunningWork()
+        """Of the turns."""
         self.cost = 0
         """Bytes of memory that its traces take, their outcomes apart: a function of what the log holds of them."""
 
@@ -197,6 +197,7 @@ class SlidingWindow:
         insort(self._turns, _key(entry))
         insort(self._turn_ages, _age(entry))
         self._input.add(entry)
+        self.work.add(entry)
 
     def _remove(self, entry: SessionTurn) -> None:
         self.cost -= _cost(self._entries.pop(entry.turn.trace_id))
@@ -207,6 +208,7 @@ class SlidingWindow:
         del self._turns[bisect_left(self._turns, _key(entry))]
         del self._turn_ages[bisect_left(self._turn_ages, _age(entry))]
         self._input.remove(entry)
+        self.work.remove(entry)
 
     def _slide(self) -> Iterator[SessionTurn]:
         for ages in (self._turn_ages, self._other_ages):
@@ -321,7 +323,8 @@ def _age(entry: SessionTurn) -> Age:
 def _cost(entry: SessionTurn) -> int:
     turn = entry.turn
     texts = text_size(turn.output) + text_size(turn.input) + text_size(entry.agent)
-    return TURN_COST + texts + CALL_COST * len(turn.call_counts)
+    calls = CALL_COST * len(turn.call_counts) + WRITE_COST * len(turn.writes)
+    return TURN_COST + texts + calls
 
 
 def text_size(text: str | None) -> int:
@@ -329,44 +332,6 @@ def text_size(text: str | None) -> int:
     if text is None:
         return 0
     return len(text) if text.isascii() else 4 * len(text)
-
-
-def unscored_turn(
-    record: TraceRecord, *, service: str, session_id: str, offset: int, now: float = 0.0
-) -> SessionTurn:
-    """The trace as its window keeps it, before its outcomes are there; `now` is the record's log time."""
-    trace = record.trace
-    return SessionTurn(
-        service=service,
-        session_id=session_id,
-        turn=_turn(trace),
-        revision=record.revision,
-        offset=offset,
-        seen=record.seen,
-        agent=trace.agent,
-        agent_version=trace.agent_version,
-        session_source=trace.session_source,
-        span_id=trace.root_span_id,
-        closed=trace.closed,
-        placed_at=now,
-    )
-
-
-def _turn(trace: Trace) -> Turn:
-    return Turn(
-        trace_id=trace.trace_id,
-        start_time_unix_nano=trace.start_time_unix_nano,
-        duration=trace.duration,
-        digest=trace.digest,
-        output=None if trace.output is None else clip(trace.output),
-        input=None if trace.input is None else clip(trace.input, QUESTION),
-        tokens=trace.tokens,
-        cost_usd=trace.cost_usd,
-        model_calls=len(trace.model_calls) + len(trace.steps),
-        tool_calls=len(trace.tool_calls),
-        call_counts=call_counts(trace.tool_calls),
-        has_text=has_text(trace),
-    )
 
 
 def is_turn(entry: SessionTurn) -> bool:

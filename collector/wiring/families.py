@@ -16,6 +16,7 @@ from collector.pool.families import PoolFamilies
 from collector.receiver.families import ReceiverFamilies
 from collector.runtime.families import RuntimeFamilies
 from collector.scoring.families import ScoringFamilies
+from collector.signals.ranking.families import RankingFamilies
 from collector.signals.sinks.families import SinkFamilies
 from collector.telemetry import Telemetry
 
@@ -25,6 +26,7 @@ FAMILIES: tuple[Callable[[Telemetry], object], ...] = (
     JudgingFamilies,
     LogFamilies,
     PoolFamilies,
+    RankingFamilies,
     ReceiverFamilies,
     RuntimeFamilies,
     ScoringFamilies,

@@ -15,6 +15,7 @@ from collector.log.kafka.kafka_log import KafkaLog
 from collector.log.memory import MemoryLog
 from collector.log.port import CLOSINGS, SIGNALS, SPANS, TRACES, Log
 from collector.signals.prometheus import exporter, trace_metrics
+from collector.signals.ranking import ranking_room
 from collector.telemetry import Telemetry
 from collector.wiring.rooms import ASSEMBLY, JUDGING, SCORING
 from collector.wiring.sinks import delivery_groups
@@ -71,7 +72,15 @@ def groups(config: Config) -> Mapping[str, frozenset[str]]:
     return {
         SPANS: frozenset({ASSEMBLY}),
         CLOSINGS: frozenset({ASSEMBLY}),
-        TRACES: frozenset({SCORING, feed.TRACES_GROUP, trace_metrics.GROUP, *_judging(config)}),
+        TRACES: frozenset(
+            {
+                SCORING,
+                feed.TRACES_GROUP,
+                trace_metrics.GROUP,
+                ranking_room.GROUP,
+                *_judging(config),
+            }
+        ),
         SIGNALS: frozenset({feed.SIGNALS_GROUP, exporter.GROUP, *delivery_groups(config)}),
     }
 

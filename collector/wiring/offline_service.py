@@ -21,6 +21,10 @@ from collector.otlp.repair import Decoded
 from collector.otlp.signal import OtlpSignal
 from collector.otlp.split import Piece, SplitRequest
 from collector.pool.port import Workers
+from collector.records.trace_views import decode_work
+from collector.records.traces import WorkRecord
+from collector.signals.ranking.ranker import Ranker
+from collector.signals.ranking.ranking_room import ranked_signal, signal_record
 from collector.telemetry import Telemetry
 from collector.wiring.rooms import ASSEMBLY, Rooms
 from evaluators.plan import Plan
@@ -52,6 +56,8 @@ class OfflineService:
     ) -> None:
         self._redact = redactor(config)
         self._max_item = config.windows.trace.max_bytes
+        self._redacts_texts = config.redaction.content == "drop"
+        self._ranker = Ranker(plan.ranked)
         self._now = wall()
         self._log_port = MemoryLog(
             clock=self._log_clock,
@@ -128,7 +134,22 @@ class OfflineService:
         if self._judging is not None and self._judges_sessions:
             await self._judging.drain()
             await self._scorer.drain("idle")
+        await self._rank()
         return await self._taken(TRACES, SIGNALS)
+
+    async def _rank(self) -> None:
+        """Rank the sessions that have closed, in the order of closing, among those of earlier calls too."""
+        closed: list[WorkRecord] = []
+        async for record in self._log_port.replay(TRACES, 0):
+            work = decode_work(record.value)
+            if isinstance(work, WorkRecord) and work.closed is not None:
+                closed.append(work)
+        closed.sort(key=lambda each: (each.ended, each.session_id, each.service))
+        signals = [signal for each in closed for signal in self._ranker.take(each).signals]
+        redact = self._redacts_texts
+        await self._log_port.write(
+            [signal_record(ranked_signal(each, redact=redact)) for each in signals]
+        )
 
     async def _taken(self, *topics: str) -> list[Record]:
         """What the log holds of these topics, which is released."""

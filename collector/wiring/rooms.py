@@ -76,6 +76,7 @@ class Rooms:
                 needs_history(plan),
                 judged_rules(self._config, plan),
                 task_evaluator=self._config.tasks.evaluator,
+                read_only=self._config.tasks.read_only,
             ),
             windows=self._config.windows,
             telemetry=self._telemetry,

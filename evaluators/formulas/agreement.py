@@ -7,8 +7,9 @@ says nothing for requests that are merely similar.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterable
-from itertools import islice
+import struct
+from collections.abc import Collection, Iterable, Iterator
+from typing import NamedTuple
 
 from evaluators.formulas.distribution import rounded
 from evaluators.matching.json_values import encoded
@@ -17,7 +18,7 @@ from evaluators.model import ToolCall
 MOST_RUNS = 20
 """Newest other runs of a task that a run is compared with."""
 LEAST_RUNS = 2
-MOST_WRITES = 1000
+MOST_WRITES = 256
 """Distinct writes of a run that are compared."""
 READS = (
     "get find list search calculate think check look lookup read fetch query can_ run_speed consult describe view show"
@@ -33,48 +34,86 @@ def is_write(name: str, read_only: Collection[str] = ()) -> bool:
     return not (name in read_only or folded.startswith(_READS) or "transfer" in folded)
 
 
-def writes(calls: Iterable[ToolCall], read_only: Collection[str] = ()) -> frozenset[int]:
-    """64-bit digests of the distinct writes (tool, arguments) that ended without error."""
-    made = (
+def writes(calls: Iterable[ToolCall], read_only: Collection[str] = ()) -> tuple[int, ...]:
+    """64-bit digests of the distinct writes (tool, arguments) that ended without error, sorted; see `sample`."""
+    return sample(
         _digest(each) for each in calls if each.error is None and is_write(each.name, read_only)
     )
-    return frozenset(islice(made, MOST_WRITES))
 
 
-def jaccard(one: frozenset[int], other: frozenset[int]) -> float:
+def sample(digests: Iterable[int]) -> tuple[int, ...]:
+    """The distinct digests in order; of more than MOST_WRITES the least, the same ones in every run that made them."""
+    return tuple(sorted(set(digests))[:MOST_WRITES])
+
+
+def jaccard(one: Collection[int], other: Collection[int]) -> float:
     """Shared over all; 1 when both are empty."""
-    union = len(one | other)
-    return len(one & other) / union if union else 1.0
+    union = len({*one, *other})
+    return len({*one} & {*other}) / union if union else 1.0
+
+
+class Agreement(NamedTuple):
+    """How far a run did what the other runs of its task did."""
+
+    score: float
+    """The mean agreement."""
+    runs: int
+    """Others that it was compared with."""
+    same: int
+    """Of them, those that wrote exactly the same."""
 
 
 class TaskRunsHistory:
-    """The writes of a task's newest runs, in the order in which they ended."""
+    """The writes of a task's newest runs, in the order in which they ended. Sessions go by numbers of 64 bits."""
 
-    def __init__(self) -> None:
-        self._runs: dict[str, frozenset[int]] = {}
+    def __init__(self, runs: Iterable[tuple[int, bytes]] = ()) -> None:
+        """`runs`: as `packed` gives them."""
+        self._runs = dict(runs)
 
     def __len__(self) -> int:
         return len(self._runs)
 
-    def put(self, session: str, made: frozenset[int]) -> str | None:
-        """A run has ended; one that ended before is replaced. Returns the oldest one, if it is forgotten."""
-        self._runs.pop(session, None)
-        self._runs[session] = made
-        if (
-            len(self._runs) <= MOST_RUNS + 1
-        ):  # a run that is opened again is not compared with itself
-            return None
-        oldest = next(iter(self._runs))
-        del self._runs[oldest]
-        return oldest
+    def __iter__(self) -> Iterator[int]:
+        """The sessions, oldest first."""
+        return iter(self._runs)
 
-    def agreement(self, session: str, made: frozenset[int]) -> tuple[float, int] | None:
-        """The mean agreement with the newest other runs and their number; None: too few, or no run wrote anything."""
-        others = [runs for name, runs in reversed(self._runs.items()) if name != session]
-        others = others[:MOST_RUNS]
+    @property
+    def packed(self) -> tuple[tuple[int, bytes], ...]:
+        """(session, its writes as bytes), oldest first."""
+        return tuple(self._runs.items())
+
+    def put(self, session: int, made: Collection[int]) -> None:
+        """A run has ended; one that ended before is replaced, the oldest is forgotten."""
+        self._runs.pop(session, None)
+        self._runs[session] = struct.pack(f"<{len(made)}Q", *made)
+        if (
+            len(self._runs) > MOST_RUNS + 1
+        ):  # a run that is opened again is not compared with itself
+            del self._runs[next(iter(self._runs))]
+
+    def digest(self, session: int) -> str:
+        """Of the runs that the session is compared with."""
+        compared = hashlib.sha256()
+        for other, made in self._others(session):
+            compared.update(struct.pack("<QI", other, len(made)) + made)
+        return compared.hexdigest()
+
+    def agreement(self, session: int, made: Collection[int]) -> Agreement | None:
+        """How far the session did what the newest others did; None: too few of them, or no run wrote anything."""
+        others = [_unpacked(packed) for _, packed in self._others(session)]
         if len(others) < LEAST_RUNS or not (made or any(others)):
             return None
-        return rounded(sum(jaccard(made, each) for each in others) / len(others)), len(others)
+        each = [jaccard(made, other) for other in others]
+        return Agreement(rounded(sum(each) / len(each)), len(each), each.count(1.0))
+
+    def _others(self, session: int) -> list[tuple[int, bytes]]:
+        """The newest other runs, newest first."""
+        others = [run for run in reversed(self._runs.items()) if run[0] != session]
+        return others[:MOST_RUNS]
+
+
+def _unpacked(packed: bytes) -> tuple[int, ...]:
+    return struct.unpack(f"<{len(packed) // 8}Q", packed)
 
 
 def _digest(call: ToolCall) -> int:

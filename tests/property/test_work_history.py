@@ -7,7 +7,8 @@ from statistics import median
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluators.formulas.work import LEAST_HISTORY, MOST_HISTORY, Work, WorkHistory
+from evaluators.formulas.work import LEAST_HISTORY, MOST_HISTORY, WorkHistory, ranked_inputs
+from evaluators.model import Work
 
 works = st.builds(Work, *[st.integers(0, 5)] * 5)
 closings = st.lists(st.tuples(st.integers(0, 30), works), max_size=80)
@@ -20,11 +21,11 @@ def test_ranks_are_the_definition_s(
     history = WorkHistory()
     newest: dict[int, Work] = {}
     for each, its in closed:
-        history.put(str(each), its)
+        history.put(each, its)
         newest.pop(each, None)
         newest[each] = its
 
-    ranked = history.rank(str(session), work)
+    ranked = history.rank(session, work)
 
     others = [its for each, its in newest.items() if each != session]
     if len(others) < LEAST_HISTORY:
@@ -42,38 +43,87 @@ def test_ranks_are_the_definition_s(
 
 def test_the_newest_are_remembered() -> None:
     history = WorkHistory()
-    forgotten = [history.put(str(n), Work(n)) for n in range(MOST_HISTORY + 2)]
+    for n in range(MOST_HISTORY + 2):
+        history.put(n, Work(n))
 
-    assert [each for each in forgotten if each] == ["0", "1"]
     assert len(history) == MOST_HISTORY
+    assert next(iter(history)) == 2
+
+
+@given(closings, st.integers(0, 30), works)
+def test_a_history_is_the_same_after_it_was_stored(
+    closed: list[tuple[int, Work]], session: int, work: Work
+) -> None:
+    history = WorkHistory()
+    for each, its in closed:
+        history.put(each, its)
+
+    again = WorkHistory(history.pack())
+
+    assert again.pack() == history.pack()
+    assert again.rank(session, work) == history.rank(session, work)
+    assert again.digest(session) == history.digest(session)
+
+
+@given(closings, st.integers(0, 30))
+def test_the_digest_is_of_the_other_sessions_in_any_order(
+    closed: list[tuple[int, Work]], session: int
+) -> None:
+    history, others = WorkHistory(), WorkHistory()
+    for each, its in closed:
+        history.put(each, its)
+    for each, its in reversed(dict(closed).items()):
+        if each != session:
+            others.put(each, its)
+
+    assert history.digest(session) == others.digest(session)
+
+
+def test_work_beyond_the_greatest_number_counts_as_that() -> None:
+    history = WorkHistory()
+    for n in range(LEAST_HISTORY):
+        history.put(n, Work(1 << 40, questions=1))
+
+    ranked = history.rank(99, Work(1 << 50, questions=1))
+
+    assert ranked is not None
+    assert ranked.ranks["transcript"] == 0.5
 
 
 def test_without_any_text_calls_are_counted() -> None:
-    assert Work(tool_calls=3, model_calls=2).ranked == ("model_calls", "tool_calls")
-    assert "transcript" in Work(transcript=5, questions=5).ranked
+    history = WorkHistory()
+    for n in range(LEAST_HISTORY):
+        history.put(n, Work(tool_calls=1, model_calls=1))
+    work = Work(tool_calls=3, model_calls=2)
+
+    ranked = history.rank(99, work)
+
+    assert ranked is not None
+    assert [*ranked.ranks] == ["model_calls", "tool_calls"]
+    assert "the spans carry no text" in ranked.explanation(work)
 
 
 @given(works, works, works)
 def test_more_work_never_ranks_better(one: Work, more: Work, other: Work) -> None:
     history = WorkHistory()
     for n in range(LEAST_HISTORY):
-        history.put(str(n), other.plus(Work(n, n, n, n, n)))
+        history.put(n, other.plus(Work(n, n, n, n, n)))
 
-    before, after = history.rank("x", one), history.rank("x", one.plus(more))
+    before, after = history.rank(99, one), history.rank(99, one.plus(more))
 
     assert before is not None
     assert after is not None
-    if one.ranked == one.plus(more).ranked:
+    if ranked_inputs(one) == ranked_inputs(one.plus(more)):
         assert after.score <= before.score
 
 
 def test_the_explanation_says_how_many_times_the_usual() -> None:
     history = WorkHistory()
     for n in range(LEAST_HISTORY):
-        history.put(str(n), Work(100, 50, 10, 2, 3))
+        history.put(n, Work(100, 50, 10, 2, 3))
     work = Work(310, 100, 20, 4, 3)
 
-    ranked = history.rank("x", work)
+    ranked = history.rank(99, work)
 
     assert ranked is not None
     assert ranked.explanation(work) == (

@@ -30,7 +30,7 @@ from collector.log.port import (
     Record,
 )
 from collector.records.signal import FIRST, decode_signal, start_in
-from collector.records.windows import SLOTS, TASK, decode_slots, decode_task, decode_window
+from collector.records.windows import RANKED, SLOTS, TASK, decode_slots, decode_task, decode_window
 from collector.runtime.retry import Retry
 from collector.signals.prometheus.families import AgentFamilies, AgentGauges, TaskGauges
 from collector.signals.prometheus.target import RecentIds
@@ -134,7 +134,8 @@ class PrometheusExporter(Consumer):
         newest: dict[bytes, Record] = {}
         for partition in range(self._log_port.partitions(WINDOWS)):
             async for record in self._log_port.replay(WINDOWS, partition):
-                newest[record.key] = record
+                if not record.key.startswith(RANKED):
+                    newest[record.key] = record
         for record in sorted(newest.values(), key=lambda each: each.key != SLOTS):
             if not record.value:
                 continue

@@ -110,9 +110,10 @@ class AgentFamilies:
             self._child(self._skipped, *labels, reason).inc()
             return
         outcome = outcome_of(signal)
-        self._child(self._evaluations, *labels, signal.sample, outcome).inc(
-            1, exemplar(signal) if outcome == "fail" else None
-        )
+        if outcome is not None:
+            self._child(self._evaluations, *labels, signal.sample, outcome).inc(
+                1, exemplar(signal) if outcome == "fail" else None
+            )
         if signal.score is not None:
             low = outcome == "fail" or signal.score < _LOW
             self._child(self._scores, *labels).observe(
@@ -207,16 +208,17 @@ def task_gauges() -> tuple[GaugeMetricFamily, GaugeMetricFamily, GaugeMetricFami
     )
 
 
-def outcome_of(signal: Signal) -> str:
-    """The value of label `outcome`: pass, fail, error or not_applicable."""
+def outcome_of(signal: Signal) -> str | None:
+    """The value of label `outcome`: pass, fail, error or not_applicable; None: a score without pass or fail."""
     if signal.outcome == "failed":
         return "error"
     if signal.outcome == "not_applicable":
         return "not_applicable"
     if signal.success is not None:
         return "pass" if signal.success else "fail"
-    threshold = 0.5 if signal.threshold is None else signal.threshold
-    return "pass" if (signal.score or 0.0) >= threshold else "fail"
+    if signal.threshold is None:
+        return None
+    return "pass" if (signal.score or 0.0) >= signal.threshold else "fail"
 
 
 def exemplar(signal: Signal) -> dict[str, str] | None:

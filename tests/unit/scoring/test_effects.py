@@ -10,7 +10,7 @@ from collector.records.sessions import SessionAwaited, SessionHead, decode_sessi
 from collector.records.signal import FIRST, Signal, encode_signal, start_in
 from collector.records.traces import RunRecord, SessionRecord, decode_traces
 from collector.scoring.effects import Change, Drop, Effects, Publication, WriteBatch
-from collector.scoring.sliding_window import unscored_turn
+from collector.scoring.unscored_turn import unscored_turn
 from tests.support.scoring_fakes import make_record, verdict_of
 
 KEY = session_key("bot", "s")

@@ -10,7 +10,7 @@ from collector.records.traces import SessionRecord, VerdictRecord
 from collector.scoring.effects import Drop, Effects, Publication, Task
 from collector.scoring.open_sessions import OpenSessions
 from collector.scoring.rules import JudgedRules
-from collector.scoring.sliding_window import unscored_turn
+from collector.scoring.unscored_turn import unscored_turn
 from evaluators.model import Outcome
 from tests.support.scoring_fakes import judged_rules, make_record, rules, verdict_of
 

@@ -9,7 +9,7 @@ from collector.records.sessions import SessionAwaited, SessionTurn
 from collector.records.signal import Coverage, JudgeCost, Signal
 from collector.scoring.effects import Publication
 from collector.scoring.outcome_signals import OutcomeSignals, Subject, closed_subject
-from collector.scoring.sliding_window import unscored_turn
+from collector.scoring.unscored_turn import unscored_turn
 from evaluators.model import JudgeUse, Outcome
 from tests.support.scoring_fakes import judged_rules, make_record, rules
 

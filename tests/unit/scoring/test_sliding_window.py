@@ -11,8 +11,8 @@ from collector.scoring.sliding_window import (
     TEXTS_KEPT,
     SlidingWindow,
     ordered_start,
-    unscored_turn,
 )
+from collector.scoring.unscored_turn import unscored_turn
 from evaluators.matching.text import LIMIT
 from evaluators.model import Failure, Outcome, Turn
 from tests.support.scoring_fakes import HISTORY, make_record

@@ -1,0 +1,71 @@
+"""What a signal is about, and the signal that an outcome of it becomes. Pure: the same outcome is the same signal."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from functools import lru_cache
+from typing import Any, Literal
+
+import msgspec
+
+from collector.records.signal import Coverage, JudgeCost, Signal, SignalError, rfc3339
+from evaluators.model import Closed, Outcome, Scope, SessionClosed
+
+
+class Subject(msgspec.Struct, frozen=True, kw_only=True):
+    """What was scored: a trace, or a session as its window stood."""
+
+    scope: Scope
+    service: str
+    session_id: str
+    session_source: str
+    agent: str
+    agent_version: str | None
+    seen: float
+    """Log time at which its newest span was first seen: the signal's `time`."""
+    revision: int
+    closed: Literal[Closed, SessionClosed] | None
+    trace_id: str | None = None
+    span_id: str | None = None
+    start: int = 0
+    """Of the trace, as its session orders it; unix nanoseconds."""
+
+
+def shared_fields(source: msgspec.Struct, target: type[msgspec.Struct]) -> dict[str, Any]:
+    """The values of `source` that a `target` has under the same name."""
+    return {name: getattr(source, name) for name in _shared_names(type(source), target)}
+
+
+@lru_cache
+def _shared_names(source: type[msgspec.Struct], target: type[msgspec.Struct]) -> tuple[str, ...]:
+    return tuple(name for name in source.__struct_fields__ if name in target.__struct_fields__)
+
+
+def signal_of(subject: Subject, outcome: Outcome, id_: str, *, probability: float = 1.0) -> Signal:
+    """The signal of an outcome; `probability`: of its subject being judged."""
+    error = outcome.error
+    coverage = outcome.coverage
+    return Signal(
+        **shared_fields(subject, Signal),
+        id=id_,
+        time=rfc3339(subject.seen),
+        evaluator=outcome.evaluator,
+        evaluator_version=outcome.version,
+        method=outcome.method,
+        outcome=outcome.state,
+        reason=outcome.reason,
+        score=outcome.score,
+        threshold=outcome.threshold,
+        success=outcome.success,
+        assumed=outcome.assumed,
+        final=outcome.final,
+        explanation=outcome.explanation,
+        metadata=outcome.metadata,
+        evidence=outcome.evidence,
+        contradiction=outcome.contradiction,
+        truncated=outcome.truncated,
+        coverage=coverage and Coverage(expected=coverage[0], present=coverage[1]),
+        sample_probability=probability,
+        judge=outcome.judge and JudgeCost(**asdict(outcome.judge)),
+        error=error and SignalError(type=error.type, message=error.message),
+    )

@@ -1,0 +1,29 @@
+"""What of a session is ranked among earlier ones, as its window stands. Pure."""
+
+from __future__ import annotations
+
+from collector.records.sessions import TaskClaims
+from collector.records.subject import Subject, shared_fields
+from collector.records.traces import WorkRecord
+from collector.scoring.sliding_window import SlidingWindow
+from evaluators.model import Turn
+
+
+def session_work(subject: Subject, window: SlidingWindow, task: TaskClaims | None) -> WorkRecord:
+    """The session's work, which depends on the set of its turns alone."""
+    turns = window.turns
+    return WorkRecord(
+        **shared_fields(subject, WorkRecord),
+        model=turns[0].model if turns else "",
+        digest=window.input_digest(()),
+        turns=len(turns),
+        work=window.work.total,
+        writes=window.work.writes,
+        has_text=window.work.with_text > 0,
+        task_id=None if task is None else task.task_id,
+        ended=0 if subject.closed is None else max(_end(each.turn) for each in window),
+    )
+
+
+def _end(turn: Turn) -> int:
+    return turn.start_time_unix_nano + round(turn.duration * 1e9)

@@ -1,0 +1,238 @@
+"""Ranks a session among the earlier sessions of its agent, and a run among the earlier runs of its task. Pure.
+
+    record of a session's work -> ranked among the sessions that closed before -> signals
+                               -> if it closed: put into the histories
+
+The order of records decides, as it is the order of closing. A session never ranks against itself: opened again, it
+replaces its own entry when it closes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from collector.errors import Undecodable
+from collector.records.codec import encode
+from collector.records.signal import Signal, signal_id
+from collector.records.subject import Subject, shared_fields, signal_of
+from collector.records.traces import WorkRecord
+from collector.records.windows import RANKED, AgentWork, TaskWrites
+from collector.signals.ranking.histories import Histories
+from evaluators.formulas.agreement import TaskRunsHistory
+from evaluators.formulas.work import WorkHistory
+from evaluators.model import Outcome, Session
+from evaluators.plan import Configured
+from evaluators.resources import EarlierRuns, EarlierSessions
+from evaluators.run import not_applicable, rank_session
+
+MAX_AGENTS = 1000
+"""Agents whose sessions are remembered, 48 kB each."""
+MAX_TASKS = 4096
+"""Tasks whose runs are remembered."""
+RECENT = 1024
+"""Newest closed sessions of which another record is known to be a repeat."""
+_NOT_A_TURN = "no trace of the session called a model or a tool"
+
+
+class RankedSession(NamedTuple):
+    """What became of a record."""
+
+    signals: tuple[Signal, ...] = ()
+    is_closed: bool = False
+    """Whether it was put into the histories."""
+
+
+class Ranker:
+    """The histories of all agents and tasks, and the evaluators that rank.
+
+    Args:
+        ranked: The evaluators.
+        max_agents: Agents that are remembered.
+        max_tasks: Tasks that are remembered.
+    """
+
+    def __init__(
+        self,
+        ranked: Sequence[Configured],
+        *,
+        max_agents: int = MAX_AGENTS,
+        max_tasks: int = MAX_TASKS,
+    ) -> None:
+        self._ranked = ranked
+        self._agents: Histories[WorkHistory] = Histories(max_agents)
+        self._tasks: Histories[TaskRunsHistory] = Histories(max_tasks)
+        self._recent: dict[str, None] = {}
+        self._changed: dict[bytes, tuple[str, str]] = {}
+        self._evicted: dict[str, int] = {}
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """How many agents and tasks are remembered."""
+        return len(self._agents), len(self._tasks)
+
+    @property
+    def recent(self) -> tuple[str, ...]:
+        """Marks of the newest closed sessions; see `restore_recent`."""
+        return tuple(self._recent)
+
+    def take(self, record: WorkRecord) -> RankedSession:
+        """Rank a session as it is now; if it closed, remember it."""
+        mark = _mark(record)
+        if mark in self._recent:  # a crash made scoring close it once more
+            return RankedSession()
+        signals = tuple(self._signals(record))
+        is_closed = record.closed is not None
+        if is_closed:
+            self._remember(mark)
+            self.put(record)
+        return RankedSession(signals, is_closed)
+
+    def put(self, record: WorkRecord) -> None:
+        """Remember a session that closed."""
+        if not record.turns:
+            return
+        session = _number(record.service, record.session_id)
+        agent, task = _agent(record), _task(record)
+        work = self._agents.get(record.service, agent) or WorkHistory()
+        work.put(session, record.work)
+        self._note("agent", record.service, agent, self._agents.put(record.service, agent, work))
+        if task is not None and record.has_text:
+            runs = self._tasks.get(record.service, task) or TaskRunsHistory()
+            runs.put(session, record.writes)
+            self._note("task", record.service, task, self._tasks.put(record.service, task, runs))
+
+    # --- its state -------------------------------------------------------------------------------------------------
+
+    def changes(self) -> Iterator[tuple[bytes, bytes | None]]:
+        """The records that topic `windows` lacks, by key; None removes one."""
+        for key, (service, name) in self._changed.items():
+            yield key, self._encoded(key, service, name)
+
+    def written(self) -> dict[str, int]:
+        """The changes are in the topic; returns how many histories were evicted, by kind."""
+        evicted, self._evicted = self._evicted, {}
+        self._changed.clear()
+        return evicted
+
+    def restore(self, state: AgentWork | TaskWrites) -> None:
+        """Take a history back, the one that changed longest ago first.
+
+        Raises:
+            Undecodable: it is none.
+        """
+        if isinstance(state, TaskWrites):
+            self._tasks.put(state.service, state.name, TaskRunsHistory(state.runs))
+            return
+        try:
+            self._agents.put(state.service, state.name, WorkHistory(state.sessions))
+        except ValueError as error:
+            raise Undecodable(str(error)) from error
+
+    def restore_recent(self, marks: Sequence[str]) -> None:
+        """Take back which sessions closed last."""
+        self._recent = dict.fromkeys(marks)
+
+    # --- inside ----------------------------------------------------------------------------------------------------
+
+    def _signals(self, record: WorkRecord) -> Iterator[Signal]:
+        """Final signals once it is closed; before, the scores so far."""
+        subject = Subject(scope="session", **shared_fields(record, Subject))
+        for each in self._ranked:
+            outcome, among = self._outcome(each, record)
+            if each.emit and (record.closed is not None or outcome.state == "scored"):
+                id_ = signal_id(
+                    scope="session",
+                    service=record.service,
+                    subject=record.session_id,
+                    outcome=outcome,
+                    input_digest=_input(record, among),
+                )
+                yield signal_of(subject, outcome, id_)
+
+    def _outcome(self, configured: Configured, record: WorkRecord) -> tuple[Outcome, str]:
+        """The outcome, and the digest of the history that it was ranked in: empty when it was not."""
+        final = record.closed is not None
+        if not record.turns:
+            return not_applicable(configured, "not_a_turn", _NOT_A_TURN, final=final), ""
+        earlier = self._earlier(configured, record)
+        session = Session(
+            service=record.service,
+            session_id=record.session_id,
+            agent=record.agent,
+            closed=record.closed,
+        )
+        outcome = rank_session(configured, session, earlier)
+        if outcome.state != "scored" or earlier.history is None:
+            return outcome, ""
+        return outcome, earlier.history.digest(earlier.session)
+
+    def _earlier(self, configured: Configured, record: WorkRecord) -> EarlierSessions | EarlierRuns:
+        session = _number(record.service, record.session_id)
+        if EarlierSessions in configured.spec.resources.values():
+            history = self._agents.get(record.service, _agent(record)) or WorkHistory()
+            return EarlierSessions(session=session, work=record.work, history=history)
+        task = _task(record)
+        runs = None
+        if task is not None:
+            runs = self._tasks.get(record.service, task) or TaskRunsHistory()
+        return EarlierRuns(
+            session=session, writes=record.writes, has_text=record.has_text, history=runs
+        )
+
+    def _remember(self, mark: str) -> None:
+        self._recent[mark] = None
+        if len(self._recent) > RECENT:
+            del self._recent[next(iter(self._recent))]
+
+    def _note(self, kind: str, service: str, name: str, evicted: str | None) -> None:
+        """Mark a history as changed, and the one that was evicted for it."""
+        for each in (name, evicted):
+            if each is not None:
+                key = _key(kind, each)
+                self._changed.pop(key, None)
+                self._changed[key] = (service, each)
+        if evicted is not None:
+            self._evicted[f"{kind}s"] = self._evicted.get(f"{kind}s", 0) + 1
+
+    def _encoded(self, key: bytes, service: str, name: str) -> bytes | None:
+        if key == _key("agent", name):
+            work = self._agents.get(service, name)
+            if work is not None:
+                return encode(AgentWork(service=service, name=name, sessions=work.pack()))
+        elif (runs := self._tasks.get(service, name)) is not None:
+            return encode(TaskWrites(service=service, name=name, runs=runs.packed))
+        return None
+
+
+def _input(record: WorkRecord, among: str) -> str:
+    """The input digest: of the session alone, or also of the history that it was ranked in."""
+    return (
+        hashlib.sha256(f"{record.digest},{among}".encode()).hexdigest() if among else record.digest
+    )
+
+
+def _agent(record: WorkRecord) -> str:
+    return _digest(record.service, record.agent, record.model)
+
+
+def _task(record: WorkRecord) -> str | None:
+    return None if record.task_id is None else _digest(record.service, record.task_id)
+
+
+def _mark(record: WorkRecord) -> str:
+    return _digest(record.service, record.session_id, str(record.revision), str(record.closed))
+
+
+def _number(service: str, session_id: str) -> int:
+    return int(_digest(service, session_id)[:16], 16)
+
+
+def _key(kind: str, name: str) -> bytes:
+    return RANKED + f"{kind}\0{name}".encode()
+
+
+def _digest(*parts: str) -> str:
+    """32 hex: ids are of any length, and there are many of them."""
+    return hashlib.sha256("\0".join(parts).encode(errors="replace")).hexdigest()[:32]

@@ -1,0 +1,146 @@
+"""What of a session is ranked is a function of the set of its traces, never of their arrival."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import msgspec
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from collector.config.tree import SessionWindow
+from collector.records.sessions import SessionHead, SessionsTopic, SessionTurn, session_key
+from collector.records.traces import TraceRecord, WorkRecord
+from collector.scoring.effects import Drop, Effects, Task
+from collector.scoring.open_sessions import OpenSessions
+from evaluators.model import ToolCall, Work
+from tests.support.scoring_fakes import make_record, rules
+
+KEY = session_key("bot", "s")
+WINDOW = 5
+
+
+@st.composite
+def arrivals(draw: st.DrawFn) -> list[TraceRecord]:
+    """Traces of one session, some of them revised, others without a model or a tool call."""
+    records: list[TraceRecord] = []
+    for number in range(draw(st.integers(1, 8))):
+        is_turn = draw(st.booleans())  # of every revision: what slid out does not come back
+        for revision in range(draw(st.integers(1, 2))):
+            record = make_record(
+                f"t{number}",
+                start=draw(st.integers(0, 3)),
+                revision=revision,
+                seen=float(number),
+                turn=is_turn,
+            )
+            calls = [
+                ToolCall(name=name, arguments={"n": draw(st.integers(0, 1))}, result="done")
+                for name in draw(st.lists(st.sampled_from(["book", "get", "mine"]), max_size=3))
+                if is_turn
+            ]
+            trace = replace(
+                record.trace,
+                input="q" * draw(st.integers(0, 9)),
+                tool_calls=tuple(calls),
+                models=(f"m{number}",),
+            )
+            records.append(msgspec.structs.replace(record, trace=trace))
+    return records
+
+
+def in_revision_order(records: Sequence[TraceRecord]) -> list[TraceRecord]:
+    """The same arrivals with each trace's revisions in their order."""
+    ordered = sorted(records, key=lambda each: each.revision)
+    revisions = {
+        name: iter([each for each in ordered if each.trace.trace_id == name])
+        for name in {each.trace.trace_id for each in records}
+    }
+    return [next(revisions[each.trace.trace_id]) for each in records]
+
+
+def lived(records: Sequence[TraceRecord], *, crash_at: int | None = None) -> list[WorkRecord]:
+    """What a session that got these records and closed was ranked by, each time; a restart comes after `crash_at`."""
+    ranked = replace(rules(), ranks=True, read_only=frozenset({"mine"}))
+    limits = SessionWindow(max_traces=WINDOW)
+
+    def fresh() -> OpenSessions:
+        return OpenSessions(partition=0, rules=ranked, limits=limits)
+
+    sessions = fresh()
+    state: dict[str, SessionsTopic] = {}
+    work: list[WorkRecord] = []
+
+    def apply(effects: Effects) -> None:
+        work.extend(effects.work)
+        for change in effects.changes:
+            if isinstance(change, Drop):
+                state.pop(_name(change.state), None)
+            elif isinstance(change, SessionHead | SessionTurn):
+                state[_name(change)] = change
+
+    for offset, record in enumerate(records):
+        if offset == crash_at:
+            sessions = fresh()
+            sessions.restore(state.values())
+        task = sessions.take(record, key=KEY, offset=offset, now=0.0)
+        if isinstance(task, Task):
+            apply(sessions.finish(task, (), ()))
+    for effects in sessions.close_all("idle"):
+        apply(effects)
+    return work
+
+
+def _name(state: SessionsTopic) -> str:
+    return state.turn.trace_id if isinstance(state, SessionTurn) else ""
+
+
+def content(record: WorkRecord) -> WorkRecord:
+    """What is ranked, without its place in the log."""
+    return msgspec.structs.replace(record, revision=0)
+
+
+@settings(deadline=None, max_examples=80)
+@given(st.data(), arrivals(), st.integers(0, 9))
+def test_work_does_not_depend_on_the_order_in_which_traces_arrive(
+    data: st.DataObject, records: list[TraceRecord], crash_at: int
+) -> None:
+    shuffled = in_revision_order(data.draw(st.permutations(records)))
+
+    one, other = lived(records)[-1], lived(shuffled, crash_at=crash_at)[-1]
+
+    assert content(one) == content(other)
+    assert one.closed == "idle"
+
+
+@settings(deadline=None, max_examples=60)
+@given(arrivals())
+def test_work_is_the_sum_over_the_turns_of_the_window(records: list[TraceRecord]) -> None:
+    newest = {each.trace.trace_id: each for each in records}
+    inside = [each for each in newest.values() if each.trace.is_turn][-WINDOW:]
+
+    work = lived(records)[-1]
+
+    assert work.turns == len(inside)
+    assert work.work.questions == sum(len(each.trace.input or "") for each in inside)
+    assert work.work.tool_calls == sum(len(each.trace.tool_calls) for each in inside)
+    assert len(work.writes) == len(
+        {
+            (call.name, call.arguments["n"])
+            for each in inside
+            for call in each.trace.tool_calls
+            if call.name == "book"
+        }
+    )
+
+
+def test_an_open_session_says_its_work_whenever_it_changes() -> None:
+    records = [make_record("t0"), make_record("t1", start=1), make_record("t1", start=1)]
+
+    opened, grown, closed = lived(records)
+
+    assert [opened.turns, grown.turns, closed.turns] == [1, 2, 2]
+    assert [opened.closed, grown.closed, closed.closed] == [None, None, "idle"]
+    assert opened.work != Work() != grown.work
+    assert closed.revision > grown.revision > opened.revision
