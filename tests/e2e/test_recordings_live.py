@@ -97,7 +97,8 @@ def send_all(target: str) -> Iterator[str]:
 def in_closed_sessions(service: Service) -> frozenset[str]:
     """Traces of which every trace signal and the final signals of their session have arrived."""
     signals = service.signals()
-    closed = {key(each)[:2] for each in signals if each["scope"] == "session" and each["final"]}
+    last = "work_baseline"  # sessions are ranked when their other signals are there
+    closed = {key(each)[:2] for each in signals if each["evaluator"] == last and each["final"]}
     return frozenset(
         each["trace_id"] for each in signals if each["scope"] == "trace" and key(each)[:2] in closed
     )
