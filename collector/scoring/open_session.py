@@ -28,8 +28,8 @@ from collector.scoring.sliding_window import (
     text_size,
     without_output,
 )
-from evaluators.model import PENDING, Outcome, SessionClosed, Turn
 from collector.scoring.unscored_turn import unscored_turn
+from evaluators.model import PENDING, Outcome, SessionClosed, Turn
 from evaluators.run import SessionScorer
 
 SESSION_COST = 3_500

@@ -36,7 +36,7 @@ def listed(service: Service, session: str) -> dict[str, Any] | None:
 
 def send(service: Service, *numbers: int) -> None:
     """Sessions in this order, which is that of their closing."""
-    Sender(list(agents.requests(map(turn, numbers))), lambda: service.grpc).run()
+    Sender(list(agents.requests([turn(each) for each in numbers])), lambda: service.grpc).run()
     for number in numbers:
         service.wait_for("the session's rank", lambda number=number: _ranked(service, number))
 
