@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from evaluators.matching.text import QUESTION, clip
 
 _WORD = re.compile(r"\w+")
+LEAST = 12
+"""Bytes of words below which a text asks for nothing: "thanks", "continue", "another one"."""
 
 
 def asked_again(question: str | None, earlier: Sequence[str | None]) -> frozenset[int]:
@@ -16,7 +18,7 @@ def asked_again(question: str | None, earlier: Sequence[str | None]) -> frozense
     Two questions ask for the same when one has every word of the other: "Hello?? Has my order 4711 shipped or not?"
     asks "Has my order 4711 shipped?" again, "Has my order 4712 shipped?" does not, and neither does "Translate: cats"
     ask "Translate: dogs". A question that is not known may ask for anything; of one that is longer than what is kept,
-    the part that differs may be missing, and it asks for nothing again.
+    the part that differs may be missing, and "thanks" or "continue" is none: they ask for nothing again.
     """
     now = _words(question)
     if now is None:
@@ -39,7 +41,9 @@ def _words(question: str | None) -> frozenset[str] | None:
     kept = clip(question, QUESTION)
     if len(kept.encode(errors="replace")) > QUESTION - 4:  # a cut leaves out a character's bytes
         return frozenset()
-    return frozenset(_WORD.findall(kept.lower())) or frozenset({kept.strip()} - {""})
+    words = _WORD.findall(kept.lower())
+    size = sum(len(word.encode(errors="replace")) for word in words)
+    return frozenset(words) if size >= LEAST else frozenset()
 
 
 def _is_same(one: frozenset[str], other: frozenset[str]) -> bool:

@@ -57,7 +57,8 @@ def confidence(trace: Trace) -> Score:
     content was exported 0.5, or 0.2 if it ended with a tool call that succeeded; an answer of doubt or failure 0.25;
     the trace broke off with a tool call 0.6. Session formulas count otherwise: unrecovered error 0.55 at least where no
     later call succeeded, else 0.2 each; recovered 0.05; repeats 0.6 where the agent went round in a circle (twice or
-    more without a new call in between), else 0.05 each, at most 0.15; ended with a call 0.1; doubt 0.15.
+    more in a row without a new call), else 0.05 each, at most 0.15; ended with a call 0.1; a last model call that
+    failed without an answer 0.6; doubt 0.15.
     """
     doubts = [*_tool_doubts(trace), *_model_doubts(trace), *_answer_doubts(trace)]
     spans = dict.fromkeys(span for doubt in doubts for span in doubt.spans)
@@ -92,7 +93,8 @@ def _model_doubts(trace: Trace) -> Iterator[_Doubt]:
     if failed:
         last = trace.model_calls[-1].error is not None
         reason = f"{len(failed)} model calls failed{', the last one too' if last else ''}"
-        yield _Doubt(cost=0.4 if last else 0.1, reason=reason, spans=tuple(failed))
+        risk = 0.6 if last and not trace.output else None
+        yield _Doubt(cost=0.4 if last else 0.1, risk=risk, reason=reason, spans=tuple(failed))
     elif trace.status == "error" and not any(call.error for call in trace.tool_calls):
         root = () if trace.root_span_id is None else (trace.root_span_id,)
         yield _Doubt(cost=0.3, reason="the trace ended in error", spans=root)

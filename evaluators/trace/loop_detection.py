@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 
 from evaluators.declare import pandaprobe
@@ -9,7 +10,7 @@ from evaluators.formulas.distribution import clamp, rounded
 from evaluators.matching.questions import asked_again
 from evaluators.matching.repeats import repeats
 from evaluators.matching.text import clip, cosine_distance, jaccard, words
-from evaluators.model import JSON, Score, Trace
+from evaluators.model import JSON, Previous, Score, Trace
 from evaluators.resources import Embedder, History
 
 LOOP = 0.5
@@ -19,15 +20,17 @@ ONCE_MORE = 1
 TELLING = 24
 """Bytes of content words below which answers coincide: "Yes.", "Done.", a label, a word's translation."""
 
+_NUMBER = re.compile(r"\d+")
+
 
 @pandaprobe(version="2", reads={"text", "session"}, assumed_counts=True)
 def loop_detection(trace: Trace, *, history: History, embedder: Embedder) -> Score:
     """1 - the greatest cosine similarity x word overlap with an earlier output; the first 8 KiB each are read.
 
     A loop is the same answer to the same question, for the third time within four turns. The same answer to another
-    question, once more, too short to tell, or after a new look at the facts (tool calls that succeeded, each another
-    one) is none: it passes, and counts nothing in session formulas. Where the questions are not known, the first
-    repetition counts.
+    question, with other numbers, once more, too short to tell, or after a new look at the facts (tool calls that
+    succeeded, no two alike) is none: it passes, and counts nothing in session formulas. Where the questions are not
+    known, the first repetition counts.
     """
     current = clip(trace.output or "")
     if not history.previous:
@@ -57,7 +60,7 @@ def loop_detection(trace: Trace, *, history: History, embedder: Embedder) -> Sco
     looped = {
         index: hybrid
         for (index, _), hybrid in zip(earlier, hybrids, strict=True)
-        if hybrid > LOOP and index in again
+        if hybrid > LOOP and index in again and not _progressed(trace, history.previous[index])
     }
     excuse = _excuse(trace, history, looped) if worst > LOOP else None
     return Score(
@@ -83,7 +86,7 @@ def _excuse(trace: Trace, history: History, looped: Collection[int]) -> str | No
         looped: The places of those that gave the same answer to the same question.
     """
     if not looped:
-        return "to another question"
+        return "to another question, or with other numbers"
     if trace.input is None or any(history.previous[index].input is None for index in looped):
         return None
     if len(looped) <= ONCE_MORE:
@@ -101,6 +104,16 @@ def _excuse(trace: Trace, history: History, looped: Collection[int]) -> str | No
     ):
         return "after a new look at the facts"
     return None
+
+
+def _progressed(trace: Trace, earlier: Previous) -> bool:
+    """Whether the answer has other numbers than the earlier one, where both questions are known."""
+    if trace.input is None or earlier.input is None:
+        return False
+    now, before = (
+        set(_NUMBER.findall(clip(text or ""))) for text in (trace.output, earlier.output)
+    )
+    return now != before
 
 
 def _nothing(note: str, explanation: str) -> Score:

@@ -9,7 +9,7 @@ import pytest
 from evaluators.formulas.signals import risks
 from evaluators.model import ModelCall, Outcome, Previous, Score, ToolCall
 from evaluators.plan import Settings, make_plan
-from evaluators.providers.scripted import HashEmbedder
+from evaluators.providers.scripted import HashEmbedder, ScriptedEmbedder
 from evaluators.resources import History
 from evaluators.run import score_trace
 from evaluators.trace.confidence import confidence
@@ -138,15 +138,39 @@ def test_the_same_answer_to_the_same_question_is_a_loop(questions: tuple[str | N
 @pytest.mark.parametrize(
     ("score", "why"),
     [
-        (looped(QUESTION, "Which museums are open?"), "to another question"),
+        (looped(QUESTION, "Which museums are open?"), "to another question, or with other numbers"),
         (looped(QUESTION, AGAIN), "asked for once more"),
-        (looped("Louder.", "Louder.", "Louder.", answer="Done."), "too short to tell"),
+        (looped(QUESTION, QUESTION, QUESTION, answer="Still running."), "too short to tell"),
+        (looped("Thanks", "Thanks", "Thanks"), "to another question, or with other numbers"),
         (looped(QUESTION, AGAIN, AGAIN, calls=(MENDED,)), "after a new look at the facts"),
     ],
 )
 def test_the_same_answer_can_be_right(score: Score, why: str) -> None:
     assert (score.value, score.risk, score.success) == (0.0, 0.0, True)
     assert str(score.explanation).endswith(why)
+
+
+def test_another_number_in_the_answer_is_progress() -> None:
+    said = [f"The build is at {n} percent, please check back soon." for n in (20, 45, 70)]
+    history = History(
+        tuple(Previous(trace_id=text, digest="d", output=text, input=QUESTION) for text in said[:2])
+    )
+    embedder = ScriptedEmbedder({text: [1.0] for text in said})
+
+    score = loop_detection(
+        a_trace(input=QUESTION, output=said[2]), history=history, embedder=embedder
+    )
+
+    assert score.value is not None
+    assert score.value < 0.5
+    assert (score.risk, score.success) == (0.0, True)
+
+
+def test_a_model_that_failed_in_the_end_is_trouble() -> None:
+    failed = (ModelCall(span_id="m", error="500"),)
+
+    assert confidence(a_trace(model_calls=failed, output=None, gaps=("no_content",))).risk == 0.6
+    assert confidence(a_trace(model_calls=failed)).risk == pytest.approx(0.4)
 
 
 @pytest.mark.parametrize("calls", [(BROKEN,), same_calls(2), (a_call("weather", None), MENDED)])
