@@ -206,6 +206,8 @@ class CallCount(NamedTuple):
     answered: int
     """64-bit digest of the result, or of the error."""
     times: int
+    failed: bool = False
+    """Whether the call failed."""
 
 
 PENDING = "pending"

@@ -2,8 +2,8 @@
 
 A call repeats an earlier one when tool, arguments and result are the same; failed calls too, with the error in place of
 the result. A result that changes is progress: then none of the calls with that tool and these arguments is a repeat,
-because polling until a build is done asks the same until the answer differs. Waiting in between (a tool named sleep,
-wait, ...) repeats nothing.
+because polling until a build is done asks the same until the answer differs; a result that was not exported is no
+change. Waiting in between (a tool named sleep, wait, ...) repeats nothing.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import hashlib
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from evaluators.matching.json_values import encoded
 from evaluators.model import CallCount, ToolCall
@@ -34,7 +35,7 @@ def repeats(calls: Sequence[ToolCall]) -> tuple[ToolCall, ...]:
     again = {
         id(call)
         for group in groups.values()
-        if len(group) > 1 and len({_answer(call) for call in group}) == 1
+        if len(group) > 1 and not _is_progress(group)
         for call in group[1:]
     }
     return tuple(call for call in calls if id(call) in again)
@@ -61,21 +62,62 @@ def is_stuck(calls: Sequence[ToolCall], repeated: Sequence[ToolCall]) -> bool:
     return False
 
 
+def _is_progress(group: Sequence[ToolCall]) -> bool:
+    """Whether one question was answered differently."""
+    failed = sum(call.error is not None for call in group)
+    return 0 < failed < len(group) or len({_answer(call) for call in group} - {_UNKNOWN}) > 1
+
+
 def call_counts(calls: Iterable[ToolCall]) -> tuple[CallCount, ...]:
     """How often each call was made with each result; calls whose arguments were not exported are left out."""
     counts = Counter(
-        (_digest(*_question(call)), _digest(_answer(call))) for call in calls if _tells(call)
+        (_digest(*_question(call)), _digest(_answer(call)), call.error is not None)
+        for call in calls
+        if _tells(call)
     )
     kept = sorted(counts.items(), key=lambda each: (-each[1], each[0]))[:MOST_DISTINCT]
-    return tuple(CallCount(asked, answered, times) for (asked, answered), times in sorted(kept))
+    return tuple(CallCount(*call[:2], times, call[2]) for call, times in sorted(kept))
 
 
-def described(calls: Sequence[ToolCall]) -> str:
-    """How many calls repeat an earlier one, for an explanation: "3 repeated an earlier one, 2 of them failed"."""
-    failed = sum(call.error is not None for call in calls)
-    return f"{len(calls)} repeated an earlier one" + (
-        f", {failed} of them failed" if failed else ""
-    )
+class Told(NamedTuple):
+    """What a trace or a session says of the repeats among its calls, in the same words."""
+
+    repeated: int
+    failed: int
+    """Of the repeated ones."""
+    changing: int
+    """Calls whose question was asked before or after with another result."""
+    untold: int
+    """Calls that are not compared, because their arguments were not exported."""
+
+    @classmethod
+    def of(cls, calls: Sequence[ToolCall]) -> Told:
+        """Of the calls of a trace."""
+        again = repeats(calls)
+        groups: defaultdict[tuple[str, bytes], list[ToolCall]] = defaultdict(list)
+        for call in filter(_tells, calls):
+            groups[_question(call)].append(call)
+        return cls(
+            repeated=len(again),
+            failed=sum(call.error is not None for call in again),
+            changing=sum(len(group) for group in groups.values() if _is_progress(group)),
+            untold=sum(call.arguments is None for call in calls),
+        )
+
+    @property
+    def repeats(self) -> str:
+        """The repeats alone: "3 repeated an earlier one, 2 of them failed"."""
+        failed = f", {self.failed} of them failed" if self.failed else ""
+        return f"{self.repeated} repeated an earlier one{failed}"
+
+    def explanation(self, calls: int, where: str) -> str:
+        """All of it, `where` being "trace" or "session"."""
+        parts = [f"of {calls} tool calls of the {where} {self.repeats}"]
+        if self.changing:
+            parts.append(f"{self.changing} asked the same with a changing result")
+        if self.untold:
+            parts.append(f"of {self.untold} the arguments were not exported")
+        return "; ".join(parts)
 
 
 def _tells(call: ToolCall) -> bool:
@@ -91,8 +133,16 @@ def _answer(call: ToolCall) -> bytes:
     return encoded(call.result) if call.error is None else b"error " + encoded(call.error)
 
 
+_UNKNOWN = encoded(None)
+"""The answer of a call whose result was not exported."""
+
+
 def _digest(*parts: str | bytes) -> int:
     made = b"\0".join(
         part if isinstance(part, bytes) else part.encode(errors="replace") for part in parts
     )
     return int.from_bytes(hashlib.blake2b(made, digest_size=8).digest())
+
+
+UNKNOWN = _digest(_UNKNOWN)
+"""`CallCount.answered` of a call whose result was not exported."""

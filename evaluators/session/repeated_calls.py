@@ -9,6 +9,7 @@ from typing import Annotated
 import msgspec
 
 from evaluators.declare import evaluator
+from evaluators.matching.repeats import UNKNOWN, Told
 from evaluators.model import JSON, Score, Session, Turn
 from evaluators.resources import Running
 
@@ -18,11 +19,12 @@ class RepeatCount(Running):
 
     def __init__(self, options: Mapping[str, JSON]) -> None:
         self._turns: dict[str, Turn] = {}
-        self._answers: dict[int, Counter[int]] = {}
-        """By digest of tool and arguments, how often each result came."""
+        self._answers: dict[int, _Answers] = {}
+        """By digest of tool and arguments."""
         self._levels: Counter[int] = Counter()
         """How many calls were repeated just so often: few entries, so that the greatest is found at once."""
-        self.repeated = self.calls = 0
+        self.calls = self.compared = 0
+        self._told = Told(0, 0, 0, 0)
 
     def put(self, turn: Turn) -> None:
         """Take in a turn; one of the same trace id is replaced."""
@@ -41,27 +43,54 @@ class RepeatCount(Running):
         """Repeats of the call that was repeated most."""
         return max(self._levels, default=0)
 
+    @property
+    def told(self) -> Told:
+        """The repeats among the calls that are compared."""
+        return self._told
+
     def _count(self, turn: Turn, sign: int) -> None:
         self.calls += sign * turn.tool_calls
-        for asked, answered, times in turn.call_counts:
-            answers = self._answers.setdefault(asked, Counter())
-            self._level(_repeats(answers), -1)
-            answers[answered] += sign * times
-            if not answers[answered]:
-                del answers[answered]
-            self._level(_repeats(answers), 1)
-            if not answers:
+        for asked, answered, times, failed in turn.call_counts:
+            self.compared += sign * times
+            answers = self._answers.setdefault(asked, _Answers())
+            self._level(answers.told, -1)
+            answers.count(answered, sign * times, failed=failed)
+            self._level(answers.told, 1)
+            if not answers.calls:
                 del self._answers[asked]
 
-    def _level(self, repeats: int, sign: int) -> None:
-        self.repeated += sign * repeats
-        self._levels[repeats] += sign
-        if not self._levels[repeats]:
-            del self._levels[repeats]
+    def _level(self, told: Told, sign: int) -> None:
+        self._told = Told(*(all_ + sign * its for all_, its in zip(self._told, told, strict=True)))
+        self._levels[told.repeated] += sign
+        if not self._levels[told.repeated]:
+            del self._levels[told.repeated]
 
 
-def _repeats(answers: Counter[int]) -> int:
-    return answers.total() - 1 if len(answers) == 1 else 0
+class _Answers:
+    """The results of the calls of one tool with the same arguments."""
+
+    __slots__ = ("_times", "calls", "failed")
+
+    def __init__(self) -> None:
+        self._times: Counter[int] = Counter()
+        self.calls = self.failed = 0
+
+    def count(self, answered: int, times: int, *, failed: bool) -> None:
+        self.calls += times
+        self.failed += times if failed else 0
+        self._times[answered] += times
+        if not self._times[answered]:
+            del self._times[answered]
+
+    @property
+    def told(self) -> Told:
+        again = self.calls - 1
+        if again < 1:
+            return Told(0, 0, 0, 0)
+        results = len(self._times) - (UNKNOWN in self._times)
+        if results > 1 or 0 < self.failed < self.calls:
+            return Told(repeated=0, failed=0, changing=self.calls, untold=0)
+        return Told(repeated=again, failed=min(self.failed, again), changing=0, untold=0)
 
 
 @evaluator(version="2", source="Spanwise", reads={"session", "tool_calls"})
@@ -71,12 +100,17 @@ def repeated_calls(
     """0 once one tool call was repeated `limit` times in the session with the same result, else 1."""
     if not count.calls:
         return Score.not_applicable("the session called no tools")
-    one = f", one of them {count.most} times" if count.most > 1 else ""
+    if count.calls > 1 and not count.compared:
+        return Score.not_applicable(
+            "no two tool calls of the session can be compared: their arguments were not exported, or they only wait",
+            "no_content",
+        )
+    one = f"; one call was repeated {count.most} times" if count.most > 1 else ""
     return Score(
         value=float(count.most < limit),
-        explanation=f"{count.repeated} of {count.calls} tool calls repeated an earlier one{one}",
+        explanation=f"{count.told.explanation(count.calls, 'session')}{one}",
         metadata={
-            "repeated_calls": count.repeated,
+            "repeated_calls": count.told.repeated,
             "most_of_one_call": count.most,
             "tool_calls": count.calls,
         },

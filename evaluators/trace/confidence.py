@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from evaluators.declare import pandaprobe
-from evaluators.matching.repeats import is_stuck, repeats
+from evaluators.matching.repeats import Told, is_stuck, repeats
 from evaluators.matching.text import clip
 from evaluators.matching.tool_calls import failures, given_up, named, span_ids
 from evaluators.model import Score, Trace
@@ -77,13 +77,15 @@ def _tool_doubts(trace: Trace) -> Iterator[_Doubt]:
     again = repeats(calls)
     lost_risk = max(0.55, 0.3 * len(lost)) if given_up(calls, lost) else 0.2 * len(lost)
     again_risk = 0.6 if is_stuck(calls, again) else min(0.15, 0.05 * len(again))
-    for some, each, most, risk, kind in (
-        (lost, 0.3, 0.6, min(0.6, lost_risk), "tool errors not recovered"),
-        (recovered, 0.1, 0.2, min(0.1, 0.05 * len(recovered)), "tool errors recovered"),
-        (again, 0.2, 0.6, again_risk, "identical calls repeated"),
+    repeated = Told.of(calls).repeats
+    errors = min(0.1, 0.05 * len(recovered))
+    for some, each, most, risk, what in (
+        (lost, 0.3, 0.6, min(0.6, lost_risk), f"{len(lost)} tool errors not recovered"),
+        (recovered, 0.1, 0.2, errors, f"{len(recovered)} tool errors recovered"),
+        (again, 0.2, 0.6, again_risk, f"of {len(calls)} tool calls {repeated}"),
     ):
         if some:
-            reason = f"{len(some)} {kind} ({named(some)})"
+            reason = f"{what} ({named(some)})"
             cost = min(most, each * len(some))
             yield _Doubt(cost=cost, risk=risk, reason=reason, spans=span_ids(some))
 

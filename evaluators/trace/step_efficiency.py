@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from evaluators.declare import pandaprobe
 from evaluators.matching.json_values import brief
-from evaluators.matching.repeats import described, repeats
+from evaluators.matching.repeats import Told, repeats
 from evaluators.matching.tool_calls import span_ids
 from evaluators.model import Score, Trace
 from evaluators.resources import Block, Extraction, UnitInterval
@@ -20,16 +20,21 @@ class Efficiency(Block, frozen=True, kw_only=True):
     reason: str | None = None
 
 
+NO_ARGUMENTS = "the spans carry no arguments of tool calls: whether one repeats another is not seen"
+
+
 @pandaprobe(version="2", reads={"tool_calls"})
 def step_efficiency(trace: Trace) -> Score:
-    """Share of tool calls that repeated no earlier one; errors are a matter of tool_correctness."""
+    """Share of tool calls that repeated no earlier one of the trace with the same result, failed ones included."""
     calls = trace.tool_calls
     if not calls:
         return Score.not_applicable("the trace called no tools")
+    if len(calls) > 1 and all(call.arguments is None for call in calls):
+        return Score.not_applicable(NO_ARGUMENTS, "no_content")
     again = repeats(calls)
     return Score(
         value=1 - len(again) / len(calls),
-        explanation=f"of {len(calls)} tool calls {described(again)}",
+        explanation=Told.of(calls).explanation(len(calls), "trace"),
         metadata={"task": brief(trace.input)},
         evidence=span_ids(again),
     )

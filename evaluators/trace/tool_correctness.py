@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from evaluators.declare import pandaprobe
 from evaluators.matching.first_failure import first_failure
 from evaluators.matching.json_values import bounded, brief, left_out
-from evaluators.matching.repeats import is_stuck, repeats
+from evaluators.matching.repeats import Told, is_stuck, repeats
 from evaluators.matching.tool_calls import (
     check_arguments,
     failures,
@@ -52,9 +52,9 @@ def tool_correctness(trace: Trace) -> Score:
         "against the schema": checked.misfits,
     }
     wrong = {id(call) for faulty in faults.values() for call in faulty}
-    reasons = [
-        f"{len(faulty)} {kind} ({named(faulty)})" for kind, faulty in faults.items() if faulty
-    ]
+    counted = {kind: f"{len(faulty)} {kind}" for kind, faulty in faults.items()}
+    counted["repeated"] = Told.of(calls).repeats
+    reasons = [f"{counted[kind]} ({named(faulty)})" for kind, faulty in faults.items() if faulty]
     metadata, truncated = _metadata(trace)
     first = first_failure(trace)
     spans = span_ids([call for call in calls if id(call) in wrong])

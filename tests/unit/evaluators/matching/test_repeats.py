@@ -8,8 +8,8 @@ import pytest
 
 from evaluators.matching.repeats import (
     MOST_DISTINCT,
+    Told,
     call_counts,
-    described,
     is_stuck,
     repeats,
 )
@@ -38,13 +38,17 @@ def call(result: JSON = None, *, arguments: JSON = "build 7", error: str | None 
         ([call("x", arguments={"a": 1}), call("x", arguments={"a": 2})], 0),
         ([call({"s": 1, "t": 2}), call({"t": 2, "s": 1})], 1),
         ([call(None), call(None)], 1),
+        ([call("running"), call("running"), call(None)], 2),
+        ([call(None), call("running"), call("done")], 0),
+        ([call(error="timeout"), call(None)], 0),
         ([call("x", arguments=None), call("x", arguments=None)], 0),
         ([call("half \ud83d"), call("half \ud83d")], 1),
     ],
 )
 def test_a_trace_and_its_session_count_the_same(calls: list[ToolCall], expected: int) -> None:
     assert len(repeats(calls)) == expected
-    assert session_of(tuple(calls)).metadata["repeated_calls"] == expected
+    session = session_of(tuple(calls))
+    assert session.metadata.get("repeated_calls", 0) == expected
 
 
 @pytest.mark.parametrize("name", ["sleep", "wait_30s", "browser.wait", "Wait"])
@@ -83,8 +87,40 @@ def test_a_circle_is_repeats_without_a_new_call_in_between(made: str, *, stuck: 
 
 
 def test_the_explanation_says_how_many_failed() -> None:
-    assert described([call("x")]) == "1 repeated an earlier one"
-    assert described([call("x"), call(error="e")]) == "2 repeated an earlier one, 1 of them failed"
+    failing = [call(error="timeout") for _ in range(3)]
+
+    assert Told.of(failing).repeats == "2 repeated an earlier one, 2 of them failed"
+    assert session_of(tuple(failing)).explanation == (
+        "of 3 tool calls of the session 2 repeated an earlier one, 2 of them failed;"
+        " one call was repeated 2 times"
+    )
+
+
+def test_the_explanation_says_what_is_progress_and_what_is_not_seen() -> None:
+    calls = [call("running"), call("running"), call("done"), call(arguments=None)]
+
+    assert Told.of(calls).explanation(4, "trace") == (
+        "of 4 tool calls of the trace 0 repeated an earlier one;"
+        " 3 asked the same with a changing result; of 1 the arguments were not exported"
+    )
+
+
+def test_arguments_that_were_not_exported_are_no_score() -> None:
+    calls = (call("x", arguments=None), call("x", arguments=None))
+
+    for score in (step_efficiency(a_trace(tool_calls=calls)), session_of(calls)):
+        assert (score.state, score.reason, score.value) == ("not_applicable", "no_content", None)
+
+
+def test_a_trace_and_its_session_never_contradict_each_other() -> None:
+    """What repeats in a trace may be progress in its session, which then says so."""
+    waiting, done = (call("running"), call("running")), (call("done"),)
+
+    assert Told.of(waiting).repeated == 1
+    assert session_of(waiting, done).explanation == (
+        "of 3 tool calls of the session 0 repeated an earlier one;"
+        " 3 asked the same with a changing result"
+    )
 
 
 def test_four_evaluators_tell_one_story() -> None:
@@ -93,7 +129,7 @@ def test_four_evaluators_tell_one_story() -> None:
 
     assert "2 repeated" in str(step_efficiency(trace).explanation)
     assert "2 repeated" in str(tool_correctness(trace).explanation)
-    assert "2 identical calls repeated" in str(confidence(trace).explanation)
+    assert "of 4 tool calls 2 repeated" in str(confidence(trace).explanation)
     assert session_of(looping).metadata["repeated_calls"] == 2
 
 
@@ -113,7 +149,9 @@ def test_one_call_repeated_ten_times_over_the_session_is_flagged() -> None:
     found = session_of(*[turn] * 5, (call("unknown"),))
 
     assert found.value == 0.0
-    assert found.explanation == "10 of 11 tool calls repeated an earlier one, one of them 10 times"
+    assert found.explanation == (
+        "of 11 tool calls of the session 10 repeated an earlier one; one call was repeated 10 times"
+    )
 
 
 def test_a_result_that_changes_in_a_later_turn_is_progress() -> None:
@@ -137,13 +175,13 @@ def test_a_dropped_turn_counts_no_more() -> None:
     first, second = (call_counts([call("x")] * n) for n in (3, 4))
     count.put(a_turn("a", 1, {}, call_counts=first, tool_calls=3))
     count.put(a_turn("b", 2, {}, call_counts=second, tool_calls=4))
-    assert (count.repeated, count.most) == (6, 6)
+    assert (count.told.repeated, count.most) == (6, 6)
 
     count.drop("b")
 
-    assert (count.repeated, count.most, count.calls) == (2, 2, 3)
+    assert (count.told.repeated, count.most, count.calls) == (2, 2, 3)
     count.drop("a")
-    assert (count.repeated, count.most, count.calls) == (0, 0, 0)
+    assert (count.told.repeated, count.most, count.calls) == (0, 0, 0)
 
 
 def test_a_trace_of_very_many_calls_remembers_those_made_most() -> None:

@@ -1,0 +1,119 @@
+"""Every library's loop is one story: the same numbers and words from every evaluator that tells of repeats.
+
+`SPANWISE_CAPTURES` names another folder of recordings with expectations.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections import Counter, defaultdict
+from functools import cache
+from typing import Any, NamedTuple
+
+import pytest
+import yaml
+
+from collector.config.plan import plan_from
+from collector.config.tree import Config
+from collector.offline.recordings import evaluate_recordings
+from tests.golden.test_captures import FOLDER
+
+LOOPS = sorted(FOLDER.glob("*/loop.otlp"))
+REPEATED = re.compile(r"(\d+) repeated an earlier one")
+OF_TRACES = ("step_efficiency", "tool_correctness", "confidence")
+
+
+class Turn(NamedTuple):
+    """What the tools of one turn logged, as far as the recording carries it."""
+
+    calls: int
+    repeats: int
+
+
+class Loop(NamedTuple):
+    """A recording of a loop."""
+
+    turns: dict[str, Turn]
+    """By trace id."""
+    has_session: bool
+    signals: dict[str, list[dict[str, Any]]]
+    """Final ones, by evaluator."""
+
+
+@cache
+def loop(stack: str) -> Loop:
+    path = FOLDER / stack / "loop.otlp"
+    expected = yaml.safe_load(path.with_suffix(".expect.yaml").read_text())
+    settings = Config(workers=0)
+    scored = asyncio.run(
+        evaluate_recordings(settings, plan_from(settings), [path], lambda _path: None)
+    )
+    signals: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
+    for signal in map(json.loads, scored.signals):
+        if signal["final"]:
+            signals[signal["evaluator"]].append(signal)
+    turns = {turn["main_trace_id"]: _turn(turn) for turn in expected["turn_list"]}
+    return Loop(turns, expected["session_exported"], signals)
+
+
+def _turn(expected: dict[str, Any]) -> Turn:
+    # Where no content was exported, the order's number in the session's id looks as if arguments were.
+    carried = [
+        call
+        for call in expected["tool_calls_executed"]
+        if call.get("exported") and expected["input_exported"]
+    ]
+    # In these recordings no result changes.
+    same = Counter(json.dumps([call["name"], call["args"], call["result"]]) for call in carried)
+    return Turn(len(carried), same.total() - len(same))
+
+
+STACKS = [path.parent.name for path in LOOPS]
+
+
+def test_there_are_loops_of_several_libraries() -> None:
+    assert len(STACKS) >= 2
+
+
+@pytest.mark.parametrize("stack", STACKS)
+def test_the_evaluators_of_a_trace_tell_the_same(stack: str) -> None:
+    found = loop(stack)
+    for evaluator in OF_TRACES:
+        for signal in found.signals[evaluator]:
+            turn = found.turns.get(signal["trace_id"])
+            if turn is None or not turn.calls:
+                continue
+            told = REPEATED.search(signal["explanation"])
+            assert told, signal
+            assert int(told[1]) == turn.repeats
+            if evaluator != "confidence":
+                assert signal["score"] == pytest.approx(1 - turn.repeats / turn.calls, abs=1e-4)
+
+
+@pytest.mark.parametrize("stack", STACKS)
+def test_what_is_not_exported_is_no_score(stack: str) -> None:
+    found = loop(stack)
+    blind = {trace_id for trace_id, turn in found.turns.items() if not turn.calls}
+    for signal in found.signals["step_efficiency"]:
+        if signal["trace_id"] in blind:
+            assert signal["score"] is None
+
+
+@pytest.mark.parametrize("stack", STACKS)
+def test_the_session_counts_over_all_of_its_turns(stack: str) -> None:
+    found = loop(stack)
+    turns = found.turns.values()
+    calls, within = sum(turn.calls for turn in turns), sum(turn.repeats for turn in turns)
+    told = [REPEATED.search(each["explanation"]) for each in found.signals["repeated_calls"]]
+    if not calls:
+        assert [each["score"] for each in found.signals["repeated_calls"]] == [None]
+    elif found.has_session:
+        # Each turn made the same call, so that every one but the first repeats it.
+        assert [int(each[1]) for each in told if each] == [calls - 1]
+        assert [each["score"] for each in found.signals["repeated_calls"]] == [
+            float(calls - 1 < 10)
+        ]
+    else:
+        assert sum(int(each[1]) for each in told if each) == within
