@@ -48,7 +48,7 @@ def score_trace(
     """
     due = [each for each in plan.trace if only is None or each.spec.name in only]
     if not trace.is_turn:
-        why = "neither a model nor a tool was called"
+        why = "neither a model nor a tool was called, and no agent took a step"
         return tuple(not_applicable(each, "not_a_turn", why) for each in due)
     window = History(tuple(history[-WINDOW:]))
     resources: dict[str, object] = {"history": window, "expectations": expectation}

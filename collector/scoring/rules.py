@@ -38,7 +38,7 @@ class JudgedRules:
             error = Failure(type=trace.unread, message=message)
             return tuple(failed(each, error) for each in self.trace)
         if not trace.is_turn:
-            why = "neither a model nor a tool was called"
+            why = "neither a model nor a tool was called, and no agent took a step"
             return tuple(not_applicable(each, "not_a_turn", why) for each in self.trace)
         if not has_text(trace):
             return tuple(not_applicable(each, "no_content", NO_CONTENT) for each in self.trace)
@@ -47,7 +47,7 @@ class JudgedRules:
     def unasked_session(self, key: bytes, turns: Collection[Turn]) -> tuple[Outcome, ...]:
         """Outcomes of a closed session that no judge has to be asked for; empty: all of them are due."""
         if not turns:
-            why = "no trace of the session called a model or a tool"
+            why = "no trace of the session called a model or a tool or holds an agent's step"
             return tuple(not_applicable(each, "not_a_turn", why) for each in self.session)
         if not any(turn.has_text for turn in turns):
             return tuple(not_applicable(each, "no_content", NO_CONTENT) for each in self.session)

@@ -6,8 +6,8 @@
 
 The start is the sender's word, so it only orders, and counts as at most a day after the trace was seen. Age is a
 matter of log time, the distance of `seen` from the newest: a turn dated a year ahead removes no other one.
-A turn is a trace that called a model or a tool. Other traces are kept in a separate list with the same limits. They
-never evict a turn, so a set of turns never recurs and each score of a set is published once.
+A turn is a trace that called a model or a tool, or in which agents took steps. Other traces are kept in a separate list
+with the same limits. They never evict a turn, so a set of turns never recurs and each score of a set is published once.
 """
 
 from __future__ import annotations

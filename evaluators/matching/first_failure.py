@@ -23,9 +23,10 @@ class FirstFailure:
 
     @property
     def explanation(self) -> str:
-        """Names the tool and the agent."""
-        by = f" by `{self.agent}`" if self.agent else ""
-        return f"first failure: the step before `{self.call.name}` failed{by}"
+        """Names the tool, and the agent and the span of the step."""
+        by = f", by `{self.agent}`" if self.agent else ""
+        span = f", span {self.span_id}" if self.span_id else ""
+        return f"first failure: the step before `{self.call.name}`{by}{span}"
 
 
 def first_failure(trace: Trace) -> FirstFailure | None:
@@ -41,5 +42,7 @@ def first_failure(trace: Trace) -> FirstFailure | None:
     ]
     if not before:
         return FirstFailure(call=call, span_id=None, agent=call.agent)
-    step = max(before, key=lambda each: each.start_time_unix_nano)
+    # Of agents that work side by side, another one's step may lie in between.
+    own = [step for step in before if call.agent is not None and step.agent == call.agent]
+    step = max(own or before, key=lambda each: each.start_time_unix_nano)
     return FirstFailure(call=call, span_id=step.span_id, agent=step.agent or call.agent)

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
 from collections import Counter, defaultdict
@@ -15,10 +14,9 @@ from typing import Any, NamedTuple
 import pytest
 import yaml
 
-from collector.config.plan import plan_from
 from collector.config.tree import Config
-from collector.offline.recordings import evaluate_recordings
 from tests.golden.test_captures import FOLDER
+from tests.support.recorded_signals import signals_of
 
 LOOPS = sorted(FOLDER.glob("*/loop.otlp"))
 REPEATED = re.compile(r"(\d+) repeated an earlier one")
@@ -46,14 +44,9 @@ class Loop(NamedTuple):
 def loop(stack: str) -> Loop:
     path = FOLDER / stack / "loop.otlp"
     expected = yaml.safe_load(path.with_suffix(".expect.yaml").read_text())
-    settings = Config(workers=0)
-    scored = asyncio.run(
-        evaluate_recordings(settings, plan_from(settings), [path], lambda _path: None)
-    )
     signals: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
-    for signal in map(json.loads, scored.signals):
-        if signal["final"]:
-            signals[signal["evaluator"]].append(signal)
+    for signal in signals_of(Config(workers=0), path):
+        signals[signal["evaluator"]].append(signal)
     turns = {turn["main_trace_id"]: _turn(turn) for turn in expected["turn_list"]}
     return Loop(turns, expected["session_exported"], signals)
 

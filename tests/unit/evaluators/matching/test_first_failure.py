@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from msgspec import structs
+
 from evaluators.matching.first_failure import first_failure
 from evaluators.model import AgentStep, ModelCall, ToolCall
-from evaluators.trace.tool_correctness import tool_correctness
+from evaluators.trace.tool_correctness import (
+    Selection,
+    judged_tool_correctness,
+    tool_correctness,
+)
 from tests.support.evaluating import a_trace
 
 
@@ -28,7 +34,27 @@ def test_the_step_that_made_the_first_failing_call() -> None:
     assert (found.span_id, found.agent, found.call.name) == ("m3", "writer", "tool4")
     score = tool_correctness(trace)
     assert score.evidence[0] == "m3"
-    assert "first failure: the step before `tool4` failed by `writer`" in str(score.explanation)
+    assert "first failure: the step before `tool4`, by `writer`, span m3" in str(score.explanation)
+
+
+def test_another_agent_s_step_in_between_is_not_it() -> None:
+    failed = structs.replace(call(8, "no"), agent="writer")
+
+    found = first_failure(a_trace(model_calls=STEPS, tool_calls=(failed,)))
+
+    assert found is not None
+    assert found.span_id == "m3"
+
+
+def test_a_judge_s_verdict_points_at_it_too() -> None:
+    trace = a_trace(model_calls=STEPS, tool_calls=(call(4, "no"),))
+
+    score = judged_tool_correctness(trace, selection=Selection(score=0.5, reason="Too many."))
+
+    assert score.explanation == (
+        "Too many.; first failure: the step before `tool4`, by `writer`, span m3"
+    )
+    assert score.evidence == ("m3",)
 
 
 def test_an_agent_s_step_without_a_model_call_counts() -> None:
