@@ -17,6 +17,7 @@ from tests.support.blinding import hidden, with_other_answers, without_content, 
 from tests.support.recorded_signals import signals_of
 
 SETTINGS = Config(workers=0)
+NEEDS_NO_CONTENT = {"latency", "cost", "token_usage", "work_baseline", "task_agreement"}
 OURS = Path(__file__).parents[1] / "data" / "captures"
 RECORDED_BLIND = ("openai_v2", "google_adk")
 """By default these libraries export no content."""
@@ -63,7 +64,7 @@ def assert_blind(found: Signals) -> None:
             )
         elif signal["outcome"] == "scored":
             assert signal["success"] is False
-        elif signal["evaluator"] not in {"latency", "cost", "token_usage"}:
+        elif signal["evaluator"] not in NEEDS_NO_CONTENT:
             assert kind in {("not_applicable", "no_content"), ("not_applicable", "not_a_turn")}
 
 
