@@ -191,8 +191,13 @@ class Judge(Protocol):
         """Name of the model."""
         ...
 
-    async def ask(self, instructions: str, question: str) -> str:
-        """The model's answer; raises when there is none."""
+    async def ask(
+        self, instructions: str, question: str, *, read: Callable[[str], object] = str
+    ) -> str:
+        """The model's answer; raises when there is none.
+
+        `read` raises ValueError for a text that holds no answer: such a text is returned, but kept in no cache.
+        """
         ...
 
 

@@ -134,7 +134,7 @@ class JudgeClientPool:
         """See `evaluators.judging.prompt.JudgeClient`."""
         name = model or self._model
         entry = self._cache.get(prompt.digest, name, owner)
-        if entry is not None:
+        if entry is not None and prompt.is_answered_by(entry.text):
             if entry.owner == owner:
                 self._unwritten[owner].append((prompt.digest, name))
             return _answer(entry)
@@ -145,8 +145,9 @@ class JudgeClientPool:
             job=job,
             is_readable=lambda answer: prompt.is_answered_by(answer.text),
         )
-        self._cache.put(prompt.digest, name, _cached(answer, owner))
-        self._unwritten[owner].append((prompt.digest, name))
+        if prompt.is_answered_by(answer.text):  # else the next subject would fail of it, too
+            self._cache.put(prompt.digest, name, _cached(answer, owner))
+            self._unwritten[owner].append((prompt.digest, name))
         return answer
 
     async def embed(self, texts: Sequence[str], owner: str, job: int) -> Embedded:

@@ -86,9 +86,13 @@ class JudgeCalls:
         *,
         model: str | None,
         owners: Iterable[str],
+        usable: Callable[[Mapping[str, JSON]], bool],
         preface: str = "",
     ) -> Mapping[str, JSON] | Missing:
-        """The decoded answers by key, as many as there are, or why there are none."""
+        """The decoded answers by key, as many as there are, or why there are none.
+
+        `usable` says whether anything in them can be used; an answer in which nothing can is kept in no cache.
+        """
         stopped = self._stopped or self._failed_models.get(model)
         if stopped is not None:
             return stopped
@@ -98,6 +102,11 @@ class JudgeCalls:
         recording = self._input.render(max(rest, LEAST))
         if recording.truncated is not None:
             self.truncated |= dict.fromkeys(names, recording.truncated)
+
+        def read(text: str) -> None:
+            if not usable(_entries(text, questions, quotations)):
+                raise AnswerError("no entry of the answer could be used")
+
         marker, shown = self._input.marker(), preface + recording.text
         quotations = Quotations(harmless(shown, marker), may_quote=stage.endswith(AGAIN))
         prompt = make_prompt(
@@ -106,7 +115,7 @@ class JudgeCalls:
             shown,
             marker=marker,
             context=self._input.context,
-            read=lambda text: _entries(text, questions, quotations),
+            read=read,
         )
         self.count += 1
         try:
@@ -122,9 +131,14 @@ class JudgeCalls:
             return self._count(parse_failure(error))
 
     async def ask_freely(
-        self, owner: str, model: str | None, instructions: str, question: str
+        self,
+        owner: str,
+        model: str | None,
+        instructions: str,
+        question: str,
+        read: Callable[[str], object],
     ) -> str:
-        """A third party's own question, answered in free text.
+        """A third party's own question, answered in free text that `read` reads, or raises ValueError for.
 
         Raises:
             JudgeError: There is no answer, or the evaluator has asked too often.
@@ -138,7 +152,9 @@ class JudgeCalls:
             raise JudgeError(type="overload", message=f"more than {MAX_OWN_CALLS} calls")
         name = "custom"
         digest = digest_of(name, instructions, question, None)
-        prompt = Prompt(name=name, system=instructions, user=question, schema=None, digest=digest)
+        prompt = Prompt(
+            name=name, system=instructions, user=question, schema=None, digest=digest, read=read
+        )
         self.count += 1
         try:
             answer = await self._client(prompt, model=model)
@@ -247,10 +263,12 @@ class JudgeHandle:
         """Its own model's name; "default" when it is asked of the configured one."""
         return self._model or "default"
 
-    async def ask(self, instructions: str, question: str) -> str:
-        """The model's answer.
+    async def ask(
+        self, instructions: str, question: str, *, read: Callable[[str], object] = str
+    ) -> str:
+        """The model's answer; see `evaluators.resources.Judge`.
 
         Raises:
             JudgeError: There is none.
         """
-        return await self._calls.ask_freely(self._owner, self._model, instructions, question)
+        return await self._calls.ask_freely(self._owner, self._model, instructions, question, read)

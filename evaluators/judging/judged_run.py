@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, TypeGuard
 
@@ -100,7 +101,9 @@ class JudgedRun:
         owners = [state.name for state in wanting]
         why: Missing = Failure(type="parse_error", message="no extraction")
         for stage in (EXTRACTION, EXTRACTION + AGAIN):
-            answer = await self._calls.ask(stage, question, model=None, owners=owners)
+            answer = await self._calls.ask(
+                stage, question, model=None, owners=owners, usable=_holds_extraction
+            )
             if isinstance(answer, Failure | Skip):
                 why = answer
                 if not _is_unreadable(answer):
@@ -180,7 +183,12 @@ class JudgedRun:
             return
         owners = [state.name for state in asked]
         answer = await self._calls.ask(
-            stage, questions, model=model, owners=owners, preface=self._preface
+            stage,
+            questions,
+            model=model,
+            owners=owners,
+            usable=lambda answer: any(self._can_use(state, answer) for state in asked),
+            preface=self._preface,
         )
         if isinstance(answer, Failure | Skip):
             for state in asked:
@@ -203,14 +211,28 @@ class JudgedRun:
         before = len(state.questions)
         for key, (name, kind) in list(state.questions.items()):
             try:
-                block = to_block(answer.get(key), kind)
-                block.check(self._subject, state.configured.options)
+                block = self._block(state, answer, key, kind)
             except Exception as error:  # noqa: BLE001 - also what a third party's check raises
                 state.missing = parse_failure(error)
             else:
                 state.arguments[name] = block
                 del state.questions[key]
         return before - len(state.questions)
+
+    def _can_use(self, state: _EvaluatorState, answer: Mapping[str, JSON]) -> bool:
+        """Whether the answer holds any block that the evaluator asked for."""
+        for key, (_, kind) in state.questions.items():
+            with suppress(Exception):  # also what a third party's check raises
+                self._block(state, answer, key, kind)
+                return True
+        return False
+
+    def _block(
+        self, state: _EvaluatorState, answer: Mapping[str, JSON], key: str, kind: type[Block]
+    ) -> Block:
+        block = to_block(answer.get(key), kind)
+        block.check(self._subject, state.configured.options)
+        return block
 
     # --- outcomes -----------------------------------------------------------------------------------------------------
 
@@ -267,6 +289,14 @@ def _uses(expectation: Expectation, spec: Spec) -> bool:
 
 def _is_block(kind: Any) -> TypeGuard[type[Block]]:
     return inspect.isclass(kind) and issubclass(kind, Block) and kind is not Extraction
+
+
+def _holds_extraction(answer: Mapping[str, JSON]) -> bool:
+    try:
+        to_block(answer.get(EXTRACTION), Extraction)
+    except AnswerError:
+        return False
+    return True
 
 
 def _is_unreadable(missing: object) -> bool:

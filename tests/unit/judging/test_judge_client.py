@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -116,6 +117,35 @@ async def test_nobody_is_asked_without_leave(tmp_path: Path) -> None:
     assert caught.value.type == "budget"
     assert provider.asked == 0
     assert stand.sent == [ReserveBudget(id=0, job=7, usd=0.25)]
+
+
+@pytest.mark.parametrize("owner", ["me", "another"])
+async def test_an_answer_that_cannot_be_read_is_never_kept(tmp_path: Path, owner: str) -> None:
+    """Else every later run would fail of an answer that a model gave once."""
+    provider = FakeProvider(text="rubbish")
+    stand = Stand(tmp_path, provider)
+    prompt = replace(PROMPT, read=json.loads)
+    await stand.clients.for_subject("me", 7)(prompt, model=None)
+    stand.clients.written("me")
+    provider.text = "1"
+
+    again = await stand.clients.for_subject(owner, 8)(prompt, model=None)
+
+    assert (again.text, again.cached, provider.asked) == ("1", False, 2)
+    assert stand.results == ["parse_error", "ok"]
+
+
+async def test_a_kept_answer_that_cannot_be_read_is_asked_for_again(tmp_path: Path) -> None:
+    """An older version kept it."""
+    provider = FakeProvider(text="rubbish")
+    stand = Stand(tmp_path, provider)
+    await stand.clients.for_subject("me", 7)(PROMPT, model=None)
+    stand.clients.written("me")
+    provider.text = "1"
+
+    again = await stand.clients.for_subject("me", 8)(replace(PROMPT, read=json.loads), model=None)
+
+    assert (again.text, provider.asked) == ("1", 2)
 
 
 async def test_an_answer_is_paid_once(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import replace
 from typing import Any
@@ -245,6 +246,25 @@ async def test_two_elevenths_of_what_the_reference_sends() -> None:
 
     ours = sum(len(prompt.system) + len(prompt.user) for prompt, _ in asked.asked)
     assert ours <= reference * 2 / 11
+
+
+async def test_an_answer_in_which_nothing_can_be_used_is_none() -> None:
+    """A client keeps no such answer: each prompt reads what its evaluators can use."""
+    reads: list[tuple[bool, bool]] = []
+
+    def answer(prompt: Prompt) -> str:
+        good = fitting_answer(prompt)
+        reads.append((prompt.is_answered_by(good), prompt.is_answered_by(_beyond(good))))
+        return good
+
+    await judge(TRACE, ScriptedJudge(answer))
+
+    assert reads == [(True, False)] * 2
+
+
+def _beyond(answer: str) -> str:
+    """The same answer with other numbers and texts than are allowed."""
+    return json.dumps({key: {"score": 7.5} for key in json.loads(answer)})
 
 
 async def test_a_third_party_may_ask_by_itself_a_few_times() -> None:
