@@ -45,6 +45,10 @@ def evaluators_page(specs: Iterable[Spec]) -> str:
         "[signals](signals.md#blind-is-not-perfect). One of your own reads text and tool calls unless it declares",
         "`@evaluator(reads={...})` with any of `text` `tool_calls` `tool_definitions` `root` `session` `tokens`.",
         "",
+        "The value of one of your own, and of a judge of your configuration, is clamped to [0, 1]; not a number is",
+        "`failed` with `invalid_score`. One that hangs or dies ends its worker process, never the service or",
+        "`spanwise evaluate`: after a second try the trace's outcomes are `failed` with `worker_died`.",
+        "",
     ]
     for scope, title in by_scope.items():
         names = dict.fromkeys(spec.name for spec in listed if spec.scope == scope)

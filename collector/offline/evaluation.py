@@ -94,7 +94,7 @@ async def evaluate_recordings(
         ConfigError: a file cannot be read, or holds no export requests of its signal; `closed` was not called.
     """
     telemetry = Telemetry()
-    workers = start_workers(config, plan, telemetry, count=_worker_count(config, files))
+    workers = start_workers(config, plan, telemetry, count=_worker_count(config, plan, files))
     try:
         service = OfflineService(config, plan, workers, telemetry, only=only)
         with RecordedTraces() as recorded:
@@ -145,8 +145,14 @@ def _complete(sessions: Mapping[bytes, ClosedSession], written: Iterable[Record]
         session.signals = [*signals[key].values()]
 
 
-def _worker_count(config: Config, files: Iterable[Path]) -> int:
-    return config.worker_count if _size(files) >= SMALL else 0
+def _worker_count(config: Config, plan: Plan, files: Iterable[Path]) -> int:
+    is_worth_it = has_foreign_code(plan) or _size(files) >= SMALL
+    return config.worker_count if is_worth_it else 0
+
+
+def has_foreign_code(plan: Plan) -> bool:
+    """Whether third parties' evaluators score traces: one that hangs or dies must end a worker, never the command."""
+    return any(each.spec.method == "custom" for each in plan.trace)
 
 
 def _size(files: Iterable[Path]) -> int:

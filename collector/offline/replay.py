@@ -22,17 +22,19 @@ from collector.offline.evaluation import (
     Closed,
     ClosedSession,
     EvaluationResult,
+    has_foreign_code,
     score_sessions,
 )
 from collector.offline.trace_spool import TraceSpool
 from collector.pool.port import ReadJob
-from collector.pool.worker import InlineWorkers, JobRunner
+from collector.pool.worker import JobRunner
 from collector.records.codec import encode
 from collector.records.sessions import session_key
 from collector.records.traces import TraceRecord, VerdictRecord, decode_traces
 from collector.telemetry import Telemetry
 from collector.wiring.logs import groups
 from collector.wiring.offline_service import OfflineService
+from collector.wiring.rooms import start_workers
 from evaluators.plan import Plan
 
 NO_SUBJECT = "replay"
@@ -60,9 +62,14 @@ async def rescore(
     try:
         with TraceSpool() as traces:
             spent = await _read_history(log, runner, since, PoisonReport(telemetry), traces)
-            service = OfflineService(config, plan, InlineWorkers(runner), telemetry, only=only)
-            await service.put(_spent(0, spent))
-            await score_sessions(service, traces, cost.then(closed))
+            count = config.worker_count if has_foreign_code(plan) else 0
+            workers = start_workers(config, plan, telemetry, count=count)
+            try:
+                service = OfflineService(config, plan, workers, telemetry, only=only)
+                await service.put(_spent(0, spent))
+                await score_sessions(service, traces, cost.then(closed))
+            finally:
+                await workers.close()
             return EvaluationResult(traces=traces.usages)
     finally:
         if cost.calls:

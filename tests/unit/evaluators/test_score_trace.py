@@ -55,7 +55,9 @@ def test_a_value_that_is_no_score_fails(value: float | None) -> None:
     assert outcome.error.type == "invalid_score"
 
 
-@pytest.mark.parametrize(("value", "clamped"), [(-3.0, 0.0), (1.7, 1.0), (0.3, 0.3)])
+@pytest.mark.parametrize(
+    ("value", "clamped"), [(-3.0, 0.0), (1.7, 1.0), (math.inf, 1.0), (0.3, 0.3)]
+)
 def test_a_third_party_s_value_is_clamped(value: float, clamped: float) -> None:
     outcome = outcome_of(lambda: Score(value=value), method="custom")
 
