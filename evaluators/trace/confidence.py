@@ -54,11 +54,11 @@ def confidence(trace: Trace) -> Score:
 
     Cost each and at most: unrecovered tool error 0.3, 0.6; recovered 0.1, 0.2; identical repeat 0.2, 0.6; model error
     0.4 when the last model call failed, else 0.1; trace ended in error without either 0.3; no final answer although
-    content was exported 0.5, or 0.2 if it ended with a tool call that succeeded; an answer of doubt or failure 0.25;
-    the trace broke off with a tool call 0.6. Session formulas count otherwise: unrecovered error 0.55 at least where no
+    answers are exported 0.5, or 0.2 if it ended with a tool call that succeeded; an answer of doubt or failure 0.25;
+    the trace broke off in a tool call 0.6. Session formulas count otherwise: unrecovered error 0.55 at least where no
     later call succeeded, else 0.2 each; recovered 0.05; repeats 0.6 where the agent went round in a circle (twice or
     more in a row without a new call), else 0.05 each, at most 0.15; ended with a call 0.1; a last model call that
-    failed without an answer 0.6; doubt 0.15.
+    failed 0.6; doubt 0.15.
     """
     doubts = [*_tool_doubts(trace), *_model_doubts(trace), *_answer_doubts(trace)]
     spans = dict.fromkeys(span for doubt in doubts for span in doubt.spans)
@@ -95,7 +95,7 @@ def _model_doubts(trace: Trace) -> Iterator[_Doubt]:
     if failed:
         last = trace.model_calls[-1].error is not None
         reason = f"{len(failed)} model calls failed{', the last one too' if last else ''}"
-        risk = 0.6 if last and not trace.output else None
+        risk = 0.6 if last else None
         yield _Doubt(cost=0.4 if last else 0.1, risk=risk, reason=reason, spans=tuple(failed))
     elif trace.status == "error" and not any(call.error for call in trace.tool_calls):
         root = () if trace.root_span_id is None else (trace.root_span_id,)
@@ -106,7 +106,7 @@ def _answer_doubts(trace: Trace) -> Iterator[_Doubt]:
     if _broke_off(trace):
         yield _Doubt(
             cost=0.6,
-            reason="it broke off with a tool call: neither an answer nor the root span came",
+            reason="it broke off in a tool call: neither its result nor the root span came",
         )
         return
     if trace.output is None or not trace.output.strip():
@@ -115,7 +115,7 @@ def _answer_doubts(trace: Trace) -> Iterator[_Doubt]:
             return
         if _ended_in_action(trace):
             yield _Doubt(cost=0.2, risk=0.1, reason="it ended with a tool call and no answer")
-        else:
+        elif _says_what_models_answered(trace):
             yield _Doubt(cost=0.5, reason="no final answer")
     elif found := _hedge(clip(trace.output)):
         yield _Doubt(
@@ -129,13 +129,24 @@ def _hedge(text: str) -> re.Match[str] | None:
 
 
 def _broke_off(trace: Trace) -> bool:
-    """Whether the process died: no span came any more, neither the root nor an answer to the last tool call.
+    """Whether the process died in a tool call: the last call has no end, and no span came any more, nor the root.
 
-    A trace that was closed for its age or size went on elsewhere; one without model calls and steps is a tool's own.
+    A trace that was closed for its age or size went on elsewhere; one without model calls is a tool's own. Some
+    libraries never export the root: without it alone nothing broke off.
     """
-    if trace.root != "missing" or trace.closed != "idle":
+    if trace.root != "missing" or trace.closed != "idle" or not trace.model_calls:
         return False
-    return bool(trace.model_calls or trace.steps) and _ends_with_call(trace)
+    if not _ends_with_call(trace):
+        return False
+    last = trace.tool_calls[-1]
+    return last.span_id is None and last.result is None and last.error is None
+
+
+def _says_what_models_answered(trace: Trace) -> bool:
+    """Whether the spans carry what models answered: some export questions alone."""
+    return any(call.output for call in trace.model_calls) or any(
+        call.arguments is not None for call in trace.tool_calls
+    )
 
 
 def _ended_in_action(trace: Trace) -> bool:

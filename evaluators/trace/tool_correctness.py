@@ -35,7 +35,6 @@ RECOVERED = 0.1
 """What a failed call counts in session formulas once a later call of its tool succeeded, and a second look."""
 WORKED_AROUND = 0.4
 """What a failed call counts there once a later call of another tool succeeded."""
-_PLAIN = ("not offered", "against the schema")
 
 
 @pandaprobe(version="2", reads={"tool_calls", "tool_definitions"})
@@ -82,11 +81,17 @@ def _risk(calls: Sequence[ToolCall], faults: Mapping[str, Sequence[ToolCall]]) -
     again = faults["repeated"]
     stuck = is_stuck(calls, again)
     weights = {id(call): RECOVERED for call in again}
-    weights |= {id(call): 1.0 for kind in _PLAIN for call in faults[kind]}
+    weights |= {id(call): RECOVERED if _ran(call) else 1.0 for call in faults["not offered"]}
+    weights |= {id(call): 1.0 for call in faults["against the schema"]}
     weights |= {id(call): RECOVERED for call in recovered}
     weights |= {id(call): 1.0 if given_up(calls, lost) else WORKED_AROUND for call in lost}
     weights |= {id(call): 1.0 for call in again if stuck}
     return sum(weights.values()) / len(calls)
+
+
+def _ran(call: ToolCall) -> bool:
+    """Whether the tool was there after all: what was offered is not always exported whole."""
+    return call.span_id is not None or call.result is not None
 
 
 def _metadata(trace: Trace) -> tuple[dict[str, JSON], str | None]:

@@ -15,7 +15,7 @@ from evaluators.run import score_trace
 from evaluators.trace.confidence import confidence
 from evaluators.trace.loop_detection import loop_detection
 from evaluators.trace.tool_correctness import tool_correctness
-from tests.support.evaluating import OURS, a_call, a_trace, a_turn
+from tests.support.evaluating import OURS, a_call, a_tool, a_trace, a_turn
 
 BROKEN = a_call("weather", {"city": "Rom"}, error="no such city")
 MENDED = a_call("weather", {"city": "Rome"})
@@ -72,23 +72,25 @@ def last_call(**fields: Any) -> ToolCall:
     return ToolCall(name="book", arguments={}, start_time_unix_nano=5, **fields)
 
 
-@pytest.mark.parametrize("call", [{}, {"result": "ok"}, {"error": "timeout"}, {"span_id": "s"}])
 @pytest.mark.parametrize(
-    ("root", "closed", "broke_off"),
+    ("call", "root", "closed", "broke_off"),
     [
-        ("missing", "idle", True),
-        ("parentless", "root_ended", False),
-        ("local", "idle", False),
-        ("missing", "max_age", False),
-        ("missing", "max_spans", False),
+        ({}, "missing", "idle", True),
+        ({}, "parentless", "root_ended", False),
+        ({}, "local", "idle", False),
+        ({}, "missing", "max_age", False),
+        ({}, "missing", "max_spans", False),
+        ({"result": "ok"}, "missing", "idle", False),
+        ({"error": "timeout"}, "missing", "idle", False),
+        ({"span_id": "s"}, "missing", "idle", False),
     ],
 )
-def test_a_trace_without_root_that_ends_with_a_tool_call_broke_off(
+def test_a_trace_without_root_that_ends_in_a_tool_call_broke_off(
     call: Any, root: Any, closed: Any, *, broke_off: bool
 ) -> None:
     score = confidence(a_trace(tool_calls=(last_call(**call),), root=root, closed=closed))
 
-    assert ("it broke off with a tool call" in str(score.explanation)) is broke_off
+    assert ("it broke off in a tool call" in str(score.explanation)) is broke_off
 
 
 def test_a_model_that_went_on_after_the_call_did_not_break_off() -> None:
@@ -170,7 +172,22 @@ def test_a_model_that_failed_in_the_end_is_trouble() -> None:
     failed = (ModelCall(span_id="m", error="500"),)
 
     assert confidence(a_trace(model_calls=failed, output=None, gaps=("no_content",))).risk == 0.6
-    assert confidence(a_trace(model_calls=failed)).risk == pytest.approx(0.4)
+    assert confidence(a_trace(model_calls=failed)).risk == 0.6
+
+
+def test_an_answer_that_was_not_exported_is_not_missing() -> None:
+    silent, speaking = ModelCall(span_id="m"), ModelCall(span_id="n", output="I look.")
+
+    assert confidence(a_trace(output=None, model_calls=(silent,))).value == 1.0
+    assert confidence(a_trace(output=None, model_calls=(speaking, silent))).value == 0.5
+
+
+def test_a_tool_that_ran_was_there_whatever_the_spans_say_was_offered() -> None:
+    offered = (a_tool("weather"),)
+    ran, invented = a_call("climate", {}, span_id="s"), a_call("climate", {})
+
+    assert tool_correctness(a_trace(tool_calls=(ran,), tools_offered=offered)).risk == 0.1
+    assert tool_correctness(a_trace(tool_calls=(invented,), tools_offered=offered)).risk == 1.0
 
 
 @pytest.mark.parametrize("calls", [(BROKEN,), same_calls(2), (a_call("weather", None), MENDED)])

@@ -33,6 +33,7 @@ OSLO = a_call("weather", {"city": "Oslo"}, span_id="2")
 PARIS_AGAIN = a_call("weather", {"city": "Paris"}, span_id="3")
 BROKEN = a_call("weather", {"city": "Rome"}, span_id="4", error="no such city")
 MISFIT = a_call("weather", {"town": "Rome"}, span_id="5")
+SPOKE = ModelCall(span_id="m", output="I look it up.")
 LOST = a_call("book", {}, span_id="8", error="timed out")
 INVENTED = a_call("teleport", {}, span_id="6")
 
@@ -173,8 +174,8 @@ class TestConfidence:
             ({"model_calls": (ModelCall(span_id="m", error="400"),)}, 0.6),
             ({"model_calls": (ModelCall(span_id="m", error="429"), ModelCall(span_id="n"))}, 0.9),
             ({"status": "error"}, 0.7),
-            ({"output": None}, 0.5),
-            ({"output": "  \n"}, 0.5),
+            ({"output": None, "model_calls": (SPOKE,)}, 0.5),
+            ({"output": "  \n", "model_calls": (SPOKE,)}, 0.5),
             ({"output": None, "tool_calls": (PARIS,)}, 0.8),
             ({"output": None, "tool_calls": (BROKEN,)}, 0.2),
             ({"output": "I'm sorry, I am unable to cancel a used ticket."}, 1.0),
