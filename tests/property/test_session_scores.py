@@ -153,7 +153,9 @@ def test_scores_stay_within_bounds_whatever_the_weights(
     scorer = from_scratch(window, a_plan(**weights))
 
     for outcome in score(scorer, window):
-        assert outcome.state in {"scored", "not_applicable"} or is_low(outcome.coverage or (0, 0))
+        expected, present = outcome.coverage or (0, 0)
+        # Half of the scores may be there and still none of those that the formula starts from.
+        assert outcome.state in {"scored", "not_applicable"} or present < expected
         assert outcome.score is None or 0 <= outcome.score <= 1
 
 

@@ -176,6 +176,8 @@ class Facts(msgspec.Struct, kw_only=True, eq=False):
     """Whether `agent` is a name that the agent was given, rather than its span's."""
     is_workflow: bool = False
     """Whether a span of kind "agent" is a workflow's, which need not be an agent."""
+    run_name: str | None = None
+    """What the run of a LangChain agent was called, where that is not the agent's name."""
     graph_node: str | None = None
     """The node of a LangGraph graph in which the span ran."""
     input: Content | None = None

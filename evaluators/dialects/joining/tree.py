@@ -123,7 +123,15 @@ class Agents:
     def __init__(self, tree: Tree) -> None:
         self._tree = tree
         self._nearest: dict[str, str | None] = {}
-        spans = [f for f in tree.order if f.kind == "agent" and stable_name(f.agent)]
+        # OpenLLMetry puts a span around a LangChain agent's, under the name of the run.
+        renamed = {(f.span.parent_span_id, f.run_name) for f in tree.order if f.run_name}
+        spans = [
+            facts
+            for facts in tree.order
+            if facts.kind == "agent"
+            and stable_name(facts.agent)
+            and (facts.span.span_id, facts.agent) not in renamed
+        ]
         named = [f for f in spans if f.names_agent] or spans
         self.names = tuple(dict.fromkeys(name for f in named if (name := stable_name(f.agent))))
         outermost = min(named, key=self._depth) if len(named) > 1 else next(iter(named), None)

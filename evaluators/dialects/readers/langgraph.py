@@ -56,6 +56,7 @@ def name_agent(facts: Facts, keys: Keys) -> Facts:
     if facts.kind not in ("agent", "other"):
         facts.agent = agent
     elif facts.graph_node is None or agent in _run_names(facts):
+        facts.run_name = facts.agent if facts.agent != agent else None
         facts.kind, facts.agent, facts.names_agent = "agent", agent, True
     return facts
 

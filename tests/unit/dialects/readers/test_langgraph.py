@@ -92,6 +92,20 @@ def test_a_run_of_another_name_is_still_of_the_agent(of: Dialect) -> None:
     assert trace.agent == "support_bot"
 
 
+def test_a_span_around_an_agent_under_its_runs_name_is_no_agent() -> None:
+    run = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "nightly run"}
+    inner = made(traceloop, "workflow", 2, 1, "nightly run.workflow", {"lc_agent_name": "bot"})
+
+    trace = trace_of(
+        SpanSpec(id=1, name="invoke_agent nightly run", attributes=run, end=99),
+        SpanSpec(
+            id=2, parent=1, name=inner.name, attributes={**inner.attributes, **run}, start=1, end=9
+        ),
+    )
+
+    assert (trace.agent, trace.agents) == ("bot", ("bot",))
+
+
 @EVERY
 def test_agents_in_a_graph_without_a_name_are_the_traces_agents(of: Dialect) -> None:
     graph = made(of, "chain", 1, 0, "LangGraph", {"ls_integration": "langgraph"})

@@ -266,3 +266,19 @@ def test_a_whole_trace_of_openinference_unflattened_says_what_happened() -> None
 
 def test_a_whole_trace_of_openinference_unflattened_says_which_tools_were_offered() -> None:
     assert_says_what_was_offered(whole_openinference_unflattened())
+
+
+def test_a_call_without_arguments_is_one_of_a_tool_that_takes_none() -> None:
+    """Flattening leaves out an empty object, unless attributes were lost anyway."""
+    message = "llm.output_messages.0.message"
+    attributes = {
+        "openinference.span.kind": "LLM",
+        f"{message}.role": "assistant",
+        f"{message}.tool_calls.0.tool_call.id": "c1",
+        f"{message}.tool_calls.0.tool_call.function.name": "now",
+    }
+
+    (whole,) = trace_of(SpanSpec(id=1, attributes=attributes)).tool_calls
+    (cut,) = trace_of(SpanSpec(id=1, attributes=attributes, dropped=1)).tool_calls
+
+    assert (whole.arguments, cut.arguments) == ({}, None)
