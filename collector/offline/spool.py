@@ -61,6 +61,6 @@ def _explained() -> Generator[None]:
         yield
     except OSError as error:
         raise ConfigError(
-            f"{tempfile.gettempdir()}: {error.strerror}; recordings are sorted in a temporary file: "
+            f"{tempfile.tempdir or 'TMPDIR'}: {error.strerror}; recordings are sorted in a temporary file: "
             "set TMPDIR to a folder with about twice their size to spare"
         ) from error

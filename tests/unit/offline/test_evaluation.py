@@ -124,3 +124,18 @@ def test_a_full_temporary_folder_is_one_line(
     (line,) = str(raised.value).splitlines()
     assert line.startswith(f"{tmp_path}/missing: No such file or directory; ")
     assert "TMPDIR" in line
+
+
+def test_a_machine_without_a_temporary_folder_is_told_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def none(*_: object) -> str:
+        raise FileNotFoundError(2, "No usable temporary directory found")
+
+    monkeypatch.setattr(spool, "IN_MEMORY", 1)
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    monkeypatch.setattr(tempfile, "_get_default_tempdir", none)
+    files = written(tmp_path, {"a.otlp": [tool(1, 1, end=1, session="s")]})
+
+    with pytest.raises(ConfigError, match=r"^TMPDIR: No usable temporary directory found; "):
+        closed(*files)
