@@ -112,6 +112,8 @@ class WorkRecord(msgspec.Struct, frozen=True, kw_only=True, tag="work", omit_def
     has_text: bool = True
     """Whether the spans of any turn carry content."""
     task_id: str | None = None
+    repeated: Outcome | None = None
+    """Of `repeated_calls` for the session alone, which the agent's earlier sessions complete; None: it is not due."""
     ended: int = 0
     """End of its newest span (unix nanoseconds), once it is closed: the order of closing in recordings."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from msgspec.structs import replace
 
@@ -18,7 +18,7 @@ from collector.scoring.outcome_signals import (
     session_subject,
     trace_signal_id,
 )
-from collector.scoring.rules import Rules
+from collector.scoring.rules import COMPLETED, Rules
 from collector.scoring.session_end import SessionEnd, merge_task_claims, session_end
 from collector.scoring.session_work import session_work
 from collector.scoring.sliding_window import (
@@ -167,8 +167,9 @@ class OpenSession:
                 changed = True
         work: tuple[WorkRecord, ...] = ()
         if changed:
-            publish += self._running_signals()
-            work = self._work(session_subject(self.head, self._window))
+            subject, outcomes = self._running()
+            publish += self._signals.of_session(subject, outcomes, self._window)
+            work = self._work(subject, outcomes)
         changes = (*self._changed_traces(task, touched), self._named_head())
         return Effects(publish=tuple(publish), work=work, changes=changes)
 
@@ -188,7 +189,8 @@ class OpenSession:
         publish, judged = self._signals.of_trace(entry, outcomes, known)
         self._replace(judged)
         self.head = replace(self.head, cause=offset)
-        publish += self._running_signals(published=inputs)
+        subject, outcomes = self._running()
+        publish += self._signals.of_session(subject, outcomes, self._window, published=inputs)
         return Effects(publish=tuple(publish), changes=(self._named_head(), judged))
 
     def pending_trace(self, trace_id: str) -> SessionTurn | None:
@@ -214,7 +216,7 @@ class OpenSession:
         self.head = replace(self.head, closed=True, since=since)
         effects = Effects(
             publish=tuple(publish),
-            work=self._work(end.subject),
+            work=self._work(end.subject, end.outcomes),
             changes=tuple(self._last_changes(end)),
             closed=(self.head.service, reason),
         )
@@ -273,17 +275,18 @@ class OpenSession:
         self._replace(entry)
         return publish
 
-    def _running_signals(
-        self, *, published: Mapping[str, str] | None = None
-    ) -> Iterator[Publication]:
-        """The signals of the session's evaluators while it is open."""
+    def _running(self) -> tuple[Subject, tuple[Outcome, ...]]:
+        """The open session, and the outcomes of its evaluators."""
         subject = session_subject(self.head, self._window)
-        outcomes = session_outcomes(subject, self._window, self._scorer)
-        return self._signals.of_session(subject, outcomes, self._window, published=published)
+        return subject, session_outcomes(subject, self._window, self._scorer)
 
-    def _work(self, subject: Subject) -> tuple[WorkRecord, ...]:
+    def _work(self, subject: Subject, outcomes: Iterable[Outcome]) -> tuple[WorkRecord, ...]:
         """What is ranked of the session; empty when no evaluator ranks it."""
-        return (session_work(subject, self._window, self.head.task),) if self._rules.ranks else ()
+        if not self._rules.ranks:
+            return ()
+        completed = (each for each in outcomes if each.evaluator == COMPLETED)
+        repeated = next(completed, None) if self._rules.completes else None
+        return (session_work(subject, self._window, self.head.task, repeated),)
 
     def _reruns(self, affected: Sequence[str]) -> Iterator[Rerun]:
         for trace_id in affected:

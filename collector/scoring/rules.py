@@ -11,6 +11,8 @@ from evaluators.model import Failure, Outcome, Trace, Turn
 from evaluators.plan import Configured, Plan, sees_history
 from evaluators.run import SessionScorer, failed, not_applicable, skipped
 
+COMPLETED = "repeated_calls"
+"""The session evaluator whose outcome the agent's earlier sessions complete."""
 NewScorer: TypeAlias = Callable[[], SessionScorer]
 """Makes the running state of one session's window, without any turn."""
 
@@ -89,6 +91,8 @@ class Rules:
     """Tools that change nothing (`tasks.read_only`)."""
     ranks: bool = False
     """Whether sessions are ranked among earlier ones: then their work is published."""
+    completes: bool = False
+    """Whether the outcome of `repeated_calls` goes with that work, to be published where earlier sessions are known."""
 
     @classmethod
     def of(
@@ -105,12 +109,13 @@ class Rules:
         judged = judged or JudgedRules()
         scorer = new_scorer()
         every = (*plan.trace, *plan.session, *judged.trace, *judged.session)
+        emitted = frozenset(each.spec.name for each in every if each.emit)
         takers = (each.spec.name for each in plan.trace if sees_history(each))
         return cls(
             new_scorer=new_scorer,
             history=history,
             history_takers=tuple(takers) if history else (),
-            emitted=frozenset(each.spec.name for each in every if each.emit),
+            emitted=emitted - {COMPLETED},
             used={
                 each.spec.name: tuple(sorted(scorer.signals_used(each.spec.name)))
                 for each in plan.session
@@ -121,5 +126,6 @@ class Rules:
             assumed=frozenset(each.spec.name for each in every if each.spec.assumed_counts),
             task_evaluator=task_evaluator,
             read_only=frozenset(read_only),
-            ranks=bool(plan.ranked),
+            ranks=bool(plan.ranked) or COMPLETED in emitted,
+            completes=COMPLETED in emitted,
         )

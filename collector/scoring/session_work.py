@@ -6,11 +6,13 @@ from collector.records.sessions import TaskClaims
 from collector.records.subject import Subject, shared_fields
 from collector.records.traces import WorkRecord
 from collector.scoring.sliding_window import SlidingWindow
-from evaluators.model import Turn
+from evaluators.model import Outcome, Turn
 
 
-def session_work(subject: Subject, window: SlidingWindow, task: TaskClaims | None) -> WorkRecord:
-    """The session's work, which depends on the set of its turns alone."""
+def session_work(
+    subject: Subject, window: SlidingWindow, task: TaskClaims | None, repeated: Outcome | None
+) -> WorkRecord:
+    """The session's work, which depends on the set of its turns alone; `repeated`: see `WorkRecord`."""
     turns = window.turns
     return WorkRecord(
         **shared_fields(subject, WorkRecord),
@@ -21,7 +23,8 @@ def session_work(subject: Subject, window: SlidingWindow, task: TaskClaims | Non
         writes=window.work.writes,
         has_text=window.work.with_text > 0,
         task_id=None if task is None else task.task_id,
-        ended=0 if subject.closed is None else max(_end(each.turn) for each in window),
+        repeated=repeated,
+        ended=0 if subject.closed is None else max((_end(each.turn) for each in window), default=0),
     )
 
 

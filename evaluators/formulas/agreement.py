@@ -35,9 +35,14 @@ def is_write(name: str, read_only: Collection[str] = ()) -> bool:
 
 
 def writes(calls: Iterable[ToolCall], read_only: Collection[str] = ()) -> tuple[int, ...]:
-    """64-bit digests of the distinct writes (tool, arguments) that ended without error, sorted; see `sample`."""
+    """64-bit digests of the distinct writes (tool, arguments) that ended without error, sorted; see `sample`.
+
+    A call whose arguments were not exported is left out: it cannot be told from another one.
+    """
     return sample(
-        _digest(each) for each in calls if each.error is None and is_write(each.name, read_only)
+        _digest(each)
+        for each in calls
+        if each.error is None and each.arguments is not None and is_write(each.name, read_only)
     )
 
 

@@ -1,4 +1,9 @@
-"""Repeated calls: all 46 recorded sessions in which one call was repeated ten times failed their task."""
+"""Repeated calls: the two rules that are certain enough to flag one session.
+
+All 46 labelled sessions in which one call was repeated ten times failed their task, and all 43 that made more than
+four times the model calls that their agent usually makes. A long chat does that, too, among short ones: so many calls
+must also be made in a turn.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +12,11 @@ from collections.abc import Mapping
 from typing import Annotated
 
 import msgspec
+from msgspec.structs import replace
 
 from evaluators.declare import evaluator
 from evaluators.matching.repeats import UNKNOWN, Told
-from evaluators.model import JSON, Score, Session, Turn
+from evaluators.model import JSON, Outcome, Score, Session, Turn
 from evaluators.resources import Running
 
 
@@ -93,11 +99,44 @@ class _Answers:
         return Told(repeated=again, failed=min(self.failed, again), changing=0, untold=0)
 
 
-@evaluator(version="2", source="Spanwise", reads={"session", "tool_calls"})
+TIMES = 4
+"""A session that makes more than this many times the agent's usual model calls is flagged."""
+LEAST_CALLS = 20
+"""Model calls a turn below which no session is flagged: long chats and polling are no runaways among short chats."""
+
+
+def with_usual_calls(outcome: Outcome, calls: int, turns: int, usual: float | None) -> Outcome:
+    """The outcome of `repeated_calls`, flagged if the session made far more model calls than usual.
+
+    Args:
+        outcome: Of the session alone.
+        calls: Its model calls.
+        turns: Its turns.
+        usual: The median of the agent's earlier sessions; None: there are too few.
+    """
+    if not usual or calls < LEAST_CALLS * turns or calls <= TIMES * usual:
+        return outcome
+    why = f"{calls} model calls, {calls / usual:.1f}x the agent's usual {usual:g}"
+    return replace(
+        outcome,
+        state="scored",
+        reason=None,
+        score=0.0,
+        success=False,
+        explanation=f"{why}; {outcome.explanation}" if outcome.explanation else why,
+        metadata={**outcome.metadata, "model_calls": calls, "usual_model_calls": usual},
+    )
+
+
+@evaluator(version="3", source="Spanwise", reads={"session", "tool_calls"})
 def repeated_calls(
     session: Session, *, count: RepeatCount, limit: Annotated[int, msgspec.Meta(ge=1)] = 10
 ) -> Score:
-    """0 once one tool call was repeated `limit` times in the session with the same result, else 1."""
+    """0 once one tool call was repeated `limit` times in the session with the same result, else 1.
+
+    Failed calls count too; a changing result is progress. It is 0 as well for a session that made more than four times
+    the model calls of the agent's earlier sessions (their median, once there are 10 of them) and 20 or more a turn.
+    """
     if not count.calls:
         return Score.not_applicable("the session called no tools")
     if count.calls > 1 and not count.compared:

@@ -13,6 +13,8 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from collector.errors import Undecodable
 from collector.records.codec import encode
 from collector.records.signal import Signal, signal_id
@@ -26,6 +28,7 @@ from evaluators.model import Outcome, Session
 from evaluators.plan import Configured
 from evaluators.resources import EarlierRuns, EarlierSessions
 from evaluators.run import not_applicable, rank_session
+from evaluators.session.repeated_calls import with_usual_calls
 
 MAX_AGENTS = 1000
 """Agents whose sessions are remembered, 48 kB each."""
@@ -138,18 +141,23 @@ class Ranker:
 
     def _signals(self, record: WorkRecord) -> Iterator[Signal]:
         """Final signals once it is closed; before, the scores so far."""
-        subject = Subject(scope="session", **shared_fields(record, Subject))
+        if record.repeated is not None:
+            yield _signal(record, *self._completed(record, record.repeated))
         for each in self._ranked:
             outcome, among = self._outcome(each, record)
             if each.emit and (record.closed is not None or outcome.state == "scored"):
-                id_ = signal_id(
-                    scope="session",
-                    service=record.service,
-                    subject=record.session_id,
-                    outcome=outcome,
-                    input_digest=_input(record, among),
-                )
-                yield signal_of(subject, outcome, id_)
+                yield _signal(record, outcome, among)
+
+    def _completed(self, record: WorkRecord, alone: Outcome) -> tuple[Outcome, str]:
+        """The outcome of `repeated_calls`, and the digest of the history if that made it another one."""
+        alone = replace(alone, final=record.closed is not None)
+        history = self._agents.get(record.service, _agent(record))
+        if history is None:
+            return alone, ""
+        session = _number(record.service, record.session_id)
+        usual = history.model_calls_median(session)
+        outcome = with_usual_calls(alone, record.work.model_calls, record.turns, usual)
+        return outcome, "" if outcome is alone else history.digest(session)
 
     def _outcome(self, configured: Configured, record: WorkRecord) -> tuple[Outcome, str]:
         """The outcome, and the digest of the history that it was ranked in: empty when it was not."""
@@ -204,6 +212,18 @@ class Ranker:
         elif (runs := self._tasks.get(service, name)) is not None:
             return encode(TaskWrites(service=service, name=name, runs=runs.packed))
         return None
+
+
+def _signal(record: WorkRecord, outcome: Outcome, among: str) -> Signal:
+    """The signal of an outcome; `among`: the digest of the history that made it."""
+    id_ = signal_id(
+        scope="session",
+        service=record.service,
+        subject=record.session_id,
+        outcome=outcome,
+        input_digest=_input(record, among),
+    )
+    return signal_of(Subject(scope="session", **shared_fields(record, Subject)), outcome, id_)
 
 
 def _input(record: WorkRecord, among: str) -> str:

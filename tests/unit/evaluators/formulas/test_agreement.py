@@ -39,8 +39,9 @@ def test_writes_are_calls_that_changed_something() -> None:
     same = a_call("book", {"class": "b", "seat": 1})
     failed = a_call("book", {"seat": 2}, error="sold out")
     read = a_call("get_seats", {})
+    untold = a_call("book", None)
 
-    assert len(writes([booked, same, failed, read])) == 1
+    assert len(writes([booked, same, failed, read, untold])) == 1
 
 
 def run(*numbers: int) -> tuple[int, ...]:
