@@ -11,11 +11,11 @@ from evaluators.model import Content, Outcome, Trace
 _CONTENT: frozenset[Content] = frozenset({"text", "tool_calls", "tool_definitions"})
 
 NO_CONTENT = "the spans carry no content: what the agent said and did is not seen"
-NO_TEXT = "the spans carry no text of question or answer"
+NO_TEXT = "the spans carry no text of what the agent answered"
 
 
 def has_text(trace: Trace) -> bool:
-    """Whether the spans carry the text of the question or of the answer."""
+    """Whether the spans carry the text of the answer, or of the question where no answer was given."""
     return "no_content" not in trace.gaps
 
 

@@ -260,7 +260,7 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     assumed: tuple[str, ...] = ()
     """Evaluators in `scores` whose score is only assumed: coverage counts them as neither expected nor present."""
     has_text: bool = True
-    """Whether its spans carried the text of question or answer."""
+    """Whether its spans carried the text of the answer, or of the question where no answer was given."""
     work: Work = Work()
     writes: tuple[int, ...] = ()
     """Digests of the calls that changed something (`formulas.agreement`), sorted."""

@@ -13,7 +13,12 @@ import pytest
 
 from collector.config.tree import Config
 from tests.golden.test_captures import FOLDER
-from tests.support.blinding import hidden, with_other_answers, without_content, without_text
+from tests.support.blinding import (
+    hidden,
+    with_other_answers,
+    without_content,
+    without_text,
+)
 from tests.support.recorded_signals import signals_of
 
 SETTINGS = Config(workers=0)

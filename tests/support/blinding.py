@@ -77,12 +77,8 @@ def _invent(span: Any) -> None:
 
 
 def _hide(span: Any) -> None:
-    kept = [
-        each
-        for each in span.attributes
-        if not each.key.startswith(("llm.input_messages", "llm.output_messages"))
-        and each.key not in {"input.mime_type", "output.mime_type"}
-    ]
+    gone = ("llm.input_messages", "llm.output_messages", "input.mime_type", "output.mime_type")
+    kept = [each for each in span.attributes if not each.key.startswith(gone)]
     for each in kept:
         if each.key in {"input.value", "output.value"}:
             each.value.string_value = "__REDACTED__"

@@ -13,6 +13,7 @@ from evaluators.dialects.content.tools import read_definitions, tools_in_request
 from evaluators.dialects.decoding.decode import all_names
 from evaluators.dialects.decoding.values import string
 from evaluators.dialects.joining.agent_steps import find_agent_steps
+from evaluators.dialects.joining.hidden_answer import hides_answer
 from evaluators.dialects.joining.model_calls import Exchange, find_exchanges
 from evaluators.dialects.joining.texts import cap, find_input, find_output, find_system
 from evaluators.dialects.joining.tool_call import function_name, uses_semantic_kernel
@@ -54,7 +55,7 @@ def assemble(order: Sequence[Facts], *, closed: Closed, keys: Keys, broken: bool
         gaps.append("no_root")
     if session is None:
         gaps.append("no_session")
-    if question is None and answer is None:
+    if answer is None and (question is None or hides_answer(exchanges, tool_calls, steps, status)):
         gaps.append("no_content")
     if not offered and (tool_calls or exchanges):
         gaps.append("no_tool_definitions")
