@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 
@@ -29,6 +30,8 @@ from evaluators.model import ToolCall
 
 PSEUDO = frozenset({"final_answer", "finish", "final_result", "(merged tools)"})
 """Names under which smolagents, dspy and pydantic-ai let a model answer and ADK sums up parallel calls: no tools."""
+_BESIDE = 16
+"""Calls before one that may be the same."""
 _HANDOFF = re.compile(r"(?:transfer|hand_?off|delegate)(?:_back|_work)?_to_?_?(.*)", re.IGNORECASE)
 
 
@@ -58,15 +61,18 @@ def find_tool_calls(
 
 def _from_spans(tree: Tree, agents: Agents) -> list[DraftCall]:
     by_span: dict[str, DraftCall] = {}
+    newest: deque[DraftCall] = deque(maxlen=_BESIDE if len(tree.scopes) > 1 else 0)
     for facts in tree.order:
         if facts.kind != "tool" or not (facts.tool_name or facts.tool_id):
             continue
-        outer = _same_call_around(tree, facts, by_span)
-        if outer is not None:
-            outer.merge(facts)
-            by_span[facts.span.span_id] = outer
+        same = _same_call_around(tree, facts, by_span)
+        same = same or next((call for call in newest if _is_beside(call, facts)), None)
+        if same is not None:
+            same.merge(facts)
+            by_span[facts.span.span_id] = same
         elif facts.tool_name:
-            by_span[facts.span.span_id] = call_of_span(facts, agents)
+            by_span[facts.span.span_id] = call = call_of_span(facts, agents)
+            newest.appendleft(call)
     return list({id(call): call for call in by_span.values()}.values())
 
 
@@ -87,6 +93,17 @@ def _same_call_around(tree: Tree, facts: Facts, by_span: dict[str, DraftCall]) -
             differs = call.id and facts.tool_id and call.id != facts.tool_id
             return None if differs else call
     return None
+
+
+def _is_beside(call: DraftCall, facts: Facts) -> bool:
+    """Whether another instrumentation recorded the same call beside it: within its time, by id, else by arguments."""
+    if call.facts is None or call.facts.span.scope == facts.span.scope:
+        return False
+    if call.name != facts.tool_name or not call.start <= facts.span.start_time_unix_nano < call.end:
+        return False
+    if call.id and facts.tool_id:
+        return call.id == facts.tool_id
+    return call.arguments is not None and call.arguments == facts.arguments
 
 
 # --- hand-overs ------------------------------------------------------------------------------------------------------

@@ -143,3 +143,32 @@ def test_a_plain_span_named_after_a_requested_tool_is_its_execution() -> None:
 
     (only,) = trace.tool_calls
     assert (only.span_id, only.error) == (span_id(2), "broke")
+
+
+def beside(scope: str, id_: int, start: int, end: int, **more: Any) -> SpanSpec:
+    given = {"gen_ai.tool.call.arguments": '{"a": 1}', "gen_ai.tool.call.result": "ok", **more}
+    return SpanSpec(
+        id=id_, parent=1, scope=scope, attributes=tool("f", **given), start=start, end=end
+    )
+
+
+def test_a_call_that_two_instrumentations_recorded_side_by_side_is_one() -> None:
+    root = SpanSpec(id=1, end=99)
+    named = {"gen_ai.tool.call.id": "c1"}
+
+    by_id = trace_of(root, beside("x", 2, 1, 9, **named), beside("y", 3, 2, 8, **named))
+    by_arguments = trace_of(root, beside("x", 2, 1, 9), beside("y", 3, 2, 8))
+
+    assert calls_of(by_id) == calls_of(by_arguments) == [("f", {"a": 1}, "ok")]
+
+
+def test_calls_of_one_instrumentation_or_one_after_the_other_stay_apart() -> None:
+    root = SpanSpec(id=1, end=99)
+    first, second = {"gen_ai.tool.call.id": "c1"}, {"gen_ai.tool.call.id": "c2"}
+
+    for one, other in (
+        (beside("x", 2, 1, 9), beside("x", 3, 2, 8)),
+        (beside("x", 2, 1, 9), beside("y", 3, 10, 12)),
+        (beside("x", 2, 1, 9, **first), beside("y", 3, 2, 8, **second)),
+    ):
+        assert len(trace_of(root, one, other).tool_calls) == 2
