@@ -200,7 +200,7 @@ async def test_facts_that_contradict_a_verdict_are_named() -> None:
     outcomes = by_name(await judge(trace, answering(praise)))
 
     assert outcomes["tool_correctness"].contradiction
-    assert outcomes["tool_correctness"].evidence == ("c1",)
+    assert outcomes["tool_correctness"].evidence == ("m1", "c1")
     assert not outcomes["step_efficiency"].contradiction
     assert not outcomes["confidence"].contradiction  # it said 0.5
     assert outcomes["confidence"].evidence == ("c1",)
