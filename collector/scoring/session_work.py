@@ -8,6 +8,9 @@ from collector.records.traces import WorkRecord
 from collector.scoring.sliding_window import SlidingWindow
 from evaluators.model import Outcome, Turn
 
+_LATEST = (1 << 64) - 1
+"""The last time that a span can name. A turn's duration is rounded to a float: its sum with the start can be later."""
+
 
 def session_work(
     subject: Subject, window: SlidingWindow, task: TaskClaims | None, repeated: Outcome | None
@@ -29,4 +32,4 @@ def session_work(
 
 
 def _end(turn: Turn) -> int:
-    return turn.start_time_unix_nano + round(turn.duration * 1e9)
+    return min(_LATEST, turn.start_time_unix_nano + round(turn.duration * 1e9))
