@@ -116,7 +116,7 @@ class App:
                 log.begin_shutdown()
                 if receiver is not None:
                     await receiver.stop(RECEIVER_GRACE)
-                await self._stop(stages, rooms, workers)
+                await self._stop(stages, rooms, workers, log)
 
     # --- start and stop ----------------------------------------------------------------------------------------------
 
@@ -133,16 +133,9 @@ class App:
                 clock=self._clock,
             ).run
 
-        def ranking() -> Run:
-            return RankingRoom(
-                log=log,
-                ranked=self._plan.ranked,
-                telemetry=self._telemetry,
-                redact=config.redaction.content == "drop",
-            ).run
-
         stages.start("publish", self._supervisor.keep("metrics", exporter))
-        stages.start("publish", self._supervisor.keep("ranking", ranking))
+        ranking = self._supervisor.keep("ranking", lambda: self._ranking(log).run)
+        stages.start("rank", ranking)
         for name in [each.name for each in sinks(config)]:
             delivery = partial(self._delivery, log, name)
             stages.start("publish", self._supervisor.keep(f"sink.{name}", delivery))
@@ -150,6 +143,14 @@ class App:
     def _delivery(self, log: Log, name: str) -> Run:
         (sink,) = (each for each in sinks(self._config) if each.name == name)
         return Delivery(log=log, sink=sink, telemetry=self._telemetry).run
+
+    def _ranking(self, log: Log) -> RankingRoom:
+        return RankingRoom(
+            log=log,
+            ranked=self._plan.ranked,
+            telemetry=self._telemetry,
+            redact=self._config.redaction.content == "drop",
+        )
 
     def _start_rooms(self, stages: Stages, rooms: Rooms) -> None:
         roles = self._config.roles
@@ -163,7 +164,7 @@ class App:
         if forward is not None:
             stages.start("forward", self._supervisor.keep("forward", lambda: forward.run))
 
-    async def _stop(self, stages: Stages, rooms: Rooms, workers: Workers) -> None:
+    async def _stop(self, stages: Stages, rooms: Rooms, workers: Workers, log: Log) -> None:
         """From the beginning of the walk; a durable log keeps what is open, a memory log must hand it over."""
         config = self._config
         drains = config.drain_on_stop or config.log.kind == "memory"
@@ -175,6 +176,9 @@ class App:
         await stages.stop("score", "judge")
         if drains and "score" in config.roles:
             await rooms.scorer().drain("shutdown")
+        await stages.stop("rank")
+        if drains and "publish" in config.roles:
+            await self._ranking(log).drain()
         await stages.stop("publish")
         await stages.stop("admin", "health")
 

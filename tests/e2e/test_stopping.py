@@ -57,6 +57,7 @@ def test_what_will_not_come_back_scores_open_traces_before_it_ends(
     }
     final = [each for each in service.signals() if each["scope"] == "session" and each["final"]]
     assert "open" in {each["session_id"] for each in final}
+    assert {"agent_reliability", "work_baseline"} <= {each["evaluator"] for each in final}
 
 
 def test_it_stops_at_once_while_senders_go_on(tmp_path: Path) -> None:

@@ -88,6 +88,12 @@ class RankingRoom(Consumer):
         self._last: RankedBatch | None = None
         """The batch that was found at the start, until it is known whether it was written to its end."""
 
+    async def drain(self) -> None:
+        """Rank what has closed, to the end of `traces`. Call it when `run` has ended."""
+        self._retry.stopping = asyncio.Event()
+        async with self._joined():
+            await self._read_to_end()
+
     # --- the steps of the loop -------------------------------------------------------------------------------------
 
     def join(self) -> None:
