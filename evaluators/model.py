@@ -225,6 +225,7 @@ class Work(NamedTuple):
     """Characters of questions."""
     tool_calls: int = 0
     model_calls: int = 0
+    turns: int = 0
 
     def plus(self, other: Work, sign: int = 1) -> Work:
         """The sum, or with sign -1 the difference."""

@@ -104,7 +104,6 @@ class WorkRecord(msgspec.Struct, frozen=True, kw_only=True, tag="work", omit_def
     """None: it is open."""
     digest: str
     """The session's input digest."""
-    turns: int = 0
     work: Work = Work()
     """Summed over its turns."""
     writes: tuple[int, ...] = ()

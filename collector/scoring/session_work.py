@@ -21,7 +21,6 @@ def session_work(
         **shared_fields(subject, WorkRecord),
         model=turns[0].model if turns else "",
         digest=window.input_digest(()),
-        turns=len(turns),
         work=window.work.total,
         writes=window.work.writes,
         has_text=window.work.with_text > 0,

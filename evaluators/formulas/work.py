@@ -11,6 +11,7 @@ import struct
 from array import array
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterator, Mapping
+from statistics import median
 from typing import NamedTuple
 
 from evaluators.formulas.distribution import rounded
@@ -39,6 +40,7 @@ def work_of(trace: Trace) -> Work:
         questions=question,
         tool_calls=len(trace.tool_calls),
         model_calls=len(trace.model_calls) + len(trace.steps),
+        turns=1,
     )
 
 
@@ -82,7 +84,7 @@ class RankedWork(NamedTuple):
 
 
 class WorkHistory:
-    """The work of the newest closed sessions of one agent, in the order in which they closed: 48 kB when full.
+    """The work of the newest closed sessions of one agent, in the order in which they closed: 56 kB when full.
 
     Sessions go by numbers of 64 bits.
     """
@@ -164,6 +166,11 @@ class WorkHistory:
         if len(self._sessions) - (own is not None) < LEAST_HISTORY:
             return None
         return _median(self._of("model_calls"), None if own is None else own.model_calls)
+
+    def calls_a_turn_median(self, session: int) -> float:
+        """The median of model calls a turn in the other sessions, of which there must be one. It walks all of them."""
+        others = (self._row(at) for at, each in enumerate(self._sessions) if each != session)
+        return median(each.model_calls / max(1, each.turns) for each in others)
 
     def _of(self, name: str) -> array[int]:
         return self._sorted[Work._fields.index(name)]

@@ -1,8 +1,8 @@
 """Repeated calls: the two rules that are certain enough to flag one session.
 
 All 46 labelled sessions in which one call was repeated ten times failed their task, and all 43 that made more than
-four times the model calls that their agent usually makes. A long chat does that, too, among short ones: so many calls
-must also be made in a turn.
+four times the model calls that their agent usually makes. A long chat does that, too, among short ones: there must be
+as many times the usual model calls in a turn.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ import msgspec
 from msgspec.structs import replace
 
 from evaluators.declare import evaluator
+from evaluators.formulas.work import WorkHistory
 from evaluators.matching.repeats import UNKNOWN, Told
-from evaluators.model import JSON, Outcome, Score, Session, Turn
+from evaluators.model import JSON, Outcome, Score, Session, Turn, Work
 from evaluators.resources import Running
 
 
@@ -100,21 +101,24 @@ class _Answers:
 
 
 TIMES = 4
-"""A session that makes more than this many times the agent's usual model calls is flagged."""
-LEAST_CALLS = 20
-"""Model calls a turn below which no session is flagged: long chats and polling are no runaways among short chats."""
+"""A session that makes more than this many times the agent's usual model calls, also in a turn, is flagged."""
+LEAST_CALLS = 10
+"""Model calls below which no session is flagged, whatever is usual."""
 
 
-def with_usual_calls(outcome: Outcome, calls: int, turns: int, usual: float | None) -> Outcome:
+def with_usual_calls(outcome: Outcome, work: Work, history: WorkHistory, session: int) -> Outcome:
     """The outcome of `repeated_calls`, flagged if the session made far more model calls than usual.
 
     Args:
         outcome: Of the session alone.
-        calls: Its model calls.
-        turns: Its turns.
-        usual: The median of the agent's earlier sessions; None: there are too few.
+        work: Of the session.
+        history: The agent's earlier sessions.
+        session: Its number there.
     """
-    if not usual or calls < LEAST_CALLS * turns or calls <= TIMES * usual:
+    calls, usual = work.model_calls, history.model_calls_median(session)
+    if not usual or calls < LEAST_CALLS or calls <= TIMES * usual:
+        return outcome
+    if calls / max(1, work.turns) <= TIMES * history.calls_a_turn_median(session):
         return outcome
     why = f"{calls} model calls, {calls / usual:.1f}x the agent's usual {usual:g}"
     return replace(
@@ -135,7 +139,8 @@ def repeated_calls(
     """0 once one tool call was repeated `limit` times in the session with the same result, else 1.
 
     Failed calls count too; a changing result is progress. It is 0 as well for a session that made more than four times
-    the model calls of the agent's earlier sessions (their median, once there are 10 of them) and 20 or more a turn.
+    the model calls of the agent's earlier sessions, in all and in a turn (medians, once there are 10 of them), and at
+    least 10.
     """
     if not count.calls:
         return Score.not_applicable("the session called no tools")

@@ -122,7 +122,7 @@ def test_work_is_the_sum_over_the_turns_of_the_window(records: list[TraceRecord]
 
     work = lived(records)[-1]
 
-    assert work.turns == len(inside)
+    assert work.work.turns == len(inside)
     assert work.work.questions == sum(len(each.trace.input or "") for each in inside)
     assert work.work.tool_calls == sum(len(each.trace.tool_calls) for each in inside)
     assert len(work.writes) == len(
@@ -140,7 +140,7 @@ def test_an_open_session_says_its_work_whenever_it_changes() -> None:
 
     opened, grown, closed = lived(records)
 
-    assert [opened.turns, grown.turns, closed.turns] == [1, 2, 2]
+    assert [each.work.turns for each in (opened, grown, closed)] == [1, 2, 2]
     assert [opened.closed, grown.closed, closed.closed] == [None, None, "idle"]
     assert opened.work != Work() != grown.work
     assert closed.revision > grown.revision > opened.revision

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from evaluators.formulas.work import LEAST_HISTORY, MOST_HISTORY, WorkHistory, ranked_inputs
 from evaluators.model import Work
 
-works = st.builds(Work, *[st.integers(0, 5)] * 5)
+works = st.builds(Work, *[st.integers(0, 5)] * 6)
 closings = st.lists(st.tuples(st.integers(0, 30), works), max_size=80)
 
 
@@ -107,7 +107,7 @@ def test_without_any_text_calls_are_counted() -> None:
 def test_more_work_never_ranks_better(one: Work, more: Work, other: Work) -> None:
     history = WorkHistory()
     for n in range(LEAST_HISTORY):
-        history.put(n, other.plus(Work(n, n, n, n, n)))
+        history.put(n, other.plus(Work(n, n, n, n, n, 1)))
 
     before, after = history.rank(99, one), history.rank(99, one.plus(more))
 
@@ -120,8 +120,8 @@ def test_more_work_never_ranks_better(one: Work, more: Work, other: Work) -> Non
 def test_the_explanation_says_how_many_times_the_usual() -> None:
     history = WorkHistory()
     for n in range(LEAST_HISTORY):
-        history.put(n, Work(100, 50, 10, 2, 3))
-    work = Work(310, 100, 20, 4, 3)
+        history.put(n, Work(100, 50, 10, 2, 3, 1))
+    work = Work(310, 100, 20, 4, 3, 1)
 
     ranked = history.rank(99, work)
 

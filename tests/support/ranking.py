@@ -35,8 +35,7 @@ def a_session(name: str, size: int = 100, **fields: Any) -> WorkRecord:
         "revision": 1,
         "closed": "idle",
         "digest": f"{name}-{size}",
-        "turns": 1,
-        "work": Work(transcript=size, answers=1, questions=1, tool_calls=1, model_calls=1),
+        "work": Work(transcript=size, answers=1, questions=1, tool_calls=1, model_calls=1, turns=1),
     }
     return WorkRecord(**{**defaults, **fields})
 

@@ -31,7 +31,7 @@ from evaluators.run import not_applicable, rank_session
 from evaluators.session.repeated_calls import with_usual_calls
 
 MAX_AGENTS = 1000
-"""Agents whose sessions are remembered, 48 kB each."""
+"""Agents whose sessions are remembered, 56 kB each."""
 MAX_TASKS = 4096
 """Tasks whose runs are remembered."""
 RECENT = 1024
@@ -94,7 +94,7 @@ class Ranker:
 
     def put(self, record: WorkRecord) -> None:
         """Remember a session that closed."""
-        if not record.turns:
+        if not record.work.turns:
             return
         session = _number(record.service, record.session_id)
         agent, task = _agent(record), _task(record)
@@ -155,14 +155,13 @@ class Ranker:
         if history is None:
             return alone, ""
         session = _number(record.service, record.session_id)
-        usual = history.model_calls_median(session)
-        outcome = with_usual_calls(alone, record.work.model_calls, record.turns, usual)
+        outcome = with_usual_calls(alone, record.work, history, session)
         return outcome, "" if outcome is alone else history.digest(session)
 
     def _outcome(self, configured: Configured, record: WorkRecord) -> tuple[Outcome, str]:
         """The outcome, and the digest of the history that it was ranked in: empty when it was not."""
         final = record.closed is not None
-        if not record.turns:
+        if not record.work.turns:
             return not_applicable(configured, "not_a_turn", _NOT_A_TURN, final=final), ""
         earlier = self._earlier(configured, record)
         session = Session(

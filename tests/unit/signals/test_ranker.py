@@ -107,7 +107,7 @@ def test_runs_of_a_task_are_compared() -> None:
     [
         ({}, "nothing_to_judge"),
         ({"task_id": "t-1", "has_text": False}, "no_content"),
-        ({"turns": 0, "work": Work()}, "not_a_turn"),
+        ({"work": Work()}, "not_a_turn"),
     ],
 )
 def test_what_cannot_be_compared_says_why(fields: dict[str, Any], reason: str) -> None:
@@ -121,7 +121,7 @@ def test_what_cannot_be_compared_says_why(fields: dict[str, Any], reason: str) -
 def test_a_session_without_turns_is_not_remembered() -> None:
     ranker = Ranker(RANKED)
 
-    signals = ranker.take(a_session("s", turns=0, work=Work())).signals
+    signals = ranker.take(a_session("s", work=Work())).signals
 
     assert of(signals, "work_baseline").reason == "not_a_turn"
     assert ranker.sizes == (0, 0)

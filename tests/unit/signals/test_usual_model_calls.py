@@ -31,11 +31,11 @@ NO_TOOLS = msgspec.structs.replace(
 
 
 def made(calls: int, alone: Outcome = FINE, *, turns: int = 1) -> WorkRecord:
-    return a_session(f"s-{calls}", work=Work(model_calls=calls), repeated=alone, turns=turns)
+    return a_session(f"s-{calls}", work=Work(model_calls=calls, turns=turns), repeated=alone)
 
 
 def ranked(record: WorkRecord, *, earlier: int = LEAST_HISTORY, usual: int = 5) -> Signal:
-    ranker = after(earlier, work=Work(model_calls=usual, questions=1))
+    ranker = after(earlier, work=Work(model_calls=usual, questions=1, turns=1))
     return of(ranker.take(record).signals, "repeated_calls")
 
 
@@ -54,10 +54,10 @@ def test_more_than_four_times_the_usual_is_flagged(alone: Outcome) -> None:
     [
         (20, 1, LEAST_HISTORY, 5),
         (21, 1, LEAST_HISTORY - 1, 5),
-        (19, 1, LEAST_HISTORY, 2),
-        (60, 30, LEAST_HISTORY, 4),
+        (9, 1, LEAST_HISTORY, 2),
+        (60, 15, LEAST_HISTORY, 4),
     ],
-    ids=["four times", "warming up", "polling", "a long chat"],
+    ids=["four times", "warming up", "short", "a long chat"],
 )
 def test_anything_less_says_what_the_session_alone_says(
     calls: int, turns: int, earlier: int, usual: int
