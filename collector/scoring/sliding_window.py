@@ -335,7 +335,7 @@ def text_size(text: str | None) -> int:
 
 
 def is_turn(entry: SessionTurn) -> bool:
-    """Whether the trace called a model or a tool; session formulas read no other traces."""
+    """Whether the trace called a model or a tool, or agents took steps in it; session formulas read no other traces."""
     return bool(entry.turn.model_calls or entry.turn.tool_calls)
 
 

@@ -77,7 +77,7 @@ async def judge_trace(
         failure = Failure(type=trace.unread, message="the trace's spans could not be read")
         return Verdict(outcomes=tuple(failed(each, failure) for each in due))
     if not trace.is_turn:
-        why = "neither a model nor a tool was called"
+        why = "neither a model nor a tool was called, and no agent took a step"
         return Verdict(outcomes=tuple(not_applicable(each, "not_a_turn", why) for each in due))
     if not has_text(trace):
         return Verdict(

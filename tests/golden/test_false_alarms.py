@@ -7,14 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from functools import cache
+from pathlib import Path
 
 from scripts.false_alarms import HEALTHY, RECORDINGS, RECOVERED, TROUBLED, Row, rows, table
 from tests.golden.test_captures import FOLDER
 
 
 @cache
-def found() -> list[Row]:
-    return rows(FOLDER)
+def found(folder: Path = FOLDER) -> list[Row]:
+    return rows(folder)
 
 
 def reliability(scenarios: Collection[str]) -> list[Row]:
@@ -70,3 +71,9 @@ def test_the_tables_name_every_evaluator_and_every_stack_in_trouble() -> None:
     }
     assert all(f"`{name}`" in text for name in judged)
     assert all(f"| {row.stack} |" in text for row in reliability(TROUBLED))
+
+
+def test_the_page_shows_the_tables_of_the_recordings_in_the_tree() -> None:
+    page = (RECORDINGS.parents[2] / "docs" / "evidence.md").read_text().splitlines()
+
+    assert [line for line in table(found(RECORDINGS)).splitlines() if line not in page] == []

@@ -36,7 +36,7 @@ MAX_TASKS = 4096
 """Tasks whose runs are remembered."""
 RECENT = 1024
 """Newest closed sessions of which another record is known to be a repeat."""
-_NOT_A_TURN = "no trace of the session called a model or a tool"
+_NOT_A_TURN = "no trace of the session called a model or a tool or holds an agent's step"
 
 
 class RankedSession(NamedTuple):
