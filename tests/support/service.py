@@ -12,6 +12,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -93,9 +94,10 @@ class Service:
         return self._process.pid
 
     def kill(self) -> None:
-        """kill -9, workers included: as when the machine loses power."""
+        """kill -9, workers included: as when the machine loses power. It may have ended by itself."""
         assert self._process is not None
-        os.killpg(self._process.pid, signal.SIGKILL)
+        with suppress(ProcessLookupError):  # else it would hide why the start before has failed
+            os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait(10)
 
     def pause(self) -> None:
