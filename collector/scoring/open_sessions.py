@@ -147,16 +147,19 @@ class OpenSessions:
                 return False
         return not opens or self._oldest(offset) is not None
 
-    def make_room(self, key: bytes, offset: int, now: float) -> Iterator[Effects]:
+    def make_room(
+        self, record: TraceRecord, *, key: bytes, offset: int, now: float
+    ) -> Iterator[Effects]:
         """Before a record is taken: sessions due at its time close, and old ones to make room for it.
 
-        Memory is charged when a trace is placed, so a record may exceed it by its own trace.
+        Memory is charged when a trace is placed, so a record may exceed it by its own trace. A record that places
+        nothing needs no room: it may be read again when later ones have been placed.
         """
         yield from self._reach(offset, now)
         session = self._open.get(key)
         if session is not None and self._is_due(session, now):
             yield from self._expire(session, since=offset)
-        if self._is_read_again(key, offset):
+        if self._reason_to_drop(record, key, offset) is not None:
             return
         for each in tuple(self._surplus(key, offset)):
             yield self._close(each, "memory", since=offset)
@@ -179,15 +182,12 @@ class OpenSessions:
         Raises:
             Undecodable: the key is not a session's.
         """
-        if self._is_past(key, offset):
-            return "repeated"
         session = self._find(key)
-        if session is not None:
+        if session is not None and not self._is_past(key, offset):
             session.seen = max(session.seen, offset)
-        if session is not None and session.holds(record, offset):
-            return "repeated"
-        if session is not None and session.outdated(record):
-            return "outdated"
+        dropped = self._reason_to_drop(record, key, offset)
+        if dropped is not None:
+            return dropped
         is_new = session is None
         session = session or self._session(key, self._new_head(key, record, now))
         before = 0 if is_new else session.cost
@@ -309,9 +309,20 @@ class OpenSessions:
                 yield session
 
     def _is_read_again(self, key: bytes, offset: int) -> bool:
-        """Whether the record places nothing."""
+        """Whether it is known without the record that it places nothing."""
         session = self._find(key)
         return self._is_past(key, offset) or (session is not None and offset <= session.head.offset)
+
+    def _reason_to_drop(self, record: TraceRecord, key: bytes, offset: int) -> Dropped | None:
+        """Why the record places nothing; None: it places its trace."""
+        if self._is_past(key, offset):
+            return "repeated"
+        session = self._find(key)
+        if session is None:
+            return None
+        if session.holds(record, offset):
+            return "repeated"
+        return "outdated" if session.outdated(record) else None
 
     def _oldest(self, offset: int) -> OpenSession | None:
         """The session that closes when a record at this offset opens one too many."""

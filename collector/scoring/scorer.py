@@ -313,7 +313,7 @@ class Scorer(Consumer):
             effects = sessions.on_verdict(subject, key=key, offset=offset, now=now)
             await self._apply(sessions, effects)
             return None
-        await self._apply(sessions, sessions.make_room(key, offset, now))
+        await self._apply(sessions, sessions.make_room(subject, key=key, offset=offset, now=now))
         try:
             task = sessions.take(subject, key=key, offset=offset, now=now)
         except Undecodable as error:

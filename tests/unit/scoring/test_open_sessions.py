@@ -48,8 +48,9 @@ def make_turn(session: str, trace_id: str, *, offset: int) -> SessionTurn:
 
 def take(sessions: OpenSessions, trace_id: str, *, session: str, offset: int) -> list[Effects]:
     key = session_key("bot", session)
-    before = list(sessions.make_room(key, offset, 0.0))
-    task = sessions.take(make_record(trace_id, session=session), key=key, offset=offset, now=0.0)
+    record = make_record(trace_id, session=session)
+    before = list(sessions.make_room(record, key=key, offset=offset, now=0.0))
+    task = sessions.take(record, key=key, offset=offset, now=0.0)
     assert isinstance(task, Task)
     return [*before, sessions.finish(task, (), ())]
 
@@ -150,8 +151,9 @@ def test_a_session_closes_before_its_own_record_that_came_too_late() -> None:
     take(sessions, "t1", session="a", offset=0)
     key = session_key("bot", "a")
 
-    effects = list(sessions.make_room(key, 5, 1e9))
-    task = sessions.take(make_record("t2", session="a"), key=key, offset=5, now=1e9)
+    record = make_record("t2", session="a")
+    effects = list(sessions.make_room(record, key=key, offset=5, now=1e9))
+    task = sessions.take(record, key=key, offset=5, now=1e9)
 
     assert closed(effects) == ["a"]
     assert isinstance(task, Task)

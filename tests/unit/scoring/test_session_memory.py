@@ -44,11 +44,18 @@ def recorded(number: int, session: str, text: str) -> bytes:
     return encode(TraceRecord(trace=trace, spans=(), revision=0, seen=float(number)))
 
 
+def room(sessions: OpenSessions, value: bytes, *, offset: int) -> list[Effects]:
+    record = decode_without_spans(value)
+    assert isinstance(record, TraceRecord)
+    key = session_key("bot", record.trace.session_id)
+    return [*sessions.make_room(record, key=key, offset=offset, now=1.0)]
+
+
 def begin(sessions: OpenSessions, value: bytes, *, offset: int) -> tuple[list[Effects], Task]:
     record = decode_without_spans(value)
     assert isinstance(record, TraceRecord)
     key = session_key("bot", record.trace.session_id)
-    effects = [*sessions.make_room(key, offset, 1.0)]
+    effects = room(sessions, value, offset=offset)
     task = sessions.take(record, key=key, offset=offset, now=1.0)
     assert isinstance(task, Task)
     return effects, task
@@ -161,8 +168,24 @@ def test_a_crash_between_a_trace_and_its_head_closes_no_session_too_early() -> N
     again = opened(full)
     again.restore([each for each in state if isinstance(each, SessionHead | SessionTurn)])
 
-    assert closed([*again.make_room(session_key("bot", "b"), 2, 1.0)]) == []
+    assert closed(room(again, recorded(2, "b", ""), offset=2)) == []
     assert again.size == full
+
+
+def test_a_repeat_that_is_read_again_after_a_crash_closes_no_session() -> None:
+    """When it was read first, the sessions after it were not there yet."""
+    sessions = opened()
+    state = [
+        change
+        for offset, session in ((0, "a"), (2, "b"))
+        for effects in take(sessions, recorded(offset, session, ""), offset=offset)
+        for change in effects.changes
+    ]
+    again = opened(sessions.size - 1)
+    again.restore([each for each in state if isinstance(each, SessionHead | SessionTurn)])
+
+    assert closed(room(again, recorded(0, "a", ""), offset=1)) == []
+    assert closed(room(again, recorded(3, "a", ""), offset=3)) == ["b"]
 
 
 def test_a_session_that_an_older_version_wrote_is_measured() -> None:
