@@ -260,6 +260,15 @@ def grade(value: float | None) -> str:
     return "fair" if value >= 0.5 else "poor"
 
 
+def standing(value: float, success: bool | None) -> str:
+    """The colour of an outcome: whether it passed decides, and what neither passes nor fails has none."""
+    if success is None:
+        return "unknown"
+    if not success:
+        return "poor"
+    return "good" if value >= 0.8 else "fair"
+
+
 def duration(seconds: float) -> str:
     """`340 ms`, `4.2 s`, `3 min 5 s`."""
     if seconds < 1:
@@ -294,6 +303,7 @@ def escaped(value: Any) -> str:
 FILTERS: dict[str, Callable[..., str]] = {
     "score": score,
     "grade": grade,
+    "standing": standing,
     "duration": duration,
     "moment": moment,
     "words": words,
