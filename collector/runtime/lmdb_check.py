@@ -17,7 +17,7 @@ from pathlib import Path
 
 from collector.errors import DataDamaged
 from collector.runtime import lmdb_pages
-from collector.runtime.lmdb_pages import HEADER, NO_PAGE, Database, Meta, Node, PageError
+from collector.runtime.lmdb_pages import HEADER, NO_PAGE, Database, Meta, Node, Order, PageError
 
 _log = logging.getLogger(__name__)
 MAX_SECONDS = 10.0
@@ -111,7 +111,7 @@ class _Walk:
         """Walk everything; False: the time ran out."""
         try:
             self._tree(self._meta.main, self._value, fewest=2)
-            self._tree(self._meta.free, self._free_pages, fewest=1)
+            self._tree(self._meta.free, self._free_pages, fewest=1, order=lmdb_pages.by_number)
             self._headers()
         except _OutOfTimeError:
             return False
@@ -122,7 +122,14 @@ class _Walk:
         second = lmdb_pages.read_meta(os.pread(self._descriptor, 4096, first.page_size))
         return max(first, second, key=lambda each: each.transaction)
 
-    def _tree(self, tree: Database, visit: Callable[[Node], None], *, fewest: int) -> None:
+    def _tree(
+        self,
+        tree: Database,
+        visit: Callable[[Node], None],
+        *,
+        fewest: int,
+        order: Order = lmdb_pages.by_bytes,
+    ) -> None:
         """Every leaf stands at the same depth; `visit` receives their entries."""
         if tree.root == NO_PAGE:
             return
@@ -134,10 +141,10 @@ class _Walk:
             self._claim(number, 1)
             page = self._read(number, self._meta.page_size)
             if level < tree.depth:
-                below = lmdb_pages.children(page, number, fewest=fewest)
+                below = lmdb_pages.children(page, number, fewest=fewest, order=order)
                 waiting += [(each, level + 1) for each in below]
                 continue
-            for node in lmdb_pages.entries(page, number):
+            for node in lmdb_pages.entries(page, number, order=order):
                 if node.first_page is not None:
                     count = lmdb_pages.pages_of(node.size, self._meta.page_size)
                     self._claim(node.first_page, count)

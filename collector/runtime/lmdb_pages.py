@@ -11,8 +11,9 @@ Source: mdb.c of LMDB 0.9. Nothing here trusts a number that it reads.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
-from typing import NamedTuple
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple, TypeAlias
 
 BRANCH, LEAF, OVERFLOW, META = 1, 2, 4, 8
 HEADER = 16
@@ -26,6 +27,25 @@ _meta = struct.Struct("=IIQQ")
 _database = struct.Struct("=IHHQQQQQ")
 _node = struct.Struct("=HHHH")
 _longest_key = 511
+
+Order: TypeAlias = Callable[[bytes], Any]
+"""What the keys of a tree ascend by."""
+
+
+def by_bytes(key: bytes) -> bytes:
+    """The order of every tree but one."""
+    return key
+
+
+def by_number(key: bytes) -> int:
+    """The order of the tree of free pages: a key is the number of a transaction, as this machine writes it.
+
+    Raises:
+        PageError: it is none.
+    """
+    if len(key) != 8:
+        raise PageError("the list of free pages is none")
+    return int.from_bytes(key, sys.byteorder)
 
 
 class PageError(ValueError):
@@ -83,26 +103,26 @@ def read_meta(page: bytes) -> Meta:
     )
 
 
-def children(page: bytes, number: int, *, fewest: int) -> list[int]:
-    """The page numbers below a branch page.
+def children(page: bytes, number: int, *, fewest: int, order: Order = by_bytes) -> list[int]:
+    """The page numbers below a branch page of a tree whose keys ascend by `order`.
 
     Raises:
         PageError: it is not branch page `number`, or has less than `fewest` entries.
     """
     below: list[int] = []
-    for at in _nodes(page, number, BRANCH, fewest):
+    for at in _nodes(page, number, BRANCH, fewest, order):
         low, high, highest, _ = _node.unpack_from(page, at)
         below.append(low | high << 16 | highest << 32)
     return below
 
 
-def entries(page: bytes, number: int) -> Iterator[Node]:
-    """The entries of a leaf.
+def entries(page: bytes, number: int, *, order: Order = by_bytes) -> Iterator[Node]:
+    """The entries of a leaf of a tree whose keys ascend by `order`.
 
     Raises:
         PageError: it is not leaf page `number`.
     """
-    for at in _nodes(page, number, LEAF, 1):
+    for at in _nodes(page, number, LEAF, 1, order):
         low, high, flags, key = _node.unpack_from(page, at)
         size, begin = low | high << 16, at + _node.size + key
         stored = 8 if flags & _BIG else size
@@ -138,7 +158,7 @@ def is_overflow(header: bytes, number: int, pages: int) -> bool:
     return (found, flags, count) == (number, OVERFLOW, pages)
 
 
-def _nodes(page: bytes, number: int, kind: int, fewest: int) -> Iterator[int]:
+def _nodes(page: bytes, number: int, kind: int, fewest: int, order: Order) -> Iterator[int]:
     """Where each entry begins; its header and key lie within the page, and the keys ascend."""
     found, _, flags, lower, upper = _page.unpack_from(page)
     if (found, flags) != (number, kind):
@@ -146,15 +166,17 @@ def _nodes(page: bytes, number: int, kind: int, fewest: int) -> Iterator[int]:
     count = (lower - HEADER) // 2
     if not (HEADER <= lower <= upper <= len(page)) or lower % 2 or upper % 2 or count < fewest:
         raise PageError(f"page {number} has no room for its entries")
-    before: bytes | None = None
-    for order, at in enumerate(struct.unpack_from(f"={count}H", page, HEADER)):
+    before: Any = None
+    for place, at in enumerate(struct.unpack_from(f"={count}H", page, HEADER)):
         if at < upper or at % 2 or at + _node.size > len(page):
             raise PageError(f"page {number} points beyond itself")
         key = _node.unpack_from(page, at)[3]
         name = page[at + 8 : at + 8 + key]
         if len(name) < key or key > _longest_key:
             raise PageError(f"page {number} has a key that is too long")
-        if order > (kind == BRANCH) and before is not None and name <= before:
-            raise PageError(f"page {number} has keys out of order")
-        before = name
+        if place >= (kind == BRANCH):  # the first key of a branch page means nothing
+            rank = order(name)
+            if before is not None and rank <= before:
+                raise PageError(f"page {number} has keys out of order")
+            before = rank
         yield at
