@@ -1,0 +1,155 @@
+"""The comparison of a label set's scores with its own past: did it get worse than it was, or better? Pure.
+
+Each score is ranked among earlier scores of like times, then inserted there; the ranks are searched for falls and for
+rises. From an alarm in either direction until its end nothing is inserted or forgotten, so that what follows is
+compared with what was before. An alarm ends when the mean rank is as ever again, over the newest scores or over those
+of a version that the change cannot come from; or when it is old: what is now is the new normal then, and the history
+begins anew. Memory: that of the history, and at most 20 kB.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+
+import msgspec
+
+from evaluators.formulas.drop import Alarm, Change, Falls, Sum
+from evaluators.formulas.own_history import HistoryState, OwnHistory
+from evaluators.formulas.past_limits import PastLimits
+
+
+class PastState(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """What is written after each batch of scores; at most 8 kB."""
+
+    history: HistoryState = msgspec.field(default_factory=HistoryState)
+    worse: Falls = msgspec.field(default_factory=Falls)
+    better: Falls = msgspec.field(default_factory=Falls)
+    """It is fed 1 - rank."""
+    time: float = 0.0
+    """Of the newest score."""
+    ranked: int = 0
+    """Scores that were ranked so far."""
+    versions: dict[str, int] = {}
+    """By version, the number of its newest ranked score; the version that was seen last is at the end."""
+
+
+class OwnPast:
+    """One label set."""
+
+    def __init__(
+        self,
+        limits: PastLimits | None = None,
+        state: PastState | None = None,
+        strata: Mapping[int, bytes] | None = None,
+    ) -> None:
+        """`state` and `strata` as they were stored; a stratum may be older than the state (`own_history`).
+
+        The state is the object's from here on.
+
+        Raises:
+            ValueError: they are not what was stored.
+        """
+        self._limits = limits or PastLimits()
+        self._state = state or PastState()
+        self._history = OwnHistory(self._limits, self._state.history, strata)
+
+    def feed(self, session: str, score: float, time: float, version: str) -> None:
+        """Take in the score of a session (or trace) that was not fed before.
+
+        `session` orders equal scores. `score` is in [0, 1], higher is better. `time` is log time in seconds; one older
+        than the newest counts as the newest. `version` is that of the agent, "" when it is not known.
+        """
+        state = self._state
+        time = state.time = max(time, state.time)
+        self.expire(time)
+        frozen = state.worse.alarm is not None or state.better.alarm is not None
+        rank = self._history.rank(score, tie_break(session), time, frozen=frozen)
+        if not frozen:
+            self._history.insert(score, time)
+        if rank is None:
+            return
+        state.ranked += 1
+        for falls, each in ((state.worse, rank), (state.better, 1 - rank)):
+            falls.feed(each, time, version, self._limits)
+        state.versions.pop(version, None)
+        state.versions[version] = state.ranked
+        if len(state.versions) > self._limits.versions:
+            del state.versions[next(iter(state.versions))]
+        for falls in (state.worse, state.better):
+            raised = falls.raised(self._limits)
+            if raised is not None:
+                falls.alarm = self._alarm(raised)
+
+    def expire(self, now: float) -> bool:
+        """End alarms that are old at log time `now`, and begin the history anew; whether there was one."""
+        state = self._state
+        alarms = (state.worse.alarm, state.better.alarm)
+        if not any(each and now - each.began >= self._limits.new_normal for each in alarms):
+            return False
+        self._history.clear()
+        state.worse.clear()
+        state.better.clear()
+        return True
+
+    @property
+    def worse(self) -> Change | None:
+        """The alarm that scores are lower than they were."""
+        alarm = self._state.worse.alarm
+        return None if alarm is None else _change(alarm, alarm.ranks / alarm.sessions)
+
+    @property
+    def better(self) -> Change | None:
+        """The alarm that scores are higher than they were."""
+        alarm = self._state.better.alarm
+        return None if alarm is None else _change(alarm, 1 - alarm.ranks / alarm.sessions)
+
+    @property
+    def progress(self) -> float:
+        """How near the alarm `worse` is, 0 to 1; 1 while it is raised."""
+        return self._state.worse.progress(self._limits)
+
+    @property
+    def better_progress(self) -> float:
+        """How near the alarm `better` is, 0 to 1; 1 while it is raised."""
+        return self._state.better.progress(self._limits)
+
+    @property
+    def history_samples(self) -> int:
+        """Scores in the history."""
+        return self._history.samples
+
+    def state(self) -> PastState:
+        """What is to be written after a batch of scores, before the strata that are `due`; encode it at once."""
+        self._state.history = self._history.state()
+        return self._state
+
+    def due(self) -> dict[int, bytes]:
+        """By name, the strata to be written in the same batch, after the state."""
+        return self._history.due()
+
+    def written(self, strata: Mapping[int, bytes]) -> None:
+        """The state, and these strata as `due` gave them, are stored."""
+        self._history.written(strata)
+
+    def _alarm(self, raised: Sum) -> Alarm:
+        """Versions of the later half of the scores since the fall began are involved: a release replaces a version."""
+        state = self._state
+        first = state.ranked - raised.sessions // 2
+        return Alarm(
+            began=state.time,
+            since=raised.since,
+            sessions=raised.sessions,
+            ranks=raised.ranks,
+            involved=tuple(each for each, newest in state.versions.items() if newest >= first),
+        )
+
+
+def tie_break(session: str) -> float:
+    """In [0, 1), uniform over sessions, and the same every time."""
+    digest = hashlib.sha256(session.encode(errors="replace")).digest()
+    return int.from_bytes(digest[:8]) / 2**64
+
+
+def _change(alarm: Alarm, mean_rank: float) -> Change:
+    return Change(alarm.began, alarm.since, alarm.sessions, mean_rank)

@@ -1,0 +1,226 @@
+"""What an alarm about a label set's own past says, what it freezes, and what ends it."""
+
+from __future__ import annotations
+
+import random
+
+import msgspec
+import pytest
+
+from evaluators.formulas.own_history import MOST_JOURNAL
+from evaluators.formulas.own_past import OwnPast
+from evaluators.formulas.past_limits import DAY, PastLimits
+
+START = 20_000 * DAY
+"""A midnight."""
+MINUTE = 60.0
+
+
+class Agent:
+    """An agent with a session every minute; its scores are uniform, minus a fall, plus a rise."""
+
+    def __init__(self, limits: PastLimits | None = None) -> None:
+        self.past = OwnPast(limits)
+        self.time = START
+        self.sessions = 0
+        self._random = random.Random(12)
+
+    def run(self, sessions: int, by: float = 0.0, version: str = "1") -> None:
+        """Feed sessions whose scores are uniform, and then moved towards 0 or 1 by a share."""
+        for _ in range(sessions):
+            self.time += MINUTE
+            self.sessions += 1
+            score = self._random.random()
+            score = score * (1 + by) if by < 0 else 1 - (1 - score) * (1 - by)
+            self.past.feed(str(self.sessions), score, self.time, version)
+
+    def run_until_worse(self, version: str = "2") -> None:
+        for _ in range(500):
+            self.run(1, -0.5, version)
+            if self.past.worse:
+                return
+        raise AssertionError("the drop was not noticed")
+
+
+def test_a_drop_is_noticed_with_its_beginning_and_its_depth() -> None:
+    agent = Agent()
+    agent.run(400)
+    assert agent.past.worse is None
+    assert agent.past.progress < 1
+
+    fell = agent.time
+    agent.run_until_worse()
+
+    worse = agent.past.worse
+    assert worse is not None
+    assert abs(worse.since - fell) <= 15 * MINUTE
+    assert worse.began == agent.time
+    assert worse.sessions == pytest.approx((agent.time - worse.since) / MINUTE)
+    assert worse.mean_rank == pytest.approx(0.25, abs=0.06)
+    assert agent.past.progress == 1
+    assert agent.past.better is None
+
+
+def test_a_rise_is_another_alarm() -> None:
+    agent = Agent()
+    agent.run(400)
+
+    agent.run(100, 0.5)
+
+    assert agent.past.worse is None
+    assert agent.past.better is not None
+    assert agent.past.better.mean_rank == pytest.approx(0.75, abs=0.06)
+    assert agent.past.better_progress == 1
+    assert agent.past.progress < 1
+
+
+@pytest.mark.parametrize("by", [-0.5, 0.5])
+def test_an_alarm_in_either_direction_freezes_the_history(by: float) -> None:
+    agent = Agent()
+    agent.run(400)
+    agent.run(100, by)
+    held = agent.past.history_samples
+
+    agent.run(300, by)
+
+    assert agent.past.history_samples == held < 500
+
+
+def test_a_frozen_history_does_not_expire() -> None:
+    limits = PastLimits(age=DAY / 4, hour_age=DAY / 4, block_age=DAY / 4)
+    agent = Agent(limits)
+    agent.run(400)
+    agent.run_until_worse()
+    held = agent.past.history_samples
+
+    agent.run(24 * 60, -0.5, "2")
+
+    assert agent.past.worse is not None
+    assert agent.past.history_samples == held
+    assert agent.past.worse.sessions > 24 * 60
+    assert agent.past.worse.mean_rank == pytest.approx(0.25, abs=0.06)
+
+
+def test_the_newest_scores_end_an_alarm() -> None:
+    agent = Agent()
+    agent.run(400)
+    agent.run_until_worse()
+
+    agent.run(199, version="2")
+    assert agent.past.worse is not None
+    agent.run(150, version="2")
+
+    assert agent.past.worse is None
+    assert agent.past.progress < 1
+
+
+def test_a_mended_version_ends_an_alarm_within_few_sessions() -> None:
+    agent = Agent()
+    agent.run(400)
+    agent.run_until_worse()
+    agent.run(30, -0.5, "2")
+
+    agent.run(19, 0.3, "3")
+    assert agent.past.worse is not None
+    agent.run(1, 0.3, "3")
+
+    assert agent.past.worse is None
+
+
+def test_going_back_to_the_version_before_the_drop_ends_an_alarm() -> None:
+    agent = Agent()
+    agent.run(400)
+    agent.run_until_worse()
+
+    agent.run(20, 0.3, "1")
+
+    assert agent.past.worse is None
+
+
+def test_a_version_that_ran_beside_the_drop_does_not_end_an_alarm() -> None:
+    agent = Agent()
+    agent.run(400)
+    for _ in range(500):
+        agent.run(3, -0.6, "2")
+        agent.run(1, 0.0, "1")
+        if agent.past.worse:
+            break
+
+    agent.run(40, 0.3, "1")
+
+    assert agent.past.worse is not None
+
+
+def test_after_a_week_the_alarm_is_the_new_normal_and_the_history_begins_anew() -> None:
+    agent = Agent()
+    agent.run(400)
+    agent.run_until_worse()
+    worse = agent.past.worse
+    assert worse is not None
+
+    assert not agent.past.expire(worse.began + 7 * DAY - 1)
+    assert agent.past.expire(worse.began + 7 * DAY)
+
+    assert agent.past.worse is None
+    assert agent.past.history_samples == 0
+    agent.time += 7 * DAY
+    agent.run(600, -0.5, "2")
+    assert agent.past.worse is None
+    assert agent.past.history_samples == 600
+
+
+def test_strata_from_before_the_new_normal_are_not_read_back() -> None:
+    """They stay stored until they are written again."""
+    agent = Agent()
+    agent.run(400)
+    agent.run_until_worse()
+    strata = agent.past.due()
+    agent.past.written(strata)
+    agent.past.expire(agent.time + 8 * DAY)
+    agent.time += 8 * DAY
+    agent.run(30, -0.5)
+    state = msgspec.convert(msgspec.to_builtins(agent.past.state()), type(agent.past.state()))
+
+    restored = OwnPast(state=state, strata=strata)
+
+    assert strata
+    assert agent.past.history_samples == 30
+    assert restored.history_samples == 30
+
+
+def test_more_scores_than_the_journal_holds_are_stored_all_the_same() -> None:
+    agent = Agent()
+    agent.run(MOST_JOURNAL + 3000)
+    state = msgspec.convert(msgspec.to_builtins(agent.past.state()), type(agent.past.state()))
+    strata = agent.past.due()
+    agent.past.written(strata)
+
+    restored = OwnPast(state=state, strata=strata)
+
+    assert len(state.history.journal) == 8 * MOST_JOURNAL
+    assert restored.history_samples == agent.past.history_samples == MOST_JOURNAL + 3000
+    assert agent.past.due() == {}
+
+
+def test_an_older_time_counts_as_the_newest() -> None:
+    agent = Agent()
+    agent.run(100)
+
+    agent.past.feed("late", 0.5, START - 300 * DAY, "1")
+
+    assert agent.past.history_samples == 101
+    assert agent.past.state().time == agent.time
+
+
+def test_versions_are_bounded() -> None:
+    agent = Agent()
+    for number in range(300):
+        agent.run(1, version=str(number))
+    agent.run_until_worse(version="bad")
+    for number in range(300):
+        agent.run(1, -0.5, f"build-{number}")
+
+    state = agent.past.state()
+    assert len(state.versions) == PastLimits().versions
+    assert state.worse.alarm is not None
+    assert len(state.worse.alarm.versions) == PastLimits().versions
