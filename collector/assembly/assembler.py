@@ -14,13 +14,14 @@ from collector.assembly.buffer import Buffer
 from collector.assembly.closed_traces import ClosedTraces
 from collector.assembly.closing_pipeline import ClosingPipeline
 from collector.assembly.families import Counts
+from collector.assembly.glances import Glances
 from collector.assembly.open_trace import Closing
 from collector.assembly.open_traces import OpenTraces
 from collector.assembly.scan import first_start
 from collector.config.tree import Windows
 from collector.errors import LogUnavailable, Retryable, Undecodable
 from collector.log.consumer import Consumer
-from collector.log.port import CLOSINGS, SPANS, Assigned, Batch, Commit, Log, Record
+from collector.log.port import CLOSINGS, SPANS, Assigned, Batch, Commit, Lag, Log, Record
 from collector.pool.port import Workers
 from collector.records.closings import decode_mark
 from collector.runtime.retry import Retry, Sleep
@@ -75,6 +76,16 @@ class Assembler(Consumer):
         """Whether traces become due at the end of a partition, where no record moves log time."""
         self._workers = workers
         self._pipeline = self._new_pipeline()
+        self._glances = self._new_glances()
+
+    def _new_glances(self) -> Glances:
+        return Glances(
+            workers=self._workers,
+            counts=self._counts,
+            prepare=self._pipeline.prepare,
+            is_busy=lambda: self._pipeline.is_busy,
+            found=self._pipeline.suspect,
+        )
 
     def _new_pipeline(self) -> ClosingPipeline:
         return ClosingPipeline(
@@ -119,12 +130,15 @@ class Assembler(Consumer):
     ) -> bool:
         """Run the loop, as a member of the group; returns False if something could not be written."""
         self._pipeline = self._new_pipeline()
+        self._glances = self._new_glances()
         is_written = True
         try:
             async with self._joined():
                 async with asyncio.TaskGroup() as group:
                     group.create_task(self._pipeline.run())
+                    glances = group.create_task(self._glances.run())
                     await loop()
+                    glances.cancel()  # what it had to look at is due again after the next start
                     await self.finish()
                 if reason is not None:
                     await self._close_all(reason)
@@ -138,6 +152,15 @@ class Assembler(Consumer):
         if not is_written:
             self._revoked.clear()
         return is_written
+
+    def unwritten(self) -> Lag:
+        """The records of traces that have closed and are not written yet, as old as the first of these closings.
+
+        Those of open traces are no lag: they wait for their siblings, as the commit does.
+        """
+        closings = [each for owned in self._owned.values() for each in owned.closings]
+        oldest = min((each.closed_at for each in closings), default=None)
+        return Lag(sum(len(each.offsets) for each in closings), oldest)
 
     # --- the steps of the loop -----------------------------------------------------------------------------------
 
@@ -181,6 +204,7 @@ class Assembler(Consumer):
             if self._by_clock and partition in self._owned:
                 open_traces = self._owned[partition]
                 await self._pipeline.put(open_traces, open_traces.tick(now))
+                self._glances.put(open_traces)
         await self._bound_marks()
         self._counts.open(self._owned.values())
 
@@ -206,6 +230,7 @@ class Assembler(Consumer):
             self._log_port.release([record.position])
         if result.closings:
             await self._pipeline.put(open_traces, result.closings)
+        self._glances.put(open_traces)
         for owner, closing in self._buffer.relieve():
             await self._pipeline.put(owner, [closing])
 

@@ -22,6 +22,7 @@ from collector.assembly.closed_result import (
 )
 from collector.assembly.closed_traces import ClosedTrace
 from collector.assembly.families import Counts
+from collector.assembly.glances import Suspect
 from collector.assembly.open_trace import Closing
 from collector.assembly.open_traces import OpenTraces
 from collector.config.tree import TraceWindow
@@ -88,6 +89,7 @@ class ClosingPipeline:
         self._in_flight = 0
         self._bytes = self._unwritten = 0
         self._commits_asked = self._commits_made = 0
+        self._suspects: list[Suspect] = []
         self._done = False
 
     # --- the assembler's side ------------------------------------------------------------------------------------
@@ -123,6 +125,27 @@ class ClosingPipeline:
         await self.join()
         self._done = True
         await self._notify()
+
+    # --- open traces -----------------------------------------------------------------------------------------------
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether more closings are on their way than are read at once."""
+        return self._in_flight > READERS * BATCH_TRACES or self._bytes > IN_FLIGHT_BYTES // 2
+
+    async def suspect(self, suspect: Suspect) -> None:
+        """Write what was seen of an open trace, unless it closes before."""
+        self._suspects.append(suspect)
+        await self._notify()
+
+    async def _write_suspects(self) -> None:
+        """What closes from here on is written after it, by the same task."""
+        suspects, self._suspects = self._suspects, []
+        records = [each.new for each in suspects if each.open_traces.is_open(each.trace)]
+        try:
+            await self._append(records)
+        except RecordTooLarge:
+            self._counts.glanced("too_large")
 
     # --- the readers ---------------------------------------------------------------------------------------------
 
@@ -182,7 +205,7 @@ class ClosingPipeline:
 
     async def _read(self, batch: Sequence[ReadRequest]) -> list[ClosedResult]:
         """The result of each closing of the batch, in its order."""
-        prepared = [await self._prepare(each) for each in batch]
+        prepared = [await self.prepare(each) for each in batch]
         jobs = [each.job for each in prepared if isinstance(each, ReadRequest)]
         traces = iter(
             await self._retry.workers("read traces", lambda: self._workers.read(jobs))
@@ -194,7 +217,8 @@ class ClosingPipeline:
             for each in prepared
         ]
 
-    async def _prepare(self, request: ReadRequest) -> ReadRequest | ClosedResult:
+    async def prepare(self, request: ReadRequest) -> ReadRequest | ClosedResult:
+        """Join late spans with the record of their trace; a result where there is nothing to read."""
         closing = request.closing
         if not closing.late:
             return request
@@ -231,9 +255,14 @@ class ClosingPipeline:
 
     async def _writer(self) -> None:
         while True:
-            await self._until(lambda: self._done or self._owes_commit or bool(self._results))
+            await self._until(
+                lambda: self._done or self._owes_commit or bool(self._results or self._suspects)
+            )
             if self._done:
                 return
+            await self._write_suspects()
+            if not (self._results or self._owes_commit):
+                continue
             results = self._next_write()
             commits_asked = self._commits_asked
             await self._write(results)

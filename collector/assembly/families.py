@@ -34,6 +34,12 @@ class AssemblyFamilies:
         self.trace_gaps = telemetry.counter(
             "trace_gaps", "Traces that lack something, by what.", "service", "gap"
         )
+        self.trace_glances = telemetry.counter(
+            "trace_glances",
+            "Looks at traces that are still open, by result.",
+            "result",
+        )
+        """By result: `nothing`, `suspect`, `closed`, `busy`, `failed`, `too_large`."""
         self.traces_active = telemetry.gauge("traces_active", "Traces open now.")
         self.buffer_bytes = telemetry.gauge("buffer_bytes", "Memory of all open traces.")
         self.buffer_limit_bytes = telemetry.gauge(
@@ -84,6 +90,10 @@ class Counts:
         self._late(result.service, "revised", revision.new)
         if record.session_changed:
             self._late(result.service, "session_changed", revision.new)
+
+    def glanced(self, result: str) -> None:
+        """An open trace was looked at, or passed over."""
+        self._families.trace_glances.labels(result).inc()
 
     def evicted(self) -> None:
         """A closed trace was forgotten because too many are remembered."""

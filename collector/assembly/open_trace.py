@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from array import array
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 from typing import NamedTuple
@@ -32,6 +32,27 @@ class Deadline(NamedTuple):
     reason: Closed
 
 
+class Glance(NamedTuple):
+    """An open trace that is to be looked at as it stood when the glance was due."""
+
+    trace: OpenTrace
+    first: int
+    """Of its pieces: 0, or the first that came since it was looked at last."""
+    end: int
+    """How many of its pieces had arrived."""
+
+    def joined(self, earlier: Glance | None) -> Glance:
+        """One look instead of this and an earlier one of the trace that was not made yet."""
+        if earlier is None or earlier.trace is not self.trace:
+            return self
+        return self._replace(first=min(self.first, earlier.first))
+
+    @property
+    def whole(self) -> Glance:
+        """A look at all that had arrived."""
+        return self._replace(first=0)
+
+
 TRACE_COST, PIECE_COST, SPAN_COST = 1_200, 60, 170
 """Bytes that the objects of an open trace take besides its pieces, rounded up from what tracemalloc says: once, for
 each piece, and for each span id with a parent that has not come."""
@@ -49,6 +70,9 @@ class OpenTrace:
         "_missing",
         "armed",
         "first_time",
+        "glance_at",
+        "glanced",
+        "glanced_bytes",
         "hold",
         "ids",
         "is_closed",
@@ -58,6 +82,7 @@ class OpenTrace:
         "offsets",
         "pieces",
         "reopened",
+        "repeats_missing",
         "root_at",
         "service",
         "size",
@@ -89,6 +114,14 @@ class OpenTrace:
         self.offsets = array("q")
         self.ids: set[bytes] = set()
         self.armed = math.inf
+        self.glance_at = math.inf
+        """Log time at which it is looked at next, if spans came since."""
+        self.glanced = 0
+        """Pieces that it had when it was looked at last."""
+        self.glanced_bytes = 0
+        """That all looks at it have read."""
+        self.repeats_missing = 1
+        """Repeats that the call that was repeated most lacked at the last look at the whole, but those that came."""
         self.is_closed = False
         self._missing: dict[bytes, bool] = {}
         """Parents that have not arrived, and whether every child calls its parent remote."""
@@ -98,6 +131,45 @@ class OpenTrace:
     def cost(self) -> int:
         """Bytes of memory that it takes; never less after a piece is added."""
         return self.size + TRACE_COST + PIECE_COST * len(self.pieces) + SPAN_COST * len(self.ids)
+
+    def glance_every_doubling(self, age: float | None) -> None:
+        """Look at it when it is `age` seconds old, and at every doubling of its age; None: never."""
+        self.glance_at = math.inf if age is None else self.first_time + age
+
+    def stop_glances(self) -> None:
+        """Do not look at it again while it is open."""
+        self.glance_at = math.inf
+
+    def take_glance(self, now: float) -> Glance | None:
+        """What to look at now, if spans came since; the next time is the first doubling of its age after `now`.
+
+        It is the whole trace while all looks read at most twice what it holds. Beyond that it is what came since:
+        whether so many calls of one kind came that the trace may have become a loop.
+        """
+        if now < self.glance_at:
+            return None
+        while self.glance_at <= now:
+            self.glance_at = self.first_time + 2 * (self.glance_at - self.first_time)
+        count = len(self.pieces)
+        if count == self.glanced:
+            return None
+        first = 0 if self.glanced_bytes <= self.size else self.glanced
+        self.glanced = count
+        self.glanced_bytes += sum(map(len, self.pieces[first:]))
+        return Glance(self, first, count)
+
+    def passed_over(self, glance: Glance) -> None:
+        """The glance was not made: what it was to look at is looked at next time."""
+        self.glanced = min(self.glanced, glance.first)
+        self.glanced_bytes -= sum(map(len, self.pieces[glance.first : glance.end]))
+
+    def came(self, calls: int) -> bool:
+        """So many calls of one kind were in what came; returns whether the whole must be looked at."""
+        if calls >= self.repeats_missing:
+            self.glanced_bytes += self.size
+            return True
+        self.repeats_missing -= calls
+        return False
 
     def let_go(self) -> None:
         """Hold no spans any more: it is closed, but its entry may stay in `Timers` for as long as `max_age`."""
@@ -200,7 +272,9 @@ class Closing:
 
 
 class Timers:
-    """Open traces by due time: a heap with one entry per trace, corrected when it comes up.
+    """Open traces by the time at which they close or are looked at: a heap with one entry per trace.
+
+    An entry is corrected when it comes up.
 
     A deadline that moves back leaves its entry alone until it comes up; one that moves forward gets another entry.
     Entries of closed traces are skipped, and swept when they outnumber the open ones.
@@ -215,21 +289,31 @@ class Timers:
 
     def arm(self, trace: OpenTrace) -> None:
         """Enter the trace, unless an entry comes up early enough already."""
-        at = trace.deadline(self._windows).at
+        at = min(trace.deadline(self._windows).at, trace.glance_at)
         if at < trace.armed:
             self._push(at, trace)
 
-    def due(self, now: float) -> Iterator[tuple[OpenTrace, Deadline]]:
-        """Traces due at `now`, in the order of (due time, first offset, trace id). The caller closes each."""
+    def due(
+        self, now: float, glance: Callable[[Glance], None]
+    ) -> Iterator[tuple[OpenTrace, Deadline]]:
+        """Traces due at `now`, in the order of (due time, first offset, trace id). The caller closes each.
+
+        `glance` is called with what is to be looked at by then, and does not close before.
+        """
         while self._heap and self._heap[0][0] <= now:
             at, _, _, trace = heappop(self._heap)
             if trace.is_closed or at != trace.armed:
                 continue
             deadline = trace.deadline(self._windows)
-            if deadline.at > at:
-                self._push(deadline.at, trace)
-            else:
+            if deadline.at <= at:
                 yield trace, deadline
+                continue
+            next_ = deadline.at
+            if next_ > now:
+                if (due := trace.take_glance(now)) is not None:
+                    glance(due)
+                next_ = min(next_, trace.glance_at)
+            self._push(next_, trace)
 
     def sweep(self, live: int) -> None:
         """Drop the entries of closed traces once they outnumber the `live` open ones twice."""

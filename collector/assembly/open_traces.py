@@ -7,11 +7,11 @@ Taking a record and ticking the clock return closings, in the order in which the
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
 from collector.assembly.closed_traces import ClosedTrace, ClosedTraces
-from collector.assembly.open_trace import Closing, LowWater, OpenTrace, Timers
+from collector.assembly.open_trace import Closing, Glance, LowWater, OpenTrace, Timers
 from collector.assembly.scan import Scan, only, scan, service_of
 from collector.assembly.service_queues import ServiceQueues, Shares
 from collector.config.tree import TraceWindow
@@ -73,6 +73,8 @@ class OpenTraces:
         self._queues = ServiceQueues()
         self._closing: dict[bytes, list[Closing]] = {}
         self._timers = Timers(windows)
+        self._glances: list[Glance] = []
+        self._is_owned = True
         self._low_water = LowWater()
         self._shared: dict[int, int] = {}
         """Records that several traces need, by offset: how many still do."""
@@ -90,12 +92,19 @@ class OpenTraces:
         """Bytes of memory that the open traces take."""
         return self._queues.size
 
+    @property
+    def closings(self) -> Iterator[Closing]:
+        """Traces that have closed and are not written yet."""
+        return (each for closings in self._closing.values() for each in closings)
+
     def join(self, shares: Shares) -> None:
         """The process owns the partition: what its traces take counts in `shares`, until `leave`."""
+        self._is_owned = True
         self._queues.join(shares)
 
     def leave(self) -> None:
         """The process does not own the partition any more."""
+        self._is_owned = False
         self._queues.leave()
 
     # --- records and time ----------------------------------------------------------------------------------------
@@ -124,8 +133,26 @@ class OpenTraces:
         self.now = max(self.now, now)
         return [
             self._close(trace, deadline.reason, at=deadline.at)
-            for trace, deadline in self._timers.due(now)
+            for trace, deadline in self._timers.due(now, self._glances.append)
         ]
+
+    def take_glances(self) -> Sequence[Glance]:
+        """The glances that have become due since the last call."""
+        if not self._glances:
+            return ()
+        glances = (*self._glances,)
+        self._glances.clear()  # the timers hold the list
+        return glances
+
+    def as_closing(self, glance: Glance) -> Closing:
+        """What is to be looked at, as if it had closed when the glance was due; nothing is written of it."""
+        whole = self._closing_of(glance.trace, "idle", at=self.now)
+        part = slice(glance.first, glance.end)
+        return replace(whole, pieces=whole.pieces[part], times=whole.times[part])
+
+    def is_open(self, trace: OpenTrace) -> bool:
+        """Whether the trace is open here, and no earlier closing of it waits to be written."""
+        return self._is_owned and not trace.is_closed and trace.trace_id not in self._closing
 
     def _take(self, record: Record, held: Scan, trace_id: bytes, result: TakeResult) -> bool:
         """Take the record's spans of one trace; returns whether any of them is needed for it."""
@@ -228,6 +255,7 @@ class OpenTraces:
             reopened=reopened,
             service=service_of(held.resources[trace_id]),
         )
+        trace.glance_every_doubling(self._windows.glance)
         self._open[trace_id] = trace
         self._queues.add(trace)
         return trace
@@ -263,7 +291,13 @@ class OpenTraces:
         del self._open[trace.trace_id]
         self._queues.remove(trace)
         self._timers.sweep(len(self._open))
-        closing = Closing(
+        closing = self._closing_of(trace, reason, at=at)
+        trace.let_go()
+        self._closing.setdefault(trace.trace_id, []).append(closing)
+        return closing
+
+    def _closing_of(self, trace: OpenTrace, reason: Closed, *, at: float) -> Closing:
+        return Closing(
             trace_id=trace.trace_id,
             partition=self.partition,
             service=trace.service,
@@ -280,9 +314,6 @@ class OpenTraces:
             cost=trace.cost,
             hold=trace.hold,
         )
-        trace.let_go()
-        self._closing.setdefault(trace.trace_id, []).append(closing)
-        return closing
 
     # --- after the write -----------------------------------------------------------------------------------------
 

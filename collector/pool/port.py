@@ -11,6 +11,7 @@ from typing import Protocol
 
 import msgspec
 
+from collector.records.traces import RunawayRecord
 from evaluators.model import Closed, Outcome, Previous, Trace
 
 
@@ -22,6 +23,32 @@ class ReadJob(msgspec.Struct, frozen=True, kw_only=True, tag="read"):
     closed: Closed
     service: str = ""
     """Whose worker time it uses: as the trace's first resource names it; empty: it names none."""
+
+
+class GlanceJob(msgspec.Struct, frozen=True, kw_only=True, tag="glance"):
+    """Look at an open trace as it stands: does it run away?"""
+
+    trace_id: bytes
+    pieces: tuple[bytes, ...]
+    service: str = ""
+    """Whose worker time it uses."""
+    is_part: bool = False
+    """The pieces are what came since it was looked at last: only the calls of one kind are counted."""
+    seen: float
+    """Log time of its newest span."""
+    revision: int
+    """That its next record would have."""
+
+
+class Seen(msgspec.Struct, frozen=True, kw_only=True):
+    """What a look at an open trace gave."""
+
+    record: RunawayRecord | None = None
+    """None: it does not run away, or it cannot be read."""
+    repeats_missing: int = 1
+    """Repeats that the call that was repeated most lacks until the trace runs away, at least 1."""
+    calls: int = 0
+    """Of a part: calls of the tool that was called most with the same arguments."""
 
 
 class ScoreJob(msgspec.Struct, frozen=True, kw_only=True, tag="score"):
@@ -40,7 +67,7 @@ class ScoreJob(msgspec.Struct, frozen=True, kw_only=True, tag="score"):
         return self.trace.service
 
 
-Job = ReadJob | ScoreJob
+Job = ReadJob | ScoreJob | GlanceJob
 encode_job_into = msgspec.msgpack.Encoder().encode_into
 decode_job = msgspec.msgpack.Decoder(Job).decode
 
@@ -75,6 +102,14 @@ class Workers(Protocol):
 
     async def read(self, jobs: Sequence[ReadJob]) -> Sequence[Trace | PackedTrace | None]:
         """The normalised traces; None for a trace that can never be read."""
+        ...
+
+    async def glance(self, job: GlanceJob) -> Seen:
+        """Look at an open trace.
+
+        Raises:
+            Retryable: the worker died on it, or the service stops. It is not tried again.
+        """
         ...
 
     async def score(self, jobs: Sequence[ScoreJob]) -> Sequence[tuple[Outcome, ...]]:

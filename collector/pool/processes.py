@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 
@@ -21,7 +21,16 @@ from collector.config.tree import Config
 from collector.errors import Retryable
 from collector.pool.fair_queue import FairQueue
 from collector.pool.families import PoolFamilies
-from collector.pool.port import Job, PackedTrace, ReadJob, ScoreJob, TraceHead, encode_job_into
+from collector.pool.port import (
+    GlanceJob,
+    Job,
+    PackedTrace,
+    ReadJob,
+    ScoreJob,
+    Seen,
+    TraceHead,
+    encode_job_into,
+)
 from collector.pool.worker import bare_trace
 from collector.runtime.child import LENGTH, Child, restart_backoff
 from collector.telemetry import Telemetry
@@ -39,6 +48,7 @@ STOP_GRACE = 3.0
 """Seconds that jobs get once the service stops."""
 _STOPS = "the workers end with the service"
 _head = msgspec.msgpack.Decoder(TraceHead).decode
+_seen = msgspec.msgpack.Decoder(Seen)
 _outcomes = msgspec.msgpack.Decoder(tuple[Outcome, ...]).decode
 
 
@@ -67,12 +77,15 @@ class ProcessWorkers:
         count: int,
         telemetry: Telemetry,
         job_timeout: float = JOB_TIMEOUT,
+        up: Callable[[], None] = lambda: None,
     ) -> None:
+        """`up` is called whenever a worker becomes ready for jobs."""
         self._config = config.model_dump_json().encode()
         self._plan = plan
         self._count = count
         self._restarts = PoolFamilies(telemetry).worker_restarts
         self._timeout = job_timeout
+        self._up = up
         self._queue: FairQueue[_Task] = FairQueue(config.fairness.share)
         self._waiting = asyncio.Event()
         self._keepers: list[asyncio.Task[None]] = []
@@ -108,6 +121,13 @@ class ProcessWorkers:
             else _outcomes(each)
             for job, each in zip(jobs, answers, strict=True)
         ]
+
+    async def glance(self, job: GlanceJob) -> Seen:
+        """See the port."""
+        (answer,) = await self._all([job])
+        if answer is None:
+            raise Retryable("the worker died or hung on an open trace")
+        return _seen.decode(answer)
 
     def hasten(self, within: float = STOP_GRACE) -> None:
         """See the port."""
@@ -161,9 +181,13 @@ class ProcessWorkers:
         while True:
             answered = 0
             reason = "died"
+            child = Child("collector.pool.worker", self._config, START_TIMEOUT)
+            is_up = False
             try:
-                async with Child("collector.pool.worker", self._config, START_TIMEOUT) as child:
+                async with child:
+                    is_up = True
                     self.pids[number] = child.pid
+                    self._up()
                     self._charge(number, loop.time())
                     while True:
                         answered += await self._send(number, child, await self._take())
@@ -174,7 +198,7 @@ class ProcessWorkers:
             finally:
                 self.pids.pop(number, None)
             self._restarts.labels(reason).inc()
-            _log.warning("Evaluator worker %d %s, another is started", number, reason)
+            _note_end(number, child, reason if is_up else "never_up")
             if answered:
                 restarts.reset()
             else:
@@ -228,11 +252,24 @@ class ProcessWorkers:
         culprit.attempts += 1
         if hung:
             culprit.timeout = min(culprit.timeout, RETRY_TIMEOUT)
-        if culprit.attempts >= MAX_ATTEMPTS:
+        if culprit.attempts >= MAX_ATTEMPTS or isinstance(culprit.job, GlanceJob):
             _resolve(culprit, None)
         else:
             self._queue.put(culprit, now, first=False)
         self._waiting.set()
+
+
+def _note_end(number: int, child: Child, reason: str) -> None:
+    if reason != "never_up":
+        _log.warning("Evaluator worker %d %s, another is started", number, reason)
+        return
+    _log.error(
+        "Evaluator worker %d was not ready within %g s or ended before (exit code %s): its own lines above say why; "
+        "nothing is scored and /readyz stays 503 until one starts; another is tried",
+        number,
+        START_TIMEOUT,
+        child.exit_code,
+    )
 
 
 def framed(job: Job) -> bytearray:

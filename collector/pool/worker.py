@@ -14,6 +14,7 @@ import socket
 from collections.abc import Sequence
 
 import msgspec
+from msgspec.structs import replace
 
 from collector.config.plan import (
     embedder_from,
@@ -24,13 +25,18 @@ from collector.config.plan import (
 )
 from collector.config.tree import Config
 from collector.otlp.redaction import redactor
-from collector.pool.port import ReadJob, ScoreJob, decode_job
+from collector.pool.port import GlanceJob, Job, ReadJob, ScoreJob, Seen, decode_job
+from collector.records.subject import Subject
 from collector.records.trace_size import fit_record
+from collector.records.traces import RunawayRecord
 from collector.runtime.child import IncompleteFrameError, pack_frame, parent_socket, read_frames
 from evaluators.dialects.read import read_trace
+from evaluators.formulas.trace_calls import first_model
+from evaluators.matching.repeats import most_asked
 from evaluators.model import Closed, Outcome, Trace
 from evaluators.plan import Plan
 from evaluators.run import score_trace
+from evaluators.trace.runaway import may_be_found, model_calls, repeats_missing
 
 NICENESS = 10
 UNKNOWN_SERVICE = "unknown_service"
@@ -80,6 +86,52 @@ class JobRunner:
             only=job.only,
         )
 
+    def glance(self, job: GlanceJob) -> Seen:
+        """What is to be said of the open trace: nothing, unless it runs away or what is usual for its agent decides."""
+        trace = self.read(ReadJob(trace_id=job.trace_id, pieces=job.pieces, closed="idle"))
+        if trace.unread is not None:
+            return Seen()
+        if job.is_part:
+            return Seen(calls=most_asked(trace.tool_calls))
+        for each in self._plan.trace:
+            if each.spec.name == "runaway":
+                (outcome,) = score_trace(self._plan, trace, only={"runaway"})
+                found = may_be_found(outcome, model_calls(trace))
+                return Seen(
+                    record=_runaway_record(job, trace, outcome) if found else None,
+                    repeats_missing=repeats_missing(trace, each.options),
+                )
+        return Seen()
+
+    def run(self, job: Job) -> Trace | Seen | tuple[Outcome, ...]:
+        """The answer to any job."""
+        if isinstance(job, ReadJob):
+            return self.read(job)
+        return self.score(job) if isinstance(job, ScoreJob) else self.glance(job)
+
+
+def _runaway_record(job: GlanceJob, trace: Trace, outcome: Outcome) -> RunawayRecord:
+    subject = Subject(
+        scope="trace",
+        service=trace.service,
+        session_id=trace.session_id,
+        session_source=trace.session_source,
+        agent=trace.agent,
+        agent_version=trace.agent_version,
+        seen=job.seen,
+        revision=job.revision,
+        closed=None,
+        trace_id=trace.trace_id,
+        span_id=trace.root_span_id,
+    )
+    return RunawayRecord(
+        subject=subject,
+        model=first_model(trace),
+        model_calls=model_calls(trace),
+        digest=trace.digest,
+        outcome=replace(outcome, final=False),
+    )
+
 
 def bare_trace(trace_id: bytes, closed: Closed, unread: str) -> Trace:
     """A trace that could not be read: only its id is known."""
@@ -109,6 +161,10 @@ class InlineWorkers:
     async def score(self, jobs: Sequence[ScoreJob]) -> Sequence[tuple[Outcome, ...]]:
         """See the port."""
         return [self._runner.score(job) for job in jobs]
+
+    async def glance(self, job: GlanceJob) -> Seen:
+        """See the port."""
+        return self._runner.glance(job)
 
     def hasten(self) -> None:
         """See the port: inline jobs are answered at once."""
@@ -144,8 +200,7 @@ def work(link: socket.socket) -> None:
         link.sendall(pack_frame(b"ready"))
         for payload in payloads:
             job = decode_job(payload)
-            answer = runner.read(job) if isinstance(job, ReadJob) else runner.score(job)
-            link.sendall(pack_frame(encode(answer)))
+            link.sendall(pack_frame(encode(runner.run(job))))
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ import msgspec
 from collector.records.codec import decode, encode, kinds_of
 from collector.records.traces import (
     PackedTraceRecord,
+    RunawayRecord,
     RunRecord,
     SessionRecord,
     TraceRecord,
@@ -219,9 +220,9 @@ def decode_report(value: bytes) -> VerdictRecord | SessionRecord | RunRecord | U
 # --- what is ranked --------------------------------------------------------------------------------------------------
 
 
-_work = _view(WorkRecord)
+_work = _view(WorkRecord, RunawayRecord)
 
 
-def decode_work(value: bytes) -> WorkRecord | Unread:
-    """What ranks sessions among earlier ones."""
+def decode_work(value: bytes) -> WorkRecord | RunawayRecord | Unread:
+    """What ranks sessions among earlier ones, and traces among those before them."""
     return decode(_work, value)

@@ -1,4 +1,6 @@
-"""Topic `traces`: closed traces, verdicts, closed sessions, task runs and sessions' work, partitioned by session.
+"""Topic `traces`: closed traces, verdicts, closed sessions, task runs, sessions' work, traces that may run away.
+
+It is partitioned by session.
 
 A trace record can be read back by the offset that state keeps of it (`TraceReader`).
 """
@@ -13,6 +15,7 @@ import msgspec
 from collector.errors import Undecodable
 from collector.log.port import TRACES, Position, Record
 from collector.records.codec import decode
+from collector.records.subject import Subject
 from evaluators.matching.text import QUESTION, clip
 from evaluators.model import Outcome, Previous, SessionClosed, Trace, Work
 
@@ -87,6 +90,34 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True, tag="run", omit_defau
     """Start (unix nanoseconds) of the trace that named the task: the order of runs in recordings."""
 
 
+class TraceCalls(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
+    """The model calls of a trace that closed, for what is usual for its agent."""
+
+    trace_id: str
+    agent: str
+    model: str
+    """The first model that was called."""
+    model_calls: int
+
+
+class RunawayRecord(msgspec.Struct, frozen=True, kw_only=True, tag="runaway", omit_defaults=True):
+    """A trace that may run away: what is usual for its agent, which spans all partitions, decides.
+
+    Assembly writes it of a trace that is still open (`subject.closed` None), scoring of one that has closed.
+    """
+
+    subject: Subject
+    model: str = ""
+    """The first model that was called."""
+    model_calls: int
+    digest: str
+    """Of the trace as it was looked at."""
+    outcome: Outcome
+    """Of `runaway` for the trace alone."""
+    is_first: bool = False
+    """It is the first final outcome of the trace, which counters count."""
+
+
 class WorkRecord(msgspec.Struct, frozen=True, kw_only=True, tag="work", omit_defaults=True):
     """What of a session is ranked among earlier ones, as its window stands; the last of a session when it closes."""
 
@@ -115,9 +146,13 @@ class WorkRecord(msgspec.Struct, frozen=True, kw_only=True, tag="work", omit_def
     """Of `repeated_calls` for the session alone, which the agent's earlier sessions complete; None: it is not due."""
     ended: int = 0
     """End of its newest span (unix nanoseconds), once it is closed: the order of closing in recordings."""
+    trace: TraceCalls | None = None
+    """Of the turn that changed the session; None: `runaway` is off, or no turn did."""
 
 
-TracesTopic: TypeAlias = TraceRecord | VerdictRecord | SessionRecord | RunRecord | WorkRecord
+TracesTopic: TypeAlias = (
+    TraceRecord | VerdictRecord | SessionRecord | RunRecord | WorkRecord | RunawayRecord
+)
 _decoder = msgspec.msgpack.Decoder(TracesTopic)
 
 

@@ -23,7 +23,13 @@ from collector.records.sessions import (
     turn_key,
 )
 from collector.records.signal import Signal, encode_signal, redacted, signal_headers
-from collector.records.traces import RunRecord, SessionRecord, VerdictRecord, WorkRecord
+from collector.records.traces import (
+    RunawayRecord,
+    RunRecord,
+    SessionRecord,
+    VerdictRecord,
+    WorkRecord,
+)
 from collector.scoring.sliding_window import Placement
 from evaluators.model import Outcome, SessionClosed, Trace
 
@@ -60,8 +66,8 @@ class Effects(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     publish: tuple[Publication, ...] = ()
-    work: tuple[WorkRecord, ...] = ()
-    """What is ranked of a session that changed or closed."""
+    work: tuple[WorkRecord | RunawayRecord, ...] = ()
+    """What is ranked of a session that changed or closed, and a trace that may run away."""
     changes: tuple[Change, ...] = ()
     closed: tuple[str, SessionClosed] | None = None
     """(service, reason) of the session that closed."""
@@ -161,9 +167,10 @@ def signal_record(publication: Publication, *, redact: bool) -> New:
     )
 
 
-def work_record(work: WorkRecord) -> New:
+def work_record(work: WorkRecord | RunawayRecord) -> New:
     """The record of topic `traces`, in the partition of its session."""
-    return New(topic=TRACES, key=session_key(work.service, work.session_id), value=encode(work))
+    about = work.subject if isinstance(work, RunawayRecord) else work
+    return New(topic=TRACES, key=session_key(about.service, about.session_id), value=encode(work))
 
 
 def change_record(change: Change, partition: int) -> New:

@@ -9,18 +9,19 @@ from msgspec.structs import replace
 from collector.config.tree import SessionWindow
 from collector.records.sessions import SessionAwaited, SessionHead, SessionTurn
 from collector.records.subject import Subject
-from collector.records.traces import TraceRecord, VerdictRecord, WorkRecord
+from collector.records.traces import RunawayRecord, TraceRecord, VerdictRecord, WorkRecord
 from collector.scoring.effects import Change, Drop, Effects, Publication, Rerun, Rescored, Task
 from collector.scoring.outcome_signals import (
     OutcomeSignals,
     named_after,
+    possible_runaway,
     session_outcomes,
     session_subject,
     trace_signal_id,
 )
-from collector.scoring.rules import COMPLETED, Rules
+from collector.scoring.rules import COMPLETED, RUNAWAY, Rules
 from collector.scoring.session_end import SessionEnd, merge_task_claims, session_end
-from collector.scoring.session_work import session_work
+from collector.scoring.session_work import calls_of, session_work
 from collector.scoring.sliding_window import (
     OUTCOME_COST,
     SlidingWindow,
@@ -31,6 +32,7 @@ from collector.scoring.sliding_window import (
 from collector.scoring.unscored_turn import unscored_turn
 from evaluators.model import PENDING, Outcome, SessionClosed, Turn
 from evaluators.run import SessionScorer
+from evaluators.trace.runaway import LEAST_MODEL_CALLS, is_found, may_be_found
 
 SESSION_COST = 3_500
 """Bytes that a session takes besides its traces, its key and its names, from what tracemalloc says."""
@@ -158,18 +160,19 @@ class OpenSession:
                 publish += self._signals.without_verdict(entry, "overload")[0]
             self._forget(entry)
             changed = changed or is_turn(entry)
-        publish += self._score(task, outcomes)
+        scored, possible = self._score(task, outcomes)
+        publish += scored
         touched = dict.fromkeys(task.placement.text_dropped)
         for each in rescored:
             if (signals := self._rescore(each)) is not None:
                 publish += signals
                 touched[each.entry.turn.trace_id] = None
                 changed = True
-        work: tuple[WorkRecord, ...] = ()
+        work: tuple[WorkRecord | RunawayRecord, ...] = possible
         if changed:
             subject, outcomes = self._running()
             publish += self._signals.of_session(subject, outcomes, self._window)
-            work = self._work(subject, outcomes)
+            work = (*possible, *self._work(subject, outcomes, task))
         changes = (*self._changed_traces(task, touched), self._named_head())
         return Effects(publish=tuple(publish), work=work, changes=changes)
 
@@ -222,8 +225,13 @@ class OpenSession:
         )
         return effects, end.awaited
 
-    def _score(self, task: Task, outcomes: Sequence[Outcome]) -> list[Publication]:
-        """The signals of the trace's own outcomes; the window keeps them where it still holds the trace."""
+    def _score(
+        self, task: Task, outcomes: Sequence[Outcome]
+    ) -> tuple[list[Publication], tuple[RunawayRecord, ...]]:
+        """The signals of the trace's own outcomes; the window keeps them where it still holds the trace.
+
+        That of `runaway` is left out where the model calls of other traces decide it.
+        """
         known = _known(task)
         unasked, due = self._judgement(task)
         counted = self._judged if known is None else tuple(n for n in self._judged if n in known)
@@ -235,7 +243,19 @@ class OpenSession:
         # A revision may be no turn any more though its earlier one was.
         if task.earlier is not None and not is_turn(entry):
             self._scorer.drop(entry.turn.trace_id)
-        return publish
+        return self._without_possible_runaway(entry, outcomes, publish)
+
+    def _without_possible_runaway(
+        self, entry: SessionTurn, outcomes: Sequence[Outcome], publish: list[Publication]
+    ) -> tuple[list[Publication], tuple[RunawayRecord, ...]]:
+        if not self._rules.counts_calls or entry.turn.model_calls < LEAST_MODEL_CALLS:
+            return publish, ()
+        own = next((each for each in outcomes if each.evaluator == RUNAWAY), None)
+        if own is None or is_found(own) or not may_be_found(own, entry.turn.model_calls):
+            return publish, ()
+        rest = [each for each in publish if each.signal.evaluator != RUNAWAY]
+        is_first = any(each.is_first for each in publish if each.signal.evaluator == RUNAWAY)
+        return rest, (possible_runaway(entry, own, is_first=is_first),)
 
     def _judgement(self, task: Task) -> tuple[tuple[Outcome, ...], tuple[str, ...]]:
         """Outcomes that no judge is needed for, and the names of those that are due."""
@@ -280,13 +300,17 @@ class OpenSession:
         subject = session_subject(self.head, self._window)
         return subject, session_outcomes(subject, self._window, self._scorer)
 
-    def _work(self, subject: Subject, outcomes: Iterable[Outcome]) -> tuple[WorkRecord, ...]:
-        """What is ranked of the session; empty when no evaluator ranks it."""
+    def _work(
+        self, subject: Subject, outcomes: Iterable[Outcome], task: Task | None = None
+    ) -> tuple[WorkRecord, ...]:
+        """What is ranked of the session, and of the trace that changed it; empty when no evaluator ranks it."""
         if not self._rules.ranks:
             return ()
         completed = (each for each in outcomes if each.evaluator == COMPLETED)
         repeated = next(completed, None) if self._rules.completes else None
-        return (session_work(subject, self._window, self.head.task, repeated),)
+        counts = self._rules.counts_calls and task is not None and task.placement.inside
+        trace = calls_of(task.entry) if counts and task and is_turn(task.entry) else None
+        return (session_work(subject, self._window, self.head.task, repeated, trace),)
 
     def _reruns(self, affected: Sequence[str]) -> Iterator[Rerun]:
         for trace_id in affected:

@@ -13,6 +13,8 @@ from evaluators.run import SessionScorer, failed, not_applicable, skipped
 
 COMPLETED = "repeated_calls"
 """The session evaluator whose outcome the agent's earlier sessions complete."""
+RUNAWAY = "runaway"
+"""The trace evaluator whose outcome the model calls of the agent's other traces complete."""
 NewScorer: TypeAlias = Callable[[], SessionScorer]
 """Makes the running state of one session's window, without any turn."""
 
@@ -93,6 +95,8 @@ class Rules:
     """Whether sessions are ranked among earlier ones: then their work is published."""
     completes: bool = False
     """Whether the outcome of `repeated_calls` goes with that work, to be published where earlier sessions are known."""
+    counts_calls: bool = False
+    """Whether the model calls of each trace go with that work: `runaway` compares them."""
 
     @classmethod
     def of(
@@ -126,6 +130,7 @@ class Rules:
             assumed=frozenset(each.spec.name for each in every if each.spec.assumed_counts),
             task_evaluator=task_evaluator,
             read_only=frozenset(read_only),
-            ranks=bool(plan.ranked) or COMPLETED in emitted,
+            ranks=bool(plan.ranked) or bool(emitted & {COMPLETED, RUNAWAY}),
             completes=COMPLETED in emitted,
+            counts_calls=RUNAWAY in emitted,
         )

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collector.records.sessions import TaskClaims
+from collector.records.sessions import SessionTurn, TaskClaims
 from collector.records.subject import Subject, shared_fields
-from collector.records.traces import WorkRecord
+from collector.records.traces import TraceCalls, WorkRecord
 from collector.scoring.sliding_window import SlidingWindow
 from evaluators.model import Outcome, Turn
 
@@ -13,9 +13,13 @@ _LATEST = (1 << 64) - 1
 
 
 def session_work(
-    subject: Subject, window: SlidingWindow, task: TaskClaims | None, repeated: Outcome | None
+    subject: Subject,
+    window: SlidingWindow,
+    task: TaskClaims | None,
+    repeated: Outcome | None,
+    trace: TraceCalls | None = None,
 ) -> WorkRecord:
-    """The session's work, which depends on the set of its turns alone; `repeated`: see `WorkRecord`."""
+    """The session's work, which depends on the set of its turns alone; `repeated` and `trace`: see `WorkRecord`."""
     turns = window.turns
     return WorkRecord(
         **shared_fields(subject, WorkRecord),
@@ -26,7 +30,19 @@ def session_work(
         has_text=window.work.with_text > 0,
         task_id=None if task is None else task.task_id,
         repeated=repeated,
+        trace=trace,
         ended=0 if subject.closed is None else max((_end(each.turn) for each in window), default=0),
+    )
+
+
+def calls_of(entry: SessionTurn) -> TraceCalls:
+    """The model calls of a trace that closed."""
+    turn = entry.turn
+    return TraceCalls(
+        trace_id=turn.trace_id,
+        agent=entry.agent,
+        model=turn.model,
+        model_calls=turn.model_calls,
     )
 
 

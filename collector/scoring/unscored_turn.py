@@ -8,13 +8,12 @@ from collector.records.sessions import SessionTurn
 from collector.records.traces import TraceRecord
 from evaluators.content import has_text
 from evaluators.formulas.agreement import writes
+from evaluators.formulas.trace_calls import first_model
 from evaluators.formulas.work import work_of
 from evaluators.matching.repeats import call_counts
 from evaluators.matching.text import QUESTION, clip
 from evaluators.model import Trace, Turn
-
-MODEL_NAME = 200
-"""Bytes of a model's name that are kept."""
+from evaluators.trace.runaway import model_calls
 
 
 def unscored_turn(
@@ -57,11 +56,11 @@ def _turn(trace: Trace, read_only: Collection[str]) -> Turn:
         input=None if trace.input is None else clip(trace.input, QUESTION),
         tokens=trace.tokens,
         cost_usd=trace.cost_usd,
-        model_calls=len(trace.model_calls) + len(trace.steps),
+        model_calls=model_calls(trace),
         tool_calls=len(trace.tool_calls),
         call_counts=call_counts(trace.tool_calls),
         has_text=has_text(trace),
         work=work_of(trace),
         writes=writes(trace.tool_calls, read_only),
-        model=clip(trace.models[0], MODEL_NAME) if trace.models else "",
+        model=first_model(trace),
     )

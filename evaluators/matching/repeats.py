@@ -41,6 +41,24 @@ def repeats(calls: Sequence[ToolCall]) -> tuple[ToolCall, ...]:
     return tuple(call for call in calls if id(call) in again)
 
 
+def most_repeated(again: Iterable[ToolCall]) -> tuple[ToolCall, ...]:
+    """Of the calls that repeat an earlier one, those of the call that was repeated most."""
+    groups: defaultdict[tuple[str, bytes], list[ToolCall]] = defaultdict(list)
+    for call in again:
+        groups[_question(call)].append(call)
+    return tuple(max(groups.values(), key=len, default=()))
+
+
+def most_asked(calls: Iterable[ToolCall]) -> int:
+    """How often the tool that was called most with the same arguments was called so, whatever the results."""
+    return max(Counter(map(_question, filter(_tells, calls))).values(), default=0)
+
+
+def are_comparable(calls: Iterable[ToolCall]) -> bool:
+    """Whether any of the calls could repeat another one."""
+    return any(map(_tells, calls))
+
+
 def is_stuck(calls: Sequence[ToolCall], repeated: Sequence[ToolCall]) -> bool:
     """Whether the agent went round in a circle: it repeated calls twice or more in a row, nothing new in between.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from typing import Generic, TypeVar
 
@@ -49,3 +50,8 @@ class Histories(Generic[H]):
             del self._services[service]
         self._count -= 1
         return oldest
+
+
+def digest_of(*parts: str) -> str:
+    """A name of 32 hex for ids of any length, of which there are many."""
+    return hashlib.sha256("\0".join(parts).encode(errors="replace")).hexdigest()[:32]

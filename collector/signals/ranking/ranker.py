@@ -1,7 +1,8 @@
 """Ranks a session among the earlier sessions of its agent, and a run among the earlier runs of its task. Pure.
 
-    record of a session's work -> ranked among the sessions that closed before -> signals
-                               -> if it closed: put into the histories
+    record of a session's work    -> ranked among the sessions that closed before -> signals
+                                  -> if it closed: put into the histories
+    record of a possible runaway  -> compared with the traces that closed before  -> signal (`runaways.py`)
 
 The order of records decides, as it is the order of closing. A session never ranks against itself: opened again, it
 replaces its own entry when it closes.
@@ -19,10 +20,12 @@ from collector.errors import Undecodable
 from collector.records.codec import encode
 from collector.records.signal import Signal, signal_id
 from collector.records.subject import Subject, shared_fields, signal_of
-from collector.records.traces import WorkRecord
-from collector.records.windows import RANKED, AgentWork, TaskWrites
-from collector.signals.ranking.histories import Histories
+from collector.records.traces import RunawayRecord, WorkRecord
+from collector.records.windows import RANKED, AgentCalls, AgentWork, TaskWrites
+from collector.signals.ranking.histories import Histories, digest_of
+from collector.signals.ranking.runaways import Call, Runaways
 from evaluators.formulas.agreement import TaskRunsHistory
+from evaluators.formulas.trace_calls import TraceCallsHistory
 from evaluators.formulas.work import WorkHistory
 from evaluators.model import Outcome, Session
 from evaluators.plan import Configured
@@ -35,7 +38,7 @@ MAX_AGENTS = 1000
 MAX_TASKS = 4096
 """Tasks whose runs are remembered."""
 RECENT = 1024
-"""Newest closed sessions of which another record is known to be a repeat."""
+"""Newest closed sessions and possible runaways of which another record is known to be a repeat."""
 _NOT_A_TURN = "no trace of the session called a model or a tool or holds an agent's step"
 
 
@@ -45,6 +48,12 @@ class RankedSession(NamedTuple):
     signals: tuple[Signal, ...] = ()
     is_closed: bool = False
     """Whether it was put into the histories."""
+    call: Call | None = None
+    """What was put into a history of traces."""
+    is_first: bool | None = None
+    """Whether the signals are the first final ones of their subject; None: the final ones of a session are."""
+    start: int = 0
+    """Of the trace that was scored, unix nanoseconds; 0 for a session."""
 
 
 class Ranker:
@@ -66,6 +75,7 @@ class Ranker:
         self._ranked = ranked
         self._agents: Histories[WorkHistory] = Histories(max_agents)
         self._tasks: Histories[TaskRunsHistory] = Histories(max_tasks)
+        self._runaways = Runaways(Histories(max_agents))
         self._recent: dict[str, None] = {}
         self._changed: dict[bytes, tuple[str, str]] = {}
         self._evicted: dict[str, int] = {}
@@ -80,8 +90,34 @@ class Ranker:
         """Marks of the newest closed sessions; see `restore_recent`."""
         return tuple(self._recent)
 
-    def take(self, record: WorkRecord) -> RankedSession:
-        """Rank a session as it is now; if it closed, remember it."""
+    def take(self, record: WorkRecord | RunawayRecord) -> RankedSession:
+        """Rank a session as it is now; if it closed, remember it. Or tell whether a trace runs away."""
+        if isinstance(record, RunawayRecord):
+            return self._take_runaway(record)
+        call = None
+        if record.trace is not None:
+            call = Call.of(record.service, record.trace)
+            self.put_call(call)
+        return self._take_session(record)._replace(call=call)
+
+    def _take_runaway(self, record: RunawayRecord) -> RankedSession:
+        mark = self._runaways.mark(record)
+        if mark in self._recent:  # a crash made assembly or scoring look at it once more
+            return RankedSession()
+        self._remember(mark)
+        signal = self._runaways.signal(record)
+        return RankedSession(
+            () if signal is None else (signal,),
+            is_first=record.is_first,
+            start=record.subject.start,
+        )
+
+    def put_call(self, call: Call) -> None:
+        """Remember the model calls of a trace that closed."""
+        evicted = self._runaways.put(call)
+        self._note("calls", call.service, call.name, evicted)
+
+    def _take_session(self, record: WorkRecord) -> RankedSession:
         mark = _mark(record)
         if mark in self._recent:  # a crash made scoring close it once more
             return RankedSession()
@@ -119,7 +155,7 @@ class Ranker:
         self._changed.clear()
         return evicted
 
-    def restore(self, state: AgentWork | TaskWrites) -> None:
+    def restore(self, state: AgentWork | AgentCalls | TaskWrites) -> None:
         """Take a history back, the one that changed longest ago first.
 
         Raises:
@@ -129,6 +165,10 @@ class Ranker:
             self._tasks.put(state.service, state.name, TaskRunsHistory(state.runs))
             return
         try:
+            if isinstance(state, AgentCalls):
+                calls = TraceCallsHistory(state.traces)
+                self._runaways.histories.put(state.service, state.name, calls)
+                return
             self._agents.put(state.service, state.name, WorkHistory(state.sessions))
         except ValueError as error:
             raise Undecodable(str(error)) from error
@@ -201,9 +241,15 @@ class Ranker:
                 self._changed.pop(key, None)
                 self._changed[key] = (service, each)
         if evicted is not None:
-            self._evicted[f"{kind}s"] = self._evicted.get(f"{kind}s", 0) + 1
+            which = "agents" if kind == "calls" else f"{kind}s"
+            self._evicted[which] = self._evicted.get(which, 0) + 1
 
     def _encoded(self, key: bytes, service: str, name: str) -> bytes | None:
+        if key == _key("calls", name):
+            calls = self._runaways.histories.get(service, name)
+            if calls is None:
+                return None
+            return encode(AgentCalls(service=service, name=name, traces=calls.pack()))
         if key == _key("agent", name):
             work = self._agents.get(service, name)
             if work is not None:
@@ -233,25 +279,20 @@ def _input(record: WorkRecord, among: str) -> str:
 
 
 def _agent(record: WorkRecord) -> str:
-    return _digest(record.service, record.agent, record.model)
+    return digest_of(record.service, record.agent, record.model)
 
 
 def _task(record: WorkRecord) -> str | None:
-    return None if record.task_id is None else _digest(record.service, record.task_id)
+    return None if record.task_id is None else digest_of(record.service, record.task_id)
 
 
 def _mark(record: WorkRecord) -> str:
-    return _digest(record.service, record.session_id, str(record.revision), str(record.closed))
+    return digest_of(record.service, record.session_id, str(record.revision), str(record.closed))
 
 
 def _number(service: str, session_id: str) -> int:
-    return int(_digest(service, session_id)[:16], 16)
+    return int(digest_of(service, session_id)[:16], 16)
 
 
 def _key(kind: str, name: str) -> bytes:
     return RANKED + f"{kind}\0{name}".encode()
-
-
-def _digest(*parts: str) -> str:
-    """32 hex: ids are of any length, and there are many of them."""
-    return hashlib.sha256("\0".join(parts).encode(errors="replace")).hexdigest()[:32]

@@ -1,4 +1,4 @@
-"""The reader that ranks sessions among earlier ones, and appends the signals to topic `signals`.
+"""The reader that ranks sessions and traces among earlier ones, and appends the signals to topic `signals`.
 
     poll -> rank what changed, put what closed into its histories
          -> one write: the batch as it was decided, the histories, the signals, the commit
@@ -28,9 +28,9 @@ from collector.log.port import (
     Record,
 )
 from collector.records.codec import encode
-from collector.records.signal import Signal, encode_signal, redacted, signal_headers
+from collector.records.signal import encode_signal, redacted, signal_headers
 from collector.records.trace_views import decode_work
-from collector.records.traces import WorkRecord
+from collector.records.traces import RunawayRecord, WorkRecord
 from collector.records.windows import (
     LAST_RANKED,
     RANKED,
@@ -40,7 +40,8 @@ from collector.records.windows import (
 )
 from collector.runtime.retry import Retry
 from collector.signals.ranking.families import RankingFamilies
-from collector.signals.ranking.ranker import Ranker
+from collector.signals.ranking.ranker import RankedSession, Ranker
+from collector.signals.ranking.runaways import Call
 from collector.telemetry import Telemetry
 from evaluators.plan import Configured
 
@@ -83,6 +84,7 @@ class RankingRoom(Consumer):
         """By partition, the offset below which everything is decided."""
         self._signals: list[RankedSignal] = []
         self._closed: list[WorkRecord] = []
+        self._calls: list[Call] = []
         self._behind: set[int] = set()
         """Partitions of a batch that is written again, whose commits are missing."""
         self._last: RankedBatch | None = None
@@ -129,7 +131,7 @@ class RankingRoom(Consumer):
         """Write what was decided with the commits of the records that it was decided for."""
         commits = self._offsets.commits()
         records: list[New] = []
-        if self._signals or self._closed:
+        if self._signals or self._closed or self._calls:
             if self._last is not None:
                 self._write_again(self._last)
             records = self._records(self._behind | {each.partition for each in commits})
@@ -137,7 +139,7 @@ class RankingRoom(Consumer):
             return
         await self._retry.log("write ranked signals", lambda: self._write(records, commits))
         self._offsets.committed(commits)
-        self._signals, self._closed, self._behind = [], [], set()
+        self._signals, self._closed, self._calls, self._behind = [], [], [], set()
         for kind, count in self._ranker.written().items():
             self._families.dropped.labels(f"max_{kind}").inc(count)
         for kind, count in zip(("agents", "tasks"), self._ranker.sizes, strict=True):
@@ -155,16 +157,19 @@ class RankingRoom(Consumer):
         except Undecodable as error:
             self._poison.unprocessable(record.position, error)
             return
-        if not isinstance(work, WorkRecord):
+        if not isinstance(work, WorkRecord | RunawayRecord):
             return
         ranked = self._ranker.take(work)
-        if ranked.is_closed:
+        if ranked.is_closed and isinstance(work, WorkRecord):
             self._closed.append(work)
-        self._signals += [ranked_signal(each, redact=self._redact) for each in ranked.signals]
+        if ranked.call is not None:
+            self._calls.append(ranked.call)
+        self._signals += ranked_signals(ranked, redact=self._redact)
 
     def _write_again(self, last: RankedBatch) -> None:
         self._signals[:0] = last.signals
         self._closed[:0] = last.closed
+        self._calls[:0] = [Call(*each) for each in last.calls]
         self._behind = set(last.partitions)
         self._last = None
 
@@ -175,6 +180,7 @@ class RankingRoom(Consumer):
             partitions=tuple(sorted(partitions)),
             signals=tuple(self._signals),
             closed=tuple(self._closed),
+            calls=tuple(self._calls),
             recent=self._ranker.recent,
         )
         return [
@@ -198,7 +204,7 @@ class RankingRoom(Consumer):
         """Take back the histories of topic `windows`, the one that changed longest ago first."""
         self._ranker = Ranker(self._ranked)
         self._next, self._last, self._behind = {}, None, set()
-        self._signals, self._closed = [], []
+        self._signals, self._closed, self._calls = [], [], []
         newest: dict[bytes, Record] = {}
         for partition in range(self._log_port.partitions(WINDOWS)):
             async for record in self._log_port.replay(WINDOWS, partition):
@@ -220,17 +226,25 @@ class RankingRoom(Consumer):
         self._ranker.restore_recent(state.recent)
         for each in state.closed:  # a write that ended early left them out of some histories
             self._ranker.put(each)
+        for each in state.calls:
+            self._ranker.put_call(Call(*each))
         self._last = state
 
 
-def ranked_signal(signal: Signal, *, redact: bool = False) -> RankedSignal:
-    """The signal as bytes; `redact`: it leaves without texts."""
-    signal = redacted(signal) if redact else signal
-    return RankedSignal(
-        key=signal.session_id.encode(),
-        value=encode_signal(signal),
-        headers=signal_headers(signal, first=signal.final),
-    )
+def ranked_signals(ranked: RankedSession, *, redact: bool = False) -> list[RankedSignal]:
+    """The signals as bytes; `redact`: they leave without texts."""
+    made: list[RankedSignal] = []
+    for each in ranked.signals:
+        signal = redacted(each) if redact else each
+        first = signal.final if ranked.is_first is None else ranked.is_first
+        made.append(
+            RankedSignal(
+                key=signal.session_id.encode(),
+                value=encode_signal(signal),
+                headers=signal_headers(signal, first=first, start=ranked.start),
+            )
+        )
+    return made
 
 
 def signal_record(signal: RankedSignal) -> New:

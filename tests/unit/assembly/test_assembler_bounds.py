@@ -10,7 +10,7 @@ from collector.assembly import closing_pipeline
 from collector.assembly.closed_result import ReadRequest
 from collector.assembly.closing_pipeline import READERS
 from collector.errors import LogUnavailable
-from collector.log.port import SPANS, TRACES, Commit, New, Position
+from collector.log.port import SPANS, TRACES, Commit, Lag, New, Position
 from collector.pool.port import ReadJob
 from evaluators.model import Trace
 from tests.support.assembling import Site
@@ -303,3 +303,23 @@ async def test_a_drain_that_cannot_write_says_so() -> None:
 
     with pytest.raises(LogUnavailable):
         await site.assembler().drain("end")
+
+
+async def test_lag_is_a_closed_trace_that_is_not_written_and_never_an_open_one() -> None:
+    site = Site()
+    site.workers.gate = asyncio.Event()
+    site.send(100, child(span=2))
+    site.send(101, root(trace=2))
+    async with site.running() as assembler:
+        await site.polled()
+        open_traces = assembler.unwritten()
+        site.clock.now = 110
+        await site.until(lambda: bool(site.workers.jobs))
+        closed = assembler.unwritten()
+        site.workers.gate.set()
+        await site.until(lambda: bool(site.traces()))
+        await site.polled()
+
+        assert open_traces == Lag()
+        assert closed == Lag(1, 107.0)  # since its root's grace has ended
+        assert assembler.unwritten() == Lag()

@@ -28,6 +28,7 @@ def test_without_settings_all_whose_needs_are_met_run() -> None:
         "coherence",
         "confidence",
         "loop_detection",
+        "runaway",
         "step_efficiency",
         "tool_correctness",
     ]

@@ -1,0 +1,164 @@
+"""Looking at traces that are still open: a loop is the trace that does not close.
+
+    OpenTraces --put--> waiting --one at a time--> a worker reads the trace as it stands --> the pipeline's writer
+
+A trace is due when it is `windows.trace.glance` old and then at every doubling of its age, in log time, if spans came
+since: all glances together read at most twice what reading the closed trace does. Where a look at the whole would read
+more, only what came since is read, and the whole if so many calls of one kind came that it may have become a loop.
+Glances give way: few may
+wait, one is made at once, and none while many closings are on their way. One that is passed over is counted; the next
+comes when the trace is twice as old.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from msgspec.structs import replace
+
+from collector.assembly.closed_result import ClosedResult, ReadRequest
+from collector.assembly.families import Counts
+from collector.assembly.open_trace import Glance, OpenTrace
+from collector.assembly.open_traces import OpenTraces
+from collector.errors import Retryable
+from collector.log.port import TRACES, New
+from collector.pool.port import GlanceJob, Workers
+from collector.records.codec import encode
+from collector.records.sessions import session_key
+from collector.records.traces import RunawayRecord
+from evaluators.model import Trace
+
+WAITING = 64
+"""Traces that may wait to be looked at. What they hold stays with the open trace."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Suspect:
+    """An open trace that may run away."""
+
+    open_traces: OpenTraces
+    trace: OpenTrace
+    record: RunawayRecord
+
+    @property
+    def new(self) -> New:
+        """Its record of topic `traces`."""
+        subject = self.record.subject
+        key = session_key(subject.service, subject.session_id)
+        return New(topic=TRACES, key=key, value=encode(self.record))
+
+
+class Glances:
+    """What waits to be looked at, and the loop that does it.
+
+    Args:
+        workers: Read the traces.
+        counts: Called with what became of each.
+        prepare: Joins late spans with the record of the trace that they belong to.
+        is_busy: Whether so many closings are on their way that none is made.
+        found: Called with each trace that may run away.
+    """
+
+    def __init__(
+        self,
+        *,
+        workers: Workers,
+        counts: Counts,
+        prepare: Callable[[ReadRequest], Awaitable[ReadRequest | ClosedResult]],
+        is_busy: Callable[[], bool],
+        found: Callable[[Suspect], Awaitable[None]],
+    ) -> None:
+        self._workers = workers
+        self._counts = counts
+        self._prepare = prepare
+        self._is_busy = is_busy
+        self._found = found
+        self._waiting: dict[bytes, tuple[OpenTraces, Glance]] = {}
+        """By trace id: the newest glance of a trace replaces the one that waits."""
+        self._has_some = asyncio.Event()
+
+    def put(self, open_traces: OpenTraces) -> None:
+        """Queue what is due; it never waits."""
+        for glance in open_traces.take_glances():
+            trace_id = glance.trace.trace_id
+            before = self._waiting.get(trace_id)
+            if before is None and len(self._waiting) >= WAITING:
+                self._counts.glanced(_passed_over(glance))
+                continue
+            self._waiting[trace_id] = (open_traces, glance.joined(before and before[1]))
+            self._has_some.set()
+
+    async def run(self) -> None:
+        """Look at one trace after the other, until it is cancelled."""
+        while True:
+            await self._has_some.wait()
+            trace_id = next(iter(self._waiting), None)
+            if trace_id is None:
+                self._has_some.clear()
+                continue
+            self._counts.glanced(await self._look(*self._waiting.pop(trace_id)))
+
+    async def _look(self, open_traces: OpenTraces, glance: Glance) -> str:
+        if not open_traces.is_open(glance.trace):
+            return "closed"
+        if self._is_busy():
+            return _passed_over(glance)
+        try:
+            if glance.first and not await self._may_loop(open_traces, glance):
+                return "nothing"
+            return await self._look_at_whole(open_traces, glance.whole)
+        except Retryable:  # it ended a worker, or the service stops: its closing will tell
+            glance.trace.stop_glances()
+            return "failed"
+
+    async def _may_loop(self, open_traces: OpenTraces, glance: Glance) -> bool:
+        """Whether enough calls of one kind came since the last look."""
+        part = ReadRequest(open_traces=open_traces, closing=open_traces.as_closing(glance))
+        seen = await self._workers.glance(_job(part, is_part=True))
+        return glance.trace.came(seen.calls)
+
+    async def _look_at_whole(self, open_traces: OpenTraces, glance: Glance) -> str:
+        closing = open_traces.as_closing(glance)
+        request = await self._prepare(ReadRequest(open_traces=open_traces, closing=closing))
+        if not isinstance(request, ReadRequest):
+            return "closed"
+        seen = await self._workers.glance(_job(request))
+        glance.trace.repeats_missing = seen.repeats_missing
+        record = seen.record
+        if record is None:
+            return "nothing"
+        if request.revision is not None:
+            record = _in_its_session(record, request.revision.old.trace)
+        suspect = Suspect(open_traces=open_traces, trace=glance.trace, record=record)
+        await self._found(suspect)
+        return "suspect"
+
+
+def _passed_over(glance: Glance) -> str:
+    glance.trace.passed_over(glance)
+    return "busy"
+
+
+def _job(request: ReadRequest, *, is_part: bool = False) -> GlanceJob:
+    job, revision = request.job, request.revision
+    return GlanceJob(
+        trace_id=job.trace_id,
+        pieces=job.pieces,
+        service=job.service,
+        is_part=is_part,
+        seen=request.closing.times[-1] if revision is None else revision.seen,
+        revision=0 if revision is None else revision.mark.revision + 1,
+    )
+
+
+def _in_its_session(record: RunawayRecord, old: Trace) -> RunawayRecord:
+    """A trace that late spans opened again stays in the session where it first closed."""
+    subject = replace(
+        record.subject,
+        service=old.service,
+        session_id=old.session_id,
+        session_source=old.session_source,
+    )
+    return replace(record, subject=subject)

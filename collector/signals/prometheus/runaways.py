@@ -1,0 +1,105 @@
+"""The open traces that run away, from the signals of `runaway`. Pure: time is an argument.
+
+A trace is one from its first finding until its final outcome. A trace whose outcome never comes, because its record
+could not be written or expired, is forgotten once it must have closed.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterator
+
+from collector.records.codec import encode
+from collector.records.signal import Signal, unix_seconds
+from collector.records.standing import OpenRunaway
+from collector.records.windows import RunawaysRecord
+from evaluators.trace.runaway import USUAL
+
+RUNAWAY = "runaway"
+MAX_TRACES = 1000
+"""Open traces that run away, of all agents."""
+MAX_CLOSED = 4096
+"""Traces that closed last: what is found of one of them by then came too late."""
+
+
+class OpenRunaways:
+    """At most MAX_TRACES of them; the one that was found longest ago is forgotten first."""
+
+    def __init__(self, max_age: float) -> None:
+        """`max_age`: seconds after which a trace has closed (`windows.trace.max_age`)."""
+        self._max_age = max_age
+        self._open: OrderedDict[str, OpenRunaway] = OrderedDict()
+        self._closed: OrderedDict[str, int] = OrderedDict()
+        """Revisions of the traces that closed last."""
+        self._has_changed = False
+
+    def take(self, signal: Signal) -> str | None:
+        """Take in a signal of any evaluator; returns the reason for which a trace was forgotten to make room.
+
+        Raises:
+            Undecodable: its time cannot be read.
+        """
+        if signal.evaluator != RUNAWAY or signal.trace_id is None:
+            return None
+        if signal.final:
+            self._close(signal.trace_id, signal.revision)
+        elif signal.score == 0 and signal.revision > self._closed.get(signal.trace_id, -1):
+            return self._find(signal, signal.trace_id)
+        return None
+
+    def shown(self, now: float) -> Iterator[OpenRunaway]:
+        """Those that are open at log time `now`, the one that was found longest ago first."""
+        return (each for each in tuple(self._open.values()) if each.until > now)
+
+    def expire(self, now: float) -> int:
+        """Forget those whose outcome never came; returns how many there were."""
+        gone = [each.trace_id for each in self._open.values() if each.until <= now]
+        for trace_id in gone:
+            del self._open[trace_id]
+        self._has_changed = self._has_changed or bool(gone)
+        return len(gone)
+
+    # --- its state -------------------------------------------------------------------------------------------------
+
+    @property
+    def pending(self) -> bytes | None:
+        """The record to write; None: it is written."""
+        if not self._has_changed:
+            return None
+        return encode(RunawaysRecord(traces=tuple(self._open.values())))
+
+    def written(self, record: bytes | None) -> None:
+        """The record is in the topic."""
+        self._has_changed = self._has_changed and record != self.pending
+
+    def restore(self, record: RunawaysRecord) -> None:
+        """Go on from there."""
+        self._open = OrderedDict((each.trace_id, each) for each in record.traces[:MAX_TRACES])
+
+    # --- inside ----------------------------------------------------------------------------------------------------
+
+    def _find(self, signal: Signal, trace_id: str) -> str | None:
+        seen = unix_seconds(signal.time)
+        until = seen + self._max_age
+        earlier = self._open.get(trace_id)
+        self._has_changed = True
+        self._open[trace_id] = OpenRunaway(
+            trace_id=trace_id,
+            service=signal.service,
+            agent=signal.agent,
+            session_id=signal.session_id,
+            reason="model_calls" if USUAL in signal.metadata else "repeated_calls",
+            since=seen if earlier is None else min(earlier.since, seen),
+            until=until if earlier is None else max(earlier.until, until),
+        )
+        if len(self._open) <= MAX_TRACES:
+            return None
+        self._open.popitem(last=False)
+        return "max_traces"
+
+    def _close(self, trace_id: str, revision: int) -> None:
+        self._closed[trace_id] = max(revision, self._closed.pop(trace_id, -1))
+        if len(self._closed) > MAX_CLOSED:
+            self._closed.popitem(last=False)
+        if self._open.pop(trace_id, None) is not None:
+            self._has_changed = True

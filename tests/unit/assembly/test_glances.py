@@ -1,0 +1,238 @@
+"""Open traces are looked at beside everything else: what is written of them, when, and what is passed over."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from collector.assembly import glances
+from collector.errors import Retryable
+from collector.log.port import TRACES
+from collector.pool.port import GlanceJob, ReadJob, Seen
+from collector.records.traces import RunawayRecord, TraceRecord, decode_traces
+from evaluators.model import Trace
+from tests.support.assembling import WINDOWS, Site
+from tests.support.faulty_log import Crash
+from tests.support.reading import ReadingWorkers, read
+from tests.support.spans import child, root, trace_id
+
+
+def site(**fields: object) -> Site:
+    made = Site(workers=ReadingWorkers(suspicious=2))
+    return replace(made, **fields) if fields else made
+
+
+def written(of: Site) -> list[RunawayRecord | TraceRecord]:
+    found = [decode_traces(each.value) for each in of.log.history(TRACES)]
+    return [each for each in found if isinstance(each, RunawayRecord | TraceRecord)]
+
+
+def suspects(of: Site) -> list[RunawayRecord]:
+    return [each for each in written(of) if isinstance(each, RunawayRecord)]
+
+
+async def test_an_open_trace_is_told_as_it_stands_and_its_closing_comes_after() -> None:
+    it = site()
+    it.send(100, child(2))
+    it.send(110, child(3))
+    async with it.running():
+        it.clock.now = 131
+        await it.until(lambda: len(suspects(it)) == 1)
+        it.send(140, root())
+        it.clock.now = 147
+        await it.until(lambda: bool(it.traces()))
+
+    early, trace = written(it)
+    assert isinstance(early, RunawayRecord)
+    assert isinstance(trace, TraceRecord)
+    subject = early.subject
+    assert (subject.closed, subject.revision, subject.seen) == (None, 0, 110)
+    assert not early.outcome.final
+    assert (subject.trace_id, early.digest) == (trace.trace.trace_id, early.digest)
+    assert early.digest != trace.trace.digest, "the root came later"
+    assert it.count("trace_glances_total", result="suspect") == 1
+
+
+async def test_a_healthy_trace_says_nothing() -> None:
+    it = site(workers=ReadingWorkers())
+    it.send(100, child(2))
+    async with it.running():
+        it.clock.now = 131
+        await it.until(lambda: it.count("trace_glances_total", result="nothing") == 1)
+
+    assert written(it) == []
+
+
+class _Slow(ReadingWorkers):
+    """Looks at a trace once the gate is open."""
+
+    async def glance(self, job: GlanceJob) -> Seen:
+        assert self.gate is not None
+        await self.gate.wait()
+        return await super().glance(job)
+
+    async def read(self, jobs: Sequence[ReadJob]) -> Sequence[Trace | None]:
+        return [read(job) for job in jobs]
+
+
+async def test_a_glance_that_comes_after_the_closing_says_nothing_and_delays_nothing() -> None:
+    gate = asyncio.Event()
+    it = site(workers=_Slow(suspicious=2, gate=gate))
+    it.send(100, child(2), child(3))
+    async with it.running():
+        it.clock.now = 131
+        await it.polled()
+        it.send(132, root())
+        it.send(132, child(2, trace=2))
+        it.clock.now = 139
+        await it.until(lambda: len(it.traces()) == 1)
+        gate.set()
+        await it.until(lambda: it.count("trace_glances_total", result="suspect") == 1)
+        await it.polled()
+
+    assert suspects(it) == []
+
+
+async def test_what_was_seen_of_a_partition_that_another_process_owns_now_is_not_written() -> None:
+    gate = asyncio.Event()
+    it = site(workers=_Slow(suspicious=2, gate=gate))
+    it.send(100, child(2), child(3))
+    async with it.running():
+        it.clock.now = 131
+        await it.polled()
+        it.log.readers[-1].revoke(0)
+        await it.polled()
+        gate.set()
+        await it.until(lambda: it.count("trace_glances_total", result="suspect") == 1)
+        await it.polled()
+
+    assert suspects(it) == []
+
+
+async def test_a_trace_that_late_spans_opened_again_is_told_under_its_next_revision() -> None:
+    it = site()
+    it.send(100, child(2))
+    async with it.running():
+        it.clock.now = 401
+        await it.until(lambda: len(it.traces()) == 1)
+        it.send(410, child(3))
+        it.clock.now = 441
+        await it.until(lambda: bool(suspects(it)))
+
+    (early,) = suspects(it)
+    assert (early.subject.revision, early.subject.seen) == (1, 410)
+    (first,) = it.traces()
+    assert early.digest != first.trace.digest, "of all its spans"
+
+
+async def test_under_pressure_glances_are_passed_over_and_counted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(glances, "WAITING", 2)
+    it = site()
+    for trace in range(1, 6):
+        it.send(100, child(2, trace=trace), child(3, trace=trace))
+    async with it.running():
+        it.clock.now = 131
+        await it.until(lambda: it.count("trace_glances_total", result="suspect") == 2)
+        assert it.count("trace_glances_total", result="busy") == 3
+        for trace in range(1, 6):
+            it.send(140, child(4, trace=trace))
+        it.clock.now = 161
+        await it.until(lambda: it.count("trace_glances_total", result="suspect") == 4)
+
+
+class _Deadly(ReadingWorkers):
+    async def glance(self, job: GlanceJob) -> Seen:
+        self.glances.append(job)
+        raise Retryable("the worker died")
+
+
+async def test_a_trace_that_ends_its_worker_is_not_looked_at_again_and_still_closes() -> None:
+    workers = _Deadly()
+    it = site(workers=workers)
+    it.send(100, child(2))
+    async with it.running():
+        it.clock.now = 131
+        await it.until(lambda: it.count("trace_glances_total", result="failed") == 1)
+        it.send(150, child(3))
+        it.clock.now = 161
+        await it.polled(5)
+        it.send(170, root())
+        it.clock.now = 177
+        await it.until(lambda: len(it.traces()) == 1)
+
+    assert len(workers.glances) == 1
+
+
+async def test_null_looks_never() -> None:
+    windows = WINDOWS.model_copy(
+        update={"trace": WINDOWS.trace.model_copy(update={"glance": None})}
+    )
+    workers = ReadingWorkers(suspicious=1)
+    it = Site(workers=workers, windows=windows)
+    it.send(100, child(2))
+    async with it.running():
+        it.clock.now = 300
+        await it.polled(5)
+
+    assert workers.glances == []
+
+
+@pytest.mark.parametrize("atomic", [True, False])
+def test_a_crash_at_every_single_step_repeats_the_same_bytes_and_none_behind_the_closing(
+    atomic: bool,
+) -> None:
+    def lived(step: int | None) -> Site:
+        it = site(atomic=atomic)
+        it.send(100, child(2), child(2, trace=2))
+        it.send(110, child(3), child(3, trace=2))
+        _live(it, 131, step)
+        it.send(135, child(4))
+        _live(it, 161, step)
+        it.send(170, root())
+        asyncio.run(it.once(1_000))
+        return it
+
+    wanted = _by_revision(lived(None))
+    assert len(wanted) == 2
+    for step in range(1, 30):
+        it = lived(step)
+        assert {
+            key: found & wanted[key] == found for key, found in _by_revision(it).items()
+        } == dict.fromkeys(wanted, True)
+        _none_behind_its_closing(it)
+
+
+def _live(it: Site, now: float, step: int | None) -> None:
+    async def live() -> None:
+        it.clock.now = now
+        it.log.restart(crash_at=step)
+        try:
+            async with it.running():
+                await it.polled(8)
+        except* Crash:
+            pass
+
+    asyncio.run(live())
+
+
+def _by_revision(it: Site) -> dict[str, set[tuple[str, float, int]]]:
+    """What was said of each trace: digest, time, revision."""
+    found: dict[str, set[tuple[str, float, int]]] = {trace_id(n).hex(): set() for n in (1, 2)}
+    for each in suspects(it):
+        subject = each.subject
+        found[subject.trace_id or ""].add((each.digest, subject.seen, subject.revision))
+    return found
+
+
+def _none_behind_its_closing(it: Site) -> None:
+    closed: set[tuple[str | None, int]] = set()
+    for each in written(it):
+        if isinstance(each, TraceRecord):
+            closed.add((each.trace.trace_id, each.revision))
+        else:
+            assert (each.subject.trace_id, each.subject.revision) not in closed
