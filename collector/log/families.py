@@ -24,7 +24,14 @@ class LogFamilies:
         )
         self.lag_records = telemetry.gauge(
             "log_lag_records",
-            "Kafka: records above the group's commit, in the partitions that this process owns.",
+            "Records that a group has not read or not finished; absent while it is not known. Kafka: in the partitions "
+            "that this process owns, or in all while the group has no member.",
+            "group",
+            "topic",
+        )
+        self.lag_seconds = telemetry.gauge(
+            "log_lag_seconds",
+            "Age of the oldest of these records, since it was appended; 0 while nothing waits.",
             "group",
             "topic",
         )

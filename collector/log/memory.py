@@ -23,8 +23,9 @@ from collector.log.embedded.prepared_record import (
     prepare,
 )
 from collector.log.embedded.retention import Drops, Quotas, Retention
+from collector.log.embedded.unfinished import Unfinished, lag_of, unfinished
 from collector.log.families import LogFamilies
-from collector.log.port import COMPACTED, TOPICS, WINDOWS, Commit, New, Position, Record
+from collector.log.port import COMPACTED, TOPICS, WINDOWS, Commit, Lag, New, Position, Record
 from collector.telemetry import Telemetry
 
 _OVERHEAD = 200
@@ -101,6 +102,16 @@ class MemoryLog:
         if topic not in TOPICS:
             raise ValueError(f"there is no topic `{topic}`")
         return 1 if topic == WINDOWS else self._partitions
+
+    async def lag(self, group: str, topic: str, *, unread: bool = False) -> Lag:
+        """See `port.Lags`."""
+
+        def first(each: Unfinished) -> tuple[int, float] | None:
+            records = self.slice(topic, each.partition, each.low, end=each.end, most=1).records
+            return (records[0].position.offset, records[0].time) if records else None
+
+        ends = self._store.end_offsets
+        return lag_of(unfinished(self, self._readers, ends, group, topic, unread=unread), first)
 
     def begin_shutdown(self) -> None:
         """See `port.Log.begin_shutdown`: memory never waits."""

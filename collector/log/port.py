@@ -180,6 +180,37 @@ class Backlog(Protocol):
         ...
 
 
+class Lag(NamedTuple):
+    """What a group has left to do in a topic."""
+
+    records: int = 0
+    """That it has not read, or has not finished."""
+    oldest: float | None = None
+    """Append time of the first of them, unix seconds; None: nothing waits."""
+
+
+@runtime_checkable
+class Lags(Protocol):
+    """A log that can say how far a group is behind. Optional: only gauges depend on it."""
+
+    async def lag(self, group: str, topic: str, *, unread: bool = False) -> Lag | None:
+        """What waits for the group; None: another process can say it, or none.
+
+        A log of one process answers for any group, one that no room reads for too. A shared log answers for the
+        partitions that this process has, or for all while the group has no member.
+
+        Args:
+            group: The group.
+            topic: What it reads.
+            unread: Count from where this process's reader stands, for a group whose commit stays behind what it
+                has taken in. Without a reader, and by default, from the commit.
+
+        Raises:
+            LogUnavailable: it cannot be said now.
+        """
+        ...
+
+
 def partition_of(key: bytes, partitions: int) -> int:
     """The partition, 0 to `partitions` - 1, of a record with this key, the same in every log.
 

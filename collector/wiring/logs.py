@@ -9,11 +9,13 @@ from collections.abc import Awaitable, Callable, Mapping
 
 from collector.api import feed
 from collector.clock import Clock
-from collector.config.tree import Config
+from collector.config.tree import Config, Role
 from collector.log.disk.disk_log import DiskLog
+from collector.log.families import LogFamilies
 from collector.log.kafka.kafka_log import KafkaLog
+from collector.log.lag import LagMeter, Watched
 from collector.log.memory import MemoryLog
-from collector.log.port import CLOSINGS, SIGNALS, SPANS, TRACES, Log
+from collector.log.port import CLOSINGS, SIGNALS, SPANS, TRACES, Lag, Lags, Log
 from collector.signals.prometheus import exporter, trace_metrics
 from collector.signals.ranking import ranking_room
 from collector.telemetry import Telemetry
@@ -26,6 +28,11 @@ MEMORY_SIZE = 512 << 20
 Open = Callable[[Config, Clock, Telemetry], Awaitable[Log]]
 WAITS_FOR: Mapping[str, frozenset[str]] = {TRACES: frozenset({SCORING})}
 """A trace that scoring has not read is never dropped: assembly waits, then spans fill up and senders are told to."""
+
+_ROLES: Mapping[str, Role] = {ASSEMBLY: "assemble", SCORING: "score", JUDGING: "judge"}
+"""By group, the role that reads for it; every other group is of role `publish`."""
+_READ_AHEAD = frozenset({ASSEMBLY, exporter.GROUP})
+"""Groups that commit later than they take records in: at the oldest open trace; where the stored windows end."""
 
 
 async def _disk(config: Config, clock: Clock, telemetry: Telemetry) -> Log:
@@ -83,6 +90,48 @@ def groups(config: Config) -> Mapping[str, frozenset[str]]:
         ),
         SIGNALS: frozenset({feed.SIGNALS_GROUP, exporter.GROUP, *delivery_groups(config)}),
     }
+
+
+def lag_meter(
+    log: Log,
+    config: Config,
+    *,
+    unwritten: Callable[[], Lag],
+    telemetry: Telemetry,
+    clock: Clock,
+) -> LagMeter | None:
+    """What shows how far the groups are behind; None: the log cannot say it.
+
+    Args:
+        log: The log.
+        config: Which groups there are.
+        unwritten: What assembly has read, closed and not written.
+        telemetry: The process's metrics.
+        clock: The log's clock.
+    """
+    if not isinstance(log, Lags):
+        return None
+    held = {ASSEMBLY: unwritten}
+    watched = [
+        Watched(
+            group=group,
+            topic=topic,
+            unread=group in _READ_AHEAD,
+            held=held.get(group, Lag),
+        )
+        for topic, names in groups(config).items()
+        if topic != CLOSINGS  # assembly reads it back by itself
+        for group in sorted(names)
+        if _answers_for(group, config)
+    ]
+    return LagMeter(log, watched, families=LogFamilies(telemetry), clock=clock)
+
+
+def _answers_for(group: str, config: Config) -> bool:
+    """Whether this process shows the group's lag: its own; a log of one process, and role `publish`, every group's."""
+    if config.log.kind != "kafka" or "publish" in config.roles:
+        return True
+    return _ROLES.get(group) in config.roles
 
 
 def _judging(config: Config) -> frozenset[str]:

@@ -23,6 +23,8 @@ from collector.log.port import (
     Assigned,
     Batch,
     Commit,
+    Lag,
+    Lags,
     Log,
     New,
     Position,
@@ -321,6 +323,34 @@ class LogContract:
 
         # A hint: a log may keep them (Kafka does), but nothing else may go.
         assert [value for value in seen if value not in {b"1", b"2"}] == [b"0", b"3", b"4"]
+
+    async def test_a_group_lags_by_what_it_has_not_committed(self, log: Log) -> None:
+        """Age and number of what waits, from the commit, or from where the reader stands; nothing behind the end."""
+        assert isinstance(log, Lags)
+        reader = log.read("assembly", SPANS)
+        await assigned(reader)
+        nothing = await log.lag("assembly", SPANS)
+        await log.write([new(SPANS, b"%d" % n) for n in range(3)])
+        await log.write([new(SPANS, b"3", partition=1)])
+        records = sorted(await take(reader, 4), key=lambda each: each.position)
+
+        def commit(record: Record) -> Commit:
+            _, partition, offset = record.position
+            return Commit(group="assembly", topic=SPANS, partition=partition, offset=offset + 1)
+
+        whole = await log.lag("assembly", SPANS)
+        unread = await log.lag("assembly", SPANS, unread=True)
+        await log.write([], [commit(records[0]), commit(records[3])])
+        rest = await log.lag("assembly", SPANS)
+        await log.write([], [commit(records[2])])
+        done = await log.lag("assembly", SPANS)
+
+        assert whole is not None
+        assert whole.records == 4
+        assert whole.oldest is not None
+        assert abs(whole.oldest - records[0].time) < PATIENCE
+        assert rest == Lag(2, records[1].time)
+        assert nothing == unread == done == Lag()
 
     async def test_windows_have_one_partition(self, log: Log) -> None:
         assert log.partitions(WINDOWS) == 1

@@ -8,6 +8,8 @@ from collector.log.port import (
     SPANS,
     Batch,
     Commit,
+    Lag,
+    Lags,
     Log,
 )
 from tests.support.log_contract import (
@@ -58,6 +60,29 @@ class SharedLogContract(LogContract):
 
         assert (owned[0].offset, owned[0].metadata) == (offset, 5)
         assert values(await take(second, 2)) == [b"2", b"3"]
+
+    async def test_the_lag_of_a_group_is_told_by_its_members_or_else_by_all(
+        self, log: Log, other: Log
+    ) -> None:
+        """A role that no process runs shows as lag; while one does, no other process counts it a second time."""
+        assert isinstance(log, Lags)
+        assert isinstance(other, Lags)
+        reader = log.read("assembly", SPANS)
+        await assigned(reader)
+        positions = await log.write([new(SPANS, b"%d" % n) for n in range(3)])
+        (first, second, _) = await take(reader, 3)
+        offset = positions[1].offset
+        await log.write([], [Commit(group="assembly", topic=SPANS, partition=0, offset=offset)])
+        with_a_member = await other.lag("assembly", SPANS)
+        await reader.close()
+
+        async with asyncio.timeout(PATIENCE):
+            while (without := await other.lag("assembly", SPANS)) is None:  # noqa: ASYNC110 - the broker's state
+                await asyncio.sleep(0.2)
+
+        assert with_a_member is None
+        assert without == Lag(2, second.time)
+        assert await other.lag("scoring", SPANS) == Lag(3, first.time)  # it never was
 
 
 def owned_after(owned: set[int], batch: Batch) -> set[int]:

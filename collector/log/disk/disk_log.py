@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import lmdb
@@ -14,7 +15,7 @@ from collector.clock import Clock
 from collector.errors import ConfigError, DataDamaged, LogUnavailable, Undecodable
 from collector.log.commits import Committed
 from collector.log.disk.damage import DamagedRecords
-from collector.log.disk.frames import offset_of, piece_key, read_record
+from collector.log.disk.frames import offset_of, piece_key, read_record, time_of
 from collector.log.disk.store import REMEDY, DiskStore, LockFile
 from collector.log.disk.tail import Tail
 from collector.log.disk.writer import Answer, Appended, Call, DiskWriter
@@ -28,8 +29,9 @@ from collector.log.embedded.polling import (
     replay,
 )
 from collector.log.embedded.retention import Quotas, Retention
+from collector.log.embedded.unfinished import Unfinished, lag_of, unfinished
 from collector.log.families import LogFamilies
-from collector.log.port import TOPICS, WINDOWS, Commit, New, Position, Record
+from collector.log.port import TOPICS, WINDOWS, Commit, Lag, New, Position, Record
 from collector.runtime.lmdb_check import check
 from collector.telemetry import Telemetry
 
@@ -60,6 +62,8 @@ class DiskLog:
         self._time = LogTime(clock, store.load_time())
         self._readers: set[PollingReader] = set()
         self._tail = Tail()
+        self._looking: asyncio.Future[Lag] | None = None
+        """The thread that looks for the oldest record that waits."""
         self._open = True
         self._writer = DiskWriter(
             store,
@@ -166,6 +170,18 @@ class DiskLog:
             raise ValueError(f"there is no topic `{topic}`")
         return 1 if topic == WINDOWS else self._partitions
 
+    async def lag(self, group: str, topic: str, *, unread: bool = False) -> Lag:
+        """See `port.Lags`; one look into each partition, in a thread: a disk that hangs holds up no room."""
+        state = self._writer.state
+        waiting = unfinished(self, self._readers, state.end_offsets, group, topic, unread=unread)
+        if not waiting:
+            return Lag()
+        if not self._open or (self._looking is not None and not self._looking.done()):
+            raise LogUnavailable("the disk has not answered yet")
+        looking = asyncio.to_thread(lag_of, waiting, partial(self._first, topic))
+        self._looking = asyncio.ensure_future(looking)
+        return await asyncio.shield(self._looking)
+
     def begin_shutdown(self) -> None:
         """See `port.Log.begin_shutdown`: the disk never waits for a server."""
 
@@ -221,6 +237,14 @@ class DiskLog:
                 records.append(record)
                 size += len(record.value)
         return Slice(records, end=True)
+
+    def _first(self, topic: str, waiting: Unfinished) -> tuple[int, float] | None:
+        """Offset and time of the oldest record in these offsets; None: all were deleted."""
+        with self._cursor(topic, waiting.partition) as cursor:
+            if not cursor.set_range(piece_key(waiting.low)):
+                return None
+            offset = offset_of(cursor.key())
+            return (offset, time_of(cursor.value())) if offset < waiting.end else None
 
     @contextmanager
     def _cursor(self, topic: str, partition: int) -> Generator[lmdb.Cursor[memoryview]]:

@@ -22,12 +22,13 @@ from collector.errors import LogUnavailable
 from collector.kafka.client import client_settings, ended, limit_aiokafka_log
 from collector.log.families import LogFamilies
 from collector.log.kafka.cluster import Bootstrap, Cluster
+from collector.log.kafka.lag import GroupLags
 from collector.log.kafka.member import encode_metadata
 from collector.log.kafka.partition_reader import PartitionReader
 from collector.log.kafka.reader import KafkaReader
 from collector.log.kafka.records import GUARDED, Fenced, fence, state_behind
 from collector.log.kafka.writer import Writer
-from collector.log.port import SPANS, Commit, New, Position, Record
+from collector.log.port import SPANS, Commit, Lag, New, Position, Record
 from collector.telemetry import Telemetry
 
 DEADLINE = 10.0
@@ -46,6 +47,7 @@ class KafkaLog:
         """For `spans`: compressing would be most of a receiver's work. A broker can do it (`compression.type`)."""
         self._writer = Writer(cluster, compression="zstd")
         self._partition_reader = PartitionReader(cluster)
+        self._lags = GroupLags(cluster, self._partition_reader)
         self._readers: set[KafkaReader] = set()
         self._replay_ends: set[asyncio.Task[int]] = set()
         """Replays that do not know their end yet: writes wait for them."""
@@ -159,6 +161,13 @@ class KafkaLog:
         reader = self._reader(group, topic)
         return 0 if reader is None else reader.behind
 
+    async def lag(self, group: str, topic: str, *, unread: bool = False) -> Lag | None:
+        """See `port.Lags`."""
+        reader = self._reader(group, topic)
+        if reader is not None:
+            return await self._lags.of_member(reader, unread=unread)
+        return await self._lags.without_members(group, topic)
+
     def begin_shutdown(self) -> None:
         """See `port.Log.begin_shutdown`."""
         self._cluster.begin_shutdown()
@@ -178,6 +187,7 @@ class KafkaLog:
             group.create_task(self._intake.close(CLOSE))
             group.create_task(self._writer.close(CLOSE))
             group.create_task(self._partition_reader.close(CLOSE))
+            group.create_task(self._lags.close(CLOSE))
 
     # --- writing -------------------------------------------------------------------------------------------------
 

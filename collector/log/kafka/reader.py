@@ -72,6 +72,22 @@ class KafkaReader:
             if partition in member.owned
         )
 
+    def places(self, *, unread: bool) -> dict[int, int]:
+        """By owned partition, the group's commit; `unread`: the next offset to be read.
+
+        Raises:
+            LogUnavailable: it is no member of its group now.
+        """
+        member = self._member
+        if member is None:
+            raise LogUnavailable(f"`{self.group}` has not joined its group")
+        commits = {
+            each: member.committed.get(each, Committed()).offset or 0 for each in member.owned
+        }
+        if not unread:
+            return commits
+        return {each: max(low, self._next.get(each, 0)) for each, low in commits.items()}
+
     async def poll(self, *, max_records: int = 256, timeout: float = 1.0) -> Batch:
         """See `port.Reader.poll`.
 
@@ -88,7 +104,6 @@ class KafkaReader:
         except KafkaError as error:
             await self._leave()
             raise LogUnavailable(f"Kafka: {error!r}") from error
-        self._cluster.families.lag_records.labels(self.group, self.topic).set(self.behind)
         return batch
 
     async def commit(self, commits: Sequence[Commit], *, must: bool) -> None:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
+from collector.errors import LogUnavailable
 from collector.log.disk.disk_log import DiskLog
-from collector.log.port import TRACES, Log
+from collector.log.port import SPANS, TRACES, Commit, Lag, Log
 from collector.telemetry import Telemetry
-from tests.support.log_contract import GROUPS, PARTITIONS
+from tests.support.disk_log import Open
+from tests.support.log_contract import GROUPS, PARTITIONS, new
 from tests.support.owned_log_contract import OwnedLogContract
 from tests.support.ticking import SetClock
 
@@ -59,3 +62,23 @@ class TestDiskLog(OwnedLogContract):
         )
         yield log
         await log.close()
+
+
+async def test_a_disk_that_hangs_holds_up_one_look_for_lag_and_not_the_event_loop(
+    open_log: Open,
+) -> None:
+    log = await open_log()
+    (position,) = await log.write([new(SPANS, b"waits")])
+    with log._store._lock:  # a page that never comes
+        looking = asyncio.create_task(log.lag("assembly", SPANS))
+        await asyncio.sleep(0)
+        for _ in range(3):
+            with pytest.raises(LogUnavailable):
+                async with asyncio.timeout(1):
+                    await log.lag("assembly", SPANS)
+    found = await looking
+
+    assert found == Lag(1, 1000.0)
+    commit = Commit(group="assembly", topic=SPANS, partition=0, offset=position.offset + 1)
+    await log.write([], [commit])
+    assert await log.lag("assembly", SPANS) == Lag()

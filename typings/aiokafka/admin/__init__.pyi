@@ -3,6 +3,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from aiokafka.admin.config_resource import ConfigResource
+from aiokafka.structs import OffsetAndMetadata, TopicPartition
 
 class NewTopic:
     name: str
@@ -20,6 +21,9 @@ class CreateTopicsResponse:
 class DescribeConfigsResponse:
     resources: Sequence[tuple[int, str, int, str, Sequence[tuple[str, str | None]]]]
 
+class DescribeGroupsResponse:
+    groups: Sequence[tuple[int, str, str, *tuple[Any, ...]]]
+
 class AIOKafkaAdminClient:
     def __init__(
         self,
@@ -35,6 +39,12 @@ class AIOKafkaAdminClient:
     async def close(self) -> None: ...
     async def list_topics(self) -> list[str]: ...
     async def describe_topics(self, topics: list[str]) -> list[dict[str, Any]]: ...
+    async def describe_consumer_groups(
+        self, group_ids: list[str]
+    ) -> list[DescribeGroupsResponse]: ...
+    async def list_consumer_group_offsets(
+        self, group_id: str
+    ) -> dict[TopicPartition, OffsetAndMetadata]: ...
     async def describe_configs(
         self, config_resources: Sequence[ConfigResource]
     ) -> list[DescribeConfigsResponse]: ...

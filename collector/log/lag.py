@@ -1,0 +1,131 @@
+"""How far each group is behind: measured beside the rooms, so that neither they nor a scrape wait for the log.
+
+    every 2 s: log.lag of each group -> records, append time of the oldest
+    a scrape:                           records, now - that time
+
+While the log does not answer, what waited goes on waiting: its age grows. Of a group for which nothing waited it is not
+known any more whether something does: its series end until the log answers again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from collector.clock import Clock
+from collector.errors import Retryable
+from collector.log.families import LogFamilies
+from collector.log.port import Lag, Lags
+
+EVERY = 2.0
+"""Seconds between two measurements."""
+PATIENCE = 5.0
+"""Seconds that a measurement of all groups may take."""
+
+
+def _nothing() -> Lag:
+    return Lag()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Watched:
+    """A group whose lag is shown."""
+
+    group: str
+    topic: str
+    unread: bool = False
+    """See `port.Lags`."""
+    held: Callable[[], Lag] = _nothing
+    """What its room has read and should have finished, where its commit does not say it."""
+
+
+class LagMeter:
+    """Sets `spanwise_log_lag_records` and `spanwise_log_lag_seconds`.
+
+    Args:
+        log: The log.
+        watched: The groups that this process answers for.
+        families: Where they are set.
+        clock: The clock that ages are measured by.
+        every: Seconds between two measurements.
+        patience: Seconds that one may take.
+    """
+
+    def __init__(
+        self,
+        log: Lags,
+        watched: Sequence[Watched],
+        *,
+        families: LogFamilies,
+        clock: Clock,
+        every: float = EVERY,
+        patience: float = PATIENCE,
+    ) -> None:
+        self._log = log
+        self.watched = tuple(watched)
+        self._families = families
+        self._clock = clock
+        self._every = every
+        self._patience = patience
+        self._waits: set[tuple[str, str]] = set()
+        """Groups for which something waited when the log last answered, with their topics."""
+
+    async def run(self, stopping: asyncio.Event) -> None:
+        """Measure until `stopping` is set."""
+        async with asyncio.TaskGroup() as tasks:
+            measuring = tasks.create_task(self._measure_again_and_again())
+            await stopping.wait()
+            measuring.cancel()
+
+    async def measure(self) -> None:
+        """Measure every group once; those that the log says nothing of in time are not known."""
+        unknown = list(self.watched)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._patience):
+                for each in self.watched:
+                    if await self._measured(each):
+                        unknown.remove(each)
+        for each in unknown:
+            if (each.group, each.topic) not in self._waits:
+                self._forget(each)
+
+    async def _measure_again_and_again(self) -> None:
+        while True:
+            await self.measure()
+            await asyncio.sleep(self._every)
+
+    async def _measured(self, each: Watched) -> bool:
+        try:
+            lag = await self._log.lag(each.group, each.topic, unread=each.unread)
+        except Retryable:
+            return False
+        if lag is None:
+            self._forget(each)
+        else:
+            self._show(each, _together(lag, each.held()))
+        return True
+
+    def _show(self, each: Watched, lag: Lag) -> None:
+        labels = each.group, each.topic
+        self._families.lag_records.labels(*labels).set(lag.records)
+        oldest = lag.oldest
+        if oldest is None:
+            self._waits.discard(labels)
+            self._families.lag_seconds.labels(*labels).set_function(lambda: 0.0)
+            return
+        self._waits.add(labels)
+        age = lambda: max(0.0, self._clock() - oldest)  # noqa: E731 - one expression, evaluated at the scrape
+        self._families.lag_seconds.labels(*labels).set_function(age)
+
+    def _forget(self, each: Watched) -> None:
+        labels = each.group, each.topic
+        self._waits.discard(labels)
+        self._families.lag_records.remove(*labels)
+        self._families.lag_seconds.remove(*labels)
+
+
+def _together(one: Lag, other: Lag) -> Lag:
+    times = [each for each in (one.oldest, other.oldest) if each is not None]
+    return Lag(one.records + other.records, min(times, default=None))

@@ -1,0 +1,76 @@
+"""The lag gauges over a real broker that hangs."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import AsyncIterator
+
+import pytest
+
+from collector.clock import wall
+from collector.config.tree import KafkaLogConfig
+from collector.log.families import LogFamilies
+from collector.log.kafka.kafka_log import KafkaLog
+from collector.log.lag import LagMeter, Watched
+from collector.log.port import SIGNALS, SPANS, TRACES
+from collector.telemetry import Telemetry
+from tests.support.kafka.kafka_node import KafkaNode
+from tests.support.log_contract import assigned, new, take
+
+pytestmark = pytest.mark.kafka
+
+
+@pytest.fixture
+async def log(kafka_node: KafkaNode) -> AsyncIterator[KafkaLog]:
+    name = uuid.uuid4().hex[:8]
+    settings = KafkaLogConfig(
+        bootstrap_servers=kafka_node.bootstrap,
+        topic_prefix=f"{name}.",
+        group=name,
+        partitions=2,
+        session_timeout=6.0,
+    )
+    log = await KafkaLog.open(settings, clock=wall, telemetry=Telemetry())
+    yield log
+    await log.close()
+
+
+async def test_while_a_broker_hangs_what_waits_grows_old_and_the_rest_is_not_known(
+    log: KafkaLog, kafka_node: KafkaNode
+) -> None:
+    reader = log.read("assembly", SPANS)
+    await assigned(reader)
+    await log.write([new(SPANS, b"waits"), new(TRACES, b"waits")])
+    await take(reader, 1)
+    watched = [
+        Watched(group="assembly", topic=SPANS),
+        Watched(group="scoring", topic=TRACES),  # no member anywhere
+        Watched(group="sink.jsonl", topic=SIGNALS),
+    ]
+    telemetry = Telemetry()
+    meter = LagMeter(log, watched, families=LogFamilies(telemetry), clock=wall, patience=2.0)
+
+    def shown() -> list[float | None]:
+        labels = [{"group": each.group, "topic": each.topic} for each in watched]
+        value = telemetry.registry.get_sample_value
+        return [value("spanwise_log_lag_seconds", each) for each in labels]
+
+    async def known() -> list[float | None]:
+        async with asyncio.timeout(60):
+            while None in shown():
+                await meter.measure()
+        return shown()
+
+    before = await known()
+    kafka_node.pause()
+    async with asyncio.timeout(10):
+        await meter.measure()
+    hanging = shown()
+    kafka_node.resume()
+    after = await known()
+
+    assert before[2] == after[2] == 0
+    assert hanging[2] is None
+    for n in (0, 1):
+        assert 0 < (before[n] or 0) < (hanging[n] or 0) < (after[n] or 0)

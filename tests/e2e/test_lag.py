@@ -1,0 +1,145 @@
+"""Lag and readiness of the real process: traces that no room scores, a worker that cannot start, one that hangs."""
+
+from __future__ import annotations
+
+import os
+import signal
+import urllib.error
+import urllib.request
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from collector.slo.rules import rules
+from tests.support import plugin
+from tests.support.asking import asked, trace_id
+from tests.support.promtool import Scenario, run, write_case
+from tests.support.sender import send
+from tests.support.service import Service, children
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
+
+SOURCE = '''
+import os
+import sys
+import time
+from pathlib import Path
+
+from evaluators import Score, Trace, evaluator
+
+if "collector.pool.worker" in sys.orig_argv and not Path({up!r}).exists():
+    sys.exit("acme: this worker cannot start")
+
+
+@evaluator(version="1")
+def waits(trace: Trace) -> Score:
+    """Hangs until it is let go."""
+    Path({begun!r}).touch()
+    while not Path({go!r}).exists():
+        time.sleep(0.05)
+    return Score(value=1.0)
+'''
+SETTINGS = ("windows.trace.root_grace=200ms", "embedder.kind=none")
+SCORING = ("scoring", "traces")
+SECONDS = 1.5
+"""Of lag that a test waits for: what 600 s would be to the alert."""
+
+
+def lag(service: Service, group: str, topic: str) -> tuple[float, float] | None:
+    """Records and seconds; None: the process does not say."""
+    labels = f'{{group="{group}",topic="{topic}"}}'
+    metrics = service.metrics()
+    records = metrics.get(f"spanwise_log_lag_records{labels}")
+    seconds = metrics.get(f"spanwise_log_lag_seconds{labels}")
+    return None if records is None or seconds is None else (records, seconds)
+
+
+def seconds(service: Service, group: str, topic: str) -> float:
+    return (lag(service, group, topic) or (0.0, 0.0))[1]
+
+
+def is_old(service: Service, age: float = SECONDS) -> bool:
+    """Whether traces wait for scoring, the oldest for so long."""
+    return seconds(service, *SCORING) > age and (lag(service, *SCORING) or (0, 0))[0] >= 2
+
+
+def shown(service: Service) -> dict[str, float]:
+    """The series of ages, as they are scraped."""
+    metrics = service.metrics().items()
+    return {name: value for name, value in metrics if name.startswith("spanwise_log_lag_seconds{")}
+
+
+def minutes(ages: Mapping[str, float]) -> dict[str, str]:
+    """The same half an hour long, if nothing changes: what waits grows older."""
+    return {name: f"{age:g}+60x30" if age else "0x30" for name, age in ages.items()}
+
+
+def readiness(service: Service, path: str = "/readyz") -> int:
+    try:
+        with urllib.request.urlopen(service.admin + path, timeout=10) as answer:
+            return answer.status
+    except urllib.error.HTTPError as refused:
+        with refused:
+            return refused.code
+
+
+def test_unscored_traces_show_as_lag_until_they_are_scored(tmp_path: Path) -> None:
+    up, begun, go = (tmp_path / name for name in ("up", "begun", "go"))
+    source = SOURCE.format(up=str(up), begun=str(begun), go=str(go))
+    installed = plugin.install(tmp_path / "installed", source)
+    environment = {"PYTHONPATH": str(installed)}
+    data = tmp_path / "data"
+
+    up.touch()
+    roles = "roles=[receive,assemble]"
+    with Service(data, *SETTINGS, roles, environment=environment) as service:
+        send(service.grpc, asked("one", "hello"), asked("two", "hello"))
+        service.wait_for("no room scores: the lag grows", lambda: is_old(service))
+        assert lag(service, "assembly", "spans") == (0, 0)
+        assert (lag(service, "sink.prometheus.traces", "traces") or (0, 0))[0] >= 2
+
+    up.unlink()
+    with Service(data, *SETTINGS, environment=environment) as service:
+        service.wait_for(
+            "a worker has failed", lambda: b"cannot start" in service.output.read_bytes()
+        )
+        assert (readiness(service), readiness(service, "/healthz")) == (503, 200)
+        send(service.grpc, asked("three", "hello"))  # what is sent meanwhile is taken, and waits
+        service.wait_for(
+            "the log says so", lambda: b"/readyz stays 503" in service.output.read_bytes()
+        )
+        up.touch()
+        service.wait_for("the first worker is up", lambda: readiness(service) == 200)
+
+        service.wait_for("the evaluator hangs", begun.exists)
+        before = seconds(service, *SCORING)
+        service.wait_for("the lag grows on", lambda: is_old(service, before + 1.0))
+        hanging = shown(service)
+        go.touch()
+        scored = {trace_id(each) for each in ("one", "two", "three")}
+        service.wait_for(
+            "every trace is scored",
+            lambda: scored <= {each["trace_id"] for each in service.signals()},
+        )
+        service.wait_for("the lag falls to nothing", lambda: lag(service, *SCORING) == (0, 0))
+        service.wait_for(
+            "no other group lags either",
+            lambda: (
+                {value for name, value in service.metrics().items() if "_log_lag_" in name} == {0.0}
+            ),
+        )
+        settled = shown(service)
+
+        (worker,) = children(service.pid)
+        os.kill(worker, signal.SIGKILL)  # another one is started
+        assert readiness(service) == 200
+
+    assert len(settled) >= 7
+    stale = {"AgentScoresStale": [{"severity": "page"}]}
+    scenarios = [
+        Scenario(name="it hangs", series=minutes(hanging), fires={"9m": {}, "20m": stale}),
+        Scenario(name="it scores", series=minutes(settled), fires={"20m": {}}),
+    ]
+    done = run("test", "rules", write_case(tmp_path, "lag", rules(), scenarios), folder=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
