@@ -57,9 +57,16 @@ class Slots(Generic[K]):
         self._held: dict[K, Tally] = {}
         self._waiting: dict[K, Tally] = {}
 
+    def __len__(self) -> int:
+        return len(self._held)
+
     def __iter__(self) -> Iterator[K]:
         """The names with a slot."""
         return iter(self._held)
+
+    def __contains__(self, name: K) -> bool:
+        """Whether the name has a slot."""
+        return name in self._held
 
     def hold(self, name: K, since: float = _NOTHING) -> bool:
         """Whether the name has a slot; it gets one while one is free.

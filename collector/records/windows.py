@@ -7,6 +7,7 @@ from typing import TypeAlias
 import msgspec
 
 from collector.records.codec import decode
+from collector.records.standing import OpenRunaway
 from collector.records.traces import WorkRecord
 from collector.slots import Tally
 from evaluators.formulas.drift import Detector
@@ -16,9 +17,15 @@ TASK = b"\0task\0"
 SLOTS = b"\0slots"
 """Key of the one record that says which names have label values."""
 
+VERSIONS = b"\0versions\0"
+"""Prefix of the keys of agents' versions: service and agent follow."""
+
 RANKED = b"\0ranked\0"
 """Prefix of the keys of what sessions are ranked among; the exporter passes over them."""
 LAST_RANKED = RANKED + b"last"
+
+RUNAWAYS = b"\0runaways"
+"""Key of the one record that says which open traces run away."""
 
 Rank: TypeAlias = tuple[int, str, float, int, bool, str]
 """Of a score among those of its session: (start, trace id, log time, revision, final, signal id)."""
@@ -41,6 +48,8 @@ class WindowEntry(msgspec.Struct, frozen=True, array_like=True):
     """Of the trace that was scored."""
     gone: bool = False
     """The session's latest score names another agent or version: it keeps its place and counts for nothing here."""
+    version: str | None = None
+    """Of the agent, empty when it names none; None: written before versions were kept, so that it cannot end."""
 
     @property
     def rank(self) -> Rank:
@@ -74,6 +83,15 @@ class WindowRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     """Ids of the newest signals that the detector has taken in."""
 
 
+class VersionsRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """When the versions of one agent had sessions. Key: `VERSIONS` and the agent's labels."""
+
+    service: str
+    agent: str
+    seen: dict[str, tuple[float, ...]] = {}
+    """By version, log times: the newest one, and those that decide which other versions have ended."""
+
+
 class TaskState(msgspec.Struct, frozen=True, kw_only=True):
     """The newest runs of one task. Key: `TASK` and the digest of the task."""
 
@@ -94,6 +112,12 @@ class SlotsRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     evaluators_waiting: tuple[tuple[str, Tally], ...] = ()
 
 
+class RunawaysRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The open traces that run away, the one that was found longest ago first."""
+
+    traces: tuple[OpenRunaway, ...] = ()
+
+
 class AgentWork(msgspec.Struct, frozen=True, kw_only=True, tag="agent_work", omit_defaults=True):
     """The work of an agent's newest closed sessions. Key: `RANKED` and the name."""
 
@@ -112,6 +136,16 @@ class TaskWrites(msgspec.Struct, frozen=True, kw_only=True, tag="task_writes", o
     """A digest of service and task id."""
     runs: tuple[tuple[int, bytes], ...]
     """As `TaskRunsHistory.packed` gives them."""
+
+
+class AgentCalls(msgspec.Struct, frozen=True, kw_only=True, tag="agent_calls", omit_defaults=True):
+    """The model calls of an agent's newest closed traces. Key: `RANKED` and the name."""
+
+    service: str
+    name: str
+    """A digest of service, agent and first model."""
+    traces: bytes
+    """As `TraceCallsHistory.pack` gives them."""
 
 
 class RankedSignal(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
@@ -135,15 +169,19 @@ class RankedBatch(msgspec.Struct, frozen=True, kw_only=True, tag="batch", omit_d
     signals: tuple[RankedSignal, ...] = ()
     closed: tuple[WorkRecord, ...] = ()
     """Sessions that were put into histories, in order."""
+    calls: tuple[tuple[str, str, int, int], ...] = ()
+    """(service, name of the history, number of the trace, model calls) of traces that were put into histories."""
     recent: tuple[str, ...] = ()
     """Digests of the newest closed sessions with their revisions: another record of one of them is a repeat."""
 
 
-Ranked: TypeAlias = AgentWork | TaskWrites | RankedBatch
+Ranked: TypeAlias = AgentWork | TaskWrites | AgentCalls | RankedBatch
 _ranked = msgspec.msgpack.Decoder(Ranked)
 _window = msgspec.msgpack.Decoder(WindowRecord)
 _slots = msgspec.msgpack.Decoder(SlotsRecord)
 _task = msgspec.msgpack.Decoder(TaskState)
+_versions = msgspec.msgpack.Decoder(VersionsRecord)
+_runaways = msgspec.msgpack.Decoder(RunawaysRecord)
 
 
 def decode_window(value: bytes) -> WindowRecord:
@@ -164,6 +202,15 @@ def decode_task(value: bytes) -> TaskState:
     return decode(_task, value)
 
 
+def decode_versions(value: bytes) -> VersionsRecord:
+    """The record of an agent's versions.
+
+    Raises:
+        Undecodable: it is not one.
+    """
+    return decode(_versions, value)
+
+
 def decode_slots(value: bytes) -> SlotsRecord:
     """The record of the slots.
 
@@ -171,6 +218,15 @@ def decode_slots(value: bytes) -> SlotsRecord:
         Undecodable: it is not one.
     """
     return decode(_slots, value)
+
+
+def decode_runaways(value: bytes) -> RunawaysRecord:
+    """The record of the open traces that run away.
+
+    Raises:
+        Undecodable: it is not one.
+    """
+    return decode(_runaways, value)
 
 
 def decode_ranked(value: bytes) -> Ranked:

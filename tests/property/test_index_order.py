@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from collector.api.families import ApiFamilies
 from collector.api.index import Index
-from collector.api.query import Query, agent_shown
+from collector.api.query import Query
 from collector.log.port import SIGNALS, TRACES, Position, Record
 from collector.telemetry import Telemetry
 from tests.support import api_records as make
@@ -117,19 +117,15 @@ def test_sums_of_agents_are_those_of_their_sessions(
                 signal = make.session_signal(of, "agent_reliability", score, revision=revision)
                 index.take_signals([record(SIGNALS, offset, make.value(signal))])
         query = Query(index)
-        agents = [agent_shown(row) for row in query.agents(limit=100).items]
+        agents = query.agents(limit=100).items
         sessions = query.sessions(limit=100).items
         shown = {each.session_id: query.session(each.session_id)[0] for each in sessions}
         index.close()
 
-    assert sum(agent["sessions"] for agent in agents) == len(sessions)
-    assert sum(agent["traces"] for agent in agents) == sum(s.traces for s in sessions)
+    assert sum(agent.sessions for agent in agents) == len(sessions)
+    assert sum(agent.traces for agent in agents) == sum(s.traces for s in sessions)
     for session in sessions:
         assert session.traces == len(shown[session.session_id].traces) <= max_traces
     for agent in agents:
-        own = [s.reliability for s in sessions if s.agent == agent["agent"]]
-        scores = [score for score in own if score is not None]
-        if scores:
-            assert abs(agent["reliability"] - sum(scores) / len(scores)) < 1e-8
-        else:
-            assert agent["reliability"] is None
+        own = [s.reliability for s in sessions if s.agent == agent.agent]
+        assert agent.scored == sum(score is not None for score in own)

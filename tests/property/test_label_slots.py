@@ -100,7 +100,7 @@ def test_the_number_of_series_is_bounded_whatever_arrives(found: list[tuple[int,
         if admitted.evicted_evaluator is not None:
             families.forget_evaluator(admitted.evicted_evaluator)
         targets.take(what, admitted.labels, Position("signals", 0, offset), now, first=True)
-        families.count_first(what, admitted.labels, now)
+        families.count_first(what, admitted.labels, now, histogram=True)
         telemetry.count_service(what.service, now)
         closed.labels(telemetry.service(what.service), "idle").inc()
 

@@ -73,7 +73,7 @@ def lived(records: Sequence[TraceRecord], *, crash_at: int | None = None) -> lis
     work: list[WorkRecord] = []
 
     def apply(effects: Effects) -> None:
-        work.extend(effects.work)
+        work.extend(each for each in effects.work if isinstance(each, WorkRecord))
         for change in effects.changes:
             if isinstance(change, Drop):
                 state.pop(_name(change.state), None)

@@ -1,7 +1,8 @@
 """The Prometheus families about agents: a reader of `signals` whose windows survive restarts in topic `windows`.
 
     poll -> count and take in -> commit                  (each batch)
-         -> windows that changed, with their commit      (every 10 s, and at the stop)
+         -> what has settled enters the detectors
+         -> windows and detectors that changed, with their commit      (every 10 s, and at the stop)
 
 A commit holds two offsets. `offset` is where the stored windows end: after a restart, signals are read again from
 there. `metadata` is where the counters end: below it no signal is counted again. Each window also knows what it has
@@ -13,6 +14,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from contextlib import suppress
+
+from msgspec.structs import replace
 
 from collector.clock import Clock
 from collector.config.tree import AgentWindow
@@ -29,16 +32,35 @@ from collector.log.port import (
     New,
     Record,
 )
+from collector.records.drops import DROPS
 from collector.records.signal import FIRST, decode_signal, start_in
-from collector.records.windows import RANKED, SLOTS, TASK, decode_slots, decode_task, decode_window
+from collector.records.standing import AgentLabels, OpenRunaway, Standing, Standings
+from collector.records.windows import (
+    RANKED,
+    RUNAWAYS,
+    SLOTS,
+    TASK,
+    VERSIONS,
+    decode_runaways,
+    decode_slots,
+    decode_task,
+    decode_versions,
+    decode_window,
+)
 from collector.runtime.retry import Retry
+from collector.signals.prometheus.drop_gauges import DropGauges
+from collector.signals.prometheus.drops import Drops
 from collector.signals.prometheus.families import AgentFamilies, AgentGauges, TaskGauges
+from collector.signals.prometheus.runaway_families import RunawayFamilies, RunawayGauges
+from collector.signals.prometheus.runaways import OpenRunaways
+from collector.signals.prometheus.stored_drops import read_drops
 from collector.signals.prometheus.target import RecentIds
 from collector.signals.prometheus.targets import Admitted, Objectives, Targets
 from collector.signals.prometheus.task_runs import TaskRuns
 from collector.signals.prometheus.trace_metrics import TraceMetrics
 from collector.signals.sinks.families import SinkFamilies
-from collector.telemetry import Telemetry
+from collector.telemetry import OTHER, Telemetry
+from evaluators.formulas.past_limits import PastLimits
 
 _log = logging.getLogger(__name__)
 
@@ -62,8 +84,14 @@ class PrometheusExporter(Consumer):
         objectives: Objectives,
         clock: Clock,
         task_window: int = 20,
+        drops: PastLimits | None = None,
+        trace_age: float = 3600.0,
     ) -> None:
-        """`objectives` by evaluator name; `task_window` is how many of a task's newest runs count."""
+        """`objectives` by evaluator name; `task_window` is how many of a task's newest runs count.
+
+        `drops`: how scores are compared with their own past, where that differs from the default.
+        `trace_age`: seconds after which a trace has closed.
+        """
         super().__init__(
             log=log,
             group=GROUP,
@@ -77,6 +105,9 @@ class PrometheusExporter(Consumer):
         self._clock = clock
         self._targets = Targets(windows, objectives)
         self._families = AgentFamilies(telemetry)
+        self._drops = Drops(drops or PastLimits(), settle=windows.settle)
+        self._has_drops = False
+        """Whether the detectors were read back since partitions were assigned."""
         self._runs = TaskRuns(window=task_window)
         self._traces = TraceMetrics(
             log=log,
@@ -85,21 +116,30 @@ class PrometheusExporter(Consumer):
             runs=self._runs,
             telemetry=telemetry,
         )
+        self._runaways = OpenRunaways(trace_age)
+        self._runaway_families = RunawayFamilies(telemetry)
         self._recent = RecentIds(RECENT)
         self._now = 0.0
         self._durable: dict[int, int] = {}
         self._counted: dict[int, int] = {}
+        self._taken: dict[int, int] = {}
+        """By partition, the offset below which this process has taken in what the stored windows lack."""
         self._ahead: dict[int, int] = {}
         """By partition, how many signals from the commit's offset on were counted before the start."""
         self._stored = clock()
         self._caught_up = False
         self._has_counted = False
+        self._was_detailed = True
         self._registry = telemetry.registry
         self._gauges = (
-            AgentGauges(
-                self._targets, lambda: max(self._now, clock()), caught_up=lambda: self._caught_up
+            AgentGauges(self._targets, self._log_time, caught_up=lambda: self._caught_up),
+            DropGauges(
+                self._drops,
+                is_detailed=lambda: self._targets.is_detailed,
+                caught_up=lambda: self._caught_up,
             ),
             TaskGauges(self._runs, caught_up=lambda: self._traces.caught_up),
+            RunawayGauges(self._open_runaways),
         )
         for each in self._gauges:
             self._registry.register(each)
@@ -112,11 +152,38 @@ class PrometheusExporter(Consumer):
         try:
             await self._follow(stopping)
         except Exception:
+            self._caught_up = False
             for each in self._gauges:
                 self._registry.unregister(each)
             with suppress(Retryable):
                 await self._log_port.write((), self._commits(self._durable))
             raise
+
+    def standings(self) -> Standings:
+        """How each agent stands, by its labels: the numbers behind the headline gauges.
+
+        Empty until the windows from before a restart have been read back, as the gauges are.
+        """
+        if not self._caught_up:
+            return {}
+        found = {**self._targets.standings(self._log_time())}
+        for (service, agent), drops in self._drops.by_agent().items():
+            standing = found.get((service, agent)) or Standing(service=service, agent=agent)
+            found[service, agent] = replace(standing, drops=drops)
+        for (service, agent), traces in self._open_runaways().items():
+            standing = found.get((service, agent)) or Standing(service=service, agent=agent)
+            found[service, agent] = replace(standing, runaways=tuple(traces))
+        return {agent: each for agent, each in found.items() if OTHER not in agent}
+
+    def _open_runaways(self) -> dict[AgentLabels, list[OpenRunaway]]:
+        """The open traces that run away, by the labels of their agent."""
+        found: dict[AgentLabels, list[OpenRunaway]] = {}
+        for each in self._runaways.shown(self._log_time()) if self._caught_up else ():
+            found.setdefault(self._targets.shown_as(each.service, each.agent), []).append(each)
+        return found
+
+    def _log_time(self) -> float:
+        return max(self._now, self._clock())
 
     async def _follow(self, stopping: asyncio.Event) -> None:
         self._retry.stopping = stopping
@@ -134,7 +201,7 @@ class PrometheusExporter(Consumer):
         newest: dict[bytes, Record] = {}
         for partition in range(self._log_port.partitions(WINDOWS)):
             async for record in self._log_port.replay(WINDOWS, partition):
-                if not record.key.startswith(RANKED):
+                if not record.key.startswith((RANKED, DROPS)):
                     newest[record.key] = record
         for record in sorted(newest.values(), key=lambda each: each.key != SLOTS):
             if not record.value:
@@ -148,12 +215,23 @@ class PrometheusExporter(Consumer):
         if record.key == SLOTS:
             self._targets.restore_slots(decode_slots(record.value))
             return
+        if record.key == RUNAWAYS:
+            self._runaways.restore(decode_runaways(record.value))
+            return
+        if record.key.startswith(VERSIONS):
+            self._targets.restore_versions(decode_versions(record.value))
+            return
         if not record.key.startswith(TASK):
             self._targets.restore(decode_window(record.value))
             return
         agent, time = self._runs.restore(decode_task(record.value))
         if self._targets.agent_labels(*agent, time) != agent:
             self._runs.forget_agent(*agent)
+
+    async def _restore_drops(self) -> None:
+        self._drops.clear()
+        await read_drops(self._log_port, self._drops, self._poison)
+        self._has_drops = True
 
     # --- the steps of the loop ---------------------------------------------------------------------------------------
 
@@ -166,14 +244,19 @@ class PrometheusExporter(Consumer):
                 "The windows cannot be stored before a partition is handed over: %s", error
             )
         self._durable.pop(partition, None)
+        self._drops.lose(partition)
+        self._has_drops = self._has_drops and bool(self._assigned)
 
     async def assign(self, assigned: Assigned) -> None:
         """Go on from the stored windows; below the commit's metadata, signals are counted already."""
         partition = assigned.partition
         if assigned.offset is not None:
-            self._durable[partition] = assigned.offset
+            self._durable[partition] = self._taken[partition] = assigned.offset
         self._counted[partition] = max(self._counted.get(partition, 0), assigned.metadata or 0)
         self._ahead[partition] = self._counted[partition] - (assigned.offset or 0)
+        if not self._has_drops:
+            await self._retry.log("read the detectors back", self._restore_drops)
+        self._drops.own(partition)
 
     async def take(self, batch: Batch) -> None:
         """Count the signals and take them into the windows."""
@@ -185,6 +268,9 @@ class PrometheusExporter(Consumer):
             self._take(record)
             if number % YIELD_EVERY == 0:
                 await asyncio.sleep(0)
+        new = {each.partition for each in batch.assigned}
+        ends = {partition: end for partition, end in batch.ends.items() if partition not in new}
+        self._drops.advance({each.position.partition: each.time for each in batch.records} | ends)
         self._caught_up = self._caught_up or bool(batch.ends)
         self._has_counted = self._has_counted or bool(batch.records)
 
@@ -214,6 +300,7 @@ class PrometheusExporter(Consumer):
         except Undecodable as error:
             if is_new:
                 self._poison.unprocessable(record.position, error)
+        self._taken[partition] = offset + 1
         self._counted[partition] = max(self._counted.get(partition, 0), offset + 1)
 
     def _apply(self, record: Record, *, is_new: bool) -> None:
@@ -221,14 +308,25 @@ class PrometheusExporter(Consumer):
         first = FIRST in record.headers
         admitted = self._targets.admit(signal, record.time)
         self._forget_evicted(admitted, is_new=is_new)
+        if (dropped := self._runaways.take(signal)) is not None:
+            self._runaway_families.dropped.labels(dropped).inc()
         start = start_in(record.headers)
         self._targets.take(
             signal, admitted.labels, record.position, record.time, first=first, start=start
         )
+        is_taken = self._drops.offer(
+            signal, admitted.labels, record.position, record.time, first=first
+        )
+        if is_new and not is_taken:
+            self._families.drop_scores("max_settling", 1)
         if not signal.final or not self._recent.add(signal.id) or not is_new:
             return
+        if self._was_detailed and not self._targets.is_detailed:
+            self._was_detailed = False
+            self._families.forget_scores()
         if first:
-            self._families.count_first(signal, admitted.labels, record.time)
+            histogram = self._targets.has_histogram(admitted.labels)
+            self._families.count_first(signal, admitted.labels, record.time, histogram=histogram)
         else:
             self._families.count_revision(signal, admitted.labels)
 
@@ -243,12 +341,20 @@ class PrometheusExporter(Consumer):
         """Write the windows that changed together with how far they reach."""
         self._stored = self._clock()
         self._targets.expire(self._now)
-        reached = {partition: self._counted[partition] for partition in self._durable}
-        pending = self._targets.pending()
+        self._drops.expire()
+        if expired := self._runaways.expire(self._now):
+            self._runaway_families.dropped.labels("max_age").inc(expired)
+        reached = {partition: self._taken[partition] for partition in self._durable}
+        self._families.drop_scores("forgotten", self._drops.forget(self._targets.holds))
+        pending, runaways = self._targets.pending() | self._drops.pending(), self._runaways.pending
         records = [New(topic=WINDOWS, key=key, value=value) for key, value in pending.items()]
+        if runaways is not None:
+            records.append(New(topic=WINDOWS, key=RUNAWAYS, value=runaways))
         if records or reached != self._durable:
             await self._log_port.write(records, self._commits(reached))
             self._targets.written(pending)
+            self._drops.written()
+            self._runaways.written(runaways)
             self._durable = reached
 
     def _commits(self, durable: dict[int, int]) -> tuple[Commit, ...]:

@@ -15,6 +15,7 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from collector.records.signal import HEADLINES, Signal, unix_seconds
+from collector.records.standing import Standing
 from collector.records.trace_views import TraceUsage
 from collector.signals.prometheus.target import Labels, Target
 from collector.signals.prometheus.targets import Targets
@@ -78,7 +79,7 @@ class AgentFamilies:
         self._durations = histogram(
             "trace_duration_seconds",
             "Duration of traces, from the first start to the last end.",
-            (0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25, 60, 120, 300, 900, 3600),
+            (1, 10, 60, 600),
             "service",
             "agent",
         )
@@ -96,8 +97,16 @@ class AgentFamilies:
             "reason",
         )
 
-    def count_first(self, signal: Signal, labels: Labels, time: float) -> None:
-        """Count a subject's first final outcome, written at log time `time`.
+        self._detector_scores_dropped = counter(
+            "detector_scores_dropped",
+            "Scores that are compared with no past, or no longer, by why.",
+            "reason",
+        )
+        for reason in ("max_settling", "forgotten"):
+            self._detector_scores_dropped.labels(reason)
+
+    def count_first(self, signal: Signal, labels: Labels, time: float, *, histogram: bool) -> None:
+        """Count a subject's first final outcome, written at log time `time`; its score if there is a `histogram`.
 
         Raises:
             Undecodable: the signal's time cannot be read.
@@ -115,10 +124,11 @@ class AgentFamilies:
                 1, exemplar(signal) if outcome == "fail" else None
             )
         if signal.score is not None:
-            low = outcome == "fail" or signal.score < _LOW
-            self._child(self._scores, *labels).observe(
-                signal.score, exemplar(signal) if low else None
-            )
+            if histogram:
+                low = outcome == "fail" or signal.score < _LOW
+                self._child(self._scores, *labels).observe(
+                    signal.score, exemplar(signal) if low else None
+                )
             self._child(self._lag, labels.evaluator, labels.scope).observe(lag)
 
     def count_revision(self, signal: Signal, labels: Labels) -> None:
@@ -138,6 +148,15 @@ class AgentFamilies:
     def drop_run(self, service: str, agent: str, reason: str) -> None:
         """Count a task run that enters no gauge: no_success, or max_tasks (with its task)."""
         self._child(self._task_runs_dropped, service, agent, reason).inc()
+
+    def forget_scores(self) -> None:
+        """Remove the histograms of scores: there are too many agents for those of every evaluator."""
+        self._scores.clear()
+        self._children.clear()
+
+    def drop_scores(self, reason: str, count: int) -> None:
+        """Count scores that the detectors leave out (max_settling) or that were forgotten with their label set."""
+        self._detector_scores_dropped.labels(reason).inc(count)
 
     def forget_agent(self, service: str, agent: str) -> None:
         """Remove every series of the pair: its label values went to another agent."""
@@ -177,12 +196,22 @@ def agent_gauges() -> Mapping[str, GaugeMetricFamily]:
                 gauge(f"{name}_ratio", f"Mean {name} over {sessions}.", versions)
                 for name in HEADLINES
             ),
+            gauge(
+                "version_sessions",
+                "Sessions in the window of a version of the agent, also those without a score.",
+                versions,
+            ),
+            gauge(
+                "version_last_session_timestamp_seconds",
+                "Log time of the newest session of a version of the agent.",
+                versions,
+            ),
             gauge("window_mean_ratio", f"Mean score over {sessions}."),
             gauge("window_lower_bound_ratio", f"Lower 95 % bound on the mean, {bound}."),
             gauge("window_upper_bound_ratio", f"Upper 95 % bound on the mean, {bound}."),
             gauge("window_samples", "Sessions behind the window's mean."),
             gauge(
-                "drift_detected",
+                "objective_missed_detected",
                 "1 from the alarm of the sequential test until the mean is back above the objective.",
             ),
             gauge("slo_objective_ratio", "The evaluator's objective."),
@@ -254,6 +283,8 @@ class AgentGauges(Collector):
         gauges = agent_gauges()
         for target in self._targets:
             self._add(gauges, target, now)
+        for standing in self._targets.standings(now).values():
+            _add_versions(gauges, standing)
         yield from gauges.values()
 
     def _add(self, gauges: Mapping[str, GaugeMetricFamily], target: Target, now: float) -> None:
@@ -261,9 +292,11 @@ class AgentGauges(Collector):
         objective = self._targets.objective(labels)
         if objective is not None:
             gauges["slo_objective_ratio"].add_metric(labels, objective)
+        if not self._targets.has_window(labels):
+            return
         if target.last_score:
             gauges["last_score_timestamp_seconds"].add_metric(labels, target.last_score)
-        stats = target.stats(now)
+        stats = target.stats(now, self._targets.current_versions(labels))
         if stats is None:
             return
         gauges["window_mean_ratio"].add_metric(labels, stats.bounds.mean)
@@ -271,14 +304,20 @@ class AgentGauges(Collector):
         gauges["window_upper_bound_ratio"].add_metric(labels, stats.bounds.upper)
         gauges["window_samples"].add_metric(labels, stats.samples)
         if objective is not None:
-            gauges["drift_detected"].add_metric(
-                labels, float(target.is_drifting(stats.bounds.mean, objective))
+            gauges["objective_missed_detected"].add_metric(
+                labels, float(target.is_missing(stats.bounds.mean, objective))
             )
-        if labels.evaluator in HEADLINES:
-            for version, mean in sorted(target.versions(now).items()):
-                gauges[f"{labels.evaluator}_ratio"].add_metric(
-                    (labels.service, labels.agent, version), mean
-                )
+
+
+def _add_versions(gauges: Mapping[str, GaugeMetricFamily], standing: Standing) -> None:
+    for each in standing.versions:
+        labels = (standing.service, standing.agent, each.agent_version)
+        for name, field in HEADLINES.items():
+            mean = getattr(each, field)
+            if mean is not None:
+                gauges[f"{name}_ratio"].add_metric(labels, mean)
+        gauges["version_sessions"].add_metric(labels, each.sessions)
+        gauges["version_last_session_timestamp_seconds"].add_metric(labels, each.last_session)
 
 
 class TaskGauges(Collector):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from heapq import nlargest
 from typing import NamedTuple
 
@@ -14,11 +14,9 @@ from collector.log.port import Position
 from collector.records.codec import encode
 from collector.records.signal import HEADLINES
 from collector.records.windows import WindowEntry, WindowRecord
+from collector.signals.prometheus.versions import MAX_VERSIONS
 from evaluators.formulas.distribution import ConfidenceInterval, bounds
 from evaluators.formulas.drift import Detector
-
-MAX_VERSIONS = 8
-"""Versions of an agent on the headline gauges: the newest so many."""
 
 MAX_FED = 256
 """Signals that a detector remembers: repeats come soon after a crash."""
@@ -95,16 +93,17 @@ class Target:
         self._versions = {v: each for v, each in self._versions.items() if len(each)}
         return any(expired)
 
-    def stats(self, now: float) -> Stats | None:
-        """Of the window, all versions together."""
-        return self._window.stats(now)
+    def stats(self, now: float, current: frozenset[str] | None) -> Stats | None:
+        """Of the window, all `current` versions of the agent together; None: whatever their version."""
+        return self._window.stats(now, current)
 
-    def versions(self, now: float) -> dict[str, float]:
-        """The mean of each version of the agent that has one."""
-        stats = {version: each.stats(now) for version, each in self._versions.items()}
-        return {version: each.bounds.mean for version, each in stats.items() if each}
+    def versions(self, current: frozenset[str] | None) -> Iterator[tuple[str, Window]]:
+        """The window of each `current` version of the agent; None: of every version."""
+        for version, window in sorted(self._versions.items()):
+            if current is None or version in current:
+                yield version, window
 
-    def is_drifting(self, mean: float, objective: float) -> bool:
+    def is_missing(self, mean: float, objective: float) -> bool:
         """Whether the detector stands on alarm and the mean is not back above the objective."""
         return self._detector.alarmed and mean <= objective
 
@@ -218,15 +217,24 @@ class Window:
             del self._entries[session]
         return bool(expired)
 
-    def stats(self, now: float) -> Stats | None:
-        """Over the sessions that count now; None if there are none: an unknown value is not shown."""
-        here = [each for each in self._entries.values() if not each.gone]
-        if len(here) > self._limit:
-            here = nlargest(self._limit, here, key=lambda each: each.age)
-        scores = [e.score for e in here if e.covered and e.time >= now - self._max_age]
+    def stats(self, now: float, current: frozenset[str] | None = None) -> Stats | None:
+        """Over the sessions that count now; None if there are none: an unknown value is not shown.
+
+        `current` are the versions of the agent whose sessions count; None: all.
+        """
+        scores = [each.score for each in self.counting(now, current) if each.covered]
         # Sorted, so that the sum is the same to the last bit whatever the order of arrival.
         interval = bounds(sorted(scores))
         return None if interval is None else Stats(interval, len(scores))
+
+    def counting(self, now: float, current: frozenset[str] | None = None) -> list[WindowEntry]:
+        """The sessions that count now, also those of which too little is seen for a score."""
+        here = [each for each in self._entries.values() if not each.gone]
+        if current is not None:
+            here = [each for each in here if each.version is None or each.version in current]
+        if len(here) > self._limit:
+            here = nlargest(self._limit, here, key=lambda each: each.age)
+        return [each for each in here if each.time >= now - self._max_age]
 
     @property
     def newest(self) -> float:

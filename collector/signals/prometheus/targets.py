@@ -12,9 +12,12 @@ from collector.config.tree import AgentWindow
 from collector.log.port import Position
 from collector.records.codec import encode
 from collector.records.sessions import session_key
-from collector.records.signal import Signal, unix_seconds
-from collector.records.windows import SLOTS, SlotsRecord, WindowEntry, WindowRecord
+from collector.records.signal import HEADLINES, Signal, unix_seconds
+from collector.records.standing import AgentLabels, Standing
+from collector.records.windows import SLOTS, SlotsRecord, VersionsRecord, WindowEntry, WindowRecord
+from collector.signals.prometheus.standings import Headline, standing_of
 from collector.signals.prometheus.target import Labels, Target
+from collector.signals.prometheus.versions import VersionsOfAgents
 from collector.slots import Slots
 from collector.telemetry import LONGEST_LABEL, OTHER, short
 from evaluators.coverage import is_low
@@ -28,6 +31,12 @@ MAX_AGENTS = 64
 """(service, agent) pairs with a name of their own: those with the most traces lately."""
 MAX_EVALUATORS = 64
 """Evaluators with a name of their own: those with the most signals lately."""
+
+MAX_DETAILED_AGENTS = 12
+"""(service, agent) pairs up to which every evaluator has its histogram and its window on /metrics.
+
+Above it only those that alerts read have them: it is measured so that a scrape stays below 0.4 MB either way.
+"""
 
 
 class Admitted(NamedTuple):
@@ -50,6 +59,7 @@ class Targets:
         self._removed: set[Labels] = set()
         self._agents: Slots[Agent] = Slots(MAX_AGENTS)
         self._evaluators: Slots[str] = Slots(MAX_EVALUATORS)
+        self._versions = VersionsOfAgents(limits.version_silence)
         self._slots_written = b""
 
     def count_trace(self, service: str, agent: str, now: float) -> Agent | None:
@@ -58,12 +68,24 @@ class Targets:
         loser = None if OTHER in pair else self._agents.count(pair, now)
         if loser is not None:
             self._remove(lambda each: each[:2] == loser)
+            self._versions.forget(loser)
         return loser
 
     def agent_labels(self, service: str, agent: str, since: float = float("-inf")) -> Agent:
         """The (service, agent) labels to use; a free slot is taken with the volume of one trace at `since`."""
         pair = (short(service), short(agent))
         return pair if OTHER not in pair and self._agents.hold(pair, since) else (OTHER, OTHER)
+
+    def holds(self, labels: Labels) -> bool:
+        """Whether the agent and the evaluator have label values of their own now."""
+        return (labels.service, labels.agent) in self._agents and (
+            labels.evaluator in self._evaluators
+        )
+
+    def shown_as(self, service: str, agent: str) -> Agent:
+        """The (service, agent) labels of an agent now; it takes no slot."""
+        pair = (short(service), short(agent))
+        return pair if pair in self._agents else (OTHER, OTHER)
 
     def admit(self, signal: Signal, now: float) -> Admitted:
         """The labels to use for a signal."""
@@ -100,7 +122,10 @@ class Targets:
         Raises:
             Undecodable: its time cannot be read.
         """
-        entry = _entry(signal, labels, start)
+        version = short(signal.agent_version or "")
+        entry = _entry(signal, labels, start, version)
+        if entry is not None and OTHER not in labels[:2]:
+            self._versions.see(labels[:2], version, entry.time)
         is_latest = entry is None or self._hand_over_elsewhere(signal, entry, labels)
         target = self._targets.get(labels)
         if target is None:
@@ -112,7 +137,6 @@ class Targets:
         self._changed.add(labels)
         if entry is None:
             return
-        version = short(signal.agent_version or "")
         target.offer(entry if is_latest else replace(entry, gone=True), version)
         if signal.score is None:
             return
@@ -164,8 +188,31 @@ class Targets:
         evaluator = labels.evaluator
         if has_agent and (evaluator == OTHER or self._evaluators.hold(evaluator, since)):
             self._targets[labels] = target
+            self._see_versions(record)
         else:
             self._removed.add(labels)
+
+    def restore_versions(self, record: VersionsRecord) -> None:
+        """Take an agent's versions back; those of an agent without a slot are removed."""
+        agent = (record.service, record.agent)
+        newest = max((time for each in record.seen.values() for time in each), default=0.0)
+        if agent == self.agent_labels(*agent, newest):
+            self._versions.restore(record)
+        else:
+            self._versions.forget(agent)
+
+    def current_versions(self, labels: Labels) -> frozenset[str] | None:
+        """The versions of its agent that have not ended; None: all, as where agents share their labels."""
+        return self._versions.current(labels[:2])
+
+    def standings(self, now: float) -> dict[AgentLabels, Standing]:
+        """How each agent stands at log time `now`, in order of its labels."""
+        headlines: dict[AgentLabels, list[Headline]] = {}
+        for labels, target in self._targets.items():
+            if labels.evaluator in HEADLINES:
+                headline = Headline(target, self.current_versions(labels))
+                headlines.setdefault(labels[:2], []).append(headline)
+        return {agent: standing_of(each, now) for agent, each in sorted(headlines.items())}
 
     def slots_record(self) -> bytes:
         """The slots as they are now, for the key `SLOTS` of topic `windows`."""
@@ -183,8 +230,11 @@ class Targets:
     def pending(self) -> dict[bytes, bytes | None]:
         """By key, the records that topic `windows` lacks; None removes one."""
         removed: dict[bytes, bytes | None] = {each.key: None for each in self._removed}
-        changed = {each.key: self._targets[each].encode() for each in self._changed}
+        changed: dict[bytes, bytes | None] = {
+            each.key: self._targets[each].encode() for each in self._changed
+        }
         slots = self.slots_record()
+        changed |= self._versions.pending()
         return removed | changed | ({} if slots == self._slots_written else {SLOTS: slots})
 
     def written(self, records: Mapping[bytes, bytes | None]) -> None:
@@ -192,13 +242,38 @@ class Targets:
         self._slots_written = records.get(SLOTS) or self._slots_written
         self._changed = {each for each in self._changed if records.get(each.key) is None}
         self._removed = {each for each in self._removed if records.get(each.key, b"") is not None}
+        self._versions.written(records)
 
     def objective(self, labels: Labels) -> float | None:
         """The objective of its evaluator; None when it has none."""
         return self._objectives(labels.evaluator)
 
+    @property
+    def is_detailed(self) -> bool:
+        """Whether there are few enough agents for the histograms and windows of all evaluators."""
+        return len(self._agents) <= MAX_DETAILED_AGENTS
+
+    def has_histogram(self, labels: Labels) -> bool:
+        """Whether the label set's scores are in the histogram of scores."""
+        return self.is_detailed or self.objective(labels) is not None
+
+    def has_window(self, labels: Labels) -> bool:
+        """Whether the label set has the gauges of its window; an agent without headlines has those that it has."""
+        if self.has_histogram(labels) or labels.evaluator in HEADLINES:
+            return True
+        headlines = (labels._replace(evaluator=each, scope="session") for each in HEADLINES)
+        return not any(each in self._targets for each in headlines)
+
     def __iter__(self) -> Iterator[Target]:
         return iter(tuple(self._targets.values()))
+
+    def _see_versions(self, record: WindowRecord) -> None:
+        """A record of before versions were kept has no other trace of them; seen again they change nothing."""
+        if OTHER in record.labels[:2]:
+            return
+        for version, entries in record.versions.items():
+            for each in entries:
+                self._versions.see(record.labels[:2], version, each.time)
 
     def _remove(self, leaves: Callable[[Labels], bool]) -> None:
         for labels in [each for each in self._targets if leaves(each)]:
@@ -207,7 +282,7 @@ class Targets:
             self._removed.add(labels)
 
 
-def _entry(signal: Signal, labels: Labels, start: int) -> WindowEntry | None:
+def _entry(signal: Signal, labels: Labels, start: int, version: str) -> WindowEntry | None:
     """The entry of a scored signal, or of a session that is too little seen: it takes the place of its earlier score.
 
     None for the stand-in of a trace, which is not mixed with verdicts.
@@ -229,6 +304,7 @@ def _entry(signal: Signal, labels: Labels, start: int) -> WindowEntry | None:
         covered,
         start,
         signal.trace_id or "",
+        version=version,
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 from collections.abc import Sequence
 from contextlib import suppress
 
@@ -21,6 +22,8 @@ _log = logging.getLogger(__name__)
 
 MAX_RECORDS = 1024
 """Of one batch, which the log also bounds by bytes: the most that is held in memory."""
+_RETRY = 0.2
+"""Seconds between two tries, and that a poll waits, while a stop has everything delivered."""
 
 
 class Delivery(Consumer):
@@ -40,8 +43,12 @@ class Delivery(Consumer):
         telemetry: Telemetry,
         backoff: Backoff | None = None,
         grace: float = 5.0,
+        drains: bool = False,
     ) -> None:
-        """Deliver to `sink`; a stop waits at most `grace` seconds for the batch in hand, and as long for the sink."""
+        """Deliver to `sink`; a stop waits at most `grace` seconds for the batch in hand, and as long for the sink.
+
+        `drains`: the process will not come back, so a stop delivers everything that the log holds, within the grace.
+        """
         super().__init__(
             log=log,
             group=delivery_group(sink.name),
@@ -58,9 +65,12 @@ class Delivery(Consumer):
         self._lost = families.signals.labels(sink.name, "lost")
         self._failures = RuntimeFamilies(telemetry).room_failures
         self._waiting = families.outbox_records.labels(sink.name)
-        self._oldest = families.outbox_oldest.labels(sink.name)
+        self._oldest = families.outbox_oldest
         self._backoff = backoff or Backoff()
         self._grace = grace
+        self._drains = drains
+        self._has_failed_at_stop = False
+        """Whether a batch could not be delivered before the stop: what follows it must not pass it."""
         self._stopping = asyncio.Event()
         self._limit: asyncio.Timeout | None = None
         self._end: float | None = None
@@ -89,9 +99,13 @@ class Delivery(Consumer):
                 count,
             )
         self._idle = not batch.records
-        if batch.records and await self._deliver(batch.records):
-            for record in batch.records:
-                self._offsets.done(record.position)
+        if not batch.records:
+            return
+        if not await self._deliver(batch.records):
+            self._has_failed_at_stop = True
+            return
+        for record in batch.records:
+            self._offsets.done(record.position)
 
     async def commit(self) -> None:
         """Store the offsets of the delivered signals, and show what is left."""
@@ -99,7 +113,18 @@ class Delivery(Consumer):
         await self._show((), idle=self._idle)
 
     async def finish(self) -> None:
-        """Nothing: every batch is committed when it is delivered."""
+        """Every batch is committed when it is delivered; a drain delivers what is left."""
+        if not self._drains:
+            return
+        self._at_end.clear()  # what was written since the last poll is to be read too
+        self._timeout = _RETRY
+        while not (self._has_read_all or self._has_failed_at_stop):
+            await self.step()
+        if self._has_failed_at_stop:
+            _log.error(
+                "Sink `%s` did not take every signal before the stop; a durable log keeps the rest",
+                self._sink.name,
+            )
 
     async def _limit_when_stopping(self) -> None:
         await self._stopping.wait()
@@ -129,9 +154,12 @@ class Delivery(Consumer):
                 return True
             finally:
                 self._limit = None
-            if self._stopping.is_set():
+            if not self._stopping.is_set():
+                await self._backoff.wait(self._stopping)
+            elif self._drains and asyncio.get_running_loop().time() < (self._end or math.inf):
+                await asyncio.sleep(_RETRY)
+            else:
                 return False
-            await self._backoff.wait(self._stopping)
 
     def _note_refused(self, refused: Refused) -> None:
         self._lost.inc(len(refused.reasons))
@@ -156,13 +184,17 @@ class Delivery(Consumer):
         self._failing = False
 
     async def _show(self, waiting: Sequence[Record], *, idle: bool = False) -> None:
-        """Set the outbox gauges: the signals that wait here and, where the log can count them, in the log."""
+        """Set the outbox gauges: the signals that wait here and, where the log can count them, in the log.
+
+        An empty outbox has no oldest signal: an age of 0 would read as 1970.
+        """
         count = len(waiting)
         if isinstance(self._log_port, Backlog):
             with suppress(Retryable):  # while the log is away, only the batch in hand is known
                 count = max(count, await self._log_port.backlog(self._group, SIGNALS))
         if waiting or idle or isinstance(self._log_port, Backlog):
             self._waiting.set(count)
-        if waiting or idle:
-            oldest = min((record.time for record in waiting), default=0.0)
-            self._oldest.set(oldest)
+        if waiting:
+            self._oldest.labels(self._sink.name).set(min(record.time for record in waiting))
+        elif idle:
+            self._oldest.remove_by_labels({"sink": self._sink.name})

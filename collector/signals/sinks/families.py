@@ -18,6 +18,6 @@ class SinkFamilies:
         )
         self.outbox_oldest = telemetry.gauge(
             "outbox_oldest_timestamp_seconds",
-            "Log time of the oldest signal that a sink has not delivered; 0 when there is none.",
+            "Log time of the oldest signal that a sink has not delivered; absent when there is none.",
             "sink",
         )

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
+import pytest
+
 from collector.errors import LogUnavailable, Retryable
 from collector.log.port import SIGNALS, Commit, Position, Record
 from collector.signals.sinks.port import Refused
@@ -139,17 +141,21 @@ async def test_a_delivery_that_ends_within_the_grace_is_committed() -> None:
     assert count(telemetry, "acked") == 1
 
 
-async def test_the_outbox_gauges_fall_back_when_all_is_delivered() -> None:
+async def test_an_empty_outbox_has_no_age() -> None:
+    """An age of 0, or since 1970, would be an alert about nothing."""
     log = await written(10)
     delivery, telemetry = a_delivery(log, ListSink(failures=1))
     stopping = asyncio.Event()
 
     async with asyncio.timeout(5), asyncio.TaskGroup() as tasks:
+        before = outbox(telemetry, "list")
         tasks.create_task(delivery.run(stopping))
         await eventually(lambda: outbox(telemetry, "list") == (10, log.clock.now))
         await committed(log, 10)
-        await eventually(lambda: outbox(telemetry, "list") == (0, 0))
+        await eventually(lambda: outbox(telemetry, "list") == (0, None))
         stopping.set()
+
+    assert before == (0, None)
 
 
 async def test_a_log_that_is_away_is_waited_for() -> None:
@@ -167,3 +173,46 @@ async def test_a_log_that_is_away_is_waited_for() -> None:
         stopping.set()
 
     assert len(sink.got) == 3
+
+
+@pytest.mark.parametrize(("drains", "acked"), [(True, 3000), (False, 0)])
+async def test_a_process_that_will_not_come_back_hands_over_what_the_log_holds(
+    drains: bool, acked: int
+) -> None:
+    """Signals of the drain are written just before the stop: with a durable log they wait, with another they ended."""
+    log = await written(3000)
+    sink = ListSink(failures=2)
+    delivery, telemetry = a_delivery(log, sink, drains=drains)
+    stopping = asyncio.Event()
+    stopping.set()
+
+    async with asyncio.timeout(10):
+        await delivery.run(stopping)
+
+    assert len(sink.got) == count(telemetry, "acked") == acked
+
+
+async def test_a_drain_ends_with_its_grace_and_passes_nothing_over(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    log = await written(3000)
+
+    @dataclass
+    class HangsOnce(ListSink):
+        async def deliver(self, records: Sequence[Record]) -> None:
+            if self.hangs:
+                self.hangs = False
+                await asyncio.Event().wait()
+            self.got += records
+
+    sink = HangsOnce(hangs=True)
+    delivery, _ = a_delivery(log, sink, drains=True)
+    delivery._grace = 0.05
+    stopping = asyncio.Event()
+    stopping.set()
+
+    async with asyncio.timeout(10):
+        await delivery.run(stopping)
+
+    assert sink.got == log.commits == []
+    assert "did not take every signal before the stop" in caplog.text

@@ -12,13 +12,15 @@ import pytest
 from collector.records.trace_views import TraceUsage
 from collector.signals.sinks.families import SinkFamilies
 from evaluators.model import Tokens
-from tests.support.publisher import Publisher
+from tests.support.publisher import SHORT, Publisher
 from tests.support.signals import failed, signal, skipped
 
 FAMILIES = (
     *("evaluations_total", "score_ratio_bucket", "evaluations_skipped_total", "revisions_total"),
     *("window_mean_ratio", "window_lower_bound_ratio", "window_upper_bound_ratio"),
-    *("window_samples", "drift_detected", "slo_objective_ratio", "last_score_timestamp_seconds"),
+    *("window_samples", "objective_missed_detected", "slo_objective_ratio"),
+    *("drift_detected", "drift_progress_ratio", "drift_mean_rank_ratio", "drift_history_samples"),
+    *("drift_since_timestamp_seconds", "last_score_timestamp_seconds"),
     *("score_lag_seconds_bucket", "agent_reliability_ratio", "agent_consistency_ratio"),
     *("trace_duration_seconds_bucket", "trace_cost_usd_total", "trace_tokens_total"),
     *("signals_total", "outbox_records", "outbox_oldest_timestamp_seconds"),
@@ -28,7 +30,7 @@ FAMILIES = (
 
 @pytest.fixture
 async def publisher() -> Publisher:
-    found = Publisher()
+    found = Publisher(drops=SHORT)
     await found.publish(
         signal(trace="a", score=0.2),
         failed(trace="b"),
@@ -37,6 +39,9 @@ async def publisher() -> Publisher:
         signal("s", None, score=0.7, evaluator="agent_consistency"),
     )
     await found.publish(signal(trace="a", score=0.9, revision=1), first=False)
+    for number in range(20):
+        await found.publish(signal(f"{number}", None, score=0.9 - (number > 9) / 2))
+        found.log.clock.now += 1
     usage = TraceUsage(
         "1" * 32,
         "support-bot",

@@ -150,7 +150,7 @@ async def test_the_removal_of_a_loser_is_written_even_while_windows_are_being_st
         targets.count_trace("support-bot", "real", BASE)
     targets.written(pending)
 
-    (removed,) = (key for key, value in targets.pending().items() if value is None)
+    removed, _ = (key for key, value in targets.pending().items() if value is None)
     assert removed.startswith(b"support-bot\0junk-")
 
 

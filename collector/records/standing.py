@@ -1,0 +1,90 @@
+"""How an agent stands: the numbers that the Prometheus exporter has of it and that the API and the page show too.
+
+The exporter makes them from the state behind its gauges, so that every place shows the same number for the same thing.
+Names are label values (`collector.telemetry.short`); an agent without label values of its own has no standing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from evaluators.model import Scope
+
+AgentLabels: TypeAlias = tuple[str, str]
+"""(service, agent), as label values."""
+
+
+class WindowMean(msgspec.Struct, frozen=True, kw_only=True):
+    """The gauges `spanwise_window_*` of one evaluator: a mean, its 95 % bounds, and how many sessions are behind it."""
+
+    mean: float
+    lower: float
+    upper: float
+    samples: int
+
+
+class VersionStanding(msgspec.Struct, frozen=True, kw_only=True):
+    """The gauges of one version that has not ended."""
+
+    agent_version: str
+    """Empty: the agent names no version."""
+    reliability: float | None
+    """`spanwise_agent_reliability_ratio`; None: there is no such series."""
+    consistency: float | None
+    """`spanwise_agent_consistency_ratio`; None: there is no such series."""
+    sessions: int
+    """`spanwise_version_sessions`: sessions in the version's window."""
+    last_session: float
+    """`spanwise_version_last_session_timestamp_seconds`: log time, Unix seconds."""
+
+
+class Drop(msgspec.Struct, frozen=True, kw_only=True):
+    """Scores that rank otherwise than in the agent's own past, from the alarm until it clears."""
+
+    evaluator: str
+    scope: Scope
+    direction: Literal["worse", "better"]
+    """`better`: the score is higher than ever, which alone raises no alert."""
+    since: float
+    """Log time at which the change began, Unix seconds."""
+    mean_rank: float
+    """Mean rank since then, 0 to 1; .5 is as ever, less is worse."""
+    sessions: int
+    """Scores since then."""
+
+
+class OpenRunaway(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
+    """A trace that ran away when it was looked at last, and has not closed since."""
+
+    trace_id: str
+    service: str
+    agent: str
+    session_id: str
+    reason: str
+    """`repeated_calls` or `model_calls`."""
+    since: float
+    """Log time of the newest span when it was found first."""
+    until: float
+    """Log time by which it has closed at the latest."""
+
+
+class Standing(msgspec.Struct, frozen=True, kw_only=True):
+    """One agent's numbers at one moment."""
+
+    service: str
+    agent: str
+    versions: tuple[VersionStanding, ...] = ()
+    """Those that have not ended, in order of name."""
+    reliability: WindowMean | None = None
+    """All versions that have not ended together; None: unknown."""
+    consistency: WindowMean | None = None
+    drops: tuple[Drop, ...] = ()
+    runaways: tuple[OpenRunaway, ...] = ()
+    """Its open traces that run away, the one that was found longest ago first."""
+
+
+Standings: TypeAlias = Mapping[AgentLabels, Standing]
+"""Every agent with label values of its own; empty while the windows of before a restart are still being read."""

@@ -1,0 +1,241 @@
+"""Did scores get worse than they were? Every label set that is fed, compared with its own past. Pure.
+
+A session's score enters once: when the session has been quiet for `windows.agent.settle`, or has closed. A trace's
+enters at its first final outcome. Log time has passed a moment when every partition has: so what enters, and in which
+order, does not depend on how partitions interleave, nor on what a restart reads again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+from collections.abc import Callable, Iterator, Mapping
+from typing import TypeAlias
+
+from collector.errors import Undecodable
+from collector.log.port import Position
+from collector.records.codec import encode
+from collector.records.drops import DropPart, DropState, drop_key
+from collector.records.signal import Signal
+from collector.records.standing import AgentLabels, Drop
+from collector.signals.prometheus.drop_watch import DropWatch, Update, digest_of
+from collector.signals.prometheus.target import Labels
+from collector.telemetry import LONGEST_LABEL, OTHER, short
+from evaluators.coverage import is_low
+from evaluators.formulas.past_limits import PastLimits
+
+SESSIONS = frozenset({"agent_reliability", "agent_consistency", "work_baseline", "task_agreement"})
+"""Session evaluators that are fed, beside those that a judge scores."""
+TRACES = frozenset({"tool_correctness", "confidence", "task_completion"})
+"""Trace evaluators that are fed."""
+
+ServiceKey: TypeAlias = tuple[str, str, str]
+"""(service, evaluator, scope): a session counts for one agent among them."""
+
+
+HOLD = 120.0
+"""Seconds by which log time may lag behind for a partition that was lost: another process may keep it."""
+
+
+class Drops:
+    """Every label set, and those that changed since they were last written to topic `windows`."""
+
+    def __init__(self, limits: PastLimits, *, settle: float) -> None:
+        """`settle` is in seconds of log time."""
+        self._limits = limits
+        self._settle = settle
+        self._services: dict[ServiceKey, dict[Labels, DropWatch]] = {}
+        self._watches: dict[Labels, DropWatch] = {}
+        self._changed: set[Labels] = set()
+        self._removed: dict[bytes, None] = {}
+        """Keys whose records are to be removed."""
+        self._due: dict[Labels, dict[int, bytes]] = {}
+        """By label set, the parts among the records that `pending` gave last."""
+        self._reached: dict[int, float] = {}
+        self._owned: set[int] = set()
+
+    def by_agent(self) -> dict[AgentLabels, tuple[Drop, ...]]:
+        """What ranks otherwise than it was, in both directions, of each agent of which anything does."""
+        found: dict[AgentLabels, tuple[Drop, ...]] = {}
+        for (service, agent, evaluator, scope), watch in sorted(self._watches.items()):
+            for direction, alarm in watch.alarms():
+                drop = Drop(
+                    evaluator=evaluator,
+                    scope="trace" if scope == "trace" else "session",
+                    direction=direction,
+                    since=alarm.since,
+                    mean_rank=alarm.mean_rank,
+                    sessions=alarm.sessions,
+                )
+                found[service, agent] = (*found.get((service, agent), ()), drop)
+        return found
+
+    def __iter__(self) -> Iterator[DropWatch]:
+        return iter(tuple(self._watches.values()))
+
+    @property
+    def least(self) -> int:
+        """Scores that a history needs before anything is compared with it."""
+        return self._limits.least
+
+    # --- log time ----------------------------------------------------------------------------------------------------
+
+    def own(self, partition: int) -> None:
+        """The partition's records come from now on: log time waits for it."""
+        self._reached.setdefault(partition, 0.0)
+        self._owned.add(partition)
+
+    def lose(self, partition: int) -> None:
+        """The partition's records do not come for now: log time waits for its return, for at most HOLD seconds."""
+        self._owned.discard(partition)
+
+    def advance(self, reached: Mapping[int, float]) -> None:
+        """These partitions have no more records from before these log times: what has settled by then enters."""
+        for partition, time in reached.items():
+            self._reached[partition] = max(time, self._reached.get(partition, 0.0))
+        passed = self._passed()
+        for labels, watch in self._watches.items():
+            if watch.advance(passed):
+                self._changed.add(labels)
+
+    def _passed(self) -> float:
+        """The log time that every partition has reached."""
+        least = min((self._reached[each] for each in self._owned), default=0.0)
+        return min((max(each, least - HOLD) for each in self._reached.values()), default=0.0)
+
+    def expire(self) -> None:
+        """End alarms that are old, as their next score would."""
+        passed = self._passed()
+        for labels, watch in self._watches.items():
+            if watch.past.expire(passed):
+                self._changed.add(labels)
+
+    # --- scores ------------------------------------------------------------------------------------------------------
+
+    def offer(
+        self, signal: Signal, labels: Labels, position: Position, time: float, *, first: bool
+    ) -> bool:
+        """Take in the signal at `position`, written at log time `time`; `first`: counters count it.
+
+        Every sample is random (`Signal.sample`). An agent or evaluator without a label value of its own is not
+        compared with anything: `_other` is a mixture.
+        Returns False when too many of its label set settle at once, and it is left out.
+        """
+        is_trace = signal.scope == "trace"
+        if not is_fed(signal) or (is_trace and not (first and signal.final)):
+            return True
+        key = (short(signal.service), labels.evaluator, labels.scope)
+        update = _update(signal, position, time)
+        if self._is_decided(key, labels, update) or OTHER in labels:
+            return True
+        if signal.score is None or _is_unseen(signal):
+            self._withdraw(self._watches.get(labels), update)
+            return True
+        watch = self._watches.get(labels) or self._add(key, DropWatch(labels, self._limits))
+        due = time if signal.final else time + self._settle
+        version = short(signal.agent_version or "")
+        taken = watch.offer(update, signal.score, due=due, version=version)
+        if taken:
+            self._changed.add(labels)
+        return taken is not None
+
+    def _is_decided(self, key: ServiceKey, labels: Labels, update: Update) -> bool:
+        """Whether the update comes too late for any agent. What other agents of the service wait with is withdrawn.
+
+        That is done for records that were taken in before, too: a crash may have stored one agent's state of the two.
+        """
+        decided = False
+        for each in self._services.get(key, {}).values():
+            if each.is_decided(update):
+                decided = True
+            elif each.labels != labels:
+                self._withdraw(each, update)
+        return decided
+
+    def _withdraw(self, watch: DropWatch | None, update: Update) -> None:
+        if watch is not None and watch.withdraw(update):
+            self._changed.add(watch.labels)
+
+    # --- storing -----------------------------------------------------------------------------------------------------
+
+    def clear(self) -> None:
+        """Forget every label set, to read them back with the partitions, each from its commit."""
+        self._services.clear()
+        self._watches.clear()
+        self._changed.clear()
+        self._removed.clear()
+        self._due.clear()
+        self._reached = dict.fromkeys(self._reached, 0.0)
+
+    def restore(self, state: DropState, parts: Mapping[int, bytes]) -> None:
+        """Take a label set back from its records.
+
+        Raises:
+            Undecodable: they are not what was stored.
+        """
+        labels = Labels(*state.labels)
+        try:
+            watch = DropWatch(labels, self._limits, state, parts)
+        except (ValueError, struct.error) as error:
+            raise Undecodable(f"the past of {labels}: {error}") from error
+        self._add((labels.service, labels.evaluator, labels.scope), watch)
+
+    def forget(self, holds: Callable[[Labels], bool]) -> int:
+        """Forget label sets that `holds` no longer: their label values went to others. Returns how many scores."""
+        gone = [each for each in self._watches if not holds(each)]
+        scores = 0
+        for labels in gone:
+            watch = self._watches.pop(labels)
+            scores += watch.past.history_samples
+            self._changed.discard(labels)
+            del self._services[labels.service, labels.evaluator, labels.scope][labels]
+            # The state is removed last: without it, parts that a crash left would be taken for those of a new one.
+            self._removed |= {drop_key(labels, each): None for each in sorted(watch.parts)}
+            self._removed |= {drop_key(labels): None}
+        return scores
+
+    def pending(self) -> dict[bytes, bytes | None]:
+        """By key, the records that topic `windows` lacks, in the order of the write; None removes one."""
+        changed = [self._watches[each] for each in self._changed]
+        self._due = {each.labels: each.due() for each in changed}
+        parts = {
+            drop_key(labels, name): encode(DropPart(labels=labels, name=name, packed=packed))
+            for labels, due in self._due.items()
+            for name, packed in due.items()
+        }
+        # A part that is older than its state is brought up to date by it; the other way round it could not be.
+        written = {drop_key(each.labels): each.encode() for each in changed} | parts
+        removed = {key: None for key in self._removed if key not in written}
+        return removed | written
+
+    def written(self) -> None:
+        """What `pending` gave last is in the topic."""
+        for labels, due in self._due.items():
+            self._watches[labels].written(due)
+        self._changed.clear()
+        self._removed.clear()
+        self._due.clear()
+
+    def _add(self, key: ServiceKey, watch: DropWatch) -> DropWatch:
+        self._watches[watch.labels] = watch
+        self._services.setdefault(key, {})[watch.labels] = watch
+        return watch
+
+
+def is_fed(signal: Signal) -> bool:
+    """Whether the scores of its evaluator are compared with their past."""
+    if signal.scope == "trace":
+        return signal.evaluator in TRACES
+    return signal.evaluator in SESSIONS or signal.method == "llm_judge"
+
+
+def _is_unseen(signal: Signal) -> bool:
+    coverage = signal.coverage
+    return coverage is not None and is_low((coverage.expected, coverage.present))
+
+
+def _update(signal: Signal, position: Position, time: float) -> Update:
+    subject = (signal.trace_id if signal.scope == "trace" else None) or signal.session_id
+    if len(subject) > 2 * LONGEST_LABEL:
+        subject = hashlib.sha256(subject.encode(errors="replace")).hexdigest()
+    return Update(subject, digest_of(subject), (signal.revision, signal.final), time, position)

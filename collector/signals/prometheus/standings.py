@@ -1,0 +1,65 @@
+"""How agents stand, from the targets of their headline evaluators. Pure: time is an argument."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from collector.records.signal import HEADLINES
+from collector.records.standing import Standing, VersionStanding, WindowMean
+from collector.signals.prometheus.target import Stats, Target, Window
+
+
+class Headline(NamedTuple):
+    """The target of a headline evaluator, and the versions of its agent that count; None: all."""
+
+    target: Target
+    current: frozenset[str] | None
+
+
+def standing_of(headlines: Iterable[Headline], now: float) -> Standing:
+    """How the one agent of these targets stands at log time `now`."""
+    service = agent = ""
+    windows: dict[str, WindowMean | None] = {}
+    versions: dict[str, dict[str, Window]] = {}
+    for target, current in headlines:
+        service, agent, evaluator, _ = target.labels
+        field = HEADLINES[evaluator]
+        windows[field] = _mean(target.stats(now, current))
+        for version, window in target.versions(current):
+            versions.setdefault(version, {})[field] = window
+    shown = [_version(version, versions[version], now) for version in sorted(versions)]
+    return Standing(
+        service=service,
+        agent=agent,
+        versions=tuple(each for each in shown if each.sessions),
+        reliability=windows.get("reliability"),
+        consistency=windows.get("consistency"),
+    )
+
+
+def _version(version: str, windows: Mapping[str, Window], now: float) -> VersionStanding:
+    means: dict[str, float] = {}
+    sessions = 0
+    last = 0.0
+    for field, window in windows.items():
+        stats = window.stats(now)
+        if stats is not None:
+            means[field] = stats.bounds.mean
+        counting = window.counting(now)
+        sessions = max(sessions, len(counting))
+        last = max((last, *(each.time for each in counting)))
+    return VersionStanding(
+        agent_version=version,
+        reliability=means.get("reliability"),
+        consistency=means.get("consistency"),
+        sessions=sessions,
+        last_session=last,
+    )
+
+
+def _mean(stats: Stats | None) -> WindowMean | None:
+    if stats is None:
+        return None
+    mean, lower, upper = stats.bounds.mean, stats.bounds.lower, stats.bounds.upper
+    return WindowMean(mean=mean, lower=lower, upper=upper, samples=stats.samples)

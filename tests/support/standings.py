@@ -1,0 +1,43 @@
+"""How an agent stands, as the exporter would say it of the traces of `tests/support/api_records.py`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec.structs import replace
+
+from collector.records.standing import Drop, Standing, Standings, VersionStanding, WindowMean
+from tests.support import api_records as make
+
+
+def drop(**fields: Any) -> Drop:
+    """Reliability is worse than its own past."""
+    worse = Drop(
+        evaluator="agent_reliability",
+        scope="session",
+        direction="worse",
+        since=make.START,
+        mean_rank=0.21,
+        sessions=63,
+    )
+    return replace(worse, **fields)
+
+
+def standings(reliability: float, *drops: Drop, sessions: int = 63) -> Standings:
+    """Of the agent planner, whose only version is 1.4.2."""
+    version = VersionStanding(
+        agent_version="1.4.2",
+        reliability=reliability,
+        consistency=None,
+        sessions=sessions,
+        last_session=make.START,
+    )
+    window = WindowMean(mean=reliability, lower=0.125, upper=0.5, samples=sessions)
+    standing = Standing(
+        service="support-bot",
+        agent="planner",
+        versions=(version,),
+        reliability=window,
+        drops=drops,
+    )
+    return {("support-bot", "planner"): standing}

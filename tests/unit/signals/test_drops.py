@@ -1,0 +1,382 @@
+"""Which scores enter the comparison with the past, when, and what the gauges say of it."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import pytest
+
+from collector.config.tree import AgentWindow
+from collector.log.port import Position
+from collector.records.drops import drop_key
+from collector.records.signal import Signal
+from collector.signals.prometheus.drop_watch import MAX_SETTLING, digest_of
+from collector.signals.prometheus.drops import HOLD, Drops
+from collector.signals.prometheus.entered import MOST, TAIL, Entered
+from collector.signals.prometheus.target import Labels
+from tests.support.drops import held, same, settling
+from tests.support.faulty_log import Crash, FaultyLog, unavailable
+from tests.support.publisher import SHORT, Publisher, closed_trace
+from tests.support.signals import BASE, covered, failed, new, signal, skipped
+
+SETTLE = AgentWindow().settle
+
+
+def session(name: str = "s-1", score: float | None = 0.8, **fields: Any) -> Signal:
+    return signal(name, None, score=score, **{"final": False, **fields})
+
+
+class Stand:
+    """Drops of one partition, whose log time the test sets."""
+
+    def __init__(self) -> None:
+        self.drops = Drops(SHORT, settle=SETTLE)
+        self.drops.own(0)
+        self.offset = 0
+
+    def say(self, said: Signal, at: float, *, first: bool = True) -> bool:
+        labels = Labels(said.service, said.agent, said.evaluator, said.scope)
+        self.offset += 1
+        position = Position("signals", 0, self.offset)
+        return self.drops.offer(said, labels, position, BASE + at, first=first)
+
+    def entered(self, at: float) -> int:
+        """How many have entered when log time has passed `at`."""
+        self.drops.advance({0: BASE + at})
+        return sum(each._entered.count for each in self.drops)
+
+
+def test_a_session_enters_when_it_has_been_quiet() -> None:
+    stand = Stand()
+    stand.say(session(revision=1), 0)
+    stand.say(session(revision=2), 200)
+
+    assert stand.entered(SETTLE + 1) == 0
+    assert stand.entered(200 + SETTLE) == 0  # a record of this very moment could still come
+    assert stand.entered(200 + SETTLE + 0.001) == 1
+
+
+def test_a_session_that_closes_enters_at_once() -> None:
+    stand = Stand()
+    stand.say(session(final=True), 0)
+
+    assert stand.entered(0.001) == 1
+
+
+def test_a_session_enters_once() -> None:
+    stand = Stand()
+    stand.say(session(revision=1), 0)
+    assert stand.entered(SETTLE + 1) == 1
+
+    stand.say(session(revision=2, final=True), 2 * SETTLE)  # it closes
+    stand.say(session(revision=3, agent="writer"), 3 * SETTLE)  # it is opened again
+
+    assert stand.entered(9 * SETTLE) == 1
+
+
+def test_what_comes_after_a_session_has_settled_changes_nothing_though_it_has_not_entered() -> None:
+    """Another partition lags: log time has not passed the moment yet."""
+    stand = Stand()
+    stand.say(session(score=0.8, revision=1), 0)
+    stand.say(session(score=0.1, revision=2, agent="writer"), SETTLE)
+
+    assert stand.entered(9 * SETTLE) == 1
+    (watch,) = stand.drops
+    assert watch.labels.agent == "planner"
+
+
+def test_a_session_counts_for_the_agent_of_its_latest_score() -> None:
+    stand = Stand()
+    stand.say(session("other", agent="writer", revision=1), 0)
+    stand.say(session(revision=2), 0)
+    stand.say(session(revision=3, agent="writer"), 10)
+    stand.say(session(revision=2), 20)  # a repeat
+
+    assert stand.entered(9 * SETTLE) == 2
+    assert {each.labels.agent: each._entered.count for each in stand.drops} == {
+        "planner": 0,
+        "writer": 2,
+    }
+
+
+def test_a_repeat_does_not_keep_a_session_open() -> None:
+    stand = Stand()
+    stand.say(session(revision=1), 0)
+    stand.say(session(revision=1), 200)
+
+    assert stand.entered(SETTLE + 1) == 1
+
+
+@pytest.mark.parametrize(
+    "then",
+    [
+        session(score=None, outcome="skipped", reason="low_coverage", revision=2),
+        session(score=0.9, coverage=covered(4, 1), revision=2),
+        failed("s-1", None, final=False, revision=2),
+    ],
+)
+def test_a_session_whose_latest_score_is_none_does_not_enter(then: Signal) -> None:
+    stand = Stand()
+    stand.say(session(revision=1), 0)
+    stand.say(then, 10)
+
+    assert stand.entered(9 * SETTLE) == 0
+
+
+FED = [
+    *(
+        ("session", name, "formula")
+        for name in ("agent_reliability", "agent_consistency", "work_baseline", "task_agreement")
+    ),
+    ("session", "conversation_quality", "llm_judge"),
+    ("session", "professional_tone", "llm_judge"),
+    *(("trace", name, "deterministic") for name in ("tool_correctness", "confidence")),
+    ("trace", "task_completion", "llm_judge"),
+]
+NOT_FED = [
+    ("session", "repeated_calls", "formula"),
+    ("session", "latency", "formula"),
+    ("session", "professional_tone", "deterministic"),
+    ("trace", "loop_detection", "deterministic"),
+    ("trace", "helpfulness", "llm_judge"),
+]
+
+
+@pytest.mark.parametrize(("scope", "evaluator", "method"), [*FED, *NOT_FED])
+def test_which_evaluators_are_fed(
+    scope: Literal["session", "trace"], evaluator: str, method: str
+) -> None:
+    stand = Stand()
+    trace = "t-1" if scope == "trace" else None
+    stand.say(signal("s-1", trace, evaluator=evaluator, method=method), 0)
+
+    assert stand.entered(1) == ((scope, evaluator, method) in FED)
+
+
+def test_a_record_that_is_read_again_does_not_enter_though_its_session_is_forgotten() -> None:
+    """The group's commit was lost, and the log is read from its beginning."""
+    stand = Stand()
+    stand.say(session("old", final=True), 0)
+    assert stand.entered(1) == 1
+    (watch,) = stand.drops
+    for subject in range(MOST):
+        watch._entered.add(subject)
+    stand.say(session("new", final=True), 2)
+
+    stand.offset = 0
+    stand.say(session("old", final=True), 0)
+
+    assert stand.entered(9) == MOST + 2
+
+
+def test_a_partition_that_another_process_keeps_holds_nothing_up_for_long() -> None:
+    stand = Stand()
+    stand.drops.own(1)
+    stand.drops.advance({1: BASE})
+    stand.drops.lose(1)
+    stand.say(session(final=True), 10)
+
+    assert stand.entered(100) == 0
+    assert stand.entered(10 + HOLD) == 0
+    assert stand.entered(11 + HOLD) == 1
+
+
+@pytest.mark.parametrize("earlier", [0, 1])
+async def test_after_all_partitions_were_lost_their_records_are_waited_for_again(
+    earlier: int,
+) -> None:
+    """The state could not be stored: it is that of the commit again, and so is log time."""
+    log = FaultyLog(partitions=2)
+    publisher = Publisher(log=log, drops=SHORT)
+    publisher.exporter._max_records = 1
+    await publisher.step()
+    names = ["b", "a"]
+    for partition, name in zip((earlier, 1 - earlier), names, strict=True):
+        await log.write([new(session(name, final=True), partition=partition)])
+        log.clock.now += 1
+    for _ in range(4):
+        await publisher.step()
+    before = held(publisher.exporter._drops)
+    log.write_failures = unavailable(2)
+    (reader,) = (each for each in log.readers if each.topic == "signals")
+
+    for partition in (0, 1):
+        reader.revoke(partition)
+    await publisher.step()
+    for partition in (0, 1):
+        reader.assign(partition)
+    for _ in range(4):
+        await publisher.step()
+
+    assert log.write_failures == []
+    assert same(held(publisher.exporter._drops), before)
+    (watch,) = publisher.exporter._drops
+    assert list(watch._entered._subjects) == [digest_of(each) for each in names]
+
+
+def test_a_trace_enters_at_its_first_final_score_alone() -> None:
+    stand = Stand()
+    stand.say(signal(trace="a", final=False), 0)
+    assert stand.entered(1) == 0
+    stand.say(signal(trace="a"), 2)
+    stand.say(signal(trace="a"), 3)  # scoring wrote it again after a crash
+    stand.say(signal(trace="a", revision=1), 4, first=False)
+    stand.say(signal(trace="b", score=None, outcome="failed"), 4)
+    stand.say(skipped(trace="c"), 5)
+
+    assert stand.entered(9) == 1
+
+
+def test_what_settles_is_bounded() -> None:
+    stand = Stand()
+
+    taken = [stand.say(session(f"s-{n}"), 0) for n in range(MAX_SETTLING + 1)]
+
+    assert taken == [True] * MAX_SETTLING + [False]
+    (watch,) = stand.drops
+    assert len(settling(watch)) == MAX_SETTLING
+
+
+def test_who_entered_is_bounded_and_read_back() -> None:
+    entered = Entered()
+    part = b""
+    for subject in range(MOST + 10):
+        entered.add(subject)
+        due = entered.due()
+        assert len(entered.newest) <= 8 * TAIL
+        if due is not None:
+            part = due
+            entered.written(due)
+
+    restored = Entered(entered.count, entered.newest, part)
+
+    assert 9 not in restored
+    assert 10 in restored
+    assert list(restored._subjects) == list(range(10, MOST + 10))
+    assert list(Entered(3, b"", part)._subjects) == []  # the part of another life
+
+
+async def regress(publisher: Publisher, *scores: float, version: str = "1", **fields: Any) -> None:
+    for score in scores:
+        name = f"s-{publisher.log.clock.now:.0f}"
+        said = session(name, score, final=True, agent_version=version, **fields)
+        await publisher.publish(said)
+        publisher.log.clock.now += 11
+        await publisher.step()
+
+
+GOOD = [0.8, 0.85, 0.9, 0.95] * 3
+BAD = [0.1] * 8
+
+
+async def test_a_regression_is_noticed_kept_over_a_restart_and_cleared_by_a_mended_version() -> (
+    None
+):
+    publisher = Publisher(drops=SHORT)
+    await regress(publisher, *GOOD[:5])
+    assert publisher.value("drift_history_samples") == 5
+    assert publisher.value("drift_detected") is None
+    await regress(publisher, *GOOD[5:])
+    assert publisher.value("drift_detected") == 0
+    began = publisher.log.clock.now
+
+    await regress(publisher, *BAD, version="2")
+
+    restarted = publisher.successor()
+    await restarted.step()
+    for each in (publisher, restarted):
+        assert each.value("drift_detected", evaluator="agent_reliability", scope="session") == 1
+        assert each.value("drift_progress_ratio") == 1
+        assert (each.value("drift_mean_rank_ratio") or 1) < 0.2
+        assert each.value("drift_since_timestamp_seconds") == pytest.approx(began, abs=30)
+    (drop,) = restarted.exporter.standings()["support-bot", "planner"].drops
+    assert (drop.evaluator, drop.scope, drop.direction) == (
+        "agent_reliability",
+        "session",
+        "worse",
+    )
+    assert drop.since == restarted.value("drift_since_timestamp_seconds")
+
+    await regress(restarted, *GOOD, version="3")
+
+    assert restarted.value("drift_detected") == 0
+    assert restarted.value("drift_mean_rank_ratio") is None
+    assert restarted.exporter.standings()["support-bot", "planner"].drops == ()
+
+
+@pytest.mark.parametrize(("evaluator", "detected"), [("work_baseline", 1), ("task_agreement", 0)])
+async def test_better_is_shown_and_raises_the_gauge_for_work_alone(
+    evaluator: str, detected: int
+) -> None:
+    publisher = Publisher(drops=SHORT)
+    await regress(publisher, *[0.1, 0.2, 0.3] * 4, evaluator=evaluator)
+
+    await regress(publisher, *[0.9] * 8, evaluator=evaluator)
+
+    assert publisher.value("drift_detected") == detected
+    (drop,) = publisher.exporter.standings()["support-bot", "planner"].drops
+    assert drop.direction == "better"
+    if detected:
+        assert publisher.value("drift_mean_rank_ratio") == drop.mean_rank > 0.8
+
+
+async def test_the_past_of_an_agent_that_lost_its_slot_is_forgotten() -> None:
+    publisher = Publisher(drops=SHORT)
+    await regress(publisher, *GOOD)
+
+    for number in range(64):
+        await publisher.close_traces(*(closed_trace(f"agent-{number}", m) for m in range(4)))
+    publisher.log.clock.now += 10
+    await publisher.step()
+
+    assert publisher.value("drift_detected") is None
+    assert publisher.value("detector_scores_dropped_total", reason="forgotten") == len(GOOD)
+    stored = [each.key for each in publisher.log.stored("windows") if b"\0drops\0" in each.key]
+    assert stored == []
+
+
+async def test_records_that_cannot_be_read_are_passed_over() -> None:
+    publisher = Publisher(drops=SHORT)
+    await regress(publisher, *GOOD)
+    state = drop_key(("support-bot", "planner", "agent_reliability", "session"))
+    assert state in [each.key for each in publisher.log.stored("windows")]
+    publisher.log.append("windows", b"\xc1", key=state)
+    publisher.log.append("windows", b"\xc1", key=b"\0drops\0of a newer version")
+
+    restarted = publisher.successor()
+    await regress(restarted, *GOOD)
+
+    assert restarted.value("poison_records_total", topic="windows") == 2
+    assert restarted.value("drift_history_samples") == len(GOOD)
+    again = restarted.successor()
+    await again.step()
+    assert again.value("drift_history_samples") == len(GOOD)
+    assert again.value("poison_records_total", topic="windows") == 1
+
+
+async def test_a_store_may_end_after_any_record() -> None:
+    """On Kafka a write is not atomic: what was not written is read again, and nothing enters twice or not at all."""
+
+    async def fed(ends_after: int | None) -> Publisher:
+        publisher = Publisher(log=FaultyLog(atomic=False), drops=SHORT)
+        await publisher.step()
+        for number, score in enumerate(2 * GOOD):
+            await publisher.publish(session(f"s-{number}", score, final=True))
+            publisher.log.clock.now += 0.5
+            if number in (7, 15):  # of what is stored at the end, some is there already
+                await publisher.exporter.finish()
+        await publisher.step()
+        publisher.log.crash_after = ends_after
+        try:
+            await publisher.exporter.finish()
+        except Crash:
+            publisher = publisher.successor()
+            await publisher.step()
+        return publisher
+
+    whole = await fed(None)
+    records, commits = whole.log.calls[-1]
+    assert any(each.key.startswith(b"\0drops\x000\0") for each in records)
+
+    for ends_after in range(len(records) + len(commits)):
+        assert same(held((await fed(ends_after)).exporter._drops), held(whole.exporter._drops))

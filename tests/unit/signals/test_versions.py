@@ -1,0 +1,164 @@
+"""A version of an agent ends when others have sessions and it has none; its sessions leave every window."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from collector.config.tree import AgentWindow
+from collector.log.port import WINDOWS, New
+from collector.records.signal import Signal
+from collector.records.windows import VERSIONS, WindowEntry, decode_window
+from collector.telemetry import OTHER
+from tests.support.publisher import Publisher
+from tests.support.signals import BASE, covered, signal
+
+MINUTE = 60.0
+
+
+def session(version: str, minute: float, score: float = 0.2, **fields: Any) -> Signal:
+    at = BASE + minute * MINUTE
+    return signal(
+        f"s-{version}-{minute}", None, score=score, agent_version=version, at=at, **fields
+    )
+
+
+def shown(publisher: Publisher) -> dict[str, float]:
+    """By version, its reliability."""
+    return {
+        labels[2]: round(value, 6)
+        for (name, labels), value in publisher.gauges().items()
+        if name == "spanwise_agent_reliability_ratio"
+    }
+
+
+async def test_a_mended_release_ends_the_version_before_it_and_clears_its_bounds() -> None:
+    publisher = Publisher()
+    await publisher.publish(*(session("1", n) for n in range(40)))
+    await publisher.publish(*(signal(f"t{n}", f"t{n}", score=0.0, agent_version="1") for n in "ab"))
+
+    await publisher.publish(*(session("2", 40 + n, 0.9) for n in range(15)))
+
+    assert shown(publisher) == {"1": 0.2, "2": 0.9}
+    assert publisher.value("window_samples", scope="session") == 55
+
+    await publisher.publish(session("2", 55, 0.9))
+
+    assert shown(publisher) == {"2": 0.9}
+    assert publisher.value("window_samples", scope="session") == 16
+    assert publisher.value("window_mean_ratio", scope="session") == pytest.approx(0.9)
+    assert publisher.value("window_mean_ratio", scope="trace") is None  # only version 1 had some
+    assert publisher.value("version_sessions", agent_version="1") is None
+    assert publisher.value("version_sessions", agent_version="2") == 16
+    newest = publisher.value("version_last_session_timestamp_seconds", agent_version="2")
+    assert newest == BASE + 55 * MINUTE
+
+
+async def test_versions_side_by_side_both_stay() -> None:
+    publisher = Publisher()
+
+    for minute in range(0, 120, 10):
+        await publisher.publish(session("1", minute), session("2", minute + 3, 0.9))
+
+    assert shown(publisher) == {"1": 0.2, "2": 0.9}
+
+
+async def test_one_session_of_a_new_version_ends_none() -> None:
+    publisher = Publisher()
+
+    await publisher.publish(session("1", 0), session("2", 600, 0.9))
+
+    assert shown(publisher) == {"1": 0.2, "2": 0.9}
+
+
+async def test_a_rollback_makes_the_old_version_current_again() -> None:
+    publisher = Publisher()
+    await publisher.publish(session("1", 0), session("2", 1, 0.9), session("2", 16, 0.9))
+    assert shown(publisher) == {"2": 0.9}
+
+    await publisher.publish(session("1", 17))
+    assert shown(publisher) == {"1": 0.2, "2": 0.9}
+
+    await publisher.publish(session("1", 32))
+    assert shown(publisher) == {"1": 0.2}
+    assert publisher.value("version_sessions", agent_version="1") == 3
+
+
+async def test_an_idle_agents_only_version_never_ends_by_silence() -> None:
+    publisher = Publisher()
+    await publisher.publish(session("1", 0), session("1", 1))
+
+    publisher.log.clock.now += 20 * 3600
+    await publisher.publish(session("2", 900, agent="writer"))
+
+    assert publisher.value("agent_reliability_ratio", agent="planner") == pytest.approx(0.2)
+
+
+async def test_versions_of_agents_that_share_their_labels_do_not_end_each_other() -> None:
+    publisher = Publisher()
+
+    await publisher.publish(*(session("1", n, agent=OTHER) for n in range(3)))
+    await publisher.publish(*(session("2", 3 + n, agent=OTHER) for n in range(30)))
+
+    assert set(shown(publisher)) == {"1", "2"}
+
+
+async def test_a_busy_version_that_fills_its_windows_within_the_silence_ends_the_other_all_the_same() -> (
+    None
+):
+    limits = AgentWindow(sessions=2)
+    publisher = Publisher(limits=limits)
+    await publisher.publish(session("1", 0))
+
+    await publisher.publish(*(session("2", 1 + n / 4, 0.9) for n in range(60)))
+    publisher.log.clock.now += 10
+    await publisher.step()
+    publisher = publisher.successor()  # and a restart does not begin to wait anew
+    await publisher.publish(session("2", 16, 0.9))
+
+    assert shown(publisher) == {"2": 0.9}
+
+
+async def test_sessions_without_a_score_are_sessions_of_their_version() -> None:
+    publisher = Publisher()
+    unseen: dict[str, Any] = {"outcome": "skipped", "success": None, "coverage": covered(4, 1)}
+
+    await publisher.publish(session("1", 0), signal("s-2", None, score=None, agent_version="1"))
+    await publisher.publish(signal("s-3", None, score=None, agent_version="1", **unseen))
+
+    assert publisher.value("version_sessions") == 2
+    assert publisher.value("window_samples") == 1
+
+
+async def test_windows_of_before_versions_were_kept_are_read() -> None:
+    """Their label set's window does not say of which version a session is: it counts until it is too old."""
+    publisher = Publisher()
+    await publisher.publish(session("1", 0), session("2", 10, 0.9))
+    publisher.log.clock.now += 10
+    await publisher.step()
+    older: list[New] = []
+    for record in publisher.log.history(WINDOWS):
+        if record.key.startswith(VERSIONS):
+            older.append(New(topic=WINDOWS, key=record.key, value=None))
+        elif record.key.startswith(b"support-bot\0"):
+            window = msgspec.to_builtins(decode_window(record.value))
+            window["entries"] = [entry[:-1] for entry in window["entries"]]
+            older.append(New(topic=WINDOWS, key=record.key, value=msgspec.msgpack.encode(window)))
+    assert len(older) == 2
+    await publisher.log.write(older)
+
+    publisher = publisher.successor()
+    await publisher.step()
+    assert shown(publisher) == {"1": 0.2, "2": 0.9}
+    await publisher.publish(session("2", 25, 0.9))
+
+    assert shown(publisher) == {"2": 0.9}
+    assert publisher.value("window_samples") == 3
+
+
+def test_an_entry_of_an_older_record_has_no_version() -> None:
+    old = msgspec.msgpack.encode(["s-1", 5.0, 1, True, "id", 0.5, True, 0, "", False])
+
+    assert msgspec.msgpack.decode(old, type=WindowEntry).version is None
