@@ -2,41 +2,36 @@
 
 from __future__ import annotations
 
-import json
-import os
-import shutil
 import subprocess
-import time
-import urllib.error
-import urllib.parse
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from collector.slo.rules import rules
 from tests.support.agents import Turn, request, spans
-from tests.support.ports import free_ports
+from tests.support.prometheus import Prometheus, need_prometheus
+from tests.support.promtool import fired
 from tests.support.sender import send
 from tests.support.service import Service
+from tests.support.spoiled import Scrape
 
-REQUIRED = os.environ.get("SPANWISE_REQUIRE_PROMTOOL") == "1"
-pytestmark = [
-    pytest.mark.e2e,
-    pytest.mark.timeout(300),
-    pytest.mark.skipif(
-        not REQUIRED and not (shutil.which("promtool") and shutil.which("prometheus")),
-        reason="Prometheus is not installed (SPANWISE_REQUIRE_PROMTOOL=1 makes this a failure)",
-    ),
-]
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
+
+SHOWN = {
+    *("evaluations_total", "slo_objective_ratio", "window_upper_bound_ratio", "window_samples"),
+    *("last_score_timestamp_seconds", "traces_closed_total", "log_lag_seconds", "signals_total"),
+}
+"""Families that the rules read and that a short run has: no name of theirs is made up."""
 
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """After a good and a bad session."""
+    need_prometheus()
     folder = tmp_path_factory.mktemp("scraped")
-    with Service(folder / "data", "windows.trace.root_grace=300ms") as running:
+    with Service(folder / "data", "windows.trace.root_grace=300ms", "slo.objective=0.9") as running:
         for session in ("good", "bad"):
             for number in range(3):
                 turn = Turn(
@@ -71,6 +66,25 @@ def test_promtool_has_nothing_to_say(service: Service) -> None:
     assert (checked.returncode, checked.stdout, checked.stderr) == (0, "", "")
 
 
+def test_every_alert_fires_over_the_series_of_the_process(service: Service, tmp_path: Path) -> None:
+    """Labels of a real scrape, values of a bad day: what the rules read is what the process calls it."""
+    service.wait_for("the lag", lambda: "spanwise_log_lag_seconds{" in text(service))
+    scrape = Scrape(text(service))
+
+    found = fired(tmp_path, rules(0.9), scrape.spoiled(), "100m")
+    unscored = fired(tmp_path, rules(0.9), scrape.spoiled(without="evaluations_total"), "100m")
+    found["AgentScoresStale"] = unscored["AgentScoresStale"]
+
+    assert scrape.shown >= SHOWN
+    assert {
+        name: {frozenset(each.items()) for each in alerts} for name, alerts in found.items()
+    } == scrape.expected()
+
+
+def test_no_alert_fires_over_the_values_of_the_process(service: Service, tmp_path: Path) -> None:
+    assert fired(tmp_path, rules(0.9), Scrape(text(service)).as_it_is(), "100m") == {}
+
+
 def test_openmetrics_has_exemplars_that_name_a_trace(service: Service) -> None:
     said = text(service, "application/openmetrics-text; version=1.0.0")
 
@@ -87,49 +101,13 @@ def test_no_label_names_a_trace_a_session_or_a_user(service: Service) -> None:
 
 
 def test_a_real_prometheus_scrapes_the_series(service: Service, tmp_path: Path) -> None:
-    (port,) = free_ports(1)
-    target = service.admin.removeprefix("http://")
-    (tmp_path / "prometheus.yml").write_text(
-        "global: {scrape_interval: 500ms}\n"
-        f"scrape_configs: [{{job_name: spanwise, static_configs: [{{targets: ['{target}']}}]}}]\n"
-    )
-    process = subprocess.Popen(
-        [
-            "prometheus",
-            f"--config.file={tmp_path / 'prometheus.yml'}",
-            f"--storage.tsdb.path={tmp_path / 'tsdb'}",
-            f"--web.listen-address=127.0.0.1:{port}",
-            "--log.level=error",
-        ],
-        stdin=subprocess.DEVNULL,
-    )
-    try:
-        found = wait_for_series(port, "spanwise_agent_reliability_ratio")
-        failed = query(port, 'spanwise_evaluations_total{outcome="fail"} > 0')
-        up = query(port, 'up{job="spanwise"}')
-    finally:
-        process.terminate()
-        process.wait(60)
+    reliability = "spanwise_agent_reliability_ratio"
+    with Prometheus(tmp_path, service.admin) as prometheus:
+        found = prometheus.wait_for("the series", lambda: prometheus.query(reliability), 90)
+        failed = prometheus.query('spanwise_evaluations_total{outcome="fail"} > 0')
+        up = prometheus.query('up{job="spanwise"}')
 
-    assert [each["metric"]["service"] for each in found] == ["shop-bot"]
-    assert 0 <= float(found[0]["value"][1]) < 1
-    assert "tool_correctness" in {each["metric"]["evaluator"] for each in failed}
-    assert [each["value"][1] for each in up] == ["1"]
-
-
-def query(port: int, expression: str) -> list[dict[str, Any]]:
-    wish = urllib.parse.urlencode({"query": expression})
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}/api/v1/query?{wish}", timeout=5) as got:
-        return json.load(got)["data"]["result"]
-
-
-def wait_for_series(port: int, name: str, timeout: float = 90.0) -> list[dict[str, Any]]:
-    deadline = time.monotonic() + timeout
-    while time.monotonic() < deadline:
-        try:
-            if found := query(port, name):
-                return found
-        except (urllib.error.URLError, ConnectionError):
-            pass  # it is still starting
-        time.sleep(0.2)
-    raise AssertionError(f"no series `{name}` within {timeout:g} s")
+    assert [labels["service"] for labels, _ in found] == ["shop-bot"]
+    assert 0 <= found[0][1] < 1
+    assert "tool_correctness" in {labels["evaluator"] for labels, _ in failed}
+    assert [value for _, value in up] == [1]

@@ -1,0 +1,102 @@
+"""`spanwise slo`: Prometheus rules on stdout."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Annotated
+
+import typer
+import yaml
+
+from collector.commands.options import Files, Overrides, loaded
+from collector.config.tree import Config
+from collector.slo.rules import PAGE, Group, rules
+from evaluators.registry import Registry
+
+HEAD = """\
+# Prometheus rules of Spanwise. What each alert means and what to do: docs/alerting.md
+# Made by `spanwise slo`: make them again rather than edit them.
+"""
+_PAGE = re.compile(r"https?://[\w.:/~%\[\]-]+")
+
+
+def command(
+    config: Files = None,
+    overrides: Overrides = None,
+    *,
+    objective: Annotated[
+        str | None,
+        typer.Option(metavar="VALUE", help="Share of scores that is to pass, e.g. 0.9."),
+    ] = None,
+    evaluator: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=VALUE", help="An evaluator's own objective; may be repeated."),
+    ] = None,
+    page: Annotated[str, typer.Option(metavar="URL", help="The page that alerts lead to.")] = PAGE,
+) -> None:
+    """Prometheus rules as YAML: drops, runaways, blindness; with an objective burn rates too."""
+    settings = loaded(config, overrides)
+    common = settings.slo.objective
+    if objective is not None:
+        common = _share("--objective", objective)
+    own = {**_configured(settings), **_given(evaluator or [], settings)}
+    if not _PAGE.fullmatch(page):
+        raise typer.BadParameter(f"--page: expected an address like {PAGE}, got `{page}`")
+    typer.echo(HEAD + written(rules(common, own, page.rstrip("/"))), nl=False)
+
+
+def written(groups: Sequence[Group]) -> str:
+    """A rule file. Expressions stand in lines of their own."""
+    return yaml.dump(
+        {"groups": groups}, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=10_000
+    )
+
+
+class _Dumper(yaml.SafeDumper):
+    """PyYAML's, with texts of several lines as blocks."""
+
+
+def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    node = dumper.represent_str(text)
+    if "\n" in text:
+        node.style = "|"
+    return node
+
+
+_Dumper.add_representer(str, _text)
+
+
+def _configured(settings: Config) -> Mapping[str, float]:
+    return {
+        name: each.objective
+        for name, each in settings.evaluators.items()
+        if each.objective is not None
+    }
+
+
+def _given(pairs: Sequence[str], settings: Config) -> Mapping[str, float]:
+    """NAME=VALUE of the command line. A name that nothing has would bind nothing."""
+    known = {each.name for each in Registry.discover()} | set(settings.judges)
+    given: dict[str, float] = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not name or not equals:
+            raise typer.BadParameter(f"--evaluator: expected NAME=VALUE, got `{pair}`")
+        if name not in known:
+            raise typer.BadParameter(
+                f"--evaluator: there is no evaluator `{name}`; `spanwise evaluators` lists them,"
+                " a judge of your own needs --config FILE"
+            )
+        given[name] = _share(f"--evaluator {name}", value)
+    return given
+
+
+def _share(option: str, text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < 1:
+        raise typer.BadParameter(f"{option}: expected a number above 0 and below 1, got `{text}`")
+    return value

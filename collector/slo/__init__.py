@@ -1,0 +1,1 @@
+"""The Prometheus rules of `spanwise slo`: one template, as data. Pure."""

@@ -1,0 +1,116 @@
+"""`spanwise slo`: what it prints and what it refuses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from collector.cli import main
+from tests.support.promtool import run
+
+WITHOUT = [
+    *("AgentScoreDrop", "AgentRunaway", "AgentEvaluatorBlind", "AgentScoresStale"),
+    *("JudgeBudgetLow", "AgentTracesIncomplete", "AgentSignalsNotDelivered"),
+]
+WITH = [
+    *("AgentQualityFastBurn", "AgentQualitySlowBurn", "AgentQualityBudgetDraining"),
+    "AgentReliabilityBelowObjective",
+]
+RECORDED = [
+    *(f"agent:quality_fail:ratio_rate{window}" for window in ("5m", "30m", "1h", "6h", "3d")),
+    *("agent:quality_valid:increase1h", "agent:quality_valid:increase6h"),
+    *("agent:error_budget:ratio", "agent:burn_limit_page:ratio", "agent:burn_limit_slow:ratio"),
+]
+
+
+def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    assert main(["slo", *arguments]) == 0
+    return capsys.readouterr().out
+
+
+def ruled(text: str) -> list[dict[str, Any]]:
+    return [rule for group in yaml.safe_load(text)["groups"] for rule in group["rules"]]
+
+
+def budget(text: str) -> str:
+    (expr,) = (r["expr"] for r in ruled(text) if r.get("record") == "agent:error_budget:ratio")
+    return expr
+
+
+def test_without_an_objective_it_has_seven_alerts(capsys: pytest.CaptureFixture[str]) -> None:
+    found = ruled(printed(capsys))
+
+    assert sorted(each["alert"] for each in found) == sorted(WITHOUT)
+
+
+@pytest.mark.parametrize("how", [["--objective", "0.9"], ["--evaluator", "confidence=0.8"]])
+def test_with_one_eleven_and_ten_recording_rules(
+    capsys: pytest.CaptureFixture[str], how: list[str]
+) -> None:
+    found = ruled(printed(capsys, *how))
+
+    assert sorted(r["alert"] for r in found if "alert" in r) == sorted([*WITHOUT, *WITH])
+    assert [r["record"] for r in found if "record" in r] == RECORDED
+    assert all(set(r["labels"]) == {"severity"} for r in found if "alert" in r)
+
+
+def test_both_forms_are_rules(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "plain.yml").write_text(printed(capsys))
+    (tmp_path / "full.yml").write_text(
+        printed(capsys, "--objective", "0.9", "--evaluator", "confidence=0.8")
+    )
+
+    done = run("check", "rules", "plain.yml", "full.yml", folder=tmp_path)
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "SUCCESS: 7 rules found" in done.stdout
+    assert "SUCCESS: 21 rules found" in done.stdout
+
+
+def test_the_configurations_objectives_are_taken(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    file = tmp_path / "spanwise.yaml"
+    file.write_text(
+        "slo: {objective: 0.9}\njudges: {polite: {rubric: polite or not}}\n"
+        "evaluators: {confidence: {objective: 0.7}, coherence: {objective: 0.6}}\n"
+    )
+
+    found = budget(printed(capsys, "--config", str(file), "--evaluator", "confidence=0.75"))
+
+    assert [part in found for part in ("0.75 *", "0.6 *", "0.9 *", "0.7 *")] == [*[True] * 3, False]
+    assert "0.8 *" in budget(printed(capsys, "--config", str(file), "--evaluator", "polite=0.8"))
+
+
+def test_links_lead_to_the_page_that_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    text = printed(capsys, "--page", "https://spanwise.example.com/")
+
+    assert "page: https://spanwise.example.com/?service=" in text
+    assert "127.0.0.1" not in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--objective", "1"], "--objective: expected a number above 0 and below 1, got `1`"),
+        (["--objective", "nan"], "--objective: expected a number above 0 and below 1, got `nan`"),
+        (["--objective", "90%"], "--objective: expected a number above 0 and below 1, got `90%`"),
+        (["--evaluator", "confidence"], "--evaluator: expected NAME=VALUE, got `confidence`"),
+        (["--evaluator", "confidence=9"], "--evaluator confidence: expected a number above 0"),
+        (["--evaluator", "confidense=0.9"], "there is no evaluator `confidense`"),
+        (["--page", "example.com"], "--page: expected an address like http://127.0.0.1:4390"),
+        (["--page", "http://a/{{ b }}"], "--page: expected an address like http://127.0.0.1:4390"),
+    ],
+)
+def test_a_bad_value_is_one_line(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], says: str
+) -> None:
+    assert main(["slo", *arguments]) == 2
+
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert says in said.err
+    assert len(said.err.splitlines()) == 1

@@ -1,0 +1,58 @@
+"""The rules read what the process exports: families, their labels, and the words that labels have."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Set
+from typing import get_args
+
+from collector.signals.prometheus.families import outcome_of
+from collector.slo.rules import rules
+from collector.wiring.rooms import ASSEMBLY, SCORING
+from evaluators.model import Closed, Reason
+from tests.support.declared_families import declared_families
+from tests.support.rule_selectors import selectors
+from tests.support.signals import failed, signal
+
+DECLARED = declared_families()
+SELECTORS = set(selectors(rules(0.9, {"confidence": 0.8})))
+WORDS: Mapping[tuple[str, str], Set[str | None]] = {
+    ("spanwise_evaluations_total", "outcome"): {
+        outcome_of(each)
+        for each in (
+            signal(success=True),
+            signal(success=False),
+            failed(),
+            signal(score=None, outcome="not_applicable", success=None),
+        )
+    },
+    ("spanwise_evaluations_total", "sample"): {signal().sample},
+    ("spanwise_evaluations_total", "evaluator"): {"confidence"},
+    ("spanwise_window_samples", "evaluator"): {"confidence"},
+    ("spanwise_evaluations_skipped_total", "reason"): set(get_args(Reason)),
+    ("spanwise_traces_closed_total", "reason"): set(get_args(Closed)),
+    ("spanwise_late_spans_total", "action"): {"revised", "duplicate", "ignored", "session_changed"},
+    ("spanwise_last_score_timestamp_seconds", "service"): {"_other"},
+    ("spanwise_log_lag_seconds", "group"): {ASSEMBLY, SCORING},
+    ("spanwise_signals_total", "result"): {"acked", "retried", "lost"},
+}
+
+
+def test_every_family_is_exported() -> None:
+    assert {each.family for each in SELECTORS} - DECLARED.keys() == set()
+
+
+def test_a_family_has_the_labels_it_is_asked_for() -> None:
+    asked = {(each.family, label) for each in SELECTORS for label, _ in each.matchers}
+
+    assert {pair for pair in asked if pair[1] not in DECLARED.get(pair[0], (pair[1],))} == set()
+
+
+def test_labels_have_the_words_they_are_compared_with() -> None:
+    asked: dict[tuple[str, str], set[str | None]] = {}
+    for each in SELECTORS:
+        for label, values in each.matchers:
+            if values:
+                asked.setdefault((each.family, label), set()).update(values)
+
+    assert {key: words - WORDS[key] for key, words in asked.items() if words - WORDS[key]} == {}
+    assert WORDS.keys() == asked.keys()

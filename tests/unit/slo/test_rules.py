@@ -1,0 +1,51 @@
+"""The rules under promtool: every alert is seen firing, and seen silent where nothing is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+from collector.slo.alerts import ALERTS, Alert
+from collector.slo.rules import Group, rules
+from tests.support.promtool import Scenario, run, write_case
+from tests.unit.slo import always, objectives
+
+OBJECTIVES: Mapping[str, float] = {"tool_correctness": 0.95, "work_baseline": 0.3}
+PLAIN = rules()
+FULL = rules(0.9, OBJECTIVES)
+CASES: Mapping[str, tuple[Sequence[Group], Sequence[Scenario]]] = {
+    "plain": (PLAIN, always.SCENARIOS),
+    "with-objectives": (FULL, objectives.SCENARIOS),
+    "by-name-alone": (rules(None, OBJECTIVES), [*always.DROPS[:3], *always.RUNAWAYS]),
+}
+
+
+def test_every_alert_fires_and_is_silent_as_the_scenarios_say(tmp_path: Path) -> None:
+    files = [
+        write_case(tmp_path, name, *case, every="2m" if case[0] is FULL else "1m")
+        for name, case in CASES.items()
+    ]
+
+    done = run("test", "rules", *files, folder=tmp_path)
+
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("alert", ALERTS, ids=[each.name for each in ALERTS])
+def test_the_scenarios_show_it_firing_and_silent(alert: Alert) -> None:
+    moments = [
+        fires.get(alert.name)
+        for _, scenarios in CASES.values()
+        for each in scenarios
+        for fires in each.fires.values()
+    ]
+    fired = [labels for each in moments for labels in each or ()]
+
+    assert fired
+    assert not all(moments)
+    assert {frozenset(each) for each in fired} <= {
+        frozenset({*alert.labels, "severity"}),
+        frozenset({"severity"}),
+    }

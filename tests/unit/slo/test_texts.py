@@ -1,0 +1,151 @@
+"""What an alert says to a person: what, since when, by how much, where to look. Rendered by promtool."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+import yaml
+
+from collector.slo.alerts import ALERTS, Alert
+from collector.slo.rules import RUNBOOK, rules
+from tests.support.promtool import run
+from tests.unit.slo.scenarios import RELIABILITY, counted, of
+
+ROOT = Path(__file__).parents[3]
+QUOTED = {**RELIABILITY, "service": 'Müller & "Söhne"/a+b', "agent": "c d{}"}
+PLACE = {name: QUOTED[name] for name in ("service", "agent")}
+SHOP = {"service": QUOTED["service"]}
+KAFKA = {"sink": "kafka"}
+DAY = {"budget": "usd_per_day"}
+SERIES = {
+    of("drift_detected", QUOTED): "1x100",
+    of("drift_since_timestamp_seconds", QUOTED): "1700000000x100",
+    of("drift_mean_rank_ratio", QUOTED): "0.213x100",
+    of("drift_history_samples", QUOTED): "812x100",
+    of("window_samples", QUOTED): "200x100",
+    of("window_mean_ratio", QUOTED): "0.52x100",
+    of("window_lower_bound_ratio", QUOTED): "0.44x100",
+    of("window_upper_bound_ratio", QUOTED): "0.61x100",
+    of("slo_objective_ratio", QUOTED): "0.8x100",
+    counted(QUOTED, "fail"): "0+8x100",
+    counted(QUOTED, "pass"): "0+2x100",
+    counted(QUOTED, "error"): "0+90x100",
+    of("runaway_traces", PLACE, reason="model_calls"): "1x100",
+    of("runaway_traces", PLACE, reason="repeated_calls"): "2x100",
+    of("last_score_timestamp_seconds", {**QUOTED, "service": "quiet"}): "0x100",
+    of("traces_closed_total", {"service": "quiet"}, reason="root_ended"): "0+1x100",
+    of("traces_closed_total", SHOP, reason="memory"): "0+1x100",
+    of("late_spans_total", SHOP, action="ignored"): "0+2x100",
+    of("log_lag_seconds", {"group": "scoring", "topic": "traces"}): "700x100",
+    of("judge_budget_remaining_usd", DAY): "0.5x100",
+    of("judge_budget_limit_usd", DAY): "10x100",
+    of("outbox_oldest_timestamp_seconds", KAFKA): "60x100",
+    of("outbox_records", KAFKA): "41x100",
+    of("signals_total", KAFKA, result="lost"): "0x90 7x10",
+}
+"""Where everything goes wrong."""
+
+
+def escaped(series: str) -> str:
+    """Quotes inside of label values, as PromQL wants them."""
+    return series.replace(QUOTED["service"], QUOTED["service"].replace('"', '\\"'))
+
+
+@pytest.fixture(scope="module")
+def said(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The texts of every alert, as promtool prints what it did not expect."""
+    folder = tmp_path_factory.mktemp("texts")
+    (folder / "rules.yml").write_text(
+        yaml.safe_dump({"groups": rules(0.9, page="https://spanwise.example.com/of/us")})
+    )
+    case: dict[str, Any] = {
+        "rule_files": ["rules.yml"],
+        "evaluation_interval": "1m",
+        "group_eval_order": ["spanwise-objectives", "spanwise"],
+        "tests": [
+            {
+                "interval": "1m",
+                "input_series": [
+                    {"series": escaped(name), "values": values} for name, values in SERIES.items()
+                ],
+                "alert_rule_test": [
+                    {"eval_time": "100m", "alertname": each.name, "exp_alerts": []}
+                    for each in ALERTS
+                ],
+            }
+        ],
+    }
+    (folder / "case.yml").write_text(yaml.safe_dump(case))
+    printed = run("test", "rules", "case.yml", folder=folder).stderr
+    return dict(re.findall(r"alertname: (\w+), time(.*?)(?=alertname: |\Z)", printed, re.DOTALL))
+
+
+@pytest.mark.parametrize("name", [each.name for each in ALERTS])
+def test_every_text_is_whole(said: dict[str, str], name: str) -> None:
+    text = said[name]
+
+    assert "Annotations:{" in text
+    for broken in ("error expanding", "no value", "unknown", "%!", "{{", "[[", "NaN"):
+        assert broken not in text
+
+
+@pytest.mark.parametrize(
+    ("name", "parts"),
+    [
+        (
+            "AgentScoreDrop",
+            [
+                "agent_reliability is worse than its own past",
+                "It began 2023-11-14 22:13:20 +0000 UTC.",
+                "rank 0.21 of its own past",
+                "as ever (812 earlier scores)",
+                "its newest 200 sessions is 0.52 (95 % bounds 0.44 to 0.61)",
+            ],
+        ),
+        ("AgentQualityFastBurn", ["Of 600 scores in the last hour 80% failed", "that 80% pass"]),
+        ("AgentReliabilityBelowObjective", ["below the objective of 0.80"]),
+        (
+            "AgentRunaway",
+            ["2 open traces repeated one tool call", "1 open trace called the model"],
+        ),
+        (
+            "AgentScoresStale",
+            ["came 1h 40m 0s ago", "Traces wait to be scored", "has waited 11m 40s"],
+        ),
+        ("JudgeBudgetLow", ["5% of the judge", "0.50 of 10.00 USD"]),
+        ("AgentTracesIncomplete", ["traces closed before their end", "spans came too late"]),
+        ("AgentSignalsNotDelivered", ["1970-01-01 00:01:00 +0000 UTC, 41 wait", "30 minutes: 7"]),
+        ("AgentEvaluatorBlind", ["90% of its evaluations"]),
+    ],
+)
+def test_it_says_since_when_and_by_how_much(
+    said: dict[str, str], name: str, parts: list[str]
+) -> None:
+    assert [part for part in parts if part not in said[name]] == []
+
+
+@pytest.mark.parametrize(
+    "name", [each.name for each in ALERTS if {"service", "agent"} <= set(each.labels)]
+)
+def test_it_links_to_the_agent(said: dict[str, str], name: str) -> None:
+    links: list[str] = re.findall(r'page="([^"]*)"', said[name])
+
+    assert links
+    for link in links:
+        address = urlsplit(link)
+        assert link.startswith("https://spanwise.example.com/of/us/?")
+        assert parse_qs(address.query) == {key: [value] for key, value in PLACE.items()}
+
+
+@pytest.mark.parametrize("alert", ALERTS, ids=[each.name for each in ALERTS])
+def test_its_runbook_stands_in_the_docs(said: dict[str, str], alert: Alert) -> None:
+    (runbook,) = set(re.findall(r'runbook="([^"]*)"', said[alert.name]))
+
+    page, _, section = runbook.partition("#")
+    headings = re.findall(r"^### (\w+)$", (ROOT / page).read_text(), re.MULTILINE)
+    assert page == RUNBOOK
+    assert section in {each.lower() for each in headings}
