@@ -24,6 +24,7 @@ from collector.clock import Clock
 from collector.config.tree import Config
 from collector.log.port import Log
 from collector.otlp.redaction import redactor
+from collector.records.standing import Standings
 from collector.runtime.lifecycle import Health
 from collector.telemetry import Telemetry
 
@@ -39,6 +40,7 @@ class Api:
         exposition: Accept header to (body, content type) of `/metrics`.
         show: A trace as `spanwise inspect` prints it.
         evaluators: What `/api/v1/evaluators` lists.
+        standings: How agents stand, from the state behind the gauges; called on the event loop.
         health: What `/readyz` says.
         clock: Unix seconds.
 
@@ -56,6 +58,7 @@ class Api:
         exposition: Exposition,
         show: Show,
         evaluators: Callable[[], Sequence[Mapping[str, Any]]],
+        standings: Callable[[], Standings],
         health: Health,
         clock: Clock,
     ) -> None:
@@ -90,8 +93,11 @@ class Api:
             stream=self._stream,
             off_loop=off_loop,
             evaluators=evaluators,
+            standings=standings,
         )
-        pages = Pages(query=query, traces=traces, off_loop=off_loop, config=config)
+        pages = Pages(
+            query=query, traces=traces, off_loop=off_loop, standings=standings, config=config
+        )
         self.app: Starlette = build_app(
             config=config,
             exposition=exposition,

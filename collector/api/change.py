@@ -30,8 +30,6 @@ from collector.records.signal import HEADLINES, SignalHeader
 from collector.records.trace_views import ListedTrace, TraceHeader
 from collector.records.traces import SessionRecord
 
-_BILLION = 1_000_000_000
-
 
 class Change(Reading):
     """Sessions that are touched are held until `finish`, which also settles their agents."""
@@ -84,7 +82,7 @@ class Change(Reading):
         )
         key = subject + key_of(header.service, header.scope, header.evaluator, header.method)
         old = self.signal(key)
-        if old is not None and not _supersedes(header.revision, position, old):
+        if old is not None and not _takes_its_place(header, position, old):
             return False
         self._store_signal(key, old, header, json, position)
         if trace_id is None:
@@ -155,7 +153,10 @@ class Change(Reading):
             if link(old) == link(entry):
                 return
             self.txn.delete(link(old), db=self.store.session_traces)
-            self._load(old.session).traces -= 1
+            left = self._load(old.session)
+            left.traces -= 1
+            if not left.traces and left.newest < 0 and left.session_id == entry.header.trace_id:
+                left.last = 0  # it named no session while it was open: it was none of its own
         self.txn.put(link(entry), b"", db=self.store.session_traces)
         self._load(entry.session).traces += 1
 
@@ -191,6 +192,7 @@ class Change(Reading):
             evaluator=header.evaluator,
             session_id=header.session_id,
             trace_id=header.trace_id,
+            final=header.final,
             json=json,
         )
         self.txn.put(key, encode_entry(entry), db=self.store.signals)
@@ -272,17 +274,20 @@ class Change(Reading):
         agent.traces += sign * session.traces
         agent.last = max(agent.last, session.last)
         if session.reliability is not None:
-            agent.reliability_sum += sign * round(session.reliability * _BILLION)
-            agent.reliability_count += sign
+            agent.scored += sign
         elif session.unscored is not None and sign > 0:
             agent.unscored = session.unscored
-        if session.consistency is not None:
-            agent.consistency_sum += sign * round(session.consistency * _BILLION)
-            agent.consistency_count += sign
         if agent.sessions <= 0:
             self.txn.delete(key, db=self.store.agents)
         else:
             self.txn.put(key, encode_entry(agent), db=self.store.agents)
+
+
+def _takes_its_place(header: SignalHeader, position: Position, old: SignalEntry) -> bool:
+    """At equal revision the final signal wins, whichever came first."""
+    if header.revision == old.revision and header.final != old.final:
+        return header.final
+    return _supersedes(header.revision, position, old)
 
 
 def _supersedes(revision: int, position: Position, old: SignalEntry | TraceEntry) -> bool:

@@ -31,7 +31,6 @@ from collector.api.store import (
 from collector.records.signal import rfc3339
 
 LOOKED_AT = 5_000
-_BILLION = 1_000_000_000
 _PAST_ALL = b"\xff" * 24
 T = TypeVar("T")
 
@@ -67,17 +66,25 @@ class Query:
     def __init__(self, index: Index) -> None:
         self._index = index
 
-    def agents(self, *, limit: int, cursor: bytes | None = None) -> Page[AgentEntry]:
-        """Agents, the latest seen first."""
+    def agents(
+        self,
+        *,
+        limit: int,
+        cursor: bytes | None = None,
+        service: str | None = None,
+        agent: str | None = None,
+    ) -> Page[AgentEntry]:
+        """Versions of agents, the latest seen first."""
         with self._index.reading() as reading:
             rows = [
-                (number_key(agent.last) + key, agent)
-                for key, agent in islice(reading.agents(), LOOKED_AT)
+                (number_key(each.last) + key, each)
+                for key, each in islice(reading.agents(), LOOKED_AT)
+                if _fits(each, service, agent)
             ]
         rows = sorted(rows, key=lambda row: row[0], reverse=True)
         rows = [row for row in rows if row[0] < (cursor or _PAST_ALL)]
         more = write_cursor(rows[limit - 1][0]) if len(rows) > limit else None
-        return Page([agent for _, agent in rows[:limit]], more)
+        return Page([each for _, each in rows[:limit]], more)
 
     def sessions(
         self,
@@ -135,20 +142,6 @@ class Query:
             return _page(rows, limit, session_id, evaluator)
 
 
-def agent_shown(agent: AgentEntry) -> dict[str, Any]:
-    """An agent as `/api/v1/agents` lists it. Scores are the mean of its sessions' latest scores in the index."""
-    return {
-        "service": agent.service,
-        "agent": agent.agent,
-        "agent_version": agent.agent_version,
-        "reliability": _mean(agent.reliability_sum, agent.reliability_count),
-        "consistency": _mean(agent.consistency_sum, agent.consistency_count),
-        "sessions": agent.sessions,
-        "traces": agent.traces,
-        "last_seen": time_shown(agent.last),
-    }
-
-
 def session_summary(session: SessionEntry) -> dict[str, Any]:
     """A session as `/api/v1/sessions` lists it."""
     return {
@@ -198,14 +191,8 @@ def _turn_shown(trace: TraceShown) -> dict[str, Any]:
     }
 
 
-def _mean(total: int, count: int) -> float | None:
-    return round(total / count / _BILLION, 9) if count else None
-
-
-def _fits(session: SessionEntry, service: str | None, agent: str | None) -> bool:
-    return (service is None or session.service == service) and (
-        agent is None or session.agent == agent
-    )
+def _fits(found: SessionEntry | AgentEntry, service: str | None, agent: str | None) -> bool:
+    return (service is None or found.service == service) and (agent is None or found.agent == agent)
 
 
 def _backwards(

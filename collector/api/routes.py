@@ -12,12 +12,14 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from collector.api import query as shapes
+from collector.api.agents import agent_shown
 from collector.api.answers import Refused, answer, cursor_of, limit_of, listing, only, text_of
 from collector.api.feed import CLIENTS, Full, Stream
 from collector.api.off_loop import OffLoop
 from collector.api.query import Query
 from collector.api.store import AgentEntry, SessionEntry
 from collector.api.traces import FullTrace, Traces
+from collector.records.standing import Standings
 
 
 class Routes:
@@ -31,12 +33,14 @@ class Routes:
         stream: Stream,
         off_loop: OffLoop,
         evaluators: Callable[[], Sequence[Mapping[str, Any]]],
+        standings: Callable[[], Standings],
     ) -> None:
         self._query = query
         self._traces = traces
         self._stream = stream
         self._off_loop = off_loop
         self._evaluators = evaluators
+        self._standings = standings
 
     def routes(self) -> list[Route]:
         """Everything under `/api/v1`."""
@@ -59,7 +63,8 @@ class Routes:
         """Agents seen."""
         only(request, "limit", "cursor")
         asked = partial(self._query.agents, limit=limit_of(request), cursor=cursor_of(request))
-        return await self._off_loop.run(lambda: _agents(asked()))
+        standings = self._standings()  # here: the exporter's state belongs to the event loop
+        return await self._off_loop.run(lambda: _agents(asked(), standings))
 
     async def sessions(self, request: Request) -> Response:
         """Sessions, newest first."""
@@ -130,8 +135,8 @@ def _trace(found: FullTrace) -> Response:
     return answer({"trace": found.trace, "spans": found.spans, "signals": found.shown.signals})
 
 
-def _agents(page: shapes.Page[AgentEntry]) -> Response:
-    return listing([shapes.agent_shown(agent) for agent in page.items], page.next)
+def _agents(page: shapes.Page[AgentEntry], standings: Standings) -> Response:
+    return listing([agent_shown(agent, standings) for agent in page.items], page.next)
 
 
 def _sessions(page: shapes.Page[SessionEntry]) -> Response:

@@ -107,7 +107,7 @@ class SessionEntry(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 
 class AgentEntry(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """Sums over an agent's sessions in the index; scores in whole billionths, so that taking one out is exact."""
+    """Sums over the sessions in the index of a version of an agent."""
 
     service: str
     agent: str
@@ -115,10 +115,8 @@ class AgentEntry(msgspec.Struct, kw_only=True, omit_defaults=True):
     sessions: int = 0
     traces: int = 0
     last: int = 0
-    reliability_sum: int = 0
-    reliability_count: int = 0
-    consistency_sum: int = 0
-    consistency_count: int = 0
+    scored: int = msgspec.field(default=0, name="reliability_count")
+    """Sessions that have a reliability."""
     unscored: str | None = None
     """Why the session without reliability that changed last has none."""
 
@@ -134,6 +132,7 @@ class SignalEntry(msgspec.Struct, kw_only=True, array_like=True):
     session_id: str
     trace_id: str | None
     json: bytes
+    final: bool = True
 
 
 encode_entry = msgspec.msgpack.Encoder().encode

@@ -15,6 +15,7 @@ from collector.runtime.lifecycle import Health
 from collector.telemetry import Telemetry
 from tests.support import api_records as make
 from tests.support.api_stand import EVALUATORS, Stand, filled
+from tests.support.standings import standings
 
 GOLDEN = {
     "tool_routing": ("execution", 0.15, "scored", True),
@@ -39,13 +40,19 @@ async def test_metrics_negotiate_by_accept(stand: Stand) -> None:
 
 async def test_readiness_follows_start_and_stop_and_liveness_does_not(stand: Stand) -> None:
     states: list[tuple[int, int]] = []
-    for started, stopping in ((False, False), (True, False), (True, True)):
+    for started, has_worker, stopping in (
+        (False, False, False),
+        (True, False, False),
+        (True, True, False),
+        (True, True, True),
+    ):
         stand.health.started, stand.health.stopping = started, stopping
+        stand.health.has_worker = has_worker
         states.append(
             ((await stand.get("/readyz")).status_code, (await stand.get("/healthz")).status_code)
         )
 
-    assert states == [(503, 200), (200, 200), (503, 200)]
+    assert states == [(503, 200), (503, 200), (200, 200), (503, 200)]
 
 
 async def test_connexitys_listing_is_the_registry(stand: Stand) -> None:
@@ -102,11 +109,13 @@ async def test_evaluators_are_listed(stand: Stand) -> None:
     assert answer == {"items": EVALUATORS, "next": None}
 
 
-async def test_agents_carry_the_mean_of_their_sessions(stand: Stand) -> None:
+async def test_agents_carry_the_numbers_of_the_gauges(stand: Stand) -> None:
+    """The sessions in the index have means of their own: no answer shows them."""
     filled(stand)
     four = make.trace(4, session_id="s-4")
     stand.take_traces(make.trace_value(four))
     stand.take_signals(make.session_signal(four, "agent_reliability", 0.2, revision=9))
+    stand.standings = standings(0.14)
 
     agents = (await stand.get("/api/v1/agents")).json()
 
@@ -115,13 +124,19 @@ async def test_agents_carry_the_mean_of_their_sessions(stand: Stand) -> None:
         "service": "support-bot",
         "agent": "planner",
         "agent_version": "1.4.2",
-        "reliability": 0.5,
-        "consistency": 0.6,
-        "sessions": 2,
+        "reliability": 0.14,
+        "consistency": None,
+        "sessions": 63,
         "traces": 3,
         "last_seen": "2023-11-14T22:13:25.500000Z",
+        "window": {
+            "reliability": {"mean": 0.14, "lower": 0.125, "upper": 0.5, "samples": 63},
+            "consistency": None,
+        },
+        "drops": [],
+        "runaways": [],
     }
-    assert [row["reliability"] for row in agents["items"]] == [0.5, None]
+    assert [row["sessions"] for row in agents["items"]] == [63, None]
 
 
 async def test_sessions_are_listed_newest_first(stand: Stand) -> None:

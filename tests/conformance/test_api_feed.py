@@ -9,6 +9,7 @@ from pathlib import Path
 import httpx
 
 from collector.api.feed import CLIENTS, WAITING
+from collector.api.query import Query
 from collector.errors import LogUnavailable
 from collector.log.port import SIGNALS, TRACES
 from tests.support import api_records as make
@@ -33,7 +34,7 @@ async def test_the_index_forgets_the_oldest_and_counts_it(tmp_path: Path) -> Non
         for kind in ("session", "trace", "signal", "index")
     }
     used = stand.counted("spanwise_index_bytes")
-    agents = (await stand.get("/api/v1/agents")).json()["items"]
+    (agent,) = Query(stand.api._index).agents(limit=2).items
     stand.close()
 
     assert newest[0]["session_id"] == "s-699"
@@ -41,7 +42,7 @@ async def test_the_index_forgets_the_oldest_and_counts_it(tmp_path: Path) -> Non
     assert signals.json()["items"] == []
     assert counted["session"] == counted["trace"] == counted["signal"] > 100
     assert counted["index"] == 0
-    assert agents[0]["sessions"] == 699 - counted["session"]
+    assert agent.sessions == 699 - counted["session"]
     assert 0 < used <= 4 << 20
     assert (tmp_path / "data.mdb").stat().st_size <= 4 << 20
 

@@ -19,6 +19,7 @@ from collector.runtime.families import RuntimeFamilies
 from collector.telemetry import Telemetry
 from tests.support import api_records as make
 from tests.support.api_stand import Stand, trace_signals
+from tests.support.standings import standings
 
 CHROMIUM = Path("/usr/bin/chromium")
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"]
@@ -77,6 +78,7 @@ async def _visit(stand: Stand, browser: Browser, base: str) -> Visit:
 
 
 def fill(stand: Stand) -> None:
+    stand.standings = standings(0.42)
     hostile = "<img src=x onerror=alert(1)><script>alert(2)</script>"
     for number in range(1, 30):
         of = make.trace(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,11 @@ from collector.api import query as shapes
 from collector.api.answers import Refused, cursor_of, text_of
 from collector.api.off_loop import OffLoop
 from collector.api.page import views
+from collector.api.page.agent_rows import agent_rows, running_away
 from collector.api.query import Query
-from collector.api.store import AgentEntry, SessionEntry
 from collector.api.traces import FullTrace, Traces
 from collector.config.tree import Config
+from collector.records.standing import Standings
 
 _HERE = Path(__file__).parent
 SESSIONS = 30
@@ -28,10 +30,19 @@ AGENTS = 100
 class Pages:
     """Every text is escaped; a page may load nothing but itself (Content-Security-Policy)."""
 
-    def __init__(self, *, query: Query, traces: Traces, off_loop: OffLoop, config: Config) -> None:
+    def __init__(
+        self,
+        *,
+        query: Query,
+        traces: Traces,
+        off_loop: OffLoop,
+        standings: Callable[[], Standings],
+        config: Config,
+    ) -> None:
         self._query = query
         self._traces = traces
         self._off_loop = off_loop
+        self._standings = standings
         self._command = views.first_command(config)
         self._redacted = config.redaction.content == "drop"
         self._style = (_HERE / "style.css").read_text(encoding="utf-8")
@@ -55,15 +66,26 @@ class Pages:
     async def overview(self, request: Request) -> Response:
         """Agents and sessions."""
         chosen = {"service": text_of(request, "service"), "agent": text_of(request, "agent")}
-        return await self._off_loop.run(lambda: self._overview(chosen, _asked(request)))
+        standings = self._standings()  # here: the exporter's state belongs to the event loop
+        return await self._off_loop.run(lambda: self._overview(chosen, _asked(request), standings))
 
-    def _overview(self, chosen: dict[str, str | None], cursor: bytes | None) -> Response:
-        agents = self._query.agents(limit=AGENTS)
+    def _overview(
+        self, chosen: dict[str, str | None], cursor: bytes | None, standings: Standings
+    ) -> Response:
+        agents = self._query.agents(limit=AGENTS, service=chosen["service"], agent=chosen["agent"])
         sessions = self._query.sessions(limit=SESSIONS, cursor=cursor, **chosen)
+        runaways = running_away(standings)
         return self._rendered(
             "overview.html",
-            agents=[_with_reason(shapes.agent_shown(row), row) for row in agents.items],
-            sessions=[_with_reason(shapes.session_summary(row), row) for row in sessions.items],
+            agents=agent_rows(agents.items, standings),
+            sessions=[
+                {
+                    **shapes.session_summary(row),
+                    "unscored": row.unscored,
+                    "runs_away": (row.service, row.session_id) in runaways,
+                }
+                for row in sessions.items
+            ],
             following=sessions.next,
             cursor=cursor,
             chosen=chosen,
@@ -107,10 +129,6 @@ class Pages:
             nonce=nonce, style=self._style, redacted=self._redacted, **given
         )
         return Response(text, status_code=status, media_type="text/html", headers=_headers(nonce))
-
-
-def _with_reason(shown: dict[str, Any], row: AgentEntry | SessionEntry) -> dict[str, Any]:
-    return {**shown, "unscored": row.unscored}
 
 
 def _asked(request: Request) -> bytes | None:

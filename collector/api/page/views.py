@@ -85,8 +85,17 @@ def _turn(sheet: Sheet, number: int, turn: dict[str, Any], trace: TraceShown) ->
         **{key: sheet.text(turn[key], whole) for key in ("input", "output", "error")},
         "number": number,
         "signals": signals,
+        "runs_away": runs_away(signals),
         "unscored": why and sheet.name(why),
     }
+
+
+def runs_away(signals: Sequence[dict[str, Any]]) -> bool:
+    """Whether the trace was found to run away, and has not closed since."""
+    return any(
+        each["evaluator"] == "runaway" and not each["final"] and each["success"] is False
+        for each in signals
+    )
 
 
 def _why_no_scores(signals: Sequence[dict[str, Any]]) -> str | None:
@@ -113,6 +122,7 @@ def trace(full: FullTrace) -> dict[str, Any]:
         cost=100,
         most=CALLS,
     )
+    signals = _signals(full.shown.signals, head)
     return {
         "header": header,
         "whole": address,
@@ -120,7 +130,9 @@ def trace(full: FullTrace) -> dict[str, Any]:
         "models": head.text(", ".join(whole["models"])),
         "gaps": [head.name(gap) for gap in whole["gaps"][:CALLS]],
         "seconds": max(0, header.end_time_unix_nano - header.start_time_unix_nano) / 1e9,
-        "signals": _signals(full.shown.signals, head),
+        "signals": signals,
+        "runs_away": runs_away(signals),
+        "is_open": full.shown.entry.offset is None,
         "steps": steps,
         "steps_left_out": left_out(whole["steps"], steps),
         "tool_calls": tool_calls,

@@ -11,6 +11,7 @@ from collector.api.unscored import LENGTH, why_unscored
 from collector.records.signal import Coverage, Signal, SignalError
 from tests.support import api_records as make
 from tests.support.api_stand import Stand
+from tests.support.standings import standings
 
 OF = make.trace(1)
 LOW = "only 1 of 4 scores that it reads are there: the spans carry no content (3)"
@@ -58,6 +59,7 @@ async def test_the_overview_says_why_until_there_is_a_score(stand: Stand) -> Non
     stand.take_signals(low(1))
     before = (await stand.get("/")).text
     stand.take_signals(make.session_signal(OF, "agent_reliability", 0.9, revision=2))
+    stand.standings = standings(0.9)
     after = (await stand.get("/")).text
 
     assert before.count("not scored") == 2, "the agent and its session"

@@ -1,0 +1,65 @@
+"""What is shown of an agent: that it exists comes from the index, its numbers from the exporter's state.
+
+The page and `/api/v1/agents` so show the numbers of the gauges. What the exporter does not know is null, never another
+number: before its windows are read back, for an agent without label values of its own, for a version that has ended.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from collector.api.query import time_shown
+from collector.api.store import AgentEntry, micros
+from collector.records.standing import Drop, OpenRunaway, Standing, Standings, VersionStanding
+from collector.telemetry import short
+
+
+def standing_of(agent: AgentEntry, standings: Standings) -> Standing | None:
+    """How the agent stands; None: the exporter does not know."""
+    return standings.get((short(agent.service), short(agent.agent)))
+
+
+def agent_shown(agent: AgentEntry, standings: Standings) -> dict[str, Any]:
+    """A version of an agent as `/api/v1/agents` lists it.
+
+    `window`, `drops` and `runaways` are the agent's, all its current versions together.
+    """
+    standing = standing_of(agent, standings)
+    version = _version(standing, short(agent.agent_version or ""))
+    return {
+        "service": agent.service,
+        "agent": agent.agent,
+        "agent_version": agent.agent_version,
+        "reliability": version and version.reliability,
+        "consistency": version and version.consistency,
+        "sessions": version and version.sessions,
+        "traces": agent.traces,
+        "last_seen": time_shown(agent.last),
+        "window": standing
+        and {
+            "reliability": standing.reliability and msgspec.to_builtins(standing.reliability),
+            "consistency": standing.consistency and msgspec.to_builtins(standing.consistency),
+        },
+        "drops": [] if standing is None else [_drop(each) for each in standing.drops],
+        "runaways": [] if standing is None else [_runaway(each) for each in standing.runaways],
+    }
+
+
+def _version(standing: Standing | None, name: str) -> VersionStanding | None:
+    versions = () if standing is None else standing.versions
+    return next((each for each in versions if each.agent_version == name), None)
+
+
+def _runaway(trace: OpenRunaway) -> dict[str, Any]:
+    return {
+        "trace_id": trace.trace_id,
+        "session_id": trace.session_id,
+        "reason": trace.reason,
+        "since": time_shown(micros(trace.since)),
+    }
+
+
+def _drop(drop: Drop) -> dict[str, Any]:
+    return {**msgspec.to_builtins(drop), "since": time_shown(micros(drop.since))}
