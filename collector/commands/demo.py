@@ -1,42 +1,100 @@
-"""`spanwise demo`: the service, and an agent that gets worse after a while."""
+"""`spanwise demo`: the service, and an agent that a release makes worse and the next one mends."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
+import tempfile
+from pathlib import Path
 
 from collector.app import Endpoints
-from collector.commands.demo_agent import GOOD_SECONDS, SERVICE
+from collector.commands.demo_agent import AGENT, SERVICE
 from collector.commands.options import Files, Overrides, loaded
 from collector.commands.run import run
-from collector.config.tree import Config
+from collector.config.tree import (
+    Admin,
+    AgentWindow,
+    Config,
+    Grpc,
+    Http,
+    ReceiverConfig,
+    SessionWindow,
+    TraceWindow,
+    Windows,
+)
+from evaluators.formulas.past_limits import PastLimits
 
-GRACE = 1.0
-"""Everything comes from one process here, so a trace need not wait long after its root."""
+DROPS = PastLimits(own=1_000_000, clears_after=40)
+"""One history for all hours, and a drop is over after 40 conversations as ever (else 200)."""
+WINDOWS = Windows(
+    trace=TraceWindow(root_grace=1.0, glance=3.0),
+    session=SessionWindow(idle=10.0),
+    agent=AgentWindow(settle=5.0, version_silence=180.0),
+)
+"""Minutes are made of seconds: everything comes from one process, and no customer comes back later."""
 
 
 def command(config: Files = None, overrides: Overrides = None) -> None:
-    """`run`, plus a scripted agent that gets worse after a while."""
+    """`run` with a scripted agent that gets worse and is mended, in a folder that is removed at the end.
+
+    Of the configuration it takes the ports and `workers`: it touches no data, sink or judge of yours.
+    """
     children: list[subprocess.Popen[bytes]] = []
 
     def start_agent(endpoints: Endpoints) -> None:
-        command = [sys.executable, "-m", "collector.commands.demo_agent"]
-        command.append(f"http://{endpoints.grpc}")
+        _say(endpoints)
+        command = [sys.executable, "-m", "collector.commands.demo_story"]
+        command += [str(endpoints.grpc), endpoints.admin]
         children.append(subprocess.Popen(command, stdin=subprocess.PIPE))  # noqa: S603 - our own
-        sys.stdout.write(
-            f"demo     the agent `{SERVICE}` works well for {GOOD_SECONDS:g} s, then it begins to loop:\n"
-            f"         watch http://{endpoints.admin}/ and\n"
-            f"         curl -s http://{endpoints.admin}/metrics | grep agent_reliability\n"
-        )
-        sys.stdout.flush()
 
-    try:
-        run(_quick(loaded(config, overrides)), beside=start_agent)
-    finally:
-        for child in children:
-            child.communicate()  # closing its input ends it
+    given = loaded(config, overrides)
+    with tempfile.TemporaryDirectory(prefix="spanwise-demo-") as folder:
+        try:
+            run(own_config(given, Path(folder)), beside=start_agent, drops=DROPS)
+        finally:
+            for child in children:
+                child.communicate()  # closing its input ends it
 
 
-def _quick(config: Config) -> Config:
-    trace = config.windows.trace.model_copy(update={"root_grace": GRACE})
-    return config.model_copy(update={"windows": config.windows.model_copy(update={"trace": trace})})
+def own_config(given: Config, folder: Path) -> Config:
+    """The demo's: on loopback, where nothing asks for a token, with the ports and workers that are given."""
+    return Config(
+        data_dir=folder,
+        workers=given.workers,
+        windows=WINDOWS,
+        receiver=ReceiverConfig(
+            grpc=Grpc(port=given.receiver.grpc.port), http=Http(port=given.receiver.http.port)
+        ),
+        admin=Admin(port=given.admin.port),
+    )
+
+
+def _say(endpoints: Endpoints) -> None:
+    usual, page = Windows(), f"http://{endpoints.admin}"
+    times = (
+        ("a trace closes after its root by", WINDOWS.trace.root_grace, usual.trace.root_grace),
+        ("an open trace is looked at after", WINDOWS.trace.glance or 0, usual.trace.glance or 0),
+        ("a session's score settles after", WINDOWS.agent.settle, usual.agent.settle),
+        ("a session closes after", WINDOWS.session.idle, usual.session.idle),
+        (
+            "a replaced version ends after",
+            WINDOWS.agent.version_silence,
+            usual.agent.version_silence,
+        ),
+    )
+    lines = [
+        "",
+        f"`{AGENT}` of `{SERVICE}` works well, a release makes it worse, the next one mends it.",
+        "So that this takes three minutes and not a day:",
+        *(f"  {what:<34}{ours:>3g} s   (else {theirs:g} s)" for what, ours, theirs in times),
+        f"  {'a drop is over after':<34}{DROPS.clears_after:>3} sessions as ever (else {PastLimits().clears_after})",
+        "  all hours of the day are compared with one another",
+        f"watch   {page}/",
+        f"        watch \"curl -s {page}/metrics | grep -E 'agent_reliability_ratio|drift_detected'\"",
+        f"alert   spanwise slo --page {page} > spanwise.rules.yml",
+        f"        for a Prometheus that scrapes {endpoints.admin}: docs/alerting.md",
+        "Ctrl-C ends the demo and removes its data.",
+        "",
+    ]
+    sys.stdout.write("".join(f"{each}\n" for each in lines))
+    sys.stdout.flush()

@@ -1,22 +1,17 @@
-"""The demo's agent: it answers questions about orders, well at first, then, when its order service fails, in circles.
+"""The demo's agent: it answers customers about their orders, until its order service no longer answers it.
 
-    python -m collector.commands.demo_agent ENDPOINT [GOOD_SECONDS]
-
-Its model and tool are scripted; its spans are not: they go through the OpenTelemetry SDK and its OTLP exporter, with
-the OTel GenAI conventions, as any agent's do. Runs until its standard input closes, or Ctrl-C.
+Its model, its tools and its customers are scripted, from a seed; its spans are not: they go through the OpenTelemetry
+SDK and its OTLP exporter, with the OTel GenAI conventions, as any agent's do.
 """
 
 from __future__ import annotations
 
 import json
-import logging
-import signal
-import sys
-import threading
+import random
 import time
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
-from types import FrameType
+from dataclasses import dataclass
 
 from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.resources import Resource
@@ -26,134 +21,183 @@ from opentelemetry.trace import Span, StatusCode, Tracer
 
 SERVICE = "support-bot"
 AGENT = "order-desk"
-VERSION = "1.4.2"
-GOOD_SECONDS = 20.0
-TURNS = 3
-PAUSE = 0.25
+MODEL = "gpt-4o-mini"
 EXPORT_TIMEOUT = 1
 """Seconds; the service is on this machine."""
-MODEL = "gpt-4o-mini"
-TOOL = {
-    "type": "function",
-    "name": "find_order",
-    "description": "Look an order up by its number",
-    "parameters": {
-        "type": "object",
-        "properties": {"number": {"type": "string"}},
-        "required": ["number"],
-    },
+SEED = 20_260_101
+HICCUPS = 0.15
+"""Of the calls that are answered, the share that fails at first and succeeds when it is repeated."""
+TRACKED = 0.3
+"""Of the questions, the share for which the parcel is tracked too."""
+THINKING = 0.004
+"""Seconds that the model takes."""
+
+_NUMBER = {
+    "type": "object",
+    "properties": {"number": {"type": "string"}},
+    "required": ["number"],
 }
-QUESTIONS = (
-    "Where is my order {}?",
-    "Can I still change the address of {}?",
-    "When will {} arrive?",
+TOOLS = [
+    {
+        "type": "function",
+        "name": "find_order",
+        "description": "Look an order up by its number",
+        "parameters": _NUMBER,
+    },
+    {
+        "type": "function",
+        "name": "track_parcel",
+        "description": "Where the parcel of an order is now",
+        "parameters": _NUMBER,
+    },
+]
+TALK = (
+    (
+        "Where is my order {}?",
+        "Order {} left our warehouse in Lyon yesterday evening and is with the carrier.",
+    ),
+    (
+        "Can I still change the address of {}? We have moved to another town since.",
+        "Yes. I have noted the new address for {}, the label is printed tomorrow morning.",
+    ),
+    (
+        "When will {} arrive?",
+        "The carrier announces {} for Thursday between nine and noon; you need not sign for it.",
+    ),
+    (
+        "What exactly is in {}? The invoice names only a sum.",
+        "Order {} holds everything that you put into the basket: the invoice lists it on its second page.",
+    ),
+    ("Is {} paid?", "Yes, {} was paid by card on Monday."),
 )
-ANSWERS = (
-    "Order {} left our warehouse in Lyon yesterday evening and is with the carrier.",
-    "Yes. I have noted the new address for {}, the label is printed tomorrow morning.",
-    "The carrier announces {} for Thursday between nine and noon.",
-)
+"""What customers ask, and what they are told when all is well."""
+GOODS = ("lamp", "desk", "chair", "shelf", "rug", "mirror", "curtain")
+STOPS = ("Lyon", "Dijon", "Metz", "Trier")
+INSISTS = "You have not answered me: {}"
 NON_ANSWER = "I am sorry, I could not find that. Let me look into it again."
 
 
-def main() -> None:
-    """Talk to customers until standard input closes, or Ctrl-C."""
-    endpoint = sys.argv[1]
-    good_seconds = float(sys.argv[2]) if len(sys.argv) > 2 else GOOD_SECONDS
-    # When both are stopped, the service may be gone before our last spans: nothing to complain of.
-    logging.getLogger("opentelemetry").setLevel(logging.CRITICAL)
-    ended = threading.Event()
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Release:
+    """A version of the agent, and the share of its conversations in which its order service does not answer."""
 
-    def interrupted(number: int, frame: FrameType | None) -> None:
-        ended.set()
-
-    signal.signal(signal.SIGINT, interrupted)  # Ctrl-C reaches the whole group
-    threading.Thread(target=lambda: (sys.stdin.read(), ended.set()), daemon=True).start()
-    begin = time.monotonic()
-    agent = _Agent(endpoint)
-    number = 0
-    while not ended.is_set():
-        number += 1
-        agent.is_good = time.monotonic() - begin < good_seconds
-        agent.serve(session=f"demo-{number:05d}", order=f"A{1000 + number}")
-        ended.wait(PAUSE)
-    agent.close()
+    version: str
+    failing: float
 
 
-class _Agent:
-    """The agent and its exporter."""
+class Agent:
+    """One release of the agent, and its exporter."""
 
-    def __init__(self, endpoint: str) -> None:
-        self.is_good = True
-        resource = Resource.create({"service.name": SERVICE, "service.version": VERSION})
+    def __init__(self, endpoint: str, release: Release) -> None:
+        self._release = release
+        resource = Resource.create({"service.name": SERVICE, "service.version": release.version})
         self._provider = TracerProvider(resource=resource, shutdown_on_exit=False)
         exporter = OTLPSpanExporter(endpoint=endpoint, insecure=True, timeout=EXPORT_TIMEOUT)
         self._provider.add_span_processor(BatchSpanProcessor(exporter, schedule_delay_millis=250))
         self._tracer: Tracer = self._provider.get_tracer("spanwise.demo")
 
-    def serve(self, *, session: str, order: str) -> None:
-        """One conversation."""
-        for turn in range(TURNS):
-            with self._span("invoke_agent", AGENT, session, {"gen_ai.agent.name": AGENT}):
-                self._answer(session, order, turn)
+    def serve(self, number: int) -> None:
+        """The conversation of that number: the same one in every run."""
+        chance = random.Random(SEED + number)  # noqa: S311 - a script, no secret
+        talk = _Conversation(self._tracer, f"demo-{number:05d}", f"A{1000 + number}", chance)
+        talk.hold(fails=chance.random() < self._release.failing)
 
     def close(self) -> None:
-        """Flush."""
+        """Send what is left."""
         self._provider.shutdown()
 
-    def _answer(self, session: str, order: str, turn: int) -> None:
-        question = QUESTIONS[turn].format(order)
-        tries = 1 if self.is_good else 3
-        for attempt in range(tries):
-            call = f"{session}-{turn}-{attempt}"
-            self._ask_model(session, question, f"{call}-plan", _tool_call(call, order))
-            self._run_tool(session, call, order)
-        text = ANSWERS[turn].format(order) if self.is_good else NON_ANSWER
-        self._ask_model(session, question, f"{session}-{turn}", {"type": "text", "content": text})
 
-    def _ask_model(self, session: str, question: str, reply: str, part: dict[str, object]) -> None:
-        asked = [{"role": "user", "parts": [{"type": "text", "content": question}]}]
-        answered = [{"role": "assistant", "parts": [part]}]
+class _Conversation:
+    def __init__(self, tracer: Tracer, session: str, order: str, chance: random.Random) -> None:
+        self._tracer = tracer
+        self._session = session
+        self._order = order
+        self._chance = chance
+        self._calls = 0
+        goods = chance.sample(GOODS, chance.randint(1, len(GOODS)))
+        stops = STOPS[: chance.randint(1, len(STOPS))]
+        self._found: Mapping[str, Mapping[str, object]] = {
+            "find_order": {"number": order, "state": "shipped", "paid": True, "goods": goods},
+            "track_parcel": {"number": order, "carrier": "Norddepot", "stops": stops},
+        }
+
+    def hold(self, *, fails: bool) -> None:
+        """Between one and three questions; who gets no answer asks again."""
+        for question, answer in self._chance.sample(TALK, self._chance.randint(1, 3)):
+            asked = question.format(self._order)
+            if not fails:
+                self._turn(asked, answer.format(self._order))
+                continue
+            self._turn(asked, None)
+            self._turn(INSISTS.format(asked), None)
+
+    # --- turns -------------------------------------------------------------------------------------------------------
+
+    def _turn(self, question: str, answer: str | None) -> None:
+        with self._span("invoke_agent", AGENT, {"gen_ai.agent.name": AGENT}):
+            if answer is None:
+                self._go_in_circles(question)
+            else:
+                self._look_up(question)
+            self._ask_model(question, {"type": "text", "content": answer or NON_ANSWER})
+
+    def _look_up(self, question: str) -> None:
+        """One call or two; a call that fails is repeated once, and succeeds."""
+        for tool in ("find_order", "track_parcel")[: 1 + (self._chance.random() < TRACKED)]:
+            if self._chance.random() < HICCUPS:
+                self._call(question, tool, None)
+            self._call(question, tool, self._found[tool])
+
+    def _go_in_circles(self, question: str) -> None:
+        """The same call again and again."""
+        for _ in range(self._chance.randint(4, 8)):
+            self._call(question, "find_order", None)
+
+    # --- spans -------------------------------------------------------------------------------------------------------
+
+    def _call(self, question: str, tool: str, found: Mapping[str, object] | None) -> None:
+        """The model asks for the tool, which finds that; None: it fails."""
+        self._calls += 1
+        call = f"{self._session}-{self._calls}"
+        arguments = {"number": self._order}
+        self._ask_model(
+            question, {"type": "tool_call", "id": call, "name": tool, "arguments": arguments}
+        )
+        attributes = {
+            "gen_ai.tool.name": tool,
+            "gen_ai.tool.call.id": call,
+            "gen_ai.tool.call.arguments": json.dumps(arguments),
+        }
+        with self._span("execute_tool", tool, attributes) as span:
+            if found is None:
+                span.set_status(StatusCode.ERROR, "TimeoutError: order service did not answer")
+            else:
+                span.set_attribute("gen_ai.tool.call.result", json.dumps(found))
+
+    def _ask_model(self, question: str, part: Mapping[str, object]) -> None:
         attributes = {
             "gen_ai.request.model": MODEL,
-            "gen_ai.response.id": reply,
-            "gen_ai.input.messages": json.dumps(asked),
-            "gen_ai.output.messages": json.dumps(answered),
-            "gen_ai.tool.definitions": json.dumps([TOOL]),
+            "gen_ai.input.messages": _messages("user", {"type": "text", "content": question}),
+            "gen_ai.output.messages": _messages("assistant", part),
+            "gen_ai.tool.definitions": json.dumps(TOOLS),
             "gen_ai.usage.input_tokens": len(question) * 4,
             "gen_ai.usage.output_tokens": 24,
         }
-        with self._span("chat", MODEL, session, attributes):
-            time.sleep(0.005)
-
-    def _run_tool(self, session: str, call: str, order: str) -> None:
-        attributes = {
-            "gen_ai.tool.name": "find_order",
-            "gen_ai.tool.call.id": call,
-            "gen_ai.tool.call.arguments": json.dumps({"number": order}),
-        }
-        with self._span("execute_tool", "find_order", session, attributes) as span:
-            if self.is_good:
-                span.set_attribute("gen_ai.tool.call.result", json.dumps({"state": "shipped"}))
-            else:
-                span.set_status(StatusCode.ERROR, "TimeoutError: order service did not answer")
+        with self._span("chat", MODEL, attributes):
+            time.sleep(THINKING)
 
     def _span(
-        self, operation: str, name: str, session: str, attributes: Mapping[str, str | int]
+        self, operation: str, name: str, attributes: Mapping[str, str | int]
     ) -> AbstractContextManager[Span]:
         return self._tracer.start_as_current_span(
             f"{operation} {name}",
             attributes={
                 "gen_ai.operation.name": operation,
-                "gen_ai.conversation.id": session,
+                "gen_ai.conversation.id": self._session,
                 **attributes,
             },
         )
 
 
-def _tool_call(call: str, order: str) -> dict[str, object]:
-    return {"type": "tool_call", "id": call, "name": "find_order", "arguments": {"number": order}}
-
-
-if __name__ == "__main__":
-    main()
+def _messages(role: str, part: Mapping[str, object]) -> str:
+    return json.dumps([{"role": role, "parts": [part]}])

@@ -19,6 +19,7 @@ from collector.config.tree import Config
 from collector.errors import SpanwiseError
 from collector.printable import log_to_stderr, one_line
 from collector.runtime.private import keep_private
+from evaluators.formulas.past_limits import PastLimits
 
 GRACE = 40.0
 """Seconds that a stop takes at most; the deployments in the docs give it 45."""
@@ -29,8 +30,15 @@ def command(config: Files = None, overrides: Overrides = None) -> None:
     run(loaded(config, overrides))
 
 
-def run(config: Config, *, beside: Callable[[Endpoints], None] | None = None) -> None:
+def run(
+    config: Config,
+    *,
+    beside: Callable[[Endpoints], None] | None = None,
+    drops: PastLimits | None = None,
+) -> None:
     """Serve until told to stop. `beside` is called once everything is bound (the demo starts its agent there).
+
+    `drops`: how scores are compared with their own past, where that differs from the default.
 
     Raises:
         ConfigError: a port is taken, the data folder is in use, or anything else that only the user can mend.
@@ -45,7 +53,7 @@ def run(config: Config, *, beside: Callable[[Endpoints], None] | None = None) ->
             beside(endpoints)
 
     try:
-        uvloop.run(_serve(config, ready))
+        uvloop.run(_serve(App(config, drops=drops), ready))
     except* SpanwiseError as group:
         raise first(group) from None
 
@@ -90,7 +98,7 @@ def _end_for_good() -> None:
     os._exit(1)
 
 
-async def _serve(config: Config, ready: Callable[[Endpoints], None]) -> None:
+async def _serve(app: App, ready: Callable[[Endpoints], None]) -> None:
     stopping = asyncio.Event()
     loop = asyncio.get_running_loop()
 
@@ -101,4 +109,4 @@ async def _serve(config: Config, ready: Callable[[Endpoints], None]) -> None:
 
     for each in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(each, stop)
-    await App(config).run(stopping, ready)
+    await app.run(stopping, ready)

@@ -130,6 +130,7 @@ CONTENT = ("/", "/api/v1/agents", "/api/v1/sessions", "/api/v1/signals", "/sessi
 def test_an_open_admin_port_without_token_answers_metrics_and_health_only(tmp_path: Path) -> None:
     with Service(tmp_path / "data", "admin.host=0.0.0.0") as service:
         base = service.admin.replace("0.0.0.0", "127.0.0.1")
+        service.become_ready()
 
         assert [status(base + path) for path in ("/metrics", "/healthz", "/readyz")] == [200] * 3
         assert {status(base + path) for path in CONTENT} == {403}

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from playwright.async_api import Request, async_playwright, expect
 
-from tests.support.service import ROOT, Service
+from collector.commands.demo_agent import Agent
+from collector.commands.demo_story import GOOD, WORSE
+from tests.support.service import Service
 
 CHROMIUM = Path("/usr/bin/chromium")
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"]
@@ -34,14 +35,11 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """After some good sessions and some bad ones."""
     data = tmp_path_factory.mktemp("page") / "data"
     with Service(data, "windows.trace.root_grace=1s") as running:
-        command = [sys.executable, "-m", "collector.commands.demo_agent"]
-        agent = subprocess.Popen(
-            [*command, f"http://{running.grpc}", "3"], cwd=ROOT, stdin=subprocess.PIPE
-        )
-        try:
-            running.wait_for("good and bad sessions", lambda: has_both(running))
-        finally:
-            agent.communicate(timeout=60)  # closing its input ends it
+        for first, release in ((1, GOOD), (7, WORSE)):
+            with closing(Agent(f"http://{running.grpc}", release)) as agent:
+                for number in range(first, first + 6):
+                    agent.serve(number)
+        running.wait_for("good and bad sessions", lambda: has_both(running))
         yield running
 
 
@@ -68,7 +66,7 @@ async def test_from_the_agents_to_a_bad_session_to_its_trace_without_a_complaint
         page.on("requestfailed", lambda failed: complaints.extend(failure(failed)))
 
         await page.goto(service.admin + "/")
-        await expect(page.locator("#agents tbody tr")).to_have_count(1)
+        await expect(page.locator("#agents tbody tr")).to_have_count(2)  # a release each
         await expect(page.locator("#agents")).to_contain_text("order-desk")
         await page.click("#sessions tbody tr a >> nth=0")
         await expect(page.locator("h1")).to_have_text(re.compile(r"Session demo-\d+"))

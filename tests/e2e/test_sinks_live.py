@@ -82,7 +82,7 @@ async def test_a_broker_that_comes_late_gets_everything_and_nobody_waits_for_it(
         send(service.grpc, asked("first", "Where is my order?"))
         service.wait_for("the other sink has it", service.signals)
         service.wait_for("it waits for Kafka", lambda: service.metrics().get(waiting, 0) > 0)
-        assert service.get("/readyz") is not None
+        service.become_ready()
 
         assert service.stop(30) == 0, "a stop is bounded while the broker is away"
 

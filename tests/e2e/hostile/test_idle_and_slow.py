@@ -29,7 +29,7 @@ ELSEWHERE = "127.0.0.9"
 @pytest.fixture
 def service(tmp_path: Path) -> Iterator[Service]:
     with Service(tmp_path / "data", "receiver.max_request=4MiB") as running:
-        yield running
+        yield running.become_ready()
 
 
 def connect(url: str, owned: ExitStack, *, source: str = "127.0.0.1") -> socket.socket:
@@ -73,6 +73,7 @@ def test_idle_grpc_connections_do_not_use_up_the_files_of_the_process(tmp_path: 
             service = owned.enter_context(Service(tmp_path / "data"))
         finally:
             resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        service.become_ready()
         for _ in range(IDLE):
             connect(f"http://{service.grpc}", owned)
         service.wait_for("they are accepted", lambda: files(service) > IDLE, timeout=20)

@@ -86,8 +86,11 @@ def _turns(service: Service) -> int:
 
 
 def test_what_the_metrics_have_counted_is_not_lost(tmp_path: Path) -> None:
-    """More signals than their share of a small log, all of them read at once."""
-    count = 1_000
+    """More signals than their share of a small log, all of them read at once.
+
+    The open sessions and the windows share a tenth of it: 1,000 sessions are as many as fit there without windows.
+    """
+    count = 850
     with Service(tmp_path / "data", *SOON, "log.disk.max_size=16MiB") as service:
         send(service.grpc, *(asked(f"s{n}", "Where is my order? " * 5) for n in range(count)))
 

@@ -1,0 +1,136 @@
+"""What happens in the demo: an agent works well, a release makes it worse, the next one mends it.
+
+    python -m collector.commands.demo_story GRPC ADMIN
+
+Both arguments are host:port.
+
+The story goes on when the service shows that it may: the release that is worse comes once the good one has a history,
+and the one that mends it when the drop has stood for long enough that a Prometheus beside it fires. Runs until its
+standard input closes, or Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import logging
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
+from contextlib import closing
+from types import FrameType
+
+from collector.commands.demo_agent import Agent, Release
+from collector.commands.demo_watch import Watch
+
+GOOD = Release(version="1.4.2", failing=0.06)
+WORSE = Release(version="1.5.0", failing=0.85)
+MENDED = Release(version="1.5.1", failing=0.06)
+
+CONVERSATIONS = 200
+"""That the good release has had before the story begins, so to say: they are sent fast."""
+FAST, LIVE = 0.05, 0.8
+"""Seconds between two conversations."""
+HISTORY = 150
+"""Conversations that a history must hold before it is compared with."""
+FIRES, STANDS = 60.0, 100.0
+"""Seconds after which the newest drop fires `AgentScoreDrop`, and after which the agent is mended."""
+PATIENCE = 300.0
+"""Seconds after which the story goes on in any case."""
+LOOKS = 1.0
+"""Seconds between two looks at the service."""
+
+
+def main() -> None:
+    """Tell the story until standard input closes, or Ctrl-C."""
+    grpc, admin = sys.argv[1:]
+    # When both are stopped, the service may be gone before our last spans: nothing to complain of.
+    logging.getLogger("opentelemetry").setLevel(logging.CRITICAL)
+    ended = threading.Event()
+
+    def interrupted(number: int, frame: FrameType | None) -> None:
+        ended.set()
+
+    signal.signal(signal.SIGINT, interrupted)  # Ctrl-C reaches the whole group
+    threading.Thread(target=lambda: (sys.stdin.read(), ended.set()), daemon=True).start()
+    Story(f"http://{grpc}", Watch(admin), ended).tell()
+
+
+class Story:
+    """The releases one after the other, and what the service says of them."""
+
+    def __init__(self, endpoint: str, watch: Watch, ended: threading.Event) -> None:
+        self._endpoint = endpoint
+        self._watch = watch
+        self._ended = ended
+        self._begin = time.monotonic()
+        self._looked = 0.0
+        self._number = 0
+        self._drops: dict[str, float] = {}
+        self._noticed: float | None = None
+        self._fires = False
+
+    def tell(self) -> None:
+        """All of it; the last release works on until the end."""
+        self._say(
+            "good",
+            f"release {GOOD.version} has answered {CONVERSATIONS} customers, few of them in vain",
+        )
+        last = self._number + CONVERSATIONS
+        self._serve(GOOD, pause=FAST, until=lambda: self._number >= last)
+        self._serve(GOOD, until=lambda: self._watch.history >= HISTORY)
+        self._say(
+            "worse",
+            f"release {WORSE.version}: its order service does not answer, it asks again and again",
+        )
+        self._serve(WORSE, until=lambda: self._stands(STANDS))
+        self._say("mended", f"release {MENDED.version}: the order service answers again")
+        self._serve(MENDED, until=None)
+
+    def _serve(
+        self, release: Release, *, pause: float = LIVE, until: Callable[[], bool] | None
+    ) -> None:
+        patience = time.monotonic() + PATIENCE
+        with closing(Agent(self._endpoint, release)) as agent:
+            while not self._ended.is_set():
+                self._number += 1
+                agent.serve(self._number)
+                self._look()
+                if until is not None and (until() or time.monotonic() > patience):
+                    return
+                self._ended.wait(pause)
+
+    def _stands(self, seconds: float) -> bool:
+        """Whether drops were noticed, the newest of them so long ago."""
+        return self._noticed is not None and time.monotonic() - self._noticed > seconds
+
+    def _look(self) -> None:
+        """Say what the service has noticed since the last look."""
+        now = time.monotonic()
+        if now - self._looked < LOOKS or not self._watch.look():
+            return
+        self._looked = now
+        before, self._drops = self._drops, dict(self._watch.drops)
+        for evaluator in sorted(self._drops.keys() - before.keys()):
+            self._noticed = now
+            rank = self._drops[evaluator]
+            self._say(
+                "noticed", f"{evaluator} ranks {rank:.2f} in its own past, where 0.50 is as ever"
+            )
+        for evaluator in sorted(before.keys() - self._drops.keys()):
+            self._say("cleared", f"{evaluator} is as it was")
+        fires = bool(self._drops) and (self._fires or self._stands(FIRES))
+        if fires != self._fires:
+            self._fires = fires
+            self._say("alert", f"AgentScoreDrop {'fires' if fires else 'is over'}")
+
+    def _say(self, what: str, text: str) -> None:
+        """One line, with the seconds since the beginning; none once it has ended."""
+        if self._ended.is_set():
+            return
+        sys.stdout.write(f"{time.monotonic() - self._begin:5.0f} s  {what:<8} {text}\n")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,171 @@
+"""The demo beside a real Prometheus with the rules of `spanwise slo`: a drop is noticed, alerts, and is over."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import urllib.request
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.agents import Turn, request, spans
+from tests.support.command import spanwise
+from tests.support.prometheus import Prometheus
+from tests.support.sender import send
+from tests.support.service import Service, children
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
+
+DROP, RUNAWAY = "AgentScoreDrop", "AgentRunaway"
+RELIABILITY = "spanwise_agent_reliability_ratio"
+PATIENCE = 400.0
+"""Seconds for what the demo does within one or two minutes on an idle machine."""
+CLEARED = re.compile(r"cleared +(\w+)")
+PAGING = {"agent_reliability", "agent_consistency", "work_baseline"}
+SESSION = {"service": "support-bot", "agent": "order-desk", "scope": "session"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stand:
+    """The demo, which a Prometheus scrapes every second."""
+
+    demo: Service
+    prometheus: Prometheus
+
+    def dropped(self, *states: str) -> dict[str, Any]:
+        """Alerts of sessions in these states, by evaluator; all that are active for no state."""
+        return {
+            each["labels"]["evaluator"]: each
+            for each in self.prometheus.alerts(DROP)
+            if each["labels"].items() >= SESSION.items() and (not states or each["state"] in states)
+        }
+
+    def said(self) -> str:
+        """What the demo has written so far."""
+        return self.demo.output.read_text()
+
+    def wait_for(self, what: str, holds: Callable[[], Any]) -> Any:
+        """Within a time that a busy machine needs."""
+        return self.prometheus.wait_for(what, holds, PATIENCE)
+
+
+@pytest.fixture(scope="module")
+def stand(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stand]:
+    folder = tmp_path_factory.mktemp("demo")
+    with Service(folder / "not-used", command="demo") as demo:
+        rules = spanwise("slo", "--page", demo.admin)
+        assert rules.code == 0, rules.err
+        with Prometheus(folder / "prometheus", demo.admin, rules.out) as prometheus:
+            yield Stand(demo=demo, prometheus=prometheus)
+
+
+def test_the_regression_is_seen_by_version_and_as_an_alert_that_says_what_happened(
+    stand: Stand,
+) -> None:
+    alert = stand.wait_for("the alert", lambda: stand.dropped().get("agent_reliability"))
+
+    means = f'avg_over_time({RELIABILITY}{{agent="{SESSION["agent"]}"}}[1h])'
+    by_version = {labels["agent_version"]: value for labels, value in stand.prometheus.query(means)}
+    assert by_version["1.4.2"] > by_version["1.5.0"] + 0.3
+    assert alert["state"] in {"pending", "firing"}
+    assert alert["labels"] == {
+        **SESSION,
+        "alertname": DROP,
+        "evaluator": "agent_reliability",
+        "severity": "page",
+    }
+    said = alert["annotations"]
+    assert "order-desk (support-bot): agent_reliability is worse" in said["summary"]
+    assert "unknown" not in said["description"]
+    assert "support-bot" in text(said["page"])
+    stand.wait_for("said", lambda: re.search(r"noticed +agent_reliability", stand.said()))
+
+
+def test_an_exemplar_leads_from_a_failing_counter_to_the_trace_on_the_page(stand: Stand) -> None:
+    failing = (
+        f'spanwise_evaluations_total{{outcome="fail",scope="trace",agent="{SESSION["agent"]}"}}'
+    )
+    found = stand.wait_for("exemplars", lambda: stand.prometheus.exemplars(failing))
+
+    series, exemplar = found[-1]
+    trace_id = exemplar["trace_id"]
+    told = stand.demo.shown(trace_id)
+    assert series["outcome"] == "fail"
+    failed = [each["evaluator"] for each in told["signals"] if each["success"] is False]
+    assert series["evaluator"] in failed
+    page = text(f"{stand.demo.admin}/trace?id={trace_id}")
+    assert trace_id in page
+    assert "find_order" in page
+
+
+def test_an_open_trace_that_repeats_a_call_alerts_until_it_closes(stand: Stand) -> None:
+    turn = Turn(service="loop-bot", session="loop", number=0, loops=True, calls=14)
+    *under_way, root = spans(turn)
+    # The span that names the agent ends last: until then the service's name stands for it.
+    wanted = {"service": "loop-bot", "agent": "loop-bot", "reason": "repeated_calls"}
+
+    send(stand.demo.grpc, request("loop-bot", under_way))
+    found = stand.wait_for("the alert", lambda: stand.prometheus.alerts(RUNAWAY))
+    send(stand.demo.grpc, request("loop-bot", [root]))
+    stand.wait_for("resolved", lambda: not stand.prometheus.alerts(RUNAWAY))
+
+    assert [each["state"] for each in found] == ["firing"]
+    assert [each["labels"] for each in found] == [
+        {**wanted, "alertname": RUNAWAY, "severity": "page"}
+    ]
+
+
+@pytest.mark.slow
+def test_the_alert_fires_and_is_over_once_the_next_release_has_mended_it(stand: Stand) -> None:
+    stand.wait_for("firing", lambda: "agent_reliability" in stand.dropped("firing"))
+    stand.wait_for("mended", lambda: "  mended " in stand.said())
+    stand.wait_for("resolved", lambda: not stand.dropped())
+    stand.wait_for("said", lambda: CLEARED.findall(stand.said())[2:])
+
+    fired = f'max_over_time(ALERTS{{alertname="{DROP}",alertstate="firing",scope="session"}}[1h])'
+    assert {labels["evaluator"] for labels, _ in stand.prometheus.query(fired)} == PAGING
+    before, after = stand.said().split("  mended ")
+    assert set(CLEARED.findall(after)) == PAGING
+    assert not CLEARED.findall(before)
+
+
+def test_ctrl_c_ends_every_process_and_leaves_no_data(tmp_path: Path) -> None:
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    mine = tmp_path / "mine"
+    demo = Service(mine, command="demo", environment={"TMPDIR": str(temporary)}).start()
+    processes = {demo.pid, *children(demo.pid)}
+    try:
+        demo.wait_for("the agent", lambda: "good" in demo.output.read_text())
+        demo.wait_for("its gauge", lambda: RELIABILITY in "".join(demo.metrics()))
+        processes |= set(children(demo.pid))
+        its_own = [each.name for each in temporary.iterdir()]
+    finally:
+        os.killpg(demo.pid, signal.SIGINT)  # Ctrl-C reaches the whole group
+    code = demo.wait(60)
+
+    assert code == 0
+    demo.wait_for("every process has ended", lambda: not any(map(is_running, processes)), 10)
+    assert "Traceback" not in demo.output.read_text()
+    assert any(each.startswith("spanwise-demo-") for each in its_own)
+    assert not [each for each in temporary.iterdir() if each.name.startswith("spanwise-demo-")]
+    assert not mine.exists()
+
+
+def is_running(pid: int) -> bool:
+    """Whether the process exists and has not ended; one that has ended may wait for its parent to notice."""
+    try:
+        status = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return False
+    return status.rpartition(")")[2].split()[0] != "Z"
+
+
+def text(url: str) -> str:
+    with urllib.request.urlopen(url, timeout=30) as answer:
+        return answer.read().decode()

@@ -1,0 +1,156 @@
+"""A real Prometheus over a running service: its rules, alerts and exemplars by its HTTP API."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import pytest
+
+from collector.clock import wall
+from tests.support.ports import free_ports
+
+STARTS_WITHIN = 120.0
+Labels = Mapping[str, str]
+
+
+def need_prometheus() -> None:
+    """Skip, or fail where SPANWISE_REQUIRE_PROMTOOL=1 says that it is here: `promtool` comes with the server."""
+    missing = [each for each in ("prometheus", "promtool") if shutil.which(each) is None]
+    if not missing:
+        return
+    why = f"NO {' NO '.join(missing).upper()}, NOT TESTED: install the Debian package `prometheus`"
+    if os.environ.get("SPANWISE_REQUIRE_PROMTOOL") == "1":
+        pytest.fail(why)
+    pytest.skip(why)
+
+
+class Prometheus:
+    """Scrapes `admin` every second as OpenMetrics, and evaluates `rules` (YAML) every second."""
+
+    def __init__(self, folder: Path, admin: str, rules: str | None = None) -> None:
+        self._folder = folder
+        self._admin = admin
+        self._rules = rules
+        self._process: subprocess.Popen[bytes] | None = None
+        self.url = ""
+
+    def __enter__(self) -> Self:
+        """Started and ready."""
+        need_prometheus()
+        self._folder.mkdir(parents=True, exist_ok=True)
+        (self._folder / "prometheus.yml").write_text(json.dumps(self._configuration()))
+        if self._rules is not None:
+            (self._folder / "rules.yml").write_text(self._rules)
+        (port,) = free_ports(1)
+        self.url = f"http://127.0.0.1:{port}"
+        with (self._folder / "prometheus.log").open("wb") as log:
+            self._process = subprocess.Popen(
+                [
+                    "prometheus",
+                    f"--config.file={self._folder / 'prometheus.yml'}",
+                    f"--storage.tsdb.path={self._folder / 'tsdb'}",
+                    f"--web.listen-address=127.0.0.1:{port}",
+                    "--enable-feature=exemplar-storage",
+                    "--log.level=warn",
+                ],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+            )
+        try:
+            self.wait_for("Prometheus is ready", self._is_ready, STARTS_WITHIN)
+        except BaseException:
+            self._end()
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Ended."""
+        self._end()
+
+    # --- what a user asks it -----------------------------------------------------------------------------------------
+
+    def query(self, expression: str) -> list[tuple[Labels, float]]:
+        """The labels and values of an instant query."""
+        found = self._get("query", query=expression)["result"]
+        return [(each["metric"], float(each["value"][1])) for each in found]
+
+    def alerts(self, name: str) -> list[dict[str, Any]]:
+        """Those of that name that are pending or firing: `labels`, `annotations`, `state`, `activeAt`, `value`."""
+        return [
+            each for each in self._get("alerts")["alerts"] if each["labels"]["alertname"] == name
+        ]
+
+    def exemplars(self, expression: str) -> list[tuple[Labels, Labels]]:
+        """The labels of the series and of the exemplar, over the last hour."""
+        now = wall()
+        found = self._get("query_exemplars", query=expression, start=now - 3600, end=now + 60)
+        return [
+            (each["seriesLabels"], exemplar["labels"])
+            for each in found
+            for exemplar in each["exemplars"]
+        ]
+
+    def wait_for(self, what: str, holds: Callable[[], Any], timeout: float) -> Any:
+        """Poll until `holds()` is truthy; its value."""
+        deadline = time.monotonic() + timeout
+        while time.monotonic() < deadline:
+            try:
+                if value := holds():
+                    return value
+            except urllib.error.HTTPError as error:
+                error.close()  # else it is reported as a leak of whichever test runs when it is collected
+            except OSError:
+                pass  # it is starting, or too busy to answer in time
+            assert self._process is not None
+            if self._process.poll() is not None:
+                break
+            time.sleep(0.2)
+        tail = (self._folder / "prometheus.log").read_text(errors="replace")[-3000:]
+        raise AssertionError(f"{what}: not within {timeout:g} s\n{tail}")
+
+    # --- inside ------------------------------------------------------------------------------------------------------
+
+    def _configuration(self) -> dict[str, Any]:
+        target = self._admin.removeprefix("http://")
+        return {
+            "global": {"scrape_interval": "1s", "evaluation_interval": "1s"},
+            "rule_files": [] if self._rules is None else [str(self._folder / "rules.yml")],
+            "scrape_configs": [{"job_name": "spanwise", "static_configs": [{"targets": [target]}]}],
+        }
+
+    def _is_ready(self) -> bool:
+        with urllib.request.urlopen(f"{self.url}/-/ready", timeout=5) as answer:
+            return answer.status == 200
+
+    def _get(self, what: str, **parameters: object) -> Any:
+        wish = urllib.parse.urlencode(parameters)
+        with urllib.request.urlopen(f"{self.url}/api/v1/{what}?{wish}", timeout=10) as answer:
+            return json.load(answer)["data"]
+
+    def _end(self) -> None:
+        process = self._process
+        if process is None or process.poll() is not None:
+            return
+        process.terminate()
+        try:
+            process.wait(30)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait(10)

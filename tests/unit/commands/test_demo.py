@@ -1,0 +1,39 @@
+"""What the demo takes from a configuration: ports and workers, nothing that it could harm."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from collector.commands.demo import own_config
+from collector.config.load import load
+
+GIVEN = """
+data_dir: /srv/spanwise
+workers: 3
+receiver: {grpc: {host: 0.0.0.0, port: 5317}, http: {host: 0.0.0.0, port: 5318}, bearer_tokens: [0123456789abcdef]}
+admin: {host: 0.0.0.0, port: 5390, bearer_tokens: [0123456789abcdef]}
+log: {kind: kafka, kafka: {bootstrap_servers: "kafka:9092"}}
+judge: {model: gpt-4o-mini}
+embedder: {kind: litellm, model: text-embedding-3-small}
+sinks: {jsonl: {path: /srv/signals.jsonl}, kafka: {bootstrap_servers: "kafka:9092"}, otlp: {endpoint: "http://otlp:4317"}}
+forward: {endpoint: "http://otlp:4317"}
+"""
+
+
+def test_ports_and_workers_are_taken_and_everything_else_is_its_own(tmp_path: Path) -> None:
+    file = tmp_path / "spanwise.yaml"
+    file.write_text(GIVEN)
+    given = load([file], {}, [])
+
+    config = own_config(given, tmp_path / "folder")
+
+    assert (config.receiver.grpc.port, config.receiver.http.port) == (5317, 5318)
+    assert (config.admin.port, config.workers) == (5390, 3)
+    hosts = {config.receiver.grpc.host, config.receiver.http.host, config.admin.host}
+    assert hosts == {"127.0.0.1"}  # the demo asks for no token
+    assert config.data_dir == tmp_path / "folder"
+    assert (config.log.kind, config.judge.model, config.forward) == ("disk", None, None)
+    assert config.embedder.kind == "wordllama"
+    assert (config.sinks.kafka, config.sinks.otlp) == (None, None)
+    assert config.sinks.jsonl is not None
+    assert config.sinks.jsonl.path is None
