@@ -22,12 +22,13 @@ from collector.api.api import Api
 from collector.clock import Clock, wall
 from collector.config.plan import plan_from
 from collector.config.tree import Config
-from collector.log.port import Log
+from collector.log.port import Lag, Log
 from collector.otlp.redaction import redactor
 from collector.pool.port import Workers
 from collector.receiver.families import ReceiverFamilies
 from collector.receiver.forward import Forwarder, forwarder
 from collector.receiver.receiver import Receiver
+from collector.records.standing import Standings
 from collector.runtime.families import RuntimeFamilies
 from collector.runtime.lifecycle import Health, Run, Stages
 from collector.runtime.supervisor import Supervisor
@@ -37,10 +38,11 @@ from collector.signals.sinks.delivery import Delivery
 from collector.telemetry import Telemetry
 from collector.version import version
 from collector.wiring.families import declare_families
-from collector.wiring.logs import open_log
+from collector.wiring.logs import lag_meter, open_log
 from collector.wiring.rooms import Rooms, start_workers
 from collector.wiring.sinks import sinks
 from evaluators.dialects.show import show
+from evaluators.formulas.past_limits import PastLimits
 from evaluators.registry import Registry, listing
 
 _log = logging.getLogger(__name__)
@@ -66,7 +68,11 @@ class App:
         ConfigError: anything that only the user can put right, before a single span was taken.
     """
 
-    def __init__(self, config: Config, *, clock: Clock = wall) -> None:
+    def __init__(
+        self, config: Config, *, clock: Clock = wall, drops: PastLimits | None = None
+    ) -> None:
+        """`drops`: how scores are compared with their own past, where that differs from the default."""
+        self._drops = drops or PastLimits()
         self._config = config
         self._clock = clock
         self._registry = Registry.discover()
@@ -77,6 +83,7 @@ class App:
         self._health = Health(RuntimeFamilies(self._telemetry).event_loop_lag)
         self._forward = self._forwarder()
         self._supervisor = Supervisor(self._telemetry)
+        self._exporter: PrometheusExporter | None = None
 
     async def run(self, stopping: asyncio.Event, ready: Callable[[Endpoints], None]) -> None:
         """Serve until `stopping` is set; `ready` is called once everything is bound."""
@@ -104,7 +111,7 @@ class App:
                 if api is not None:
                     stages.start("publish", self._supervisor.keep("api", lambda: api.run))
                     self._start_publishing(stages, log)
-                self._start_rooms(stages, rooms)
+                self._start_rooms(stages, rooms, log)
                 if receiver is not None:
                     await receiver.start()
                 _settle_memory()
@@ -124,14 +131,17 @@ class App:
         config = self._config
 
         def exporter() -> Run:
-            return PrometheusExporter(
+            self._exporter = PrometheusExporter(
                 log=log,
                 telemetry=self._telemetry,
                 windows=config.windows.agent,
                 objectives=self._objective,
                 task_window=config.tasks.window,
+                drops=self._drops,
+                trace_age=config.windows.trace.max_age,
                 clock=self._clock,
-            ).run
+            )
+            return self._exporter.run
 
         stages.start("publish", self._supervisor.keep("metrics", exporter))
         ranking = self._supervisor.keep("ranking", lambda: self._ranking(log).run)
@@ -142,7 +152,9 @@ class App:
 
     def _delivery(self, log: Log, name: str) -> Run:
         (sink,) = (each for each in sinks(self._config) if each.name == name)
-        return Delivery(log=log, sink=sink, telemetry=self._telemetry).run
+        return Delivery(
+            log=log, sink=sink, telemetry=self._telemetry, drains=_drains(self._config)
+        ).run
 
     def _ranking(self, log: Log) -> RankingRoom:
         return RankingRoom(
@@ -152,14 +164,29 @@ class App:
             redact=self._config.redaction.content == "drop",
         )
 
-    def _start_rooms(self, stages: Stages, rooms: Rooms) -> None:
+    def _start_lag(self, stages: Stages, log: Log, unwritten: Callable[[], Lag]) -> None:
+        meter = lag_meter(
+            log,
+            self._config,
+            unwritten=unwritten,
+            telemetry=self._telemetry,
+            clock=self._clock,
+        )
+        if meter is not None:
+            stages.start("lag", self._supervisor.keep("lag", lambda: meter.run))
+
+    def _start_rooms(self, stages: Stages, rooms: Rooms, log: Log) -> None:
         roles = self._config.roles
         if "score" in roles:
             stages.start("score", rooms.scorer().run)
         if "judge" in roles and self._plan.judged:
             stages.start("judge", self._supervisor.keep("judge", lambda: rooms.judging().run))
+        unwritten: Callable[[], Lag] = Lag
         if "assemble" in roles:
-            stages.start("assemble", rooms.assembler().run)
+            assembler = rooms.assembler()
+            unwritten = assembler.unwritten
+            stages.start("assemble", assembler.run)
+        self._start_lag(stages, log, unwritten)
         forward = self._forward
         if forward is not None:
             stages.start("forward", self._supervisor.keep("forward", lambda: forward.run))
@@ -167,17 +194,17 @@ class App:
     async def _stop(self, stages: Stages, rooms: Rooms, workers: Workers, log: Log) -> None:
         """From the beginning of the walk; a durable log keeps what is open, a memory log must hand it over."""
         config = self._config
-        drains = config.drain_on_stop or config.log.kind == "memory"
-        if not drains:
+        hands_over = _drains(config)
+        if not hands_over:
             workers.hasten()
-        await stages.stop("assemble", "forward")
-        if drains and "assemble" in config.roles:
+        await stages.stop("assemble", "forward", "lag")
+        if hands_over and "assemble" in config.roles:
             await rooms.assembler().drain("shutdown")
         await stages.stop("score", "judge")
-        if drains and "score" in config.roles:
+        if hands_over and "score" in config.roles:
             await rooms.scorer().drain("shutdown")
         await stages.stop("rank")
-        if drains and "publish" in config.roles:
+        if hands_over and "publish" in config.roles:
             await self._ranking(log).drain()
         await stages.stop("publish")
         await stages.stop("admin", "health")
@@ -208,7 +235,12 @@ class App:
         """Processes only where a role gives them jobs."""
         has_jobs = bool({"assemble", "score"} & set(self._config.roles))
         count = self._config.worker_count if has_jobs else 0
-        return start_workers(self._config, self._plan, self._telemetry, count=count)
+        self._health.has_worker = count == 0
+
+        def up() -> None:
+            self._health.has_worker = True
+
+        return start_workers(self._config, self._plan, self._telemetry, count=count, up=up)
 
     def _api(self, log: Log) -> Api | None:
         if "publish" not in self._config.roles:
@@ -221,6 +253,7 @@ class App:
             exposition=self._telemetry.exposition,
             show=show,
             evaluators=self._evaluators,
+            standings=self._standings,
             health=self._health,
             clock=self._clock,
         )
@@ -242,6 +275,9 @@ class App:
     def _evaluators(self) -> Sequence[Mapping[str, Any]]:
         return listing(self._registry)
 
+    def _standings(self) -> Standings:
+        return {} if self._exporter is None else self._exporter.standings()
+
     def _objective(self, evaluator: str) -> float | None:
         """The evaluator's own, else the common one; None = it has none, as those without pass and fail that rank."""
         chosen = self._config.evaluators.get(evaluator)
@@ -260,6 +296,11 @@ class App:
             http=receiver and f"{config.receiver.http.host}:{receiver.http_port}",
             admin=f"{config.admin.host}:{admin.port}",
         )
+
+
+def _drains(config: Config) -> bool:
+    """Whether a stop scores and delivers what is open, because the process or its log will not come back."""
+    return config.drain_on_stop or config.log.kind == "memory"
 
 
 def _settle_memory() -> None:

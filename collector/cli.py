@@ -22,13 +22,14 @@ from evaluators.errors import EvaluatorError
 
 COMMANDS: Mapping[str, str] = {
     "run": "The service. Without configuration: everything on loopback, data in ./spanwise-data.",
-    "demo": "`run`, plus a scripted agent that gets worse after a while.",
+    "demo": "The service, and a scripted agent that gets worse and is mended.",
     "evaluate": "Score recordings offline.",
     "inspect": "What Spanwise understood of recorded traces, before any score.",
     "evaluators": "List every evaluator: what it needs and what can be set.",
     "validate": "Check the configuration; one line per bad field.",
     "replay": "Score the log's history again, e.g. after a rubric changed.",
     "doctor": "Which evaluators cannot run on what has arrived, why, and what to set.",
+    "slo": "Prometheus rules as YAML: what to alert on, with an objective or without.",
     "config": "Print the effective configuration, or its JSON Schema.",
 }
 """Name to help, in the order of `--help`. The file is `collector/commands/<name>.py`."""

@@ -118,6 +118,7 @@ class TraceWindow(Section):
     local_root_grace: Duration = 30.0
     idle: Duration = 300.0
     max_age: Duration = 3600.0
+    glance: Duration | None = 30.0
     late: Duration = 600.0
     max_revisions: int = Field(default=3, ge=0, le=1_000_000)
     max_spans: int = Field(default=10_000, ge=1, le=10_000_000)
@@ -135,6 +136,8 @@ class SessionWindow(Section):
 class AgentWindow(Section):
     sessions: int = Field(default=200, ge=1, le=1_000_000)
     max_age: Duration = 86400.0
+    version_silence: Duration = Field(default=900.0, gt=0)
+    settle: Duration = 300.0
 
 
 class Windows(Section):

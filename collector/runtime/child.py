@@ -79,6 +79,11 @@ class Child:
         await self._end()
 
     @property
+    def exit_code(self) -> int | None:
+        """As the system tells it, a signal's number below zero; None: it runs, or was not started."""
+        return self._process.returncode if hasattr(self, "_process") else None
+
+    @property
     def has_ended(self) -> bool:
         """Whether the child's end of the socket is known to be closed."""
         return self._reader.at_eof()

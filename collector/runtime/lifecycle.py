@@ -2,8 +2,9 @@
 
 Stages are started from the sinks to the receiver and stopped from the receiver to the sinks.
 
-Liveness is the event loop answering at all. Readiness is receivers bound and not stopping: an outage of Kafka or of a
-judge fails neither, because a restart would not end it.
+Liveness is the event loop answering at all. Readiness is receivers bound, the first evaluator worker up where the roles
+need one, and not stopping. An outage of Kafka or of a judge fails neither, because a restart would not end it; nor does
+a worker that dies later, because others serve, and another one is started.
 """
 
 from __future__ import annotations
@@ -92,6 +93,8 @@ class Health:
         self._monotonic = monotonic
         self.started = False
         """Receivers are bound."""
+        self.has_worker = True
+        """The first evaluator worker has been up, or the roles need none."""
         self.stopping = False
 
     @property
@@ -99,7 +102,7 @@ class Health:
         """Stopping wins over started."""
         if self.stopping:
             return "stopping"
-        return "ready" if self.started else "starting"
+        return "ready" if self.started and self.has_worker else "starting"
 
     async def run(self, stopping: asyncio.Event) -> None:
         """Beat until `stopping` is set."""

@@ -21,10 +21,13 @@ from collector.otlp.repair import Decoded
 from collector.otlp.signal import OtlpSignal
 from collector.otlp.split import Piece, SplitRequest
 from collector.pool.port import Workers
+from collector.records.sessions import session_key
 from collector.records.trace_views import decode_work
-from collector.records.traces import WorkRecord
+from collector.records.traces import RunawayRecord, WorkRecord
+from collector.records.windows import RankedSignal
 from collector.signals.ranking.ranker import Ranker
-from collector.signals.ranking.ranking_room import ranked_signal, signal_record
+from collector.signals.ranking.ranking_room import ranked_signals, signal_record
+from collector.signals.ranking.runaways import Call
 from collector.telemetry import Telemetry
 from collector.wiring.rooms import ASSEMBLY, Rooms
 from evaluators.plan import Plan
@@ -138,18 +141,28 @@ class OfflineService:
         return await self._taken(TRACES, SIGNALS)
 
     async def _rank(self) -> None:
-        """Rank the sessions that have closed, in the order of closing, among those of earlier calls too."""
+        """Rank the sessions that have closed, in the order of closing, among those of earlier calls too.
+
+        The traces of a session are ranked with it: what is said of the session while it is open is left out.
+        """
         closed: list[WorkRecord] = []
+        of_session: dict[bytes, list[WorkRecord | RunawayRecord]] = {}
         async for record in self._log_port.replay(TRACES, 0):
             work = decode_work(record.value)
             if isinstance(work, WorkRecord) and work.closed is not None:
                 closed.append(work)
+            elif isinstance(work, WorkRecord | RunawayRecord):
+                of_session.setdefault(record.key, []).append(work)
         closed.sort(key=lambda each: (each.ended, each.session_id, each.service))
-        signals = [signal for each in closed for signal in self._ranker.take(each).signals]
-        redact = self._redacts_texts
-        await self._log_port.write(
-            [signal_record(ranked_signal(each, redact=redact)) for each in signals]
-        )
+        signals: list[RankedSignal] = []
+        for session in closed:
+            for each in of_session.get(session_key(session.service, session.session_id), ()):
+                if isinstance(each, RunawayRecord):
+                    signals += ranked_signals(self._ranker.take(each), redact=self._redacts_texts)
+                elif each.trace is not None:
+                    self._ranker.put_call(Call.of(each.service, each.trace))
+            signals += ranked_signals(self._ranker.take(session), redact=self._redacts_texts)
+        await self._log_port.write([signal_record(each) for each in signals])
 
     async def _taken(self, *topics: str) -> list[Record]:
         """What the log holds of these topics, which is released."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from collector.assembly.assembler import Assembler
 from collector.clock import Clock
-from collector.config.tree import Config
+from collector.config.tree import Config, Windows
 from collector.judging.budget import Budget, in_sample
 from collector.judging.judge_process import JudgeProcess
 from collector.judging.judging_room import JudgingRoom
@@ -12,7 +14,7 @@ from collector.log.port import Log
 from collector.pool.port import Workers
 from collector.pool.processes import ProcessWorkers
 from collector.pool.worker import InlineWorkers, JobRunner
-from collector.scoring.rules import JudgedRules, Rules
+from collector.scoring.rules import RUNAWAY, JudgedRules, Rules
 from collector.scoring.scorer import Scorer
 from collector.telemetry import Telemetry
 from evaluators.plan import Plan, needs_history
@@ -58,11 +60,19 @@ class Rooms:
         return Assembler(
             log=self._log_port,
             workers=self._workers,
-            windows=self._config.windows,
+            windows=self._assembled(),
             telemetry=self._telemetry,
             share=self._config.fairness.share,
             group=ASSEMBLY,
         )
+
+    def _assembled(self) -> Windows:
+        """Open traces are looked at for nothing else than whether they run away."""
+        windows = self._config.windows
+        if any(each.emit and each.spec.name == RUNAWAY for each in self._plan.trace):
+            return windows
+        trace = windows.trace.model_copy(update={"glance": None})
+        return windows.model_copy(update={"trace": trace})
 
     def scorer(self) -> Scorer:
         """The room that makes signals of traces."""
@@ -133,10 +143,20 @@ def judged_rules(config: Config, plan: Plan) -> JudgedRules:
     )
 
 
-def start_workers(config: Config, plan: Plan, telemetry: Telemetry, *, count: int) -> Workers:
-    """Evaluator workers: `count` processes, or with 0 none, then jobs run inline. The caller closes them."""
+def start_workers(
+    config: Config,
+    plan: Plan,
+    telemetry: Telemetry,
+    *,
+    count: int,
+    up: Callable[[], None] = lambda: None,
+) -> Workers:
+    """Evaluator workers: `count` processes, or with 0 none, then jobs run inline. The caller closes them.
+
+    `up` is called whenever a process becomes ready for jobs.
+    """
     if count == 0:
         return InlineWorkers(JobRunner(config, plan))
-    workers = ProcessWorkers(config, plan, count=count, telemetry=telemetry)
+    workers = ProcessWorkers(config, plan, count=count, telemetry=telemetry, up=up)
     workers.start()
     return workers

@@ -33,6 +33,8 @@ class Turn:
     number: int
     loops: bool = False
     fails: bool = False
+    calls: int | None = None
+    """Tool calls, all the same; None: three when it loops, else one."""
 
 
 def ident(length: int, *parts: object) -> bytes:
@@ -58,7 +60,7 @@ class _Conversation:
         self.trace = trace_id(turn)
         self.root = ident(8, self.trace, "root")
         self.made: list[Span] = []
-        calls = 3 if turn.loops else 1
+        calls = turn.calls or (3 if turn.loops else 1)
         for call in range(calls):
             self._model_asks_for_tool(call)
             self._tool(call)

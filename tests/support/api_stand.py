@@ -15,6 +15,7 @@ from collector.config.load import load
 from collector.config.tree import Config
 from collector.log.port import SIGNALS, TRACES
 from collector.records.signal import Signal
+from collector.records.standing import Standings
 from collector.runtime.families import RuntimeFamilies
 from collector.runtime.lifecycle import Health
 from collector.telemetry import Telemetry
@@ -34,6 +35,7 @@ class Stand:
         self.telemetry = Telemetry()
         self.health = Health(RuntimeFamilies(self.telemetry).event_loop_lag)
         self.time = make.START
+        self.standings: Standings = {}
         self.api = Api(
             log=self.log,
             folder=folder,
@@ -42,6 +44,7 @@ class Stand:
             exposition=lambda accept: (f"# {accept}\n".encode(), "text/plain; version=0.0.4"),
             show=show,
             evaluators=lambda: EVALUATORS,
+            standings=lambda: self.standings,
             health=self.health,
             clock=lambda: self.time,
         )

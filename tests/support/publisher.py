@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 from prometheus_client import CollectorRegistry
 
@@ -14,10 +15,19 @@ from collector.records.signal import Signal
 from collector.records.traces import TraceRecord
 from collector.signals.prometheus.exporter import PrometheusExporter
 from collector.telemetry import Telemetry
+from evaluators.formulas.past_limits import PastLimits
 from evaluators.model import Trace
 from tests.support.faulty_log import FaultyLog
 from tests.support.signals import hex_of, new
 
+SURVIVING = tuple(
+    f"spanwise_{each}_" for each in ("agent", "window", "version", "drift", "objective", "last")
+)
+"""How the families begin whose values a restart keeps."""
+SHORT = PastLimits(
+    least=6, slacks=(0.1,), limits=(1.5,), clears_after=6, version_clears_after=4, journal=4
+)
+"""A past that a test can fill: an alarm after a handful of scores that are lower than six before."""
 COUNTERS = ("_total", "_bucket", "_count", "_sum", "_created")
 
 
@@ -25,7 +35,7 @@ def objective(_: str) -> float:
     return 0.9
 
 
-def closed_trace(agent: str, number: int, service: str = "support-bot") -> Trace:
+def closed_trace(agent: str, number: int, service: str = "support-bot", **fields: Any) -> Trace:
     return Trace(
         trace_id=hex_of(f"{agent}-{number}"),
         service=service,
@@ -34,6 +44,7 @@ def closed_trace(agent: str, number: int, service: str = "support-bot") -> Trace
         session_source="session.id",
         start_time_unix_nano=10**18,
         end_time_unix_nano=10**18 + 10**9,
+        **fields,
     )
 
 
@@ -44,6 +55,7 @@ class Publisher:
     objectives: Callable[[str], float | None] = objective
     joined: bool = False
     reads_traces: bool = False
+    drops: PastLimits | None = None
 
     def __post_init__(self) -> None:
         self.telemetry = Telemetry(CollectorRegistry())
@@ -53,12 +65,15 @@ class Publisher:
             windows=self.limits,
             objectives=self.objectives,
             clock=self.log.clock,
+            drops=self.drops,
         )
 
     def successor(self) -> Publisher:
         """The process that starts after a kill: it has the log, nothing else."""
         self.log.restart()
-        return Publisher(log=self.log, limits=self.limits, objectives=self.objectives)
+        return Publisher(
+            log=self.log, limits=self.limits, objectives=self.objectives, drops=self.drops
+        )
 
     async def step(self) -> None:
         """One poll; the first also reads the windows back. Raises LogUnavailable while the log is away."""
@@ -93,9 +108,7 @@ class Publisher:
             (sample.name, tuple(sample.labels.values())): sample.value
             for metric in self.telemetry.registry.collect()
             for sample in metric.samples
-            if sample.name.startswith(
-                ("spanwise_agent_", "spanwise_window_", "spanwise_drift_", "spanwise_last_")
-            )
+            if sample.name.startswith(SURVIVING)
         }
 
     def value(self, name: str, **labels: str) -> float | None:

@@ -10,19 +10,26 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from opentelemetry.proto.common.v1.common_pb2 import KeyValue
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
-from collector.pool.port import ReadJob, ScoreJob
+from collector.pool.port import GlanceJob, ReadJob, ScoreJob, Seen
+from collector.records.subject import Subject
+from collector.records.traces import RunawayRecord
 from evaluators.digest import trace_digest
 from evaluators.model import Gap, Outcome, Root, Trace
 
 
 @dataclass(slots=True, kw_only=True)
 class ReadingWorkers:
-    """Answers at once, unless `gate` is closed; raises `failures` first; cannot read `poison` trace ids."""
+    """Answers at once, unless `gate` is closed; raises `failures` first; cannot read `poison` trace ids.
+
+    An open trace of `suspicious` spans or more may run away.
+    """
 
     poison: set[bytes] = field(default_factory=set[bytes])
     failures: list[Exception] = field(default_factory=list[Exception])
     gate: asyncio.Event | None = None
     jobs: list[ReadJob] = field(default_factory=list[ReadJob])
+    glances: list[GlanceJob] = field(default_factory=list[GlanceJob])
+    suspicious: int = 1_000_000
 
     async def read(self, jobs: Sequence[ReadJob]) -> Sequence[Trace | None]:
         self.jobs += jobs
@@ -35,6 +42,12 @@ class ReadingWorkers:
 
     async def score(self, jobs: Sequence[ScoreJob]) -> Sequence[tuple[Outcome, ...]]:
         raise NotImplementedError
+
+    async def glance(self, job: GlanceJob) -> Seen:
+        self.glances.append(job)
+        await asyncio.sleep(0)
+        trace = read(ReadJob(trace_id=job.trace_id, pieces=job.pieces, closed="idle"))
+        return Seen(record=suspect(trace, job) if trace.spans >= self.suspicious else None)
 
     def hasten(self) -> None:
         return
@@ -72,6 +85,34 @@ def read(job: ReadJob) -> Trace:
         start_time_unix_nano=spans[0][1].start_time_unix_nano,
         digest=trace_digest(ids),
     )
+
+
+def suspect(trace: Trace, job: GlanceJob) -> RunawayRecord:
+    """The trace as one that repeated a call ten times."""
+    subject = Subject(
+        scope="trace",
+        service=trace.service,
+        session_id=trace.session_id,
+        session_source=trace.session_source,
+        agent=trace.agent,
+        agent_version=None,
+        seen=job.seen,
+        revision=job.revision,
+        closed=None,
+        trace_id=trace.trace_id,
+        span_id=trace.root_span_id,
+    )
+    outcome = Outcome(
+        evaluator="runaway",
+        version="1",
+        method="deterministic",
+        state="scored",
+        score=0.0,
+        success=False,
+        final=False,
+        metadata={"most_of_one_call": 10},
+    )
+    return RunawayRecord(subject=subject, model_calls=0, digest=trace.digest, outcome=outcome)
 
 
 def _text(attributes: Sequence[KeyValue], key: str) -> str | None:

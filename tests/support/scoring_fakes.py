@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from collector.config.tree import SessionWindow, Windows
 from collector.log.port import SIGNALS, TRACES
-from collector.pool.port import ReadJob, ScoreJob
+from collector.pool.port import GlanceJob, ReadJob, ScoreJob, Seen
 from collector.records.codec import encode
 from collector.records.sessions import session_key
 from collector.records.signal import FIRST, Signal, decode_signal
@@ -43,6 +43,9 @@ class FakeWorkers:
         await asyncio.sleep(0)
         self.jobs += jobs
         return [outcomes_of(job, stand_in=self.stand_in) for job in jobs]
+
+    async def glance(self, job: GlanceJob) -> Seen:
+        return Seen()
 
     def hasten(self) -> None:
         pass

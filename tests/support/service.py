@@ -145,6 +145,11 @@ class Service:
         with urllib.request.urlopen(self.admin + path, timeout=timeout) as answer:
             return json.load(answer)
 
+    def become_ready(self) -> Self:
+        """Wait for the first worker: `start` returns once everything is bound."""
+        self.wait_for("/readyz", lambda: self.get("/readyz"))
+        return self
+
     def shown(self, trace_id: str, *, spans: int = 1, revision: int = 0) -> Any:
         """What the API says of a trace, once it is up to date: the index reads behind the other sinks."""
 

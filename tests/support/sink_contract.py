@@ -159,7 +159,7 @@ class SinkContract:
         assert count(telemetry, "lost") == 0
 
 
-def a_delivery(log: FaultyLog, sink: Sink) -> tuple[Delivery, Telemetry]:
+def a_delivery(log: FaultyLog, sink: Sink, *, drains: bool = False) -> tuple[Delivery, Telemetry]:
     telemetry = Telemetry()
     delivery = Delivery(
         log=log,
@@ -167,6 +167,7 @@ def a_delivery(log: FaultyLog, sink: Sink) -> tuple[Delivery, Telemetry]:
         telemetry=telemetry,
         backoff=Backoff(first=0.05, longest=0.2),
         grace=2.0,
+        drains=drains,
     )
     return delivery, telemetry
 
