@@ -16,7 +16,7 @@ from tests.bench.memory import heavy_imports, rest_megabytes
 from tests.bench.ratios import DURABLE, EVERYTHING, Stage, interleaved
 from tests.bench.turns import measured
 
-pytestmark = pytest.mark.bench
+pytestmark = [pytest.mark.bench, pytest.mark.timeout(400)]
 
 
 ROUNDS = 6
