@@ -85,8 +85,17 @@ class App:
         self._supervisor = Supervisor(self._telemetry)
         self._exporter: PrometheusExporter | None = None
 
-    async def run(self, stopping: asyncio.Event, ready: Callable[[Endpoints], None]) -> None:
-        """Serve until `stopping` is set; `ready` is called once everything is bound."""
+    async def run(
+        self,
+        stopping: asyncio.Event,
+        ready: Callable[[Endpoints], None],
+        *,
+        at_once: asyncio.Event,
+    ) -> None:
+        """Serve until `stopping` is set; `ready` is called once everything is bound.
+
+        `at_once` cuts `receiver.stop_delay` short.
+        """
         async with AsyncExitStack() as owned:
             log = await open_log(self._config, self._clock, self._telemetry)
             owned.push_async_callback(log.close)
@@ -120,6 +129,8 @@ class App:
                 await stages.until(stopping)
                 _log.info("The service is stopping.")
                 self._health.stopping = True
+                if receiver is not None:
+                    await receiver.leave(at_once)
                 log.begin_shutdown()
                 if receiver is not None:
                     await receiver.stop(RECEIVER_GRACE)

@@ -22,7 +22,7 @@ from collector.runtime.private import keep_private
 from evaluators.formulas.past_limits import PastLimits
 
 GRACE = 40.0
-"""Seconds that a stop takes at most; the deployments in the docs give it 45."""
+"""Seconds that a stop takes at most after `receiver.stop_delay`; the deployments in the docs give it 45."""
 
 
 def command(config: Files = None, overrides: Overrides = None) -> None:
@@ -53,7 +53,8 @@ def run(
             beside(endpoints)
 
     try:
-        uvloop.run(_serve(App(config, drops=drops), ready))
+        grace = GRACE + (config.receiver.stop_delay or 0.0)
+        uvloop.run(_serve(App(config, drops=drops), ready, grace))
     except* SpanwiseError as group:
         raise first(group) from None
 
@@ -88,25 +89,32 @@ def first(group: BaseExceptionGroup[SpanwiseError]) -> SpanwiseError:
     return first(error) if isinstance(error, BaseExceptionGroup) else error
 
 
-def _end_for_good() -> None:
+def _end_for_good(grace: float) -> None:
     """End the process after its grace, whatever still holds a room: what is unwritten waits in the log."""
-    time.sleep(GRACE)
+    time.sleep(grace)
     sys.stderr.write(
-        f"spanwise: the stop took longer than {GRACE:.0f} s; what is unwritten waits in the log\n"
+        f"spanwise: the stop took longer than {grace:.0f} s; what is unwritten waits in the log\n"
     )
     sys.stderr.flush()
     os._exit(1)
 
 
-async def _serve(app: App, ready: Callable[[Endpoints], None]) -> None:
-    stopping = asyncio.Event()
+async def _serve(app: App, ready: Callable[[Endpoints], None], grace: float) -> None:
+    """Serve until SIGTERM or SIGINT. SIGINT, and SIGTERM a second time, ends `receiver.stop_delay`."""
+    stopping, at_once = asyncio.Event(), asyncio.Event()
     loop = asyncio.get_running_loop()
 
     def stop() -> None:
-        if not stopping.is_set():
-            stopping.set()
-            threading.Thread(target=_end_for_good, name="grace", daemon=True).start()
+        if stopping.is_set():
+            at_once.set()
+            return
+        stopping.set()
+        threading.Thread(target=_end_for_good, args=(grace,), name="grace", daemon=True).start()
 
-    for each in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(each, stop)
-    await app.run(stopping, ready)
+    def interrupt() -> None:
+        at_once.set()
+        stop()
+
+    loop.add_signal_handler(signal.SIGTERM, stop)
+    loop.add_signal_handler(signal.SIGINT, interrupt)
+    await app.run(stopping, ready, at_once=at_once)

@@ -111,14 +111,14 @@ class GrpcServer:
         await server.start()
         self._server = server
 
-    def stop_accepting(self) -> None:
-        """Tell those who ask for health that this is over."""
+    def leave(self) -> None:
+        """Tell those who ask for health that this is over; exports are served as before."""
         if self._health is not None:
             self._health.stop()
 
     async def stop(self, grace: float) -> None:
         """Refuse new calls, give those in flight `grace` seconds."""
-        self.stop_accepting()
+        self.leave()
         if self._server is not None:
             await self._server.stop(grace)
 

@@ -52,12 +52,16 @@ class HttpApp:
         self._bearer = bearer
         self._paths = paths
         self._host = host
+        self.is_leaving = False
+        """Whether each answer ends its connection, so that the sender's next request finds another process."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
         if scope["type"] != "http":
             return
         reply = await self._serve(Request(scope, receive))
+        if self.is_leaving:
+            reply.headers["connection"] = "close"
         await reply(scope, receive, send)
 
     async def _serve(self, request: Request) -> Response:
@@ -205,6 +209,10 @@ class HttpServer:
         )
         self._task = asyncio.create_task(self._server.serve([sock]), name="receiver-http")
         await self._server.ready.wait()
+
+    def leave(self) -> None:
+        """Serve on, but keep no connection: the port closes soon."""
+        self._app.is_leaving = True
 
     async def stop(self, grace: float) -> None:
         """Close the port, give requests in flight `grace` seconds."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Sequence
+from contextlib import suppress
 
 from collector.clock import Clock
 from collector.config.tree import ReceiverConfig
@@ -117,11 +118,26 @@ class Receiver:
         own = {each.service.path: each for each in self._signals if each is not TRACES}
         return own | dict.fromkeys(self._config.http.paths, TRACES)
 
+    async def leave(self, at_once: asyncio.Event) -> None:
+        """Take requests for `receiver.stop_delay` seconds more, or until `at_once`, for who has not heard of the stop.
+
+        Meanwhile gRPC's health says NOT_SERVING, and answers over HTTP end their connections.
+        """
+        self._announce()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._config.stop_delay or 0.0):
+                await at_once.wait()
+
     def stop_accepting(self) -> None:
         """From now on every request is refused as UNAVAILABLE or 503; those in flight go on."""
+        self._announce()
         self._intake.stop_accepting()
+
+    def _announce(self) -> None:
         if self._grpc is not None:
-            self._grpc.stop_accepting()
+            self._grpc.leave()
+        if self._http is not None:
+            self._http.leave()
 
     async def stop(self, grace: float) -> None:
         """Stop accepting, let what is in flight finish within `grace` seconds, close both ports."""

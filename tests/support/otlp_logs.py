@@ -60,7 +60,7 @@ def _texts(metadata: object) -> dict[str, str]:
 
 
 @contextlib.asynccontextmanager
-async def grpc_server() -> AsyncGenerator[LogsServer]:
+async def grpc_server(port: int = 0) -> AsyncGenerator[LogsServer]:
     logs = LogsServer()
 
     async def export(request: bytes, context: grpc.aio.ServicerContext[bytes, bytes]) -> bytes:
@@ -77,7 +77,7 @@ async def grpc_server() -> AsyncGenerator[LogsServer]:
     server.add_generic_rpc_handlers(
         [grpc.method_handlers_generic_handler(service, {"Export": handler})]
     )
-    logs.endpoint = f"http://127.0.0.1:{server.add_insecure_port('127.0.0.1:0')}"
+    logs.endpoint = f"http://127.0.0.1:{server.add_insecure_port(f'127.0.0.1:{port}')}"
     await server.start()
     try:
         yield logs

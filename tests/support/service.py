@@ -46,6 +46,7 @@ class Service:
             "receiver.http.port=0",
             "admin.port=0",
             f"workers={workers}",
+            "receiver.stop_delay=null",  # one sender, who knows the address: no one to be told of the stop
             *settings,
         ]
         self._process: subprocess.Popen[bytes] | None = None

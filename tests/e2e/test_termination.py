@@ -1,0 +1,192 @@
+"""SIGTERM as a kubelet sends it: readiness drops first, then the ports close, and nothing that was taken is lost."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import grpc
+import pytest
+
+from tests.support import plugin
+from tests.support.agents import request
+from tests.support.asking import asked, span, trace_id
+from tests.support.fleet import differing
+from tests.support.otlp_logs import LogsServer, grpc_server
+from tests.support.ports import free_ports
+from tests.support.sender import Sender, send
+from tests.support.service import Service
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(180)]
+
+QUICK = ("windows.trace.root_grace=300ms", "embedder.kind=none")
+DELAY = 2.0
+"""`receiver.stop_delay`: long enough to look at what a process does meanwhile on a busy machine."""
+PROTOBUF = {"content-type": "application/x-protobuf"}
+NOT_SERVING = b"\x08\x02"
+
+
+def readiness(service: Service) -> int:
+    """The status of `/readyz`."""
+    try:
+        with urllib.request.urlopen(f"{service.admin}/readyz", timeout=10) as answer:
+            return int(answer.status)
+    except urllib.error.HTTPError as error:
+        error.close()
+        return error.code
+
+
+def health(target: str) -> bytes:
+    """What `grpc.health.v1.Health` says of the whole server."""
+    with grpc.insecure_channel(target) as channel:
+        check = channel.unary_unary(
+            "/grpc.health.v1.Health/Check", request_serializer=bytes, response_deserializer=bytes
+        )
+        return check(b"", timeout=10)
+
+
+def is_open(where: str) -> bool:
+    """Whether someone listens there."""
+    host, _, port = where.rpartition(":")
+    try:
+        socket.create_connection((host, int(port)), timeout=5).close()
+    except OSError:
+        return False
+    return True
+
+
+def scored(service: Service) -> set[str]:
+    """The traces with signals."""
+    return {each["trace_id"] for each in service.signals() if each["scope"] == "trace"}
+
+
+def test_readiness_drops_while_the_ports_still_take_spans(tmp_path: Path) -> None:
+    settings = ("windows.trace.root_grace=10ms", f"receiver.stop_delay={DELAY:g}s")
+    service = Service(tmp_path / "data", *QUICK, *settings).start()
+    service.become_ready()
+    http = urlsplit(service.http).netloc
+
+    began = time.monotonic()
+    os.kill(service.pid, signal.SIGTERM)
+
+    service.come_to(503, lambda: readiness(service), 5)
+    assert health(service.grpc) == NOT_SERVING
+    send(service.grpc, asked("over-grpc", "Where is my order?"))
+    post = urllib.request.Request(service.http, asked("over-http", "And mine?"), PROTOBUF)
+    with urllib.request.urlopen(post, timeout=10) as answer:
+        assert answer.status == 200
+        assert answer.headers["connection"] == "close"  # the next request goes to another process
+    assert time.monotonic() - began < DELAY, "too slow to be shown on this machine"
+    assert service.wait(30) == 0
+    assert time.monotonic() - began > DELAY
+    assert not is_open(service.grpc)
+    assert not is_open(http)
+    assert scored(service) == {trace_id("over-grpc"), trace_id("over-http")}
+
+
+@pytest.mark.parametrize("ends", [(signal.SIGINT,), (signal.SIGTERM, signal.SIGTERM)])
+def test_ctrl_c_and_a_second_sigterm_wait_for_nothing(
+    tmp_path: Path, ends: tuple[signal.Signals, ...]
+) -> None:
+    service = Service(tmp_path / "data", *QUICK, "receiver.stop_delay=1m").start()
+
+    for each in ends:
+        os.kill(service.pid, each)
+        service.wait_for("it stops", lambda: "is stopping" in service.output.read_text())
+
+    assert service.wait(20) == 0
+
+
+def test_a_stop_with_work_of_every_kind_in_hand_loses_nothing(tmp_path: Path) -> None:
+    """Open traces, a job in a worker and jobs behind it, undelivered signals, requests half sent, and a busy sender."""
+    begun = tmp_path / "begun"
+    (away,) = free_ports(1)
+    service = Service(
+        tmp_path / "data",
+        *QUICK,
+        f'sinks.otlp={{"endpoint": "127.0.0.1:{away}"}}',
+        environment={"PYTHONPATH": str(plugin.install(tmp_path / "installed"))},
+    ).start()
+    whole = [f"whole-{number}" for number in range(5)]
+    queued = [f"queued-{number}" for number in range(10)]
+    send(service.grpc, *(asked(each, "Where is my order?") for each in whole))
+    service.wait_for("signals are made", lambda: len(scored(service)) == len(whole))
+    rootless = request("desk-bot", [span("open", "", child="lookup")])
+    send(service.grpc, rootless, asked("stuck", f"mark-once {begun}"))
+    service.wait_for("the worker is at it", begun.exists)
+    send(service.grpc, *(asked(each, "Where is my order?") for each in queued))
+    flood = Sender([asked(f"flood-{n}", "And mine?") for n in range(20_000)], lambda: service.grpc)
+    flood.start()
+    service.wait_for("it takes some", lambda: flood.acknowledged > 10)
+    half = HalfSent(service.http, asked("half", "Is it there?"))
+
+    began = time.monotonic()
+    os.kill(service.pid, signal.SIGTERM)
+    service.wait_for("requests are refused", lambda: readiness(service) == 503)
+    status = half.finish()
+    code = service.wait(45)
+    took = time.monotonic() - began
+    flood.give_up.set()
+    flood.join(30)
+
+    print(f"stopped after {took:.1f} s, {flood.acknowledged} requests of the flood taken")
+    assert code == 0
+    assert took < 20
+    assert status == 200  # it was in flight
+    assert scored(service) == {trace_id(each) for each in whole}  # the rest was work in hand
+    taken = [*whole, *queued, "stuck", "half", *(f"flood-{n}" for n in range(flood.acknowledged))]
+    asyncio.run(start_again(service, {trace_id(each) for each in taken}, away))
+
+
+class HalfSent:
+    """A request over HTTP of which the last byte is still to come."""
+
+    def __init__(self, url: str, body: bytes) -> None:
+        where = urlsplit(url)
+        self._rest = body[-1:]
+        self._socket = socket.create_connection((where.hostname or "", where.port or 0), 10)
+        head = (
+            f"POST {where.path} HTTP/1.1\r\nhost: localhost\r\ncontent-length: {len(body)}\r\n"
+            f"content-type: {PROTOBUF['content-type']}\r\n\r\n"
+        )
+        self._socket.sendall(head.encode() + body[:-1])
+
+    def finish(self) -> int:
+        """Send it; the status of the answer."""
+        with self._socket:
+            self._socket.sendall(self._rest)
+            return int(self._socket.recv(4096).split()[1])
+
+
+async def start_again(service: Service, taken: set[str], port: int) -> None:
+    """Every trace that was acknowledged is scored, and every signal reaches the backend that was away."""
+    async with grpc_server(port) as backend:
+        await asyncio.to_thread(_all_is_scored, service, taken, backend)
+
+
+def _all_is_scored(service: Service, taken: set[str], backend: LogsServer) -> None:
+    with service:
+        send(service.grpc, asked("open", "Where is my order?"))
+        expected = {*taken, trace_id("open")}
+        service.wait_for("all are scored", lambda: expected <= scored(service), 90)
+        service.wait_for(
+            "all are delivered",
+            lambda: (
+                {each["id"] for each in service.signals() if each["outcome"] == "scored"}
+                <= {
+                    each.value.string_value
+                    for record in backend.records()
+                    for each in record.attributes
+                }
+            ),
+        )
+    assert differing(service.signal_lines()) == 0
+    closed = {(each["trace_id"], each["closed"]) for each in service.signals()}
+    assert (trace_id("open"), "root_ended") in closed  # its first span waited in the log
