@@ -46,6 +46,12 @@ def valid_increase(window: str) -> str:
     return f"sum by ({T}) (increase({_VALID}[{window}]))"
 
 
+def cut_ratio(window: str) -> str:
+    """Traces that a limit closed before their end, among all that closed."""
+    cut = f"sum by (service) (increase({_CUT}[{window}]))"
+    return f"{cut} / sum by (service) (increase(spanwise_traces_closed_total[{window}]))"
+
+
 def error_budget(objective: float | None, evaluators: Mapping[str, float]) -> str:
     """1 - objective. An evaluator's own comes first, then what the service exports, then the common one.
 
@@ -93,13 +99,23 @@ and
 agent:quality_fail:ratio_rate6h > agent:error_budget:ratio
 and
 {valid_increase("3d")} >= 30"""
+DRIFT = f"max by ({T}) (last_over_time(spanwise_drift_detected[5m]))"
+RUNAWAYS = "max by (service, agent, reason) (spanwise_runaway_traces)"
+BUDGET_LEFT = """\
+min by (budget) (spanwise_judge_budget_remaining_usd)
+/
+(max by (budget) (spanwise_judge_budget_limit_usd) > 0)"""
+OUTBOX_AGE = "time() - min by (sink) (spanwise_outbox_oldest_timestamp_seconds)"
+SCORE_AGE = 'time() - max by (service) (spanwise_last_score_timestamp_seconds{service!="_other"})'
+SCORING_AGE = 'max(last_over_time(spanwise_log_lag_seconds{group=~"assembly|scoring"}[5m]))'
+
 BELOW_OBJECTIVE = f"""\
 max by ({T}) (last_over_time(spanwise_window_upper_bound_ratio[5m])) < 1 - agent:error_budget:ratio
 and
 max by ({T}) (last_over_time(spanwise_window_samples[5m])) >= 20"""
 
-DROP = f"max by ({T}) (last_over_time(spanwise_drift_detected[5m])) > 0"
-RUNAWAY = "max by (service, agent, reason) (spanwise_runaway_traces) > 0"
+DROP = f"{DRIFT} > 0"
+RUNAWAY = f"{RUNAWAYS} > 0"
 BLIND = f"""\
 {_ERRORS} / {_JUDGED} > 0.2
 and
@@ -108,7 +124,7 @@ unless
 sum by (evaluator) (increase(spanwise_score_lag_seconds_count[1h])) > 4 * {_ERRORS}"""
 STALE = f"""\
 (
-  time() - max by (service) (spanwise_last_score_timestamp_seconds{{service!="_other"}}) > 1800
+  {SCORE_AGE} > 1800
   and
   sum by (service) (increase(spanwise_traces_closed_total[30m])) > 0
   unless
@@ -121,17 +137,15 @@ STALE = f"""\
   )
 )
 or
-max(last_over_time(spanwise_log_lag_seconds{{group=~"assembly|scoring"}}[5m])) > 600"""
-BUDGET_LOW = """\
-min by (budget) (spanwise_judge_budget_remaining_usd)
-/
-(max by (budget) (spanwise_judge_budget_limit_usd) > 0)
+{SCORING_AGE} > 600"""
+BUDGET_LOW = f"""\
+{BUDGET_LEFT}
 < 0.1"""
 INCOMPLETE = f"""\
 (
   sum by (service) (increase({_CUT}[6h])) >= 5
   and
-  sum by (service) (increase({_CUT}[6h])) / sum by (service) (increase(spanwise_traces_closed_total[6h])) > 0.05
+  {cut_ratio("6h")} > 0.05
 )
 or
 (
@@ -140,11 +154,11 @@ or
   sum by (service) (increase(spanwise_late_spans_total{{action="ignored"}}[6h]))
   <= 0.05 * sum by (service) (increase(spanwise_traces_closed_total[6h]))
 )"""
-NOT_DELIVERED = """\
+NOT_DELIVERED = f"""\
 (
-  time() - min by (sink) (spanwise_outbox_oldest_timestamp_seconds) > 300
+  {OUTBOX_AGE} > 300
   unless
   max by (sink) (spanwise_outbox_records) == 0
 )
 or
-sum by (sink) (increase(spanwise_signals_total{result="lost"}[30m])) > 0"""
+sum by (sink) (increase(spanwise_signals_total{{result="lost"}}[30m])) > 0"""
