@@ -22,7 +22,7 @@ from tests.support.fleet import differing
 from tests.support.otlp_logs import LogsServer, grpc_server
 from tests.support.ports import free_ports
 from tests.support.sender import Sender, send
-from tests.support.service import Service
+from tests.support.service import Service, children
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(180)]
 
@@ -143,6 +143,31 @@ def test_a_stop_with_work_of_every_kind_in_hand_loses_nothing(tmp_path: Path) ->
     assert scored(service) == {trace_id(each) for each in whole}  # the rest was work in hand
     taken = [*whole, *queued, "stuck", "half", *(f"flood-{n}" for n in range(flood.acknowledged))]
     asyncio.run(start_again(service, {trace_id(each) for each in taken}, away))
+
+
+def test_a_kill_of_the_main_process_alone_leaves_nothing_in_the_way(tmp_path: Path) -> None:
+    """Its worker, which is at a trace, still lives when the next process takes over the volume."""
+    begun = tmp_path / "begun"
+    environment = {"PYTHONPATH": str(plugin.install(tmp_path / "installed"))}
+    service = Service(tmp_path / "data", *QUICK, environment=environment).start()
+    names = [f"whole-{number}" for number in range(10)]
+    send(
+        service.grpc, asked("busy", f"mark-once {begun}"), *(asked(each, "Yes?") for each in names)
+    )
+    service.wait_for("the worker is at it", begun.exists)
+    (worker,) = children(service.pid)
+
+    os.kill(service.pid, signal.SIGKILL)
+    service.wait(10)
+
+    try:
+        with service:
+            taken = {trace_id(each) for each in ("busy", *names)}
+            service.wait_for("all are scored", lambda: taken <= scored(service))
+            os.kill(worker, 0)  # it is there all the while
+    finally:
+        os.kill(worker, signal.SIGKILL)
+    assert differing(service.signal_lines()) == 0
 
 
 class HalfSent:

@@ -42,3 +42,11 @@ def test_no_metric_is_explained_that_does_not_exist() -> None:
     named = set(re.findall(r"spanwise_[a-z_]+", PAGE))
 
     assert named - families() == set()
+
+
+def test_every_test_that_the_page_names_is_there() -> None:
+    tests = Path(__file__).parents[2]
+    named = set(re.findall(r"`((?:\w+/)+test_\w+\.py)`", PAGE))
+
+    assert len(named) > 8
+    assert {each for each in named if not (tests / each).is_file()} == set()

@@ -1,0 +1,217 @@
+"""The scaled form on a real broker, its pods replaced under load: nothing is refused, lost or changed."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+import struct
+import time
+from collections.abc import Generator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support import agents
+from tests.support.balancer import Balancer
+from tests.support.command import spanwise
+from tests.support.fleet import Fleet, Scores, differing, lag, scores, turns
+from tests.support.kafka.topics import read_topic
+from tests.support.sdk_sender import SdkSender, ShortLivedSenders
+from tests.support.service import Service
+
+pytestmark = [pytest.mark.e2e, pytest.mark.kafka]
+
+REPLICAS = {"receive": 2, "assemble": 2, "score": 2, "publish": 1}
+GRACE = 45.0
+"""Seconds that a pod gets after the delay of its stop."""
+STOP = "receiver.stop_delay=3s"
+HEADLINES = {"agent_reliability", "agent_consistency"}
+
+
+class Pods:
+    """What the Deployments of the scaled form run; the receivers stand behind a Service."""
+
+    def __init__(self, fleet: Fleet, service: Balancer) -> None:
+        self._fleet = fleet
+        self._service = service
+        self._numbers = itertools.count(1)
+        self.running: dict[str, list[Service]] = {role: [] for role in REPLICAS}
+        self.publishers: list[Service] = []
+        """Every one that ever ran."""
+        self.longest_stop = 0.0
+
+    def start_all(self) -> None:
+        """All pods at once, as after an installation: the topics are not there yet."""
+        with ThreadPoolExecutor(len(REPLICAS) * 2) as pool:
+            wanted = [role for role, count in REPLICAS.items() for _ in range(count)]
+            list(pool.map(self._start, wanted))
+        self._service.await_ready(REPLICAS["receive"])
+
+    def update_all(self) -> None:
+        """As `helm upgrade` does: every Deployment replaces its pods, all Deployments at once."""
+        with ThreadPoolExecutor(len(REPLICAS)) as pool:
+            list(pool.map(self._update, REPLICAS))
+
+    def kill(self, role: str) -> None:
+        """The first pod of the role is gone without a word, and another one is started in its place."""
+        self.running[role].pop(0).kill()
+        self._start(role)
+
+    def _start(self, role: str) -> None:
+        name = f"{role}-{next(self._numbers)}"
+        pod = self._fleet.add(name, role, settings=[STOP]).become_ready()
+        self.running[role].append(pod)
+        if role == "receive":
+            self._service.members.append(pod)
+        if role == "publish":
+            self.publishers.append(pod)
+
+    def _update(self, role: str) -> None:
+        """A new pod is ready before an old one is told to stop; `publish` may never run twice: it stops first."""
+        for old in tuple(self.running[role]):
+            if role != "publish":
+                self._start(role)
+            self._stop(role, old)
+            if role == "publish":
+                self._start(role)
+
+    def _stop(self, role: str, old: Service) -> None:
+        began = time.monotonic()
+        assert old.stop(GRACE) == 0
+        self.longest_stop = max(self.longest_stop, time.monotonic() - began)
+        self.running[role].remove(old)
+
+    def signal_lines(self) -> list[str]:
+        """What the publishers wrote, in order."""
+        return [line for each in self.publishers for line in each.signal_lines()]
+
+    def lag(self) -> float:
+        """Records that wait, in all groups."""
+        return lag([each for pods in self.running.values() for each in pods])
+
+
+@contextmanager
+def load(sent: Sequence[bytes], service: Balancer, *, lasting: float) -> Generator[None]:
+    """Agents that send while the block lasts, those of one service with one exporter; then quickly the rest.
+
+    `lasting`: seconds that the requests would last, longer than what happens in the block on a busy machine.
+    Every request must have been taken, and no connection of any agent may have found a closed port.
+    """
+    parts = {True: list[bytes](), False: list[bytes]()}
+    for each in sent:
+        parts[b"service-1" in each].append(each)
+    senders = [
+        SdkSender(parts[False], "grpc", service.grpc, pause=lasting / len(parts[False])),
+        SdkSender(parts[True], "http", service.http, pause=lasting / len(parts[True])),
+    ]
+    passers = ShortLivedSenders(service.http)
+    for each in (*senders, passers):
+        each.start()
+    try:
+        yield
+        assert all(each.is_alive() for each in senders), f"the block took longer than {lasting:g} s"
+        for each in senders:
+            each.hurry.set()
+            each.join(60)
+    finally:
+        passers.over.set()
+        for each in senders:
+            each.give_up.set()
+            each.hurry.set()
+    longest = max(each.longest for each in senders)
+    print(f"longest export={longest:.1f} s short-lived={passers.served}")
+    assert [each.lost for each in senders] == [[], []]
+    assert sum(len(each.acknowledged) for each in senders) == len(sent)
+    assert service.failed == []
+    assert passers.unserved == []
+
+
+def offline(folder: Path, sent: Sequence[bytes]) -> Scores:
+    """The scores that these requests have, whoever computes them."""
+    folder.mkdir()
+    recording, found = folder / "sent.otlp", folder / "signals.jsonl"
+    recording.write_bytes(b"".join(struct.pack(">I", len(each)) + each for each in sent))
+    (folder / "spanwise.yaml").write_text("embedder: {kind: none}\n")
+    config = ("--config", str(folder / "spanwise.yaml"))
+    ended = spanwise(
+        "evaluate", str(recording), "--format", "jsonl", "--output", str(found), *config
+    )
+    assert ended.code == 0, ended.err
+    return scores([json.loads(line) for line in found.read_text().splitlines()])
+
+
+def comparable(found: Scores) -> dict[tuple[str, ...], Any]:
+    """Signals of traces whole; of sessions the headlines' scores, because they are still open in one of the two."""
+    return {
+        key: value if key[1] == "trace" else value[1:]
+        for key, value in found.items()
+        if key[1] == "trace" or key[3] in HEADLINES
+    }
+
+
+def check(pods: Pods, whole: Scores, topic: str, bootstrap: str) -> None:
+    """The public topic and the sink hold every signal, once by id, with the scores of an undisturbed run."""
+    expected = comparable(whole)
+
+    def found() -> dict[tuple[str, ...], Any]:
+        signals = [json.loads(line) for line in pods.signal_lines()]
+        return {k: v for k, v in comparable(scores(signals)).items() if k in expected}
+
+    (publisher,) = pods.running["publish"]
+    told = publisher.come_to(expected, found, 90)
+    publisher.come_to(0.0, pods.lag)
+    lines = pods.signal_lines()
+    public = [
+        each.value.decode() for each in asyncio.run(read_topic(bootstrap, topic)) if each.value
+    ]
+    print(
+        f"signals={len(lines)} repeats={len(lines) - len(set(lines))} differing={differing(lines)} "
+        f"public={len(public)} longest stop={pods.longest_stop:.1f} s"
+    )
+    assert told == expected
+    assert differing(lines) == 0
+    assert differing(public) == 0
+    assert {json.loads(each)["id"] for each in public} == {json.loads(each)["id"] for each in lines}
+    final = [each for each in map(json.loads, set(lines)) if each["final"] and each["trace_id"]]
+    assert len(final) == len({(each["trace_id"], each["evaluator"], each["id"]) for each in final})
+
+
+def updated(
+    folder: Path, bootstrap: str, *, kills: Sequence[str], rounds: int, length: int, lasting: float
+) -> None:
+    """In each round the pods of all roles are replaced, then one of each role in `kills` dies."""
+    sent = list(agents.requests(turns(sessions=12, length=length)))
+    whole = offline(folder / "offline", sent)
+    with Fleet(folder / "fleet", bootstrap) as fleet, Balancer() as service:
+        pods = Pods(fleet, service)
+        pods.start_all()
+
+        with load(sent, service, lasting=lasting):
+            for number in range(rounds):
+                pods.update_all()
+                for role in kills:
+                    pods.kill(role)
+                print(f"round {number + 1} of {rounds}")
+
+        check(pods, whole, f"{fleet.prefix}signals", bootstrap)
+        assert pods.longest_stop < GRACE / 2
+
+
+@pytest.mark.timeout(400)
+def test_an_update_and_a_kill_under_load_refuse_lose_and_change_nothing(
+    tmp_path: Path, kafka: str
+) -> None:
+    updated(tmp_path, kafka, kills=("score",), rounds=1, length=14, lasting=150.0)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_updates_and_kills_for_minutes_refuse_lose_and_change_nothing(
+    tmp_path: Path, kafka: str
+) -> None:
+    kills = ("score", "assemble", "publish")
+    updated(tmp_path, kafka, kills=kills, rounds=6, length=50, lasting=900.0)
