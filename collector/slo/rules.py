@@ -41,6 +41,8 @@ def rules(
     objective: float | None = None,
     evaluators: Mapping[str, float] | None = None,
     page: str = PAGE,
+    *,
+    exported: bool = False,
 ) -> list[Group]:
     """The groups of a rule file.
 
@@ -49,13 +51,14 @@ def rules(
             nor `evaluators` has one. None: none is assumed.
         evaluators: The same by evaluator; it comes before what the service exports.
         page: Address of the page, for links, without a slash at its end.
+        exported: With the rules of objectives although none is given: what the service exports is read.
 
     Without any objective there are no burn rates and no recording rules: seven alerts.
     """
     own = evaluators or {}
     always = [_alert(each, page) for each in ALERTS if not each.needs_objective]
     groups: list[Group] = [{"name": "spanwise", "rules": always}]
-    if objective is not None or own:
+    if objective is not None or own or exported:
         burns = [_alert(each, page) for each in ALERTS if each.needs_objective]
         groups.insert(
             0, {"name": "spanwise-objectives", "rules": [*recordings(objective, own), *burns]}

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from collector.slo.alerts import ALERTS, Alert
-from collector.slo.rules import Group, rules
+from collector.slo.rules import Group, Rule, rules
 from tests.support.promtool import Scenario, run, write_case
 from tests.unit.slo import always, objectives
 
@@ -31,6 +31,18 @@ def test_every_alert_fires_and_is_silent_as_the_scenarios_say(tmp_path: Path) ->
     done = run("test", "rules", *files, folder=tmp_path)
 
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_rules_for_exported_objectives_are_all_rules_and_name_no_objective() -> None:
+    exported = {rule.get("alert", rule.get("record", "")): rule for rule in _all(exported=True)}
+    full = {rule.get("alert", rule.get("record", "")) for group in FULL for rule in group["rules"]}
+
+    assert exported.keys() == full
+    assert exported["agent:error_budget:ratio"]["expr"].count("group by") == 0
+
+
+def _all(*, exported: bool) -> list[Rule]:
+    return [rule for group in rules(exported=exported) for rule in group["rules"]]
 
 
 @pytest.mark.parametrize("alert", ALERTS, ids=[each.name for each in ALERTS])

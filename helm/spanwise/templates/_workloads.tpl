@@ -1,0 +1,78 @@
+{{/* Which workloads a mode has, and what is settled about each. */}}
+
+{{/* The settings of pods that `overrides` may change. */}}
+{{- define "spanwise.podSettings" -}}
+podAnnotations podLabels resources nodeSelector tolerations affinity topologySpreadConstraints priorityClassName
+runtimeClassName terminationGracePeriodSeconds preStopSeconds lifecycle startupProbe readinessProbe livenessProbe
+extraEnv extraEnvFrom extraVolumes extraVolumeMounts extraContainers extraInitContainers podSecurityContext
+securityContext
+{{- end }}
+
+{{/* YAML, a list: name (of the object), component, roles, values (of its section), kind. */}}
+{{- define "spanwise.workloads" -}}
+{{- $fullname := include "spanwise.fullname" . -}}
+{{- $found := list -}}
+{{- if eq .Values.mode "standalone" -}}
+{{- $all := list "receive" "assemble" "score" "judge" "publish" -}}
+{{- $found = append $found (dict "name" $fullname "component" "standalone" "roles" $all "kind" "StatefulSet" "values" .Values.standalone) -}}
+{{- else if eq .Values.mode "scaled" -}}
+{{- range $component := list "receive" "assemble" "score" "judge" "publish" -}}
+{{- $section := get $.Values.scaled $component -}}
+{{- if $section.enabled -}}
+{{- $kind := ternary "StatefulSet" "Deployment" (eq $component "publish") -}}
+{{- $found = append $found (dict "name" (printf "%s-%s" $fullname $component) "component" $component "roles" $section.roles "kind" $kind "values" $section) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- dict "items" $found | toYaml -}}
+{{- end }}
+
+{{/* YAML: the settings of the pods of one workload. Takes root and overrides. */}}
+{{- define "spanwise.settingsOf" -}}
+{{- $common := dict -}}
+{{- range regexSplit "\\s+" (include "spanwise.podSettings" .root | trim) -1 -}}
+{{- $_ := set $common . (get $.root.Values .) -}}
+{{- end -}}
+{{- $settled := mergeOverwrite (deepCopy $common) (deepCopy (default dict .overrides)) -}}
+{{- $wait := ternary 0 (int $settled.preStopSeconds) (not (empty $settled.lifecycle)) -}}
+{{- if lt (int $settled.terminationGracePeriodSeconds) (int (add $wait 40)) -}}
+{{- fail (printf "terminationGracePeriodSeconds: %d is less than preStopSeconds (%d) and the 40 s that a stop takes at most" (int $settled.terminationGracePeriodSeconds) $wait) -}}
+{{- end -}}
+{{- toYaml $settled -}}
+{{- end }}
+
+{{/* The component that takes spans, and the one that has the page: the pods behind the two Services. */}}
+{{- define "spanwise.componentOf" -}}
+{{- $role := .role -}}
+{{- $found := "" -}}
+{{- range (include "spanwise.workloads" .root | fromYaml).items -}}
+{{- if and (not $found) (has $role .roles) -}}{{- $found = .component -}}{{- end -}}
+{{- end -}}
+{{- $found -}}
+{{- end }}
+
+{{/* What no schema can say. */}}
+{{- define "spanwise.check" -}}
+{{- $values := .Values -}}
+{{- $kafka := default dict (default dict $values.config.log).kafka -}}
+{{- $partitions := int (default 12 $kafka.partitions) -}}
+{{- if eq $values.mode "scaled" -}}
+{{- if not $kafka.bootstrap_servers -}}
+{{- fail "config.log.kafka.bootstrap_servers: required with mode scaled, such as kafka-1:9092,kafka-2:9092" -}}
+{{- end -}}
+{{- range $component := list "assemble" "score" "judge" -}}
+{{- $section := get $values.scaled $component -}}
+{{- $most := dict "replicas" $section.replicas -}}
+{{- if $section.autoscaling.hpa.enabled -}}{{- $most = dict "autoscaling.hpa.maxReplicas" $section.autoscaling.hpa.maxReplicas -}}{{- end -}}
+{{- if $section.autoscaling.keda.enabled -}}{{- $most = dict "autoscaling.keda.maxReplicaCount" $section.autoscaling.keda.maxReplicaCount -}}{{- end -}}
+{{- range $path, $count := $most -}}
+{{- if and $section.enabled (gt (int $count) $partitions) -}}
+{{- fail (printf "scaled.%s.%s: %d is more than config.log.kafka.partitions (%d); a process without a partition does nothing" $component $path (int $count) $partitions) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- if and (or $values.ingress.enabled $values.httpRoute.enabled) (not $values.secrets.adminTokens.existingSecret) -}}
+{{- fail "secrets.adminTokens.existingSecret: required with ingress or httpRoute, because without a token the page answers nothing" -}}
+{{- end -}}
+{{- end }}
