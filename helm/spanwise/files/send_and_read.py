@@ -24,7 +24,7 @@ _SCORED = re.compile(
 
 
 def trace(trace_id: str, now: int) -> dict[str, object]:
-    """One turn: an agent that answers after one call of a model. Times in nanoseconds."""
+    """One turn: an agent that calls a tool and answers. Times in nanoseconds."""
 
     def text(key: str, value: str) -> dict[str, object]:
         return {"key": key, "value": {"stringValue": value}}
@@ -32,7 +32,7 @@ def trace(trace_id: str, now: int) -> dict[str, object]:
     def message(role: str, content: str) -> str:
         return json.dumps([{"role": role, "parts": [{"type": "text", "content": content}]}])
 
-    agent, model = secrets.token_hex(8), secrets.token_hex(8)
+    agent, model, tool = (secrets.token_hex(8) for _ in range(3))
     common = [
         text("gen_ai.agent.name", SERVICE),
         text("gen_ai.conversation.id", f"{SERVICE}-{trace_id}"),
@@ -58,6 +58,21 @@ def trace(trace_id: str, now: int) -> dict[str, object]:
             "startTimeUnixNano": str(now - 1_500_000_000),
             "endTimeUnixNano": str(now - 500_000_000),
             "attributes": [text("gen_ai.operation.name", "chat"), *common],
+        },
+        {
+            "traceId": trace_id,
+            "spanId": tool,
+            "parentSpanId": agent,
+            "name": "execute_tool atlas",
+            "kind": 1,
+            "startTimeUnixNano": str(now - 1_900_000_000),
+            "endTimeUnixNano": str(now - 1_600_000_000),
+            "attributes": [
+                text("gen_ai.operation.name", "execute_tool"),
+                text("gen_ai.tool.name", "atlas"),
+                text("gen_ai.tool.call.arguments", '{"country": "France"}'),
+                text("gen_ai.tool.call.result", '{"capital": "Paris"}'),
+            ],
         },
     ]
     scope = {"scope": {"name": SERVICE}, "spans": spans}
@@ -101,7 +116,7 @@ def scores(admin: str, token: str | None, trace_id: str, before: float) -> str |
         if error.code == 404:
             return None
         raise
-    values = {each["evaluator"]: each.get("value") for each in found["signals"]}
+    values = {each["evaluator"]: each["score"] for each in found["signals"]}
     told = {name: value for name, value in values.items() if value is not None}
     return json.dumps(told) if told else None
 
