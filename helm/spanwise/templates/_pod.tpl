@@ -23,12 +23,15 @@ ports:
   - {name: otlp-http, containerPort: {{ $values.ports.http }}, protocol: TCP}
   {{- end }}
   - {name: admin, containerPort: {{ $values.ports.admin }}, protocol: TCP}
+{{- /* A sidecar neither holds back the start of the user's pod nor takes it out of its Services. */}}
+{{- if ne $values.mode "sidecar" }}
 startupProbe:
   httpGet: {path: /readyz, port: admin}
   {{- toYaml $settings.startupProbe | nindent 2 }}
 readinessProbe:
   httpGet: {path: /readyz, port: admin}
   {{- toYaml $settings.readinessProbe | nindent 2 }}
+{{- end }}
 livenessProbe:
   httpGet: {path: /healthz, port: admin}
   {{- toYaml $settings.livenessProbe | nindent 2 }}
@@ -117,6 +120,17 @@ spec:
   {{- end }}
   {{- with $settings.runtimeClassName }}
   runtimeClassName: {{ . }}
+  {{- end }}
+  {{- with $settings.dnsPolicy }}
+  dnsPolicy: {{ . }}
+  {{- end }}
+  {{- with $settings.dnsConfig }}
+  dnsConfig:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  {{- with $settings.hostAliases }}
+  hostAliases:
+    {{- toYaml . | nindent 4 }}
   {{- end }}
   {{- with $settings.nodeSelector }}
   nodeSelector:

@@ -4,7 +4,7 @@
 {{- define "spanwise.podSettings" -}}
 podAnnotations podLabels resources nodeSelector tolerations affinity topologySpreadConstraints priorityClassName
 runtimeClassName terminationGracePeriodSeconds preStopSeconds lifecycle startupProbe readinessProbe livenessProbe
-extraEnv extraEnvFrom extraVolumes extraVolumeMounts extraContainers extraInitContainers podSecurityContext
+dnsPolicy dnsConfig hostAliases extraEnv extraEnvFrom extraVolumes extraVolumeMounts extraContainers extraInitContainers podSecurityContext
 securityContext
 {{- end }}
 
@@ -60,6 +60,17 @@ securityContext
 {{- if not $kafka.bootstrap_servers -}}
 {{- fail "config.log.kafka.bootstrap_servers: required with mode scaled, such as kafka-1:9092,kafka-2:9092" -}}
 {{- end -}}
+{{- range $workload := (include "spanwise.workloads" . | fromYaml).items -}}
+{{- $scaling := default dict $workload.values.autoscaling -}}
+{{- $settings := include "spanwise.settingsOf" (dict "root" $ "overrides" $workload.values.overrides) | fromYaml -}}
+{{- if and (default dict $scaling.hpa).enabled (not (default dict $settings.resources.requests).cpu) -}}
+{{- fail (printf "scaled.%s.autoscaling.hpa: needs resources.requests.cpu, which its target is a share of" $workload.component) -}}
+{{- end -}}
+{{- $keda := default dict $scaling.keda -}}
+{{- if and $keda.enabled (eq (default "" $keda.trigger) "kafka") (hasPrefix "SASL" (default "" (default dict $kafka.security).protocol)) (not $values.secrets.kafka.existingSecret) (not $keda.authenticationRef) -}}
+{{- fail (printf "scaled.%s.autoscaling.keda: KEDA needs secrets.kafka.existingSecret or authenticationRef to ask this Kafka" $workload.component) -}}
+{{- end -}}
+{{- end -}}
 {{- range $component := list "assemble" "score" "judge" -}}
 {{- $section := get $values.scaled $component -}}
 {{- $most := dict "replicas" $section.replicas -}}
@@ -71,6 +82,23 @@ securityContext
 {{- end -}}
 {{- end -}}
 {{- end -}}
+{{- end -}}
+{{- $protocol := default "PLAINTEXT" (default dict $kafka.security).protocol -}}
+{{- $sinks := default dict $values.config.sinks -}}
+{{- if and $values.secrets.kafka.existingSecret (not (hasPrefix "SASL" $protocol)) -}}
+{{- fail (printf "secrets.kafka.existingSecret: needs config.log.kafka.security.protocol SASL_SSL or SASL_PLAINTEXT, which is %s" $protocol) -}}
+{{- end -}}
+{{- if and $values.tls.kafka.existingSecret (not (hasSuffix "SSL" $protocol)) -}}
+{{- fail (printf "tls.kafka.existingSecret: needs config.log.kafka.security.protocol SSL or SASL_SSL, which is %s" $protocol) -}}
+{{- end -}}
+{{- if and (or $values.secrets.sinkKafka.existingSecret $values.tls.sinkKafka.existingSecret) (not $sinks.kafka) -}}
+{{- fail "secrets.sinkKafka, tls.sinkKafka: there is no config.sinks.kafka" -}}
+{{- end -}}
+{{- if and $values.secrets.sinkOtlpHeaders.existingSecret (not $sinks.otlp) -}}
+{{- fail "secrets.sinkOtlpHeaders: there is no config.sinks.otlp" -}}
+{{- end -}}
+{{- if and $values.secrets.forwardHeaders.existingSecret (not $values.config.forward) -}}
+{{- fail "secrets.forwardHeaders: there is no config.forward" -}}
 {{- end -}}
 {{- if and (or $values.ingress.enabled $values.httpRoute.enabled) (not $values.secrets.adminTokens.existingSecret) -}}
 {{- fail "secrets.adminTokens.existingSecret: required with ingress or httpRoute, because without a token the page answers nothing" -}}
