@@ -13,7 +13,7 @@ from scripts.chart.places import CHART, EXAMPLES
 RELEASE, NAMESPACE = "agents", "observability"
 NOTES = "spanwise/templates/NOTES.txt"
 Values = Mapping[str, Any]
-Manifest = dict[str, Any]
+Manifest = Mapping[str, Any]
 
 
 def names() -> list[str]:

@@ -1,0 +1,139 @@
+"""Autoscaling of the scaled form: by CPU, by what waits in Kafka; and what must never be scaled."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from helm_python import HelmError
+
+from collector.config.load import load
+from collector.wiring.logs import groups
+from scripts.chart.examples import manifests, rendered, values_of
+from tests.chart.kubelet import one
+
+KAFKA = {"log": {"kafka": {"bootstrap_servers": "kafka:9092"}}}
+TRIGGERS = {
+    each["metadata"]["name"]: each["spec"]["triggers"]
+    for each in manifests(rendered(values_of("scaled-keda")))
+    if each["kind"] == "ScaledObject"
+}
+
+
+def scaled(roles: Mapping[str, Any], **values: Any) -> dict[str, Any]:
+    return {"mode": "scaled", "config": KAFKA, "scaled": roles, **values}
+
+
+@pytest.mark.parametrize("role", ["score", "judge"])
+def test_keda_asks_for_a_group_and_a_topic_that_the_service_has(role: str, tmp_path: Path) -> None:
+    file = tmp_path / "spanwise.yaml"
+    file.write_text("judge: {model: openai/gpt-4o-mini}\n")
+    config = load([file], {}, [])
+    kafka = config.log.kafka
+
+    (trigger,) = TRIGGERS[f"agents-spanwise-{role}"]
+
+    assert trigger["type"] == "kafka"
+    asked = trigger["metadata"]
+    topic = asked["topic"].removeprefix(kafka.topic_prefix)
+    assert asked["consumerGroup"].removeprefix(f"{kafka.group}.") in groups(config)[topic]
+    assert (asked["sasl"], asked["tls"]) == ("scram_sha512", "enable")
+    assert trigger["authenticationRef"] == {"name": "agents-spanwise-kafka"}
+
+
+def test_by_prometheus_it_asks_for_the_lag_of_the_role() -> None:
+    (trigger,) = TRIGGERS["agents-spanwise-assemble"]
+
+    assert trigger["metadata"]["query"] == (
+        'sum(spanwise_log_lag_records{namespace="observability",group="assembly",topic="spans"})'
+    )
+
+
+def test_keda_signs_in_with_the_secret_of_the_service() -> None:
+    found = manifests(rendered(values_of("scaled-keda")))
+
+    asked = one(found, "TriggerAuthentication", "agents-spanwise-kafka")["spec"]["secretTargetRef"]
+
+    assert {(each["parameter"], each["name"], each["key"]) for each in asked} == {
+        ("username", "spanwise-kafka", "username"),
+        ("password", "spanwise-kafka", "password"),
+        ("ca", "kafka-ca", "ca.crt"),
+    }
+
+
+def test_what_is_scaled_has_no_number_of_replicas_of_its_own() -> None:
+    found = manifests(rendered(values_of("scaled-keda")))
+
+    counts = {
+        each["metadata"]["labels"]["app.kubernetes.io/component"]: each["spec"].get("replicas")
+        for each in found
+        if each["kind"] in {"Deployment", "StatefulSet"}
+    }
+
+    assert counts == {"receive": 2, "assemble": None, "score": None, "judge": None, "publish": 1}
+
+
+def test_a_group_with_two_roles_is_scaled_by_the_lag_of_both() -> None:
+    roles = {
+        "assemble": {"roles": ["assemble", "score"], "autoscaling": {"keda": {"enabled": True}}}
+    }
+
+    found = manifests(rendered(scaled({**roles, "score": {"enabled": False}})))
+
+    triggers = one(found, "ScaledObject", "agents-spanwise-assemble")["spec"]["triggers"]
+    assert [each["metadata"]["consumerGroup"] for each in triggers] == [
+        "spanwise.assembly",
+        "spanwise.scoring",
+    ]
+
+
+REFUSED: Mapping[str, tuple[Mapping[str, Any], str]] = {
+    "more replicas than partitions": (
+        scaled({"score": {"replicas": 13}}),
+        "scaled.score.replicas: 13 is more than config.log.kafka.partitions (12)",
+    ),
+    "more by KEDA than partitions": (
+        scaled({"score": {"autoscaling": {"keda": {"enabled": True, "maxReplicaCount": 20}}}}),
+        "scaled.score.autoscaling.keda.maxReplicaCount: 20 is more than",
+    ),
+    "by CPU without a request": (
+        scaled({"receive": {"autoscaling": {"hpa": {"enabled": True}}}}),
+        "scaled.receive.autoscaling.hpa: needs resources.requests.cpu",
+    ),
+    "password without SASL": (
+        scaled({}, secrets={"kafka": {"existingSecret": "x"}}),
+        "secrets.kafka.existingSecret: needs config.log.kafka.security.protocol",
+    ),
+    "certificates without TLS": (
+        scaled({}, tls={"kafka": {"existingSecret": "x"}}),
+        "tls.kafka.existingSecret: needs config.log.kafka.security.protocol",
+    ),
+    "headers without a backend": (
+        {"secrets": {"forwardHeaders": {"existingSecret": "x", "headers": {"a": "b"}}}},
+        "secrets.forwardHeaders: there is no config.forward",
+    ),
+    "a grace shorter than the stop": (
+        {"preStopSeconds": 30},
+        "terminationGracePeriodSeconds: 60 is less than preStopSeconds (30) and the 40 s",
+    ),
+    "the same in overrides": (
+        {"standalone": {"overrides": {"preStopSeconds": 21}}},
+        "terminationGracePeriodSeconds: 60 is less than preStopSeconds (21)",
+    ),
+    "a page without a token": (
+        {"ingress": {"enabled": True, "hosts": ["scores.example.com"]}},
+        "secrets.adminTokens.existingSecret: required with ingress",
+    ),
+}
+
+
+@pytest.mark.parametrize("why", REFUSED)
+def test_what_cannot_work_is_refused_with_the_value_to_change(why: str) -> None:
+    values, message = REFUSED[why]
+
+    with pytest.raises(HelmError) as refused:
+        rendered(values)
+
+    assert message in str(refused.value)
