@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q install
-UV_COMPILE := $(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url --extra install
+UV_COMPILE := $(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url
 RUNTIME := $(VENV)/.runtime
 DEV := $(VENV)/.dev
 
@@ -40,8 +40,9 @@ fuzz: $(DEV) ## the fuzzers of tests/fuzz for an hour, each its share; FUZZ_SECO
 
 lock: $(DEV) ## new lock files
 	$(PIP) uv
-	$(UV_COMPILE) pyproject.toml -o requirements.lock
-	$(UV_COMPILE) --extra dev -c requirements.lock pyproject.toml -o requirements-dev.lock
+	$(UV_COMPILE) --extra install pyproject.toml -o requirements.lock
+	$(UV_COMPILE) --extra install --extra dev -c requirements.lock pyproject.toml -o requirements-dev.lock
+	$(UV_COMPILE) --group image -o requirements-image.lock
 
 clean: ## what the commands above made, your data apart
 	rm -rf $(VENV) .cache build *.egg-info .pytest_cache .ruff_cache .hypothesis

@@ -12,7 +12,6 @@ from collector.commands.demo_agent import AGENT, SERVICE
 from collector.commands.options import Files, Overrides, loaded
 from collector.commands.run import run
 from collector.config.tree import (
-    Admin,
     AgentWindow,
     Config,
     Grpc,
@@ -37,7 +36,8 @@ WINDOWS = Windows(
 def command(config: Files = None, overrides: Overrides = None) -> None:
     """`run` with a scripted agent that gets worse and is mended, in a folder that is removed at the end.
 
-    Of the configuration it takes the ports and `workers`: it touches no data, sink or judge of yours.
+    Of the configuration it takes the ports, `workers`, and where the page is shown to whom (`admin`): it touches no
+    data, sink or judge of yours.
     """
     children: list[subprocess.Popen[bytes]] = []
 
@@ -57,7 +57,10 @@ def command(config: Files = None, overrides: Overrides = None) -> None:
 
 
 def own_config(given: Config, folder: Path) -> Config:
-    """The demo's: on loopback, where nothing asks for a token, with the ports and workers that are given."""
+    """The demo's, with the ports, the workers and the admin section that are given.
+
+    Its receivers are on loopback: they ask for no token.
+    """
     return Config(
         data_dir=folder,
         workers=given.workers,
@@ -65,7 +68,7 @@ def own_config(given: Config, folder: Path) -> Config:
         receiver=ReceiverConfig(
             grpc=Grpc(port=given.receiver.grpc.port), http=Http(port=given.receiver.http.port)
         ),
-        admin=Admin(port=given.admin.port),
+        admin=given.admin,
     )
 
 

@@ -1,4 +1,4 @@
-"""What the demo takes from a configuration: ports and workers, nothing that it could harm."""
+"""What the demo takes from a configuration: ports, workers and the page, nothing that it could harm."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ forward: {endpoint: "http://otlp:4317"}
 """
 
 
-def test_ports_and_workers_are_taken_and_everything_else_is_its_own(tmp_path: Path) -> None:
+def test_ports_workers_and_the_page_are_taken_and_everything_else_is_its_own(
+    tmp_path: Path,
+) -> None:
     file = tmp_path / "spanwise.yaml"
     file.write_text(GIVEN)
     given = load([file], {}, [])
@@ -28,9 +30,9 @@ def test_ports_and_workers_are_taken_and_everything_else_is_its_own(tmp_path: Pa
     config = own_config(given, tmp_path / "folder")
 
     assert (config.receiver.grpc.port, config.receiver.http.port) == (5317, 5318)
-    assert (config.admin.port, config.workers) == (5390, 3)
-    hosts = {config.receiver.grpc.host, config.receiver.http.host, config.admin.host}
-    assert hosts == {"127.0.0.1"}  # the demo asks for no token
+    assert (config.admin, config.workers) == (given.admin, 3)
+    hosts = {config.receiver.grpc.host, config.receiver.http.host}
+    assert hosts == {"127.0.0.1"}  # its agent sends no token
     assert config.data_dir == tmp_path / "folder"
     assert (config.log.kind, config.judge.model, config.forward) == ("disk", None, None)
     assert config.embedder.kind == "wordllama"
