@@ -12,6 +12,7 @@ from tests.bench.latency import ack_ratio
 from tests.bench.memory import heavy_imports, rest_megabytes
 from tests.bench.ratios import DURABLE, EVERYTHING, SHARES, Measured, interleaved
 from tests.bench.test_assembly_memory import memory_ratio
+from tests.bench.test_read_trace_bench import reading_ratio
 from tests.bench.test_session_update import update_ratio
 
 
@@ -57,6 +58,8 @@ def main() -> None:
     heavy = heavy_imports()
     row("heavy libraries in the main process", ", ".join(heavy) or "none", "none", held=not heavy)
     number("memory per buffered span / its wire bytes", memory_ratio(), 1.1)
+    number("read_trace / protobuf parse, ids match", reading_ratio(matching=True), 7)
+    number("read_trace / protobuf parse, ids differ", reading_ratio(matching=False), 7)
     number("session update, 1000 traces / 10 traces", update_ratio(), 2.0)
     print(f"{time.monotonic() - began:.0f} s, the median of {rounds} rounds")
 

@@ -49,10 +49,13 @@ class _Text:
 class _Trace:
     """The spans of one trace, in the order in which they end; the root is the last."""
 
-    def __init__(self, draw: random.Random, text: _Text, number: int, session: str) -> None:
+    def __init__(
+        self, draw: random.Random, text: _Text, number: int, session: str, *, matching: bool
+    ) -> None:
         self._draw = draw
         self._text = text
         self._session = session
+        self._matching = matching
         self.id = TRACE_MARK + draw.getrandbits(96).to_bytes(12, "big")
         self._root = draw.getrandbits(64).to_bytes(8, "big")
         self._at = START + number * 350_000_000
@@ -106,8 +109,12 @@ class _Trace:
             "response": self._text.of(900),
         }
         history.append({"role": "tool", "parts": [result]})
+        if not self._matching and len(history) > 4 and self._draw.random() < 0.4:
+            del history[self._draw.randrange(1, len(history) - 1)]
 
     def _tool(self, call: str) -> None:
+        if not self._matching:
+            call = f"run_{self._draw.getrandbits(64):016x}"
         result = {"rows": [self._text.of(self._draw.randint(60, 260)) for _ in range(3)]}
         self._span(
             "execute_tool search",
@@ -152,13 +159,22 @@ def _set(span: Span, key: str, value: object) -> None:
             target.string_value = str(value)
 
 
-def requests(traces: int, batch: int, seed: int = 7) -> list[Request]:
-    """`traces` traces of sessions of five, interleaved by end time, one exporter per service."""
+def requests(traces: int, batch: int, seed: int = 7, *, matching: bool = True) -> list[Request]:
+    """`traces` traces of sessions of five, interleaved by end time, one exporter per service.
+
+    Args:
+        traces: How many.
+        batch: Spans of one request.
+        seed: Equal seeds make equal requests.
+        matching: Whether a tool's span carries the id under which the model asked for it. Without, results have to be
+            looked for in the histories, and four of ten histories drop one of their messages, as agents do that keep
+            within a model's limit.
+    """
     draw, text = random.Random(seed), _Text(seed + 1)
     arriving: list[tuple[int, int, Span]] = []
     for number in range(traces):
         session = f"s-{number // (TURNS * 4)}-{number % 4}-{SESSION_MARK.decode()}"
-        made = _Trace(draw, text, number, session)
+        made = _Trace(draw, text, number, session, matching=matching)
         arriving += [(span.end_time_unix_nano, number % 4 % SERVICES, span) for span in made.spans]
     arriving.sort(key=lambda each: each[0])
     waiting: list[list[Span]] = [[] for _ in range(SERVICES)]
