@@ -7,6 +7,7 @@ from typing import Literal
 
 import msgspec
 
+from evaluators.dialects.content.histories import read_history
 from evaluators.dialects.content.message_model import Message
 from evaluators.dialects.content.messages import Side, read_messages
 from evaluators.dialects.decoding.reprs import is_opaque, looks_like_object, read_repr
@@ -129,7 +130,9 @@ class Content(msgspec.Struct, eq=False):
     def messages(self) -> tuple[Message, ...]:
         """Its messages; empty when it is no conversation."""
         if self._messages is None:
-            self._messages = read_messages(self.value, self.side)
+            source = self.source
+            plain = read_history(source) if isinstance(source, str) else None
+            self._messages = read_messages(self.value, self.side) if plain is None else plain
         return self._messages
 
     @property

@@ -113,6 +113,12 @@ def _read(value: JSON, side: Side, depth: int) -> list[Message]:
     return messages
 
 
+def read_plain(item: JSON) -> list[Message] | None:
+    """The messages in an item of a list that can be nothing but a message, whatever side it is on; else None."""
+    role = _plain_role(as_dict(item)) if isinstance(item, dict) else None
+    return None if role is None else _one(as_dict(item), role)
+
+
 def _are_blocks(items: list[JSON]) -> bool:
     if items and isinstance(items[0], dict) and "role" in items[0]:  # nearly always
         return False

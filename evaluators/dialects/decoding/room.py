@@ -1,25 +1,31 @@
-"""What may be spent on reading the Python reprs of one trace: they are read a hundred times more slowly than JSON."""
+"""What is shared while one trace is read: messages that were read before, and what reprs may still cost.
+
+Python reprs are read a hundred times more slowly than JSON.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import Any
 
 _OF_A_TRACE = 1 << 20
 """Characters; the reprs beyond are left as text."""
 
 
 class Room:
-    """What one trace may still cost, and whether something was left out for it."""
+    """What one trace may still cost, whether something was left out for it, and the messages that were read."""
 
-    __slots__ = ("is_short", "left")
+    __slots__ = ("is_short", "left", "messages")
 
     def __init__(self) -> None:
         self.left = _OF_A_TRACE
         """Characters of reprs; negative once a text was left as it is."""
         self.is_short = False
         """Whether a search ended before it had looked at every candidate."""
+        self.messages: dict[bytes, Any] = {}
+        """A recorded message's JSON -> the messages in it (`content.histories`)."""
 
     @property
     def is_whole(self) -> bool:
@@ -39,6 +45,11 @@ def one_trace() -> Generator[Room]:
         yield room
     finally:
         _room.reset(before)
+
+
+def this_room() -> Room | None:
+    """The room of the trace that is being read; None outside."""
+    return _room.get()
 
 
 def has_room(text: str) -> bool:
