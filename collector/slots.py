@@ -38,8 +38,9 @@ class Tally(msgspec.Struct, array_like=True):
     def count(self, now: float) -> None:
         """One more event at log time `now`."""
         at = now / HALF_LIFE
+        is_exact = self.most == self.volume
         self.volume = _sum(self.volume, at)
-        self.most = _sum(self.most, at)
+        self.most = self.volume if is_exact else _sum(self.most, at)
         self.events += 1
 
 
@@ -118,5 +119,5 @@ class Slots(Generic[K]):
 
 def _sum(one: float, other: float) -> float:
     """log2(2 ** one + 2 ** other), where the powers themselves would overflow."""
-    high, low = max(one, other), min(one, other)
+    high, low = (one, other) if one > other else (other, one)
     return high if low == _NOTHING else high + log2(1 + exp2(low - high))

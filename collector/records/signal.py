@@ -243,8 +243,10 @@ def signal_headers(signal: Signal, *, first: bool = False, start: int = 0) -> He
 
 def start_in(headers: Headers) -> int:
     """The start of the trace that the signal with these headers scored, unix nanoseconds; 0: they do not tell it."""
-    value = dict(headers).get(START, b"")
-    return int(value) if value.isdigit() and len(value) < 20 else 0
+    for name, value in reversed(headers):
+        if name == START:
+            return int(value) if value.isdigit() and len(value) < 20 else 0
+    return 0
 
 
 @lru_cache(maxsize=1024)

@@ -8,12 +8,13 @@ from dataclasses import dataclass
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from collector.config.tree import AgentWindow
 from collector.errors import LogUnavailable
 from collector.records.signal import Signal
 from collector.records.windows import WindowEntry
-from collector.signals.prometheus.target import Window
+from collector.signals.prometheus.window import Window
 from tests.support.faulty_log import FaultyLog
 from tests.support.publisher import Publisher
 from tests.support.signals import BASE, covered, signal
@@ -46,6 +47,37 @@ def test_a_window_is_a_function_of_the_set_of_entries(
 
     assert one.entries == other.entries
     assert one.stats(55.0) == other.stats(55.0)
+
+
+def with_score(entry: WindowEntry, score: float) -> WindowEntry:
+    return replace(entry, score=score)
+
+
+offered: st.SearchStrategy[WindowEntry | str | float] = st.builds(
+    with_score, entries, st.floats(0, 1) | scores
+)
+operations = offered | st.integers(0, 8).map(str) | st.floats(25.0, 60.0)
+"""A score is offered; a session goes over to another agent; log time passes and what is too old expires."""
+
+
+@given(st.lists(operations, max_size=60), st.integers(1, 5), st.integers(0, 4))
+@settings(deadline=None, max_examples=300)
+def test_the_running_mean_is_the_mean_of_the_sessions_that_count(
+    found: list[WindowEntry | str | float], limit: int, spare: int
+) -> None:
+    """To the last bit: an alarm ends by it, and must end the same after a restart."""
+    window = Window(sessions=limit, max_age=30.0, spare=spare)
+    for each in found:
+        if isinstance(each, WindowEntry):
+            window.offer(each)
+        elif not isinstance(each, str):
+            window.expire(each)
+        elif (held := window.get(each)) is not None:
+            window.mark_gone(held)
+
+        for now in (0.0, 40.0, 60.0):
+            stats = window.stats(now)
+            assert window.mean(now) == (None if stats is None else stats.bounds.mean)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import struct
 from collections.abc import Callable, Iterator, Mapping
-from typing import TypeAlias
 
 from collector.errors import Undecodable
 from collector.log.port import Position
@@ -19,7 +18,7 @@ from collector.records.drops import DropPart, DropState, drop_key
 from collector.records.signal import Signal
 from collector.records.standing import AgentLabels, Drop
 from collector.signals.prometheus.drop_watch import DropWatch, Update, digest_of
-from collector.signals.prometheus.target import Labels
+from collector.signals.prometheus.target import Labels, ServiceKey
 from collector.telemetry import LONGEST_LABEL, OTHER, short
 from evaluators.coverage import is_low
 from evaluators.formulas.past_limits import PastLimits
@@ -28,10 +27,6 @@ SESSIONS = frozenset({"agent_reliability", "agent_consistency", "work_baseline",
 """Session evaluators that are fed, beside those that a judge scores."""
 TRACES = frozenset({"tool_correctness", "confidence", "task_completion"})
 """Trace evaluators that are fed."""
-
-ServiceKey: TypeAlias = tuple[str, str, str]
-"""(service, evaluator, scope): a session counts for one agent among them."""
-
 
 HOLD = 120.0
 """Seconds by which log time may lag behind for a partition that was lost: another process may keep it."""

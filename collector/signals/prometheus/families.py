@@ -38,7 +38,7 @@ class AgentFamilies:
 
     def __init__(self, telemetry: Telemetry) -> None:
         self._names: dict[Counter | Histogram, tuple[str, ...]] = {}
-        self._children: dict[tuple[str, ...], dict[Counter | Histogram, Any]] = {}
+        self._children: dict[tuple[Counter | Histogram, tuple[str, ...]], Any] = {}
 
         def counter(name: str, text: str, *labels: str) -> Counter:
             made = telemetry.counter(name, text, *labels)
@@ -168,10 +168,10 @@ class AgentFamilies:
 
     def _child(self, family: _F, *values: str) -> _F:
         """The child of these label values: looking it up here costs a tenth of `labels`."""
-        children = self._children.setdefault(values, {})
-        if family not in children:
-            children[family] = family.labels(*values)
-        return children[family]
+        key = (family, values)
+        if key not in self._children:
+            self._children[key] = family.labels(*values)
+        return self._children[key]
 
     def _forget(self, labels: dict[str, str]) -> None:
         """Also series that an exporter before this one made: it was started again after a failure."""

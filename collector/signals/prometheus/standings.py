@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 from collector.records.signal import HEADLINES
 from collector.records.standing import Standing, VersionStanding, WindowMean
-from collector.signals.prometheus.target import Stats, Target, Window
+from collector.signals.prometheus.target import Target
+from collector.signals.prometheus.window import Stats, Window
 
 
 class Headline(NamedTuple):

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
-from heapq import nlargest
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from msgspec.structs import replace
 
@@ -15,11 +14,15 @@ from collector.records.codec import encode
 from collector.records.signal import HEADLINES
 from collector.records.windows import WindowEntry, WindowRecord
 from collector.signals.prometheus.versions import MAX_VERSIONS
-from evaluators.formulas.distribution import ConfidenceInterval, bounds
+from collector.signals.prometheus.window import Stats, Window
 from evaluators.formulas.drift import Detector
 
 MAX_FED = 256
 """Signals that a detector remembers: repeats come soon after a crash."""
+
+
+ServiceKey: TypeAlias = tuple[str, str, str]
+"""(service, evaluator, scope): a session counts for one agent among those of its service."""
 
 
 class Labels(NamedTuple):
@@ -84,8 +87,7 @@ class Target:
     def settle(self, now: float, objective: float) -> None:
         """End the alarm once the mean is back above the objective; called per record, so that replays agree."""
         if self._detector.alarmed:
-            stats = self._window.stats(now)
-            self._detector.settle(stats and stats.bounds.mean, objective)
+            self._detector.settle(self._window.mean(now), objective)
 
     def expire(self, now: float) -> bool:
         """Forget sessions that are too old; whether there were any."""
@@ -151,100 +153,6 @@ def _hand_over(windows: Iterable[Window], entry: WindowEntry) -> bool | None:
     for window, mine in held:
         window.mark_gone(mine)
     return any(not mine.gone for _, mine in held)
-
-
-class Stats(NamedTuple):
-    """The values of one label set's gauges."""
-
-    bounds: ConfidenceInterval
-    samples: int
-
-
-class Window:
-    """The newest `sessions` sessions. The state depends on the set of entries offered, never on their order."""
-
-    def __init__(
-        self,
-        *,
-        sessions: int,
-        max_age: float,
-        entries: Iterable[WindowEntry] = (),
-        spare: int = 0,
-    ) -> None:
-        """`max_age` is in seconds of log time.
-
-        So many `spare` sessions are held as well: they count when newer ones go over to another agent or version. A
-        session that went keeps its place among all, or what is evicted would depend on when it went.
-        """
-        self._limit = sessions
-        self._held = sessions + spare
-        self._max_age = max_age
-        self._entries: dict[str, WindowEntry] = {}
-        for entry in entries:
-            self.offer(entry)
-
-    def __len__(self) -> int:
-        return len(self._entries)
-
-    def offer(self, entry: WindowEntry) -> bool:
-        """Take in a score; False if it is a repeat or older than the score that is held."""
-        held = self._entries.get(entry.session)
-        if held is not None:
-            if entry.rank <= held.rank:
-                return False
-        elif len(self._entries) >= self._held:
-            oldest = min(self._entries.values(), key=lambda each: each.age)
-            if entry.age <= oldest.age:
-                return False
-            del self._entries[oldest.session]
-        self._entries[entry.session] = entry
-        return True
-
-    def get(self, session: str) -> WindowEntry | None:
-        """The session's score, if it is held."""
-        return self._entries.get(session)
-
-    def mark_gone(self, entry: WindowEntry) -> None:
-        """The session of an entry that is held counts no longer."""
-        self._entries[entry.session] = replace(entry, gone=True)
-
-    def expire(self, now: float) -> bool:
-        """Forget sessions that had no trace within the window's age; whether there were any."""
-        expired = [
-            each.session for each in self._entries.values() if each.time < now - self._max_age
-        ]
-        for session in expired:
-            del self._entries[session]
-        return bool(expired)
-
-    def stats(self, now: float, current: frozenset[str] | None = None) -> Stats | None:
-        """Over the sessions that count now; None if there are none: an unknown value is not shown.
-
-        `current` are the versions of the agent whose sessions count; None: all.
-        """
-        scores = [each.score for each in self.counting(now, current) if each.covered]
-        # Sorted, so that the sum is the same to the last bit whatever the order of arrival.
-        interval = bounds(sorted(scores))
-        return None if interval is None else Stats(interval, len(scores))
-
-    def counting(self, now: float, current: frozenset[str] | None = None) -> list[WindowEntry]:
-        """The sessions that count now, also those of which too little is seen for a score."""
-        here = [each for each in self._entries.values() if not each.gone]
-        if current is not None:
-            here = [each for each in here if each.version is None or each.version in current]
-        if len(here) > self._limit:
-            here = nlargest(self._limit, here, key=lambda each: each.age)
-        return [each for each in here if each.time >= now - self._max_age]
-
-    @property
-    def newest(self) -> float:
-        """Log time of its newest session that counts; 0 when there is none."""
-        return max((each.time for each in self._entries.values() if not each.gone), default=0.0)
-
-    @property
-    def entries(self) -> tuple[WindowEntry, ...]:
-        """The entries, oldest first."""
-        return tuple(sorted(self._entries.values(), key=lambda each: each.age))
 
 
 class RecentIds:

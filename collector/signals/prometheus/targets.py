@@ -16,7 +16,7 @@ from collector.records.signal import HEADLINES, Signal, unix_seconds
 from collector.records.standing import AgentLabels, Standing
 from collector.records.windows import SLOTS, SlotsRecord, VersionsRecord, WindowEntry, WindowRecord
 from collector.signals.prometheus.standings import Headline, standing_of
-from collector.signals.prometheus.target import Labels, Target
+from collector.signals.prometheus.target import Labels, ServiceKey, Target
 from collector.signals.prometheus.versions import VersionsOfAgents
 from collector.slots import Slots
 from collector.telemetry import LONGEST_LABEL, OTHER, short
@@ -55,6 +55,8 @@ class Targets:
         self._limits = limits
         self._objectives = objectives
         self._targets: dict[Labels, Target] = {}
+        self._services: dict[ServiceKey, dict[Labels, Target]] = {}
+        """The targets of all agents of a service."""
         self._changed: set[Labels] = set()
         self._removed: set[Labels] = set()
         self._agents: Slots[Agent] = Slots(MAX_AGENTS)
@@ -94,13 +96,13 @@ class Targets:
         loser = None if evaluator == OTHER else self._evaluators.count(evaluator, now)
         if loser is not None:
             self._remove(lambda each: each.evaluator == loser)
-        if evaluator != OTHER and not self._evaluators.hold(evaluator):
+        if evaluator not in self._evaluators:  # counting it has taken a slot where it could
             evaluator = OTHER
-        overflows = [
-            *(["agent"] if agent == (OTHER, OTHER) else []),
-            *(["evaluator"] if evaluator == OTHER else []),
-        ]
-        return Admitted(Labels(*agent, evaluator, signal.scope), loser, tuple(overflows))
+        labels = Labels(*agent, evaluator, signal.scope)
+        if OTHER not in labels:
+            return Admitted(labels, loser)
+        folded = {"agent": agent == (OTHER, OTHER), "evaluator": evaluator == OTHER}
+        return Admitted(labels, loser, tuple(each for each in folded if folded[each]))
 
     def take(
         self,
@@ -129,7 +131,7 @@ class Targets:
         is_latest = entry is None or self._hand_over_elsewhere(signal, entry, labels)
         target = self._targets.get(labels)
         if target is None:
-            target = self._targets[labels] = Target(labels, self._limits)
+            target = self._add(Target(labels, self._limits))
             self._removed.discard(labels)
         if target.has_read(position):
             return
@@ -156,16 +158,16 @@ class Targets:
         if signal.scope != "session":
             return True
         is_latest = True
-        for service, agent in (*self._agents, (OTHER, OTHER)):
-            other = labels._replace(service=service, agent=agent)
-            target = self._targets.get(other)
-            if target is None or other == labels or service not in (short(signal.service), OTHER):
-                continue
-            name = _session_name(signal, other)
-            handed_over = target.hand_over(replace(entry, session=name))
-            is_latest = is_latest and handed_over is not None
-            if handed_over:
-                self._changed.add(other)
+        for service in {short(signal.service), OTHER}:
+            targets = self._services.get((service, labels.evaluator, labels.scope), {})
+            for other, target in targets.items():
+                if other == labels:
+                    continue
+                name = _session_name(signal, other)
+                handed_over = target.hand_over(replace(entry, session=name))
+                is_latest = is_latest and handed_over is not None
+                if handed_over:
+                    self._changed.add(other)
         return is_latest
 
     def expire(self, now: float) -> None:
@@ -187,7 +189,7 @@ class Targets:
         has_agent = agent == self.agent_labels(*agent, since)
         evaluator = labels.evaluator
         if has_agent and (evaluator == OTHER or self._evaluators.hold(evaluator, since)):
-            self._targets[labels] = target
+            self._add(target)
             self._see_versions(record)
         else:
             self._removed.add(labels)
@@ -275,9 +277,18 @@ class Targets:
             for each in entries:
                 self._versions.see(record.labels[:2], version, each.time)
 
+    def _add(self, target: Target) -> Target:
+        self._targets[target.labels] = target
+        self._services.setdefault(_service(target.labels), {})[target.labels] = target
+        return target
+
     def _remove(self, leaves: Callable[[Labels], bool]) -> None:
         for labels in [each for each in self._targets if leaves(each)]:
             del self._targets[labels]
+            targets = self._services[_service(labels)]
+            del targets[labels]
+            if not targets:
+                del self._services[_service(labels)]
             self._changed.discard(labels)
             self._removed.add(labels)
 
@@ -306,6 +317,10 @@ def _entry(signal: Signal, labels: Labels, start: int, version: str) -> WindowEn
         signal.trace_id or "",
         version=version,
     )
+
+
+def _service(labels: Labels) -> ServiceKey:
+    return labels.service, labels.evaluator, labels.scope
 
 
 def _session_name(signal: Signal, labels: Labels) -> str:

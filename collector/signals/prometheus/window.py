@@ -1,0 +1,144 @@
+"""The newest sessions of one label set, each with its latest score. Pure: time is an argument."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Iterable
+from heapq import nlargest
+from math import inf
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from collector.records.windows import WindowEntry
+from collector.signals.prometheus.running_mean import Age, RunningMean
+from evaluators.formulas.distribution import ConfidenceInterval, bounds
+
+
+class Stats(NamedTuple):
+    """The values of one label set's gauges."""
+
+    bounds: ConfidenceInterval
+    samples: int
+
+
+class Window:
+    """The newest `sessions` sessions. The state depends on the set of entries offered, never on their order."""
+
+    def __init__(
+        self,
+        *,
+        sessions: int,
+        max_age: float,
+        entries: Iterable[WindowEntry] = (),
+        spare: int = 0,
+    ) -> None:
+        """`max_age` is in seconds of log time.
+
+        So many `spare` sessions are held as well: they count when newer ones go over to another agent or version. A
+        session that went keeps its place among all, or what is evicted would depend on when it went.
+        """
+        self._limit = sessions
+        self._held = sessions + spare
+        self._max_age = max_age
+        self._entries: dict[str, WindowEntry] = {}
+        self._ages: list[Age] = []
+        """Of the entries, sorted."""
+        self._since = inf
+        """No entry is older than this log time."""
+        self._mean: RunningMean | None = None
+        """Of the entries that are not gone; None until the mean is asked for."""
+        for entry in entries:
+            self.offer(entry)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def offer(self, entry: WindowEntry) -> bool:
+        """Take in a score; False if it is a repeat or older than the score that is held."""
+        held = self._entries.get(entry.session)
+        age = entry.age
+        if held is not None:
+            if entry.rank <= held.rank:
+                return False
+            self._remove(held)
+        elif len(self._entries) >= self._held:
+            oldest = self._ages[0]
+            if age <= oldest:
+                return False
+            self._remove(self._entries[oldest[1]])
+        self._entries[entry.session] = entry
+        insort(self._ages, age)
+        self._since = min(self._since, entry.time)
+        if self._mean is not None and not entry.gone:
+            self._mean.put(age, entry.score if entry.covered else None)
+        return True
+
+    def get(self, session: str) -> WindowEntry | None:
+        """The session's score, if it is held."""
+        return self._entries.get(session)
+
+    def mark_gone(self, entry: WindowEntry) -> None:
+        """The session of an entry that is held counts no longer."""
+        if self._mean is not None and not entry.gone:
+            self._mean.drop(entry.age)
+        self._entries[entry.session] = replace(entry, gone=True)
+
+    def expire(self, now: float) -> bool:
+        """Forget sessions that had no trace within the window's age; whether there were any."""
+        since = now - self._max_age
+        if self._since >= since:
+            return False
+        expired = [each for each in self._entries.values() if each.time < since]
+        for each in expired:
+            self._remove(each)
+        self._since = min((each.time for each in self._entries.values()), default=inf)
+        return bool(expired)
+
+    def stats(self, now: float, current: frozenset[str] | None = None) -> Stats | None:
+        """Over the sessions that count now; None if there are none: an unknown value is not shown.
+
+        `current` are the versions of the agent whose sessions count; None: all.
+        """
+        scores = [each.score for each in self.counting(now, current) if each.covered]
+        # Sorted, so that the sum is the same to the last bit whatever the order of arrival.
+        interval = bounds(sorted(scores))
+        return None if interval is None else Stats(interval, len(scores))
+
+    def mean(self, now: float) -> float | None:
+        """The mean of `stats` for all versions, without a walk over the window while no session is too old."""
+        if self._since < now - self._max_age:
+            stats = self.stats(now)
+            return stats and stats.bounds.mean
+        if self._mean is None:
+            self._mean = RunningMean(self._limit)
+            for each in self._entries.values():
+                if not each.gone:
+                    self._mean.put(each.age, each.score if each.covered else None)
+        return self._mean.value
+
+    def counting(self, now: float, current: frozenset[str] | None = None) -> list[WindowEntry]:
+        """The sessions that count now, also those of which too little is seen for a score."""
+        here = [each for each in self._entries.values() if not each.gone]
+        if current is not None:
+            here = [each for each in here if each.version is None or each.version in current]
+        if len(here) > self._limit:
+            here = nlargest(self._limit, here, key=lambda each: each.age)
+        return [each for each in here if each.time >= now - self._max_age]
+
+    @property
+    def newest(self) -> float:
+        """Log time of its newest session that counts; 0 when there is none."""
+        return max((each.time for each in self._entries.values() if not each.gone), default=0.0)
+
+    @property
+    def entries(self) -> tuple[WindowEntry, ...]:
+        """The entries, oldest first."""
+        return tuple(self._entries[session] for _started, session in self._ages)
+
+    def _remove(self, entry: WindowEntry) -> None:
+        age = entry.age
+        del self._entries[entry.session]
+        del self._ages[bisect_left(self._ages, age)]
+        if self._mean is not None and not entry.gone:
+            self._mean.drop(age)
