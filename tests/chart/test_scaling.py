@@ -1,4 +1,4 @@
-"""Autoscaling of the scaled form: by CPU, by what waits in Kafka; and what must never be scaled."""
+"""Autoscaling of the scaled form: by CPU, by what waits in Kafka; and what the values refuse."""
 
 from __future__ import annotations
 
@@ -90,6 +90,50 @@ def test_a_group_with_two_roles_is_scaled_by_the_lag_of_both() -> None:
 
 
 REFUSED: Mapping[str, tuple[Mapping[str, Any], str]] = {
+    "two pods on one disk": (
+        {"standalone": {"replicas": 2}},
+        "at '/standalone/replicas': value must be one of 0, 1",
+    ),
+    "two processes that publish": (
+        scaled({"publish": {"replicas": 2}}),
+        "at '/scaled/publish/replicas': value must be one of 0, 1",
+    ),
+    "publishing scaled by CPU": (
+        scaled({"publish": {"autoscaling": {"hpa": {"enabled": True}}}}),
+        "at '/scaled/publish': additional properties 'autoscaling' not allowed",
+    ),
+    "publishing among what is scaled": (
+        scaled({"score": {"roles": ["score", "publish"]}}),
+        "at '/scaled/score/roles/1': value must be one of",
+    ),
+    "two autoscalers": (
+        scaled({"score": {"autoscaling": {"hpa": {"enabled": True}, "keda": {"enabled": True}}}}),
+        "at '/scaled/score/autoscaling/keda/enabled': value must be false",
+    ),
+    "receivers scaled by what waits": (
+        scaled({"receive": {"autoscaling": {"keda": {"enabled": True}}}}),
+        "at '/scaled/receive/autoscaling': additional properties 'keda' not allowed",
+    ),
+    "several processes without Kafka": (
+        {"mode": "scaled"},
+        "at '/config': missing property 'log'",
+    ),
+    "one pod on Kafka": (
+        {"config": {"log": {"kind": "kafka"}}},
+        "at '/config/log/kind': value must be one of 'disk', 'memory'",
+    ),
+    "a key in plain text": (
+        {"config": {"judge": {"api_key": "sk-1"}}},
+        "at '/config/judge/api_key': 'sk-1' does not match pattern",
+    ),
+    "a setting that does not exist": (
+        {"config": {"windows": {"trace": {"idel": "5m"}}}},
+        "at '/config/windows/trace': additional properties 'idel' not allowed",
+    ),
+    "a setting of the chart's": (
+        {"config": {"data_dir": "/data"}},
+        "at '/config': additional properties 'data_dir' not allowed",
+    ),
     "more replicas than partitions": (
         scaled({"score": {"replicas": 13}}),
         "scaled.score.replicas: 13 is more than config.log.kafka.partitions (12)",
