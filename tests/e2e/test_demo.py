@@ -14,7 +14,9 @@ from typing import Any
 import pytest
 
 from tests.support.agents import Turn, request, spans
+from tests.support.board import Board
 from tests.support.command import spanwise
+from tests.support.everything_on import SERVICE, EverythingOn
 from tests.support.prometheus import Prometheus
 from tests.support.sender import send
 from tests.support.service import Service, children
@@ -32,10 +34,12 @@ SESSION = {"service": "support-bot", "agent": "order-desk", "scope": "session"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stand:
-    """The demo, which a Prometheus scrapes every second."""
+    """The demo and a service that has what it has not, which a Prometheus scrapes every second."""
 
     demo: Service
+    everything_on: EverythingOn
     prometheus: Prometheus
+    board: Board
 
     def dropped(self, *states: str) -> dict[str, Any]:
         """Alerts of sessions in these states, by evaluator; all that are active for no state."""
@@ -57,11 +61,17 @@ class Stand:
 @pytest.fixture(scope="module")
 def stand(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stand]:
     folder = tmp_path_factory.mktemp("demo")
-    with Service(folder / "not-used", command="demo") as demo:
+    with (
+        Service(folder / "not-used", command="demo") as demo,
+        EverythingOn(folder / "everything-on") as other,
+    ):
         rules = spanwise("slo", "--page", demo.admin)
         assert rules.code == 0, rules.err
-        with Prometheus(folder / "prometheus", demo.admin, rules.out) as prometheus:
-            yield Stand(demo=demo, prometheus=prometheus)
+        with Prometheus(
+            folder / "prometheus", demo.admin, rules.out, others=[other.service.admin]
+        ) as prometheus:
+            board = Board(prometheus)
+            yield Stand(demo=demo, everything_on=other, prometheus=prometheus, board=board)
 
 
 def test_the_regression_is_seen_by_version_and_as_an_alert_that_says_what_happened(
@@ -110,14 +120,47 @@ def test_an_open_trace_that_repeats_a_call_alerts_until_it_closes(stand: Stand) 
     wanted = {"service": "loop-bot", "agent": "loop-bot", "reason": "repeated_calls"}
 
     send(stand.demo.grpc, request("loop-bot", under_way))
-    found = stand.wait_for("the alert", lambda: stand.prometheus.alerts(RUNAWAY))
+
+    def raised() -> list[dict[str, Any]]:
+        return [
+            each
+            for each in stand.prometheus.alerts(RUNAWAY)
+            if each["labels"]["service"] == "loop-bot"
+        ]
+
+    found = stand.wait_for("the alert", raised)
     send(stand.demo.grpc, request("loop-bot", [root]))
-    stand.wait_for("resolved", lambda: not stand.prometheus.alerts(RUNAWAY))
+    stand.wait_for("resolved", lambda: not raised())
 
     assert [each["state"] for each in found] == ["firing"]
     assert [each["labels"] for each in found] == [
         {**wanted, "alertname": RUNAWAY, "severity": "page"}
     ]
+
+
+def test_every_query_of_the_dashboard_has_data_that_its_unit_fits(stand: Stand) -> None:
+    def answered() -> bool:
+        stand.everything_on.go_on()
+        return not stand.board.unanswered()
+
+    try:
+        stand.wait_for("data in every panel", answered)
+    except AssertionError as error:
+        raise AssertionError(f"without data: {stand.board.unanswered()}") from error
+
+    assert stand.board.misfits() == []
+
+
+def test_the_dashboard_offers_and_shows_what_is_chosen(stand: Stand) -> None:
+    agents = {SESSION["agent"], "support"}
+    stand.everything_on.go_on()
+
+    stand.wait_for("the agents", lambda: stand.board.offered("agent") >= agents)
+    chosen = stand.wait_for("one's", lambda: stand.board.shown("Agents, Traces", agent="support"))
+
+    assert stand.board.offered("job") == {"spanwise"}
+    assert stand.board.offered("service") >= {SESSION["service"], SERVICE}
+    assert {labels["agent"] for labels, _ in chosen} == {"support"}
 
 
 @pytest.mark.slow
@@ -127,7 +170,8 @@ def test_the_alert_fires_and_is_over_once_the_next_release_has_mended_it(stand: 
     stand.wait_for("resolved", lambda: not stand.dropped())
     stand.wait_for("said", lambda: CLEARED.findall(stand.said())[2:])
 
-    fired = f'max_over_time(ALERTS{{alertname="{DROP}",alertstate="firing",scope="session"}}[1h])'
+    wanted = f'alertname="{DROP}",alertstate="firing",agent="{SESSION["agent"]}",scope="session"'
+    fired = f"max_over_time(ALERTS{{{wanted}}}[1h])"
     assert {labels["evaluator"] for labels, _ in stand.prometheus.query(fired)} == PAGING
     before, after = stand.said().split("  mended ")
     assert set(CLEARED.findall(after)) == PAGING

@@ -25,10 +25,15 @@ class Target:
     unit: str
     is_table: bool
 
-    def asked(self, window: str) -> str:
-        """The expression as Prometheus gets it: everything is chosen, rates and sums over `window`."""
-        values = {**ALL, "__rate_interval": window, "__range": window}
-        return _VARIABLE.sub(lambda found: values[found[1]], self.expr)
+    def asked(self, window: str, **chosen: str) -> str:
+        """The expression as Prometheus gets it: rates and sums over `window`, and everything that is not `chosen`."""
+        return replaced(self.expr, __rate_interval=window, __range=window, **chosen)
+
+
+def replaced(text: str, **chosen: str) -> str:
+    """The text with a value for each of its variables."""
+    values = {**ALL, **chosen}
+    return _VARIABLE.sub(lambda found: values[found[1]], text)
 
 
 def panels(board: Mapping[str, Any] | None = None) -> Iterator[dict[str, Any]]:

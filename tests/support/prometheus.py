@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import shutil
 import subprocess
@@ -10,7 +11,7 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -36,11 +37,13 @@ def need_prometheus() -> None:
 
 
 class Prometheus:
-    """Scrapes `admin` every second as OpenMetrics, and evaluates `rules` (YAML) every second."""
+    """Scrapes `admin` and `others` every second as OpenMetrics, and evaluates `rules` (YAML) every second."""
 
-    def __init__(self, folder: Path, admin: str, rules: str | None = None) -> None:
+    def __init__(
+        self, folder: Path, admin: str, rules: str | None = None, *, others: Sequence[str] = ()
+    ) -> None:
         self._folder = folder
-        self._admin = admin
+        self._targets = [each.removeprefix("http://") for each in (admin, *others)]
         self._rules = rules
         self._process: subprocess.Popen[bytes] | None = None
         self.url = ""
@@ -91,6 +94,23 @@ class Prometheus:
         found = self._get("query", query=expression)["result"]
         return [(each["metric"], float(each["value"][1])) for each in found]
 
+    def over_time(
+        self, expression: str, seconds: float, step: float = 2.0
+    ) -> list[tuple[Labels, list[tuple[float, float]]]]:
+        """The labels, times and values (numbers only) of a range query that ends now."""
+        now = wall()
+        asked = {"query": expression, "start": now - seconds, "end": now, "step": step}
+        made = [
+            (each["metric"], [(at, float(value)) for at, value in each["values"]])
+            for each in self._get("query_range", **asked)["result"]
+        ]
+        numbers = [(labels, [p for p in points if math.isfinite(p[1])]) for labels, points in made]
+        return [(labels, points) for labels, points in numbers if points]
+
+    def label_values(self, label: str, selector: str) -> set[str]:
+        """Values that a label has had in the series of a selector."""
+        return set(self._get(f"label/{label}/values", **{"match[]": selector}))
+
     def alerts(self, name: str) -> list[dict[str, Any]]:
         """Those of that name that are pending or firing: `labels`, `annotations`, `state`, `activeAt`, `value`."""
         return [
@@ -128,11 +148,12 @@ class Prometheus:
     # --- inside ------------------------------------------------------------------------------------------------------
 
     def _configuration(self) -> dict[str, Any]:
-        target = self._admin.removeprefix("http://")
         return {
             "global": {"scrape_interval": "1s", "evaluation_interval": "1s"},
             "rule_files": [] if self._rules is None else [str(self._folder / "rules.yml")],
-            "scrape_configs": [{"job_name": "spanwise", "static_configs": [{"targets": [target]}]}],
+            "scrape_configs": [
+                {"job_name": "spanwise", "static_configs": [{"targets": self._targets}]}
+            ],
         }
 
     def _is_ready(self) -> bool:
