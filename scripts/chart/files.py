@@ -8,6 +8,7 @@ from collector.commands.slo import HEAD, written
 from collector.slo.rules import rules
 from scripts.chart.places import ROOT
 from scripts.chart.schema import values_schema
+from scripts.dashboard.files import files as dashboard_files
 
 
 def files() -> dict[str, str]:
@@ -15,5 +16,6 @@ def files() -> dict[str, str]:
     return {
         "spanwise/values.schema.json": json.dumps(values_schema(), indent=1) + "\n",
         "spanwise/files/rules.yaml": HEAD + written(rules(exported=True)),
+        **dashboard_files(),
         "spanwise/files/spanwise.yaml": (ROOT / "spanwise.yaml").read_text(encoding="utf-8"),
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from collector.slo.rules import PAGE as LOCAL_PAGE
 from collector.slo.rules import Rule, rules
 from scripts.chart.examples import manifests, rendered
 from scripts.chart.places import CHART
@@ -80,7 +81,9 @@ def test_the_dashboard_is_the_one_of_the_files_and_the_operator_reads_it() -> No
 
     made = one(found, "ConfigMap", "agents-spanwise-dashboard")
     (key,) = made["data"]
-    assert json.loads(made["data"][key]) == json.loads((CHART / "files/dashboard.json").read_text())
+    written = (CHART / "files/dashboard.json").read_text(encoding="utf-8")
+    assert "127.0.0.1" not in made["data"][key]
+    assert json.loads(made["data"][key]) == json.loads(written.replace(LOCAL_PAGE, PAGE))
     assert made["metadata"]["labels"]["grafana_dashboard"] == "1"
     resource = one(found, "GrafanaDashboard", "agents-spanwise-dashboard")
     assert resource["spec"]["configMapRef"] == {"name": made["metadata"]["name"], "key": key}
