@@ -158,6 +158,18 @@ REFUSED: Mapping[str, tuple[Mapping[str, Any], str]] = {
         {"secrets": {"forwardHeaders": {"existingSecret": "x", "headers": {"a": "b"}}}},
         "secrets.forwardHeaders: there is no config.forward",
     ),
+    "a volume smaller than the log on it": (
+        {"config": {"log": {"disk": {"max_size": "16GiB"}}}},
+        "and sinks.jsonl (max_size x (keep + 1)) of config, which may take 18240 MiB together",
+    ),
+    "an emptyDir that would evict the user's pod": (
+        {"mode": "sidecar", "sidecar": {"dataSizeLimit": "2Gi"}},
+        "sidecar.dataSizeLimit: 2Gi is too small",
+    ),
+    "a page larger than its volume": (
+        scaled({"publish": {"persistence": {"size": "1G"}}}),
+        "scaled.publish.persistence.size: 1G is too small for serve.index",
+    ),
     "a grace shorter than the stop": (
         {"preStopSeconds": 30},
         "terminationGracePeriodSeconds: 60 is less than preStopSeconds (30) and the 40 s",
@@ -171,6 +183,19 @@ REFUSED: Mapping[str, tuple[Mapping[str, Any], str]] = {
         "secrets.adminTokens.existingSecret: required with ingress",
     ),
 }
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"log": {"disk": {"max_size": 8_400_000_000}}},  # bytes
+        {"log": {"disk": {"max_size": "${env:LOG_SIZE}"}}},
+        {"log": {"disk": {"max_size": "9GiB"}}, "sinks": {"jsonl": None}},
+        {"log": {"disk": {"max_size": "8.5GiB"}}, "sinks": {"jsonl": {"keep": 0}}},
+    ],
+)
+def test_a_volume_that_is_large_enough_is_taken(config: Mapping[str, Any]) -> None:
+    assert rendered({"config": config})
 
 
 @pytest.mark.parametrize("why", REFUSED)

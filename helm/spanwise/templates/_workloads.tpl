@@ -100,6 +100,15 @@ securityContext
 {{- if and $values.secrets.forwardHeaders.existingSecret (not $values.config.forward) -}}
 {{- fail "secrets.forwardHeaders: there is no config.forward" -}}
 {{- end -}}
+{{- $standalone := $values.standalone.persistence -}}
+{{- $publish := $values.scaled.publish.persistence -}}
+{{- if eq $values.mode "sidecar" -}}
+{{- include "spanwise.checkRoom" (dict "root" . "path" "sidecar.dataSizeLimit" "size" $values.sidecar.dataSizeLimit "log" true) -}}
+{{- else if and (eq $values.mode "standalone") $standalone.enabled (not $standalone.existingClaim) -}}
+{{- include "spanwise.checkRoom" (dict "root" . "path" "standalone.persistence.size" "size" $standalone.size "log" true) -}}
+{{- else if and (eq $values.mode "scaled") $publish.enabled (not $publish.existingClaim) -}}
+{{- include "spanwise.checkRoom" (dict "root" . "path" "scaled.publish.persistence.size" "size" $publish.size "log" false) -}}
+{{- end -}}
 {{- if and (or $values.ingress.enabled $values.httpRoute.enabled) (not $values.secrets.adminTokens.existingSecret) -}}
 {{- fail "secrets.adminTokens.existingSecret: required with ingress or httpRoute, because without a token the page answers nothing" -}}
 {{- end -}}
