@@ -72,7 +72,7 @@ class ReceiverConfig(Section, title="Receiver"):
     http: Http = Http()
     max_request: Size = Field(default=64 << 20, gt=0, le=1 << 30)
     body_timeout: Duration = 60.0
-    stop_delay: Duration | None = Field(default=1.0, le=300)
+    stop_delay: Annotated[Duration, Field(le=300)] | None = 1.0
     tls: TlsConfig | None = None
     bearer_tokens: tuple[Token, ...] = ()
 

@@ -172,11 +172,15 @@ REFUSED: Mapping[str, tuple[Mapping[str, Any], str]] = {
     ),
     "a grace shorter than the stop": (
         {"preStopSeconds": 30},
-        "terminationGracePeriodSeconds: 60 is less than preStopSeconds (30) and the 40 s",
+        "terminationGracePeriodSeconds: 60 is less than preStopSeconds (30), config.receiver.stop_delay (1 s)",
+    ),
+    "a grace shorter than the stop with its delay": (
+        {"config": {"receiver": {"stop_delay": "0.5m"}}},
+        "terminationGracePeriodSeconds: 60 is less than preStopSeconds (5), config.receiver.stop_delay (30 s)",
     ),
     "the same in overrides": (
-        {"standalone": {"overrides": {"preStopSeconds": 21}}},
-        "terminationGracePeriodSeconds: 60 is less than preStopSeconds (21)",
+        {"standalone": {"overrides": {"preStopSeconds": 20}}},
+        "terminationGracePeriodSeconds: 60 is less than preStopSeconds (20)",
     ),
     "a page without a token": (
         {"ingress": {"enabled": True, "hosts": ["scores.example.com"]}},
@@ -206,3 +210,8 @@ def test_what_cannot_work_is_refused_with_the_value_to_change(why: str) -> None:
         rendered(values)
 
     assert message in str(refused.value)
+
+
+@pytest.mark.parametrize("delay", ["15s", "14500ms", "0.25m", 15, None, "${env:DELAY:-1s}"])
+def test_a_grace_that_holds_the_stop_and_its_delay_is_taken(delay: object) -> None:
+    assert rendered({"config": {"receiver": {"stop_delay": delay}}})

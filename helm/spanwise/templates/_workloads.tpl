@@ -27,6 +27,20 @@ securityContext
 {{- dict "items" $found | toYaml -}}
 {{- end }}
 
+{{/* `config.receiver.stop_delay` in whole seconds, rounded up; from a variable: the default. */}}
+{{- define "spanwise.stopDelay" -}}
+{{- $receiver := default dict .Values.config.receiver -}}
+{{- $given := ternary (toString (get $receiver "stop_delay")) "1s" (hasKey $receiver "stop_delay") -}}
+{{- if has $given (list "" "<nil>") -}}
+0
+{{- else if regexMatch "^[0-9.]+[a-z]*$" $given -}}
+{{- $seconds := dict "ms" 0.001 "m" 60 "h" 3600 "d" 86400 -}}
+{{- ceil (mulf (regexFind "^[0-9.]+" $given) (default 1 (get $seconds (regexFind "[a-z]+$" $given)))) -}}
+{{- else -}}
+1
+{{- end -}}
+{{- end }}
+
 {{/* YAML: the settings of the pods of one workload. Takes root and overrides. */}}
 {{- define "spanwise.settingsOf" -}}
 {{- $common := dict -}}
@@ -35,8 +49,9 @@ securityContext
 {{- end -}}
 {{- $settled := mergeOverwrite (deepCopy $common) (deepCopy (default dict .overrides)) -}}
 {{- $wait := ternary 0 (int $settled.preStopSeconds) (not (empty $settled.lifecycle)) -}}
-{{- if lt (int $settled.terminationGracePeriodSeconds) (int (add $wait 40)) -}}
-{{- fail (printf "terminationGracePeriodSeconds: %d is less than preStopSeconds (%d) and the 40 s that a stop takes at most" (int $settled.terminationGracePeriodSeconds) $wait) -}}
+{{- $delay := include "spanwise.stopDelay" .root | int -}}
+{{- if lt (int $settled.terminationGracePeriodSeconds) (int (add $wait $delay 40)) -}}
+{{- fail (printf "terminationGracePeriodSeconds: %d is less than preStopSeconds (%d), config.receiver.stop_delay (%d s) and the 40 s that a stop takes at most" (int $settled.terminationGracePeriodSeconds) $wait $delay) -}}
 {{- end -}}
 {{- toYaml $settled -}}
 {{- end }}
