@@ -1,4 +1,4 @@
-"""The demo beside a real Prometheus with the rules of `spanwise slo`: a drop is noticed, alerts, and is over."""
+"""The demo beside a real Prometheus with the rules and settings of compose.yaml: a drop is noticed, alerts, is over."""
 
 from __future__ import annotations
 
@@ -13,16 +13,18 @@ from typing import Any
 
 import pytest
 
+from collector.slo.rules import PAGE
 from tests.support.agents import Turn, request, spans
 from tests.support.board import Board
-from tests.support.command import spanwise
+from tests.support.compose import environment, services
 from tests.support.everything_on import SERVICE, EverythingOn
 from tests.support.prometheus import Prometheus
 from tests.support.sender import send
-from tests.support.service import Service, children
+from tests.support.service import ROOT, Service, children
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 
+RULES = ROOT / "helm" / "spanwise" / "files" / "rules.yaml"
 DROP, RUNAWAY = "AgentScoreDrop", "AgentRunaway"
 RELIABILITY = "spanwise_agent_reliability_ratio"
 PATIENCE = 400.0
@@ -61,17 +63,23 @@ class Stand:
 @pytest.fixture(scope="module")
 def stand(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stand]:
     folder = tmp_path_factory.mktemp("demo")
+    service = services()["demo"]
+    (command,) = service["command"]
+    given = {**environment(service), "SPANWISE_ADMIN__HOST": "127.0.0.1"}
+    rules = RULES.read_text()
+    assert PAGE in rules
     with (
-        Service(folder / "not-used", command="demo") as demo,
+        Service(folder / "not-used", command=command, environment=given) as demo,
         EverythingOn(folder / "everything-on") as other,
+        Prometheus(
+            folder / "prometheus",
+            demo.admin,
+            rules.replace(PAGE, demo.admin),
+            others=[other.service.admin],
+        ) as prometheus,
     ):
-        rules = spanwise("slo", "--page", demo.admin)
-        assert rules.code == 0, rules.err
-        with Prometheus(
-            folder / "prometheus", demo.admin, rules.out, others=[other.service.admin]
-        ) as prometheus:
-            board = Board(prometheus)
-            yield Stand(demo=demo, everything_on=other, prometheus=prometheus, board=board)
+        board = Board(prometheus)
+        yield Stand(demo=demo, everything_on=other, prometheus=prometheus, board=board)
 
 
 def test_the_regression_is_seen_by_version_and_as_an_alert_that_says_what_happened(

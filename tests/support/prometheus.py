@@ -17,11 +17,13 @@ from types import TracebackType
 from typing import Any, Self
 
 import pytest
+import yaml
 
 from collector.clock import wall
 from tests.support.ports import free_ports
 
 STARTS_WITHIN = 120.0
+CONFIGURATION = Path(__file__).parents[2] / "deploy" / "prometheus" / "prometheus.yml"
 Labels = Mapping[str, str]
 
 
@@ -148,13 +150,14 @@ class Prometheus:
     # --- inside ------------------------------------------------------------------------------------------------------
 
     def _configuration(self) -> dict[str, Any]:
-        return {
-            "global": {"scrape_interval": "1s", "evaluation_interval": "1s"},
-            "rule_files": [] if self._rules is None else [str(self._folder / "rules.yml")],
-            "scrape_configs": [
-                {"job_name": "spanwise", "static_configs": [{"targets": self._targets}]}
-            ],
-        }
+        """Compose's own, but every second, and of known addresses."""
+        shipped = yaml.safe_load(CONFIGURATION.read_text())
+        (job,) = shipped["scrape_configs"]
+        del job["dns_sd_configs"]
+        job["static_configs"] = [{"targets": self._targets}]
+        shipped["global"] = {"scrape_interval": "1s", "evaluation_interval": "1s"}
+        shipped["rule_files"] = [] if self._rules is None else [str(self._folder / "rules.yml")]
+        return shipped
 
     def _is_ready(self) -> bool:
         with urllib.request.urlopen(f"{self.url}/-/ready", timeout=5) as answer:
