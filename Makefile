@@ -7,7 +7,7 @@ UV_COMPILE := $(BIN)/uv pip compile -q --universal --python-version 3.11 --gener
 RUNTIME := $(VENV)/.runtime
 DEV := $(VENV)/.dev
 
-.PHONY: help install run demo test check bench soak fuzz lock clean
+.PHONY: help install run demo test check chart bench soak fuzz lock clean
 
 help: ## what there is
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -28,6 +28,9 @@ check: $(DEV) ## ruff, pyright (strict), import-linter
 	$(BIN)/ruff check .
 	$(BIN)/pyright --pythonpath $(BIN)/python
 	$(BIN)/lint-imports
+
+chart: $(DEV) ## what the Helm chart renders, and what of it was checked
+	$(BIN)/python -m tests.chart
 
 bench: $(DEV) ## the table of ratios, interleaved with a transport-only server
 	$(BIN)/python -m tests.bench

@@ -8,11 +8,12 @@ from pathlib import Path
 from scripts.chart.examples import renderings
 from scripts.chart.files import files
 from scripts.chart.places import HELM
+from scripts.chart.readme import readme
 
 
 def main(folder: Path) -> None:
     """Write every file: first what the chart is made of, then what it renders."""
-    for made in (files, renderings):
+    for made in (files, readme, renderings):
         for name, text in made().items():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_text(text, encoding="utf-8")
