@@ -224,21 +224,33 @@ def unix_seconds(time: str) -> float:
 
 def signal_headers(signal: Signal, *, first: bool = False, start: int = 0) -> Headers:
     """CloudEvents' headers of the Kafka binding (binary mode), and `traceparent` if a span was scored."""
-    trace = signal.scope == "trace"
-    subject = f"trace/{signal.trace_id}" if trace else f"session/{signal.session_id}"
-    headers = (
-        *_CONSTANT,
-        ("ce_id", signal.id.encode()),
-        ("ce_source", _source(signal.service)),
-        ("ce_type", b"spanwise.signal.%b.v1" % signal.scope.encode()),
-        ("ce_time", signal.time.encode()),
-        ("ce_subject", subject.encode()),
+    shared = _subject_headers(
+        signal.scope,
+        signal.service,
+        signal.trace_id if signal.scope == "trace" else signal.session_id,
+        signal.span_id,
+        signal.time,
+        start,
     )
-    if trace and signal.span_id:
-        headers += (("traceparent", f"00-{signal.trace_id}-{signal.span_id}-01".encode()),)
-    if start:
-        headers += ((START, b"%d" % start),)
-    return (*headers, FIRST) if first else headers
+    if first:
+        return (*_CONSTANT, ("ce_id", signal.id.encode()), *shared, FIRST)
+    return (*_CONSTANT, ("ce_id", signal.id.encode()), *shared)
+
+
+@lru_cache(maxsize=64)
+def _subject_headers(
+    scope: Scope, service: str, subject: str | None, span_id: str | None, time: str, start: int
+) -> Headers:
+    """Those that the signals of a subject have in common."""
+    headers = (
+        ("ce_source", _source(service)),
+        ("ce_type", b"spanwise.signal.%b.v1" % scope.encode()),
+        ("ce_time", time.encode()),
+        ("ce_subject", f"{scope}/{subject}".encode()),
+    )
+    if scope == "trace" and span_id:
+        headers += (("traceparent", f"00-{subject}-{span_id}-01".encode()),)
+    return (*headers, (START, b"%d" % start)) if start else headers
 
 
 def start_in(headers: Headers) -> int:

@@ -46,7 +46,16 @@ def signal_of(subject: Subject, outcome: Outcome, id_: str, *, probability: floa
     error = outcome.error
     coverage = outcome.coverage
     return Signal(
-        **shared_fields(subject, Signal),
+        scope=subject.scope,
+        service=subject.service,
+        agent=subject.agent,
+        agent_version=subject.agent_version,
+        trace_id=subject.trace_id,
+        span_id=subject.span_id,
+        session_id=subject.session_id,
+        session_source=subject.session_source,
+        revision=subject.revision,
+        closed=subject.closed,
         id=id_,
         time=rfc3339(subject.seen),
         evaluator=outcome.evaluator,

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from msgspec.structs import replace
 
 from collector.config.tree import SessionWindow
-from collector.records.sessions import SessionAwaited, SessionHead, SessionTurn
+from collector.records.sessions import SessionAwaited, SessionHead, SessionTurn, TaskClaims
 from collector.records.subject import Subject
 from collector.records.traces import RunawayRecord, TraceRecord, VerdictRecord, WorkRecord
 from collector.scoring.effects import Change, Drop, Effects, Publication, Rerun, Rescored, Task
@@ -84,11 +84,11 @@ class OpenSession:
     def measure(self) -> None:
         """Set the cost of a session whose head has none: an older version wrote it."""
         if not self.head.cost:
-            self.head = replace(self.head, cost=self._cost(self.head))
+            self.head = replace(self.head, cost=self._cost(self.head.task))
 
-    def _cost(self, head: SessionHead) -> int:
-        names = text_size(head.session_id) + text_size(head.service)
-        task = 0 if head.task is None else text_size(head.task.task_id)
+    def _cost(self, claims: TaskClaims | None) -> int:
+        names = text_size(self.head.session_id) + text_size(self.head.service)
+        task = 0 if claims is None else text_size(claims.task_id)
         outcomes = OUTCOME_COST * self._rules.outcomes * len(self._window)
         return SESSION_COST + len(self.key) + names + task + outcomes + self._window.cost
 
@@ -132,8 +132,7 @@ class OpenSession:
         earlier = self._window.get(entry.turn.trace_id)
         placement = self._window.place(entry)
         claims = merge_task_claims(head.task, record.trace)
-        head = replace(head, last=now, offset=offset, task=claims)
-        self.head = replace(head, cost=self._cost(head))
+        self.head = replace(head, last=now, offset=offset, task=claims, cost=self._cost(claims))
         return Task(
             key=self.key,
             trace=record.trace,
@@ -236,7 +235,9 @@ class OpenSession:
         unasked, due = self._judgement(task)
         counted = self._judged if known is None else tuple(n for n in self._judged if n in known)
         held = self._window.get(task.entry.turn.trace_id)
-        entry = replace(held or task.entry, due=due, counted=counted)
+        entry = held or task.entry
+        if (due, counted) != (entry.due, entry.counted):
+            entry = replace(entry, due=due, counted=counted)
         publish, entry = self._signals.of_trace(entry, [*outcomes, *unasked], known)
         if held is not None:
             self._replace(entry)

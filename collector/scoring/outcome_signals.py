@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from msgspec.structs import replace
 
@@ -48,12 +49,10 @@ def named_after(head: SessionHead, newest: SessionTurn | None) -> SessionHead:
     """The head with the agent of the window's newest trace; unchanged when the window is empty."""
     if newest is None:
         return head
-    return replace(
-        head,
-        agent=newest.agent,
-        agent_version=newest.agent_version,
-        session_source=newest.session_source,
-    )
+    agent, version, source = newest.agent, newest.agent_version, newest.session_source
+    if (agent, version, source) == (head.agent, head.agent_version, head.session_source):
+        return head
+    return replace(head, agent=agent, agent_version=version, session_source=source)
 
 
 def closed_subject(session: SessionAwaited, offset: int) -> Subject:
@@ -87,8 +86,12 @@ def trace_signal_id(entry: SessionTurn, outcome: Outcome) -> str:
         service=entry.service,
         subject=turn.trace_id,
         outcome=outcome,
-        input_digest=trace_input_digest(turn.digest, outcome.compared, outcome.expectation),
+        input_digest=_input_digest(turn.digest, outcome.compared, outcome.expectation),
     )
+
+
+_input_digest = lru_cache(maxsize=64)(trace_input_digest)
+"""The outcomes of a trace that compare it with nothing have one input."""
 
 
 def possible_runaway(entry: SessionTurn, outcome: Outcome, *, is_first: bool) -> RunawayRecord:
@@ -148,7 +151,8 @@ class OutcomeSignals:
         """
         is_closed = subject.closed is not None
         for outcome in outcomes:
-            each = outcome if is_closed else replace(outcome, final=False)
+            keeps = is_closed or not outcome.final
+            each = outcome if keeps else replace(outcome, final=False)
             digest = window.input_digest(self.rules.used.get(each.evaluator, ()))
             # Same inputs, same id: publishing it again with a new revision would break byte-identical repeats.
             if published is not None and published.get(each.evaluator) == digest:

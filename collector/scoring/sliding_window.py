@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from heapq import merge
 from typing import overload
 
@@ -182,8 +183,7 @@ class SlidingWindow:
         """Replace a trace of the window with the same trace and its outcomes."""
         earlier = self._entries[entry.turn.trace_id]
         if is_turn(entry):
-            self._input.remove(earlier)
-            self._input.add(entry)
+            self._input.replace(earlier, entry)
         self.cost += _cost(entry) - _cost(earlier)
         self._entries[entry.turn.trace_id] = entry
 
@@ -298,13 +298,29 @@ class _RunningInput:
         for used in self._sums:
             self._sums[used] -= _term(entry, used)
 
+    def replace(self, earlier: SessionTurn, entry: SessionTurn) -> None:
+        """The same turn with other signals: only sums that read them change."""
+        for used in self._sums:
+            was, now = _inputs(earlier, used), _inputs(entry, used)
+            if was != now:
+                self._sums[used] += _turn_term(*now) - _turn_term(*was)
+
     def digest(self, used: Used) -> str:
         return session_input_digest([self._sums[used]])
 
 
+def _inputs(entry: SessionTurn, used: Used) -> tuple[str, str, tuple[str, ...]]:
+    """Of the term of a turn: trace id, digest, signal ids."""
+    ids = tuple([entry.signal_ids[name] for name in used if name in entry.signal_ids])
+    return entry.turn.trace_id, entry.turn.digest, ids
+
+
 def _term(entry: SessionTurn, used: Used) -> int:
-    ids = [entry.signal_ids[name] for name in used if name in entry.signal_ids]
-    return turn_term(entry.turn.trace_id, entry.turn.digest, ids)
+    return _turn_term(*_inputs(entry, used))
+
+
+_turn_term = lru_cache(maxsize=64)(turn_term)
+"""A turn without signals has one term, whatever reads them."""
 
 
 def ordered_start(entry: SessionTurn) -> int:

@@ -7,7 +7,6 @@ as many times the usual model calls in a turn.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from typing import Annotated
 
@@ -28,15 +27,19 @@ class RepeatCount(Running):
         self._turns: dict[str, Turn] = {}
         self._answers: dict[int, _Answers] = {}
         """By digest of tool and arguments."""
-        self._levels: Counter[int] = Counter()
-        """How many calls were repeated just so often: few entries, so that the greatest is found at once."""
+        self._levels: dict[int, int] = {}
+        """How many calls were repeated just so often, above 0: few entries, so that the greatest is found at once."""
         self.calls = self.compared = 0
-        self._told = Told(0, 0, 0, 0)
+        self._told = _NOTHING
 
     def put(self, turn: Turn) -> None:
         """Take in a turn; one of the same trace id is replaced."""
-        self.drop(turn.trace_id)
+        earlier = self._turns.get(turn.trace_id)
         self._turns[turn.trace_id] = turn
+        if earlier is not None:
+            if (earlier.call_counts, earlier.tool_calls) == (turn.call_counts, turn.tool_calls):
+                return
+            self._count(earlier, -1)
         self._count(turn, 1)
 
     def drop(self, trace_id: str) -> None:
@@ -59,18 +62,29 @@ class RepeatCount(Running):
         self.calls += sign * turn.tool_calls
         for asked, answered, times, failed in turn.call_counts:
             self.compared += sign * times
-            answers = self._answers.setdefault(asked, _Answers())
-            self._level(answers.told, -1)
+            answers = self._answers.get(asked)
+            if answers is None:
+                answers = self._answers[asked] = _Answers()
+            before = answers.told
             answers.count(answered, sign * times, failed=failed)
-            self._level(answers.told, 1)
+            if (after := answers.told) != before:
+                self._level(before, -1)
+                self._level(after, 1)
             if not answers.calls:
                 del self._answers[asked]
 
     def _level(self, told: Told, sign: int) -> None:
         self._told = Told(*(all_ + sign * its for all_, its in zip(self._told, told, strict=True)))
-        self._levels[told.repeated] += sign
-        if not self._levels[told.repeated]:
+        if not told.repeated:
+            return
+        level = self._levels.get(told.repeated, 0) + sign
+        if level:
+            self._levels[told.repeated] = level
+        else:
             del self._levels[told.repeated]
+
+
+_NOTHING = Told(0, 0, 0, 0)
 
 
 class _Answers:
@@ -79,21 +93,23 @@ class _Answers:
     __slots__ = ("_times", "calls", "failed")
 
     def __init__(self) -> None:
-        self._times: Counter[int] = Counter()
+        self._times: dict[int, int] = {}
         self.calls = self.failed = 0
 
     def count(self, answered: int, times: int, *, failed: bool) -> None:
         self.calls += times
         self.failed += times if failed else 0
-        self._times[answered] += times
-        if not self._times[answered]:
+        all_times = self._times.get(answered, 0) + times
+        if all_times:
+            self._times[answered] = all_times
+        else:
             del self._times[answered]
 
     @property
     def told(self) -> Told:
         again = self.calls - 1
         if again < 1:
-            return Told(0, 0, 0, 0)
+            return _NOTHING
         results = len(self._times) - (UNKNOWN in self._times)
         if results > 1 or 0 < self.failed < self.calls:
             return Told(repeated=0, failed=0, changing=self.calls, untold=0)

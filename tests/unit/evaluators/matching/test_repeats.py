@@ -51,6 +51,21 @@ def test_a_trace_and_its_session_count_the_same(calls: list[ToolCall], expected:
     assert session.metadata.get("repeated_calls", 0) == expected
 
 
+def test_a_turn_is_replaced_by_its_revision_with_other_calls() -> None:
+    """Of as many calls, so that nothing else tells the two apart."""
+    count = RepeatCount({})
+    same, other = call_counts([call("x")] * 3), call_counts([call("x"), call("y"), call("z")])
+
+    count.put(a_turn("t", 1, {}, tool_calls=3, call_counts=same))
+    before = count.told, count.most
+    count.put(a_turn("t", 1, {}, tool_calls=3, call_counts=other))
+
+    assert before == (Told(repeated=2, failed=0, changing=0, untold=0), 2)
+    assert (count.told, count.most) == (Told(repeated=0, failed=0, changing=3, untold=0), 0)
+    count.drop("t")
+    assert (count.told, count.calls, count.compared) == (Told(0, 0, 0, 0), 0, 0)
+
+
 @pytest.mark.parametrize("name", ["sleep", "wait_30s", "browser.wait", "Wait"])
 def test_waiting_in_between_repeats_nothing(name: str) -> None:
     waits = [ToolCall(name=name, arguments={"s": 30}, result="ok") for _ in range(12)]
