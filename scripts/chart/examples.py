@@ -67,8 +67,11 @@ def renderings() -> dict[str, str]:
 
 _HEADS = {
     "native-sidecar": "# A pod of yours with Spanwise as a native sidecar: it starts first and stops last.\n",
-    "second-container": "# A pod of yours with Spanwise as a second container.\n",
+    "second-container": "# A pod with Spanwise as a second container: it takes spans for 10 s after SIGTERM.\n",
 }
+
+_LAST_SPANS = {"name": "SPANWISE_RECEIVER__STOP_DELAY", "value": "10s"}
+"""A second container is stopped together with the agent, which sends its last spans then; a native sidecar after it."""
 
 
 def pods() -> dict[str, str]:
@@ -82,6 +85,7 @@ def pods() -> dict[str, str]:
     patch = policy["spec"]["rules"][0]["mutate"]["patchStrategicMerge"]["spec"]
     (native,) = patch["initContainers"]
     plain = {key: value for key, value in native.items() if key != "restartPolicy"}
+    plain["env"] = [*native["env"], _LAST_SPANS]
     agent = {
         "name": "agent",
         "image": "your-agent:1.0",
