@@ -107,7 +107,7 @@ def states(
         "fieldConfig": {
             "defaults": {
                 "color": {"mode": "thresholds"},
-                "custom": {"fillOpacity": 70, "lineWidth": 0, "spanNulls": 300_000},
+                "custom": {"fillOpacity": 70, "lineWidth": 0},
                 "mappings": [{"options": values, "type": "value"}],
                 "noValue": NO_VALUE,
                 "thresholds": _RED_FROM,
@@ -118,7 +118,12 @@ def states(
         "interval": MIN_STEP,
         "options": {
             "alignValue": "left",
-            "legend": {"displayMode": "list", "placement": "bottom", "showLegend": False},
+            "legend": {
+                "calcs": [],
+                "displayMode": "list",
+                "placement": "bottom",
+                "showLegend": False,
+            },
             "mergeValues": True,
             "rowHeight": 0.8,
             "showValue": "never",
@@ -128,9 +133,15 @@ def states(
 
 
 def number(
-    title: str, description: str, unit: str, query: Query, *, red_from: float | None = None
+    title: str,
+    description: str,
+    unit: str,
+    query: Query,
+    *,
+    red_from: float | None = None,
+    without: str = NO_VALUE,
 ) -> Panel:
-    """The newest value, red from a limit on."""
+    """The newest value, red from a limit on; `without`: what stands there when there is no value."""
     steps: list[dict[str, Any]] = [{"color": "green", "value": None}]
     if red_from is not None:
         steps.append({"color": "red", "value": red_from})
@@ -140,6 +151,7 @@ def number(
             "defaults": {
                 **_defaults(unit),
                 "color": {"mode": "thresholds"},
+                "noValue": without,
                 "thresholds": {"mode": "absolute", "steps": steps},
             },
             "overrides": [],
@@ -189,7 +201,7 @@ def table(
                 ),
             ],
         },
-        "options": {"cellHeight": "sm", "footer": {"show": False}, "showHeader": True},
+        "options": {"cellHeight": "sm", "showHeader": True},
         "transformations": [
             {"id": "merge", "options": {}},
             {

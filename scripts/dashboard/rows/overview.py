@@ -52,10 +52,11 @@ OVERVIEW = Row(
         (
             number(
                 "Alerts firing",
-                "Alerts of `spanwise slo` that fire now. Nothing is shown where Prometheus has not loaded these rules.",
+                "Alerts of `spanwise slo` that fire now. None: also where these rules are not loaded.",
                 "short",
                 Query(expr=f"count({FIRING})", variables=()),
                 red_from=1,
+                without="none",
             ),
             number(
                 "Drops",
@@ -66,9 +67,9 @@ OVERVIEW = Row(
             ),
             number(
                 "Runaway traces",
-                "Open traces that repeat a call or call their model without end. Unknown: no such trace is known.",
+                "Open traces that repeat a call or call their model without end.",
                 "short",
-                Query(expr=f"sum({promql.RUNAWAYS})"),
+                Query(expr=f"sum({promql.RUNAWAYS})\nor\n0 * sum(spanwise_window_samples)"),
                 red_from=1,
             ),
             number(
@@ -90,6 +91,7 @@ OVERVIEW = Row(
                 "Share of `judge.budget.usd_per_day` that is left today. Below a tenth JudgeBudgetLow fires.",
                 "percentunit",
                 Query(expr=f"min({promql.BUDGET_LEFT})", variables=PROCESS),
+                without="no budget",
             ),
         ),
         (

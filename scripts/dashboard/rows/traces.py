@@ -64,7 +64,7 @@ TRACES = Row(
             _counted(
                 "Gaps",
                 "Traces a minute that lack something: no_root, no_session, no_content, no_tool_definitions, truncated."
-                " `spanwise doctor` names the setting that mends it.",
+                " `spanwise doctor` names the setting that mends it. No line: no gap.",
                 "spanwise_trace_gaps_total",
                 "gap",
             ),
