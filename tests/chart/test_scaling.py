@@ -182,6 +182,14 @@ REFUSED: Mapping[str, tuple[Mapping[str, Any], str]] = {
         {"standalone": {"overrides": {"preStopSeconds": 20}}},
         "terminationGracePeriodSeconds: 60 is less than preStopSeconds (20)",
     ),
+    "a route to a page that no process has": (
+        scaled(
+            {"publish": {"enabled": False}},
+            httpRoute={"enabled": True, "parentRefs": [{"name": "public"}]},
+            secrets={"adminTokens": {"existingSecret": "admin"}},
+        ),
+        "scaled.publish.enabled: ingress and httpRoute lead to the page",
+    ),
     "a page without a token": (
         {"ingress": {"enabled": True, "hosts": ["scores.example.com"]}},
         "secrets.adminTokens.existingSecret: required with ingress",

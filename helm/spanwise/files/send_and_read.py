@@ -2,6 +2,7 @@
 
 OTLP_URL, ADMIN_URL, TIMEOUT; by choice RECEIVER_TOKEN, ADMIN_TOKEN, CA_FILE, CERT_FILE and KEY_FILE. With ADMIN_TOKEN
 the scores are read from `/api/v1/traces/{id}`, without it the counter of scores in `/metrics` has to grow.
+Without a CA_FILE the system's authorities are trusted.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
+from pathlib import Path
 
 SERVICE = "helm-test"
 _SCORED = re.compile(
@@ -93,7 +95,8 @@ def asked(url: str, token: str | None, body: bytes | None = None) -> bytes:
         request.add_header("authorization", f"Bearer {token}")
     context = None
     if url.startswith("https:"):
-        context = ssl.create_default_context(cafile=os.environ.get("CA_FILE") or None)
+        authority = Path(os.environ.get("CA_FILE", ""))
+        context = ssl.create_default_context(cafile=authority if authority.is_file() else None)
         if "CERT_FILE" in os.environ:
             context.load_cert_chain(os.environ["CERT_FILE"], os.environ["KEY_FILE"])
     with urllib.request.urlopen(request, timeout=10, context=context) as answer:  # noqa: S310

@@ -127,4 +127,7 @@ securityContext
 {{- if and (or $values.ingress.enabled $values.httpRoute.enabled) (not $values.secrets.adminTokens.existingSecret) -}}
 {{- fail "secrets.adminTokens.existingSecret: required with ingress or httpRoute, because without a token the page answers nothing" -}}
 {{- end -}}
+{{- if and (or $values.ingress.enabled $values.httpRoute.enabled) (not (include "spanwise.componentOf" (dict "root" . "role" "publish"))) -}}
+{{- fail "scaled.publish.enabled: ingress and httpRoute lead to the page, which role publish has" -}}
+{{- end -}}
 {{- end }}
