@@ -9,7 +9,8 @@ import yaml
 
 from collector.slo.rules import PAGE
 
-PROVISIONING = Path(__file__).parents[2] / "deploy/grafana/provisioning"
+ROOT = Path(__file__).parents[2]
+PROVISIONING = ROOT / "deploy/grafana/provisioning"
 
 
 def provisioned(kind: str) -> Any:
@@ -23,13 +24,22 @@ def test_the_data_source_is_a_prometheus_that_the_dashboards_variable_finds() ->
     assert "uid" not in source
 
 
-def test_a_point_leads_to_its_trace_on_the_page() -> None:
+def test_a_point_leads_to_its_trace_on_a_page_that_compose_publishes() -> None:
     """Grafana takes `$name` and `${name}` of the file for environment variables: a literal `$` stands there twice."""
     (source,) = provisioned("datasources")["datasources"]
-    (destination,) = source["jsonData"]["exemplarTraceIdDestinations"]
+    destinations = source["jsonData"]["exemplarTraceIdDestinations"]
 
-    assert destination["name"] == "trace_id"
-    assert destination["url"].replace("$$", "$") == f"{PAGE}/trace?id=${{__value.raw}}"
+    assert {each["name"] for each in destinations} == {"trace_id"}
+    pages = [each["url"].replace("$$", "$") for each in destinations]
+    services = yaml.safe_load((ROOT / "compose.yaml").read_text(encoding="utf-8"))["services"]
+    published = {
+        f"http://{port.removesuffix(':4390')}/trace?id=${{__value.raw}}"
+        for name in ("spanwise", "demo")
+        for port in services[name]["ports"]
+        if port.endswith(":4390")
+    }
+    assert set(pages) == published
+    assert pages[0].startswith(PAGE)
 
 
 def test_the_dashboard_is_read_from_a_folder_and_not_changed_there() -> None:
