@@ -7,7 +7,7 @@ import itertools
 import json
 import struct
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -95,10 +95,12 @@ class Pods:
 
 
 @contextmanager
-def load(sent: Sequence[bytes], service: Balancer, *, lasting: float) -> Generator[None]:
-    """Agents that send while the block lasts, those of one service with one exporter; then quickly the rest.
+def load(
+    sent: Sequence[bytes], service: Balancer, *, lasting: float
+) -> Generator[Callable[[], None]]:
+    """Agents that send steadily, those of one service with one exporter; without pauses once the block calls its value.
 
-    `lasting`: seconds that the requests would last, longer than what happens in the block on a busy machine.
+    `lasting`: seconds that the requests would last, longer than what happens until then on a busy machine.
     Every request must have been taken, and no connection of any agent may have found a closed port.
     """
     parts = {True: list[bytes](), False: list[bytes]()}
@@ -111,11 +113,15 @@ def load(sent: Sequence[bytes], service: Balancer, *, lasting: float) -> Generat
     passers = ShortLivedSenders(service.http)
     for each in (*senders, passers):
         each.start()
-    try:
-        yield
-        assert all(each.is_alive() for each in senders), f"the block took longer than {lasting:g} s"
+
+    def burst() -> None:
+        assert all(each.is_alive() for each in senders), f"it took longer than {lasting:g} s"
         for each in senders:
             each.hurry.set()
+
+    try:
+        yield burst
+        for each in senders:
             each.join(60)
     finally:
         passers.over.set()
@@ -190,12 +196,15 @@ def updated(
         pods = Pods(fleet, service)
         pods.start_all()
 
-        with load(sent, service, lasting=lasting):
-            for number in range(rounds):
+        with load(sent, service, lasting=lasting) as burst:
+            for number in range(1, rounds + 1):
                 pods.update_all()
+                if number == rounds:
+                    burst()
+                    time.sleep(1.5)  # the first of it has reached scoring
                 for role in kills:
                     pods.kill(role)
-                print(f"round {number + 1} of {rounds}")
+                print(f"round {number} of {rounds}")
 
         check(pods, whole, f"{fleet.prefix}signals", bootstrap)
         assert pods.longest_stop < GRACE / 2
