@@ -39,7 +39,8 @@ def closed(schema: Any) -> Any:
                 found[key] = value.replace("^(?i)", "(?i)^")  # Go takes flags anywhere
         elif key not in _LEFT_OUT and not key.startswith("x-kubernetes"):
             found[key] = closed(value)
-    if "properties" in found and not node.get("x-kubernetes-preserve-unknown-fields"):
+    is_object = "type" in node  # else a branch of `anyOf`, beside other properties
+    if is_object and "properties" in found and not node.get("x-kubernetes-preserve-unknown-fields"):
         found.setdefault("additionalProperties", False)
     return found
 

@@ -139,7 +139,7 @@ REFUSED: dict[str, tuple[str, str]] = {
     ),
     "grace without room for the wait": (
         "terminationGracePeriodSeconds: 60\npreStopSeconds: 30",
-        "terminationGracePeriodSeconds: 60 is less than preStopSeconds (30) and the 40 s",
+        "terminationGracePeriodSeconds: 60 is less than preStopSeconds (30), config.receiver.stop_delay",
     ),
     # what does not go together
     "HPA without a request": (
