@@ -1,4 +1,4 @@
-"""Autoscaling of the scaled form: by CPU, by what waits in Kafka; and what the values refuse."""
+"""Autoscaling of the scaled form by what waits in Kafka; and values that fit no cluster."""
 
 from __future__ import annotations
 
@@ -90,73 +90,24 @@ def test_a_group_with_two_roles_is_scaled_by_the_lag_of_both() -> None:
 
 
 REFUSED: Mapping[str, tuple[Mapping[str, Any], str]] = {
-    "two pods on one disk": (
-        {"standalone": {"replicas": 2}},
-        "at '/standalone/replicas': value must be one of 0, 1",
-    ),
-    "two processes that publish": (
-        scaled({"publish": {"replicas": 2}}),
-        "at '/scaled/publish/replicas': value must be one of 0, 1",
-    ),
-    "publishing scaled by CPU": (
-        scaled({"publish": {"autoscaling": {"hpa": {"enabled": True}}}}),
-        "at '/scaled/publish': additional properties 'autoscaling' not allowed",
-    ),
-    "publishing among what is scaled": (
-        scaled({"score": {"roles": ["score", "publish"]}}),
-        "at '/scaled/score/roles/1': value must be one of",
-    ),
-    "two autoscalers": (
-        scaled({"score": {"autoscaling": {"hpa": {"enabled": True}, "keda": {"enabled": True}}}}),
-        "at '/scaled/score/autoscaling/keda/enabled': value must be false",
-    ),
-    "receivers scaled by what waits": (
-        scaled({"receive": {"autoscaling": {"keda": {"enabled": True}}}}),
-        "at '/scaled/receive/autoscaling': additional properties 'keda' not allowed",
-    ),
-    "several processes without Kafka": (
-        {"mode": "scaled"},
-        "at '/config': missing property 'log'",
-    ),
-    "one pod on Kafka": (
-        {"config": {"log": {"kind": "kafka"}}},
-        "at '/config/log/kind': value must be one of 'disk', 'memory'",
-    ),
-    "a key in plain text": (
-        {"config": {"judge": {"api_key": "sk-1"}}},
-        "at '/config/judge/api_key': 'sk-1' does not match pattern",
-    ),
-    "a setting that does not exist": (
-        {"config": {"windows": {"trace": {"idel": "5m"}}}},
-        "at '/config/windows/trace': additional properties 'idel' not allowed",
-    ),
-    "a setting of the chart's": (
-        {"config": {"data_dir": "/data"}},
-        "at '/config': additional properties 'data_dir' not allowed",
-    ),
-    "more replicas than partitions": (
-        scaled({"score": {"replicas": 13}}),
-        "scaled.score.replicas: 13 is more than config.log.kafka.partitions (12)",
-    ),
-    "more by KEDA than partitions": (
-        scaled({"score": {"autoscaling": {"keda": {"enabled": True, "maxReplicaCount": 20}}}}),
-        "scaled.score.autoscaling.keda.maxReplicaCount: 20 is more than",
-    ),
-    "by CPU without a request": (
-        scaled({"receive": {"autoscaling": {"hpa": {"enabled": True}}}}),
-        "scaled.receive.autoscaling.hpa: needs resources.requests.cpu",
-    ),
-    "password without SASL": (
-        scaled({}, secrets={"kafka": {"existingSecret": "x"}}),
-        "secrets.kafka.existingSecret: needs config.log.kafka.security.protocol",
-    ),
     "certificates without TLS": (
         scaled({}, tls={"kafka": {"existingSecret": "x"}}),
         "tls.kafka.existingSecret: needs config.log.kafka.security.protocol",
     ),
-    "headers without a backend": (
-        {"secrets": {"forwardHeaders": {"existingSecret": "x", "headers": {"a": "b"}}}},
-        "secrets.forwardHeaders: there is no config.forward",
+    "KEDA without a key for Kafka": (
+        {
+            "mode": "scaled",
+            "config": {
+                "log": {
+                    "kafka": {
+                        "bootstrap_servers": "kafka:9093",
+                        "security": {"protocol": "SASL_SSL", "sasl_mechanism": "PLAIN"},
+                    }
+                }
+            },
+            "scaled": {"score": {"autoscaling": {"keda": {"enabled": True}}}},
+        },
+        "scaled.score.autoscaling.keda: KEDA needs secrets.kafka.existingSecret",
     ),
     "a volume smaller than the log on it": (
         {"config": {"log": {"disk": {"max_size": "16GiB"}}}},
@@ -170,17 +121,9 @@ REFUSED: Mapping[str, tuple[Mapping[str, Any], str]] = {
         scaled({"publish": {"persistence": {"size": "1G"}}}),
         "scaled.publish.persistence.size: 1G is too small for serve.index",
     ),
-    "a grace shorter than the stop": (
-        {"preStopSeconds": 30},
-        "terminationGracePeriodSeconds: 60 is less than preStopSeconds (30), config.receiver.stop_delay (1 s)",
-    ),
-    "a grace shorter than the stop with its delay": (
-        {"config": {"receiver": {"stop_delay": "0.5m"}}},
-        "terminationGracePeriodSeconds: 60 is less than preStopSeconds (5), config.receiver.stop_delay (30 s)",
-    ),
-    "the same in overrides": (
-        {"standalone": {"overrides": {"preStopSeconds": 20}}},
-        "terminationGracePeriodSeconds: 60 is less than preStopSeconds (20)",
+    "a short grace in overrides": (
+        {"standalone": {"overrides": {"preStopSeconds": 21}}},
+        "terminationGracePeriodSeconds: 60 is less than preStopSeconds (21)",
     ),
     "a route to a page that no process has": (
         scaled(
@@ -190,11 +133,8 @@ REFUSED: Mapping[str, tuple[Mapping[str, Any], str]] = {
         ),
         "scaled.publish.enabled: ingress and httpRoute lead to the page",
     ),
-    "a page without a token": (
-        {"ingress": {"enabled": True, "hosts": ["scores.example.com"]}},
-        "secrets.adminTokens.existingSecret: required with ingress",
-    ),
 }
+"""Beside those of test_refusals.py: what only templates can see."""
 
 
 @pytest.mark.parametrize(
