@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 
 from evaluators.matching.text import QUESTION, clip
 
@@ -36,13 +37,15 @@ def asked_again(question: str | None, earlier: Sequence[str | None]) -> frozense
 
 
 def _words(question: str | None) -> frozenset[str] | None:
-    if question is None:
-        return None
-    kept = clip(question, QUESTION)
+    return None if question is None else _words_of(clip(question, QUESTION))
+
+
+@lru_cache(maxsize=256)
+def _words_of(kept: str) -> frozenset[str]:
     if len(kept.encode(errors="replace")) > QUESTION - 4:  # a cut leaves out a character's bytes
         return frozenset()
     words = _WORD.findall(kept.lower())
-    size = sum(len(word.encode(errors="replace")) for word in words)
+    size = len("".join(words).encode(errors="replace"))
     return frozenset(words) if size >= LEAST else frozenset()
 
 

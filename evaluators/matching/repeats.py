@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from contextvars import ContextVar
+from typing import NamedTuple, TypeAlias
 
 from evaluators.matching.json_values import encoded
 from evaluators.model import CallCount, ToolCall
@@ -26,37 +27,77 @@ _WAITS = re.compile(r"(?<![a-zA-Z])(?:sleep|wait|delay|pause)(?![a-zA-Z])", re.I
 """In the names of tools that only let time pass: `sleep`, `wait_30s`, `browser.wait`."""
 
 
-def repeats(calls: Sequence[ToolCall]) -> tuple[ToolCall, ...]:
-    """The calls that repeat an earlier one, in order; a call whose arguments were not exported repeats none."""
-    groups: defaultdict[tuple[str, bytes], list[ToolCall]] = defaultdict(list)
-    for call in calls:
-        if _tells(call):
-            groups[_question(call)].append(call)
+Question: TypeAlias = tuple[str, bytes]
+"""Tool and arguments."""
+
+
+class _Grouped(NamedTuple):
+    """The calls of a trace by what they ask."""
+
+    calls: Sequence[ToolCall]
+    questions: tuple[Question | None, ...]
+    """Of each call; None: it can repeat no other one."""
+    groups: Mapping[Question, Sequence[ToolCall]]
+    again: tuple[ToolCall, ...]
+    """The calls that repeat an earlier one, in order."""
+    changing: int
+    """Calls whose question was asked before or after with another result."""
+
+
+_last: ContextVar[_Grouped | None] = ContextVar("last", default=None)
+"""Of the trace that was looked at last: half a dozen evaluators ask about it one after the other."""
+
+
+def _grouped(calls: Sequence[ToolCall]) -> _Grouped:
+    known = _last.get()
+    if known is not None and known.calls is calls:
+        return known
+    questions = tuple([_question(call) if _tells(call) else None for call in calls])
+    groups: dict[Question, list[ToolCall]] = {}
+    for call, question in zip(calls, questions, strict=True):
+        if question is not None:
+            groups.setdefault(question, []).append(call)
+    several = [group for group in groups.values() if len(group) > 1]
+    progress = [_is_progress(group) for group in several]
     again = {
         id(call)
-        for group in groups.values()
-        if len(group) > 1 and not _is_progress(group)
+        for group, changes in zip(several, progress, strict=True)
+        if not changes
         for call in group[1:]
     }
-    return tuple(call for call in calls if id(call) in again)
+    found = _Grouped(
+        calls,
+        questions,
+        groups,
+        tuple([call for call in calls if id(call) in again]) if again else (),
+        sum(len(group) for group, changes in zip(several, progress, strict=True) if changes),
+    )
+    if isinstance(calls, tuple):  # a list may change
+        _last.set(found)
+    return found
+
+
+def repeats(calls: Sequence[ToolCall]) -> tuple[ToolCall, ...]:
+    """The calls that repeat an earlier one, in order; a call whose arguments were not exported repeats none."""
+    return _grouped(calls).again
 
 
 def most_repeated(again: Iterable[ToolCall]) -> tuple[ToolCall, ...]:
     """Of the calls that repeat an earlier one, those of the call that was repeated most."""
-    groups: defaultdict[tuple[str, bytes], list[ToolCall]] = defaultdict(list)
+    groups: defaultdict[Question, list[ToolCall]] = defaultdict(list)
     for call in again:
         groups[_question(call)].append(call)
     return tuple(max(groups.values(), key=len, default=()))
 
 
-def most_asked(calls: Iterable[ToolCall]) -> int:
+def most_asked(calls: Sequence[ToolCall]) -> int:
     """How often the tool that was called most with the same arguments was called so, whatever the results."""
-    return max(Counter(map(_question, filter(_tells, calls))).values(), default=0)
+    return max(map(len, _grouped(calls).groups.values()), default=0)
 
 
-def are_comparable(calls: Iterable[ToolCall]) -> bool:
+def are_comparable(calls: Sequence[ToolCall]) -> bool:
     """Whether any of the calls could repeat another one."""
-    return any(map(_tells, calls))
+    return bool(_grouped(calls).groups)
 
 
 def is_stuck(calls: Sequence[ToolCall], repeated: Sequence[ToolCall]) -> bool:
@@ -64,36 +105,40 @@ def is_stuck(calls: Sequence[ToolCall], repeated: Sequence[ToolCall]) -> bool:
 
     Looking at the same file again after an edit is no circle. All 31 labelled runs with a circle failed their task.
     """
+    if len(repeated) < CIRCLE:
+        return False
     again = {id(call) for call in repeated}
-    last: dict[tuple[str, bytes], int] = {}
+    last: dict[Question, int] = {}
     idle = new = 0
-    for place, call in enumerate(calls):
-        if not _tells(call):
+    for place, (call, question) in enumerate(zip(calls, _grouped(calls).questions, strict=True)):
+        if question is None:
             continue
         if id(call) not in again:
             idle, new = 0, place
-        elif last.get(_question(call), -1) >= new:
+        elif last.get(question, -1) >= new:
             idle += 1
         if idle >= CIRCLE:
             return True
-        last[_question(call)] = place
+        last[question] = place
     return False
 
 
 def _is_progress(group: Sequence[ToolCall]) -> bool:
-    """Whether one question was answered differently."""
+    """Whether one question was answered differently; False of a single call."""
     failed = sum(call.error is not None for call in group)
     return 0 < failed < len(group) or len({_answer(call) for call in group} - {_UNKNOWN}) > 1
 
 
-def call_counts(calls: Iterable[ToolCall]) -> tuple[CallCount, ...]:
+def call_counts(calls: Sequence[ToolCall]) -> tuple[CallCount, ...]:
     """How often each call was made with each result; calls whose arguments were not exported are left out."""
-    counts = Counter(
-        (_digest(*_question(call)), _digest(_answer(call)), call.error is not None)
-        for call in calls
-        if _tells(call)
-    )
-    kept = sorted(counts.items(), key=lambda each: (-each[1], each[0]))[:MOST_DISTINCT]
+    counts: dict[tuple[int, int, bool], int] = {}
+    for call, question in zip(calls, _grouped(calls).questions, strict=True):
+        if question is not None:
+            made = (_digest(*question), _digest(_answer(call)), call.error is not None)
+            counts[made] = counts.get(made, 0) + 1
+    kept = counts.items()
+    if len(counts) > MOST_DISTINCT:
+        kept = sorted(kept, key=lambda each: (-each[1], each[0]))[:MOST_DISTINCT]
     return tuple(CallCount(*call[:2], times, call[2]) for call, times in sorted(kept))
 
 
@@ -111,14 +156,11 @@ class Told(NamedTuple):
     @classmethod
     def of(cls, calls: Sequence[ToolCall]) -> Told:
         """Of the calls of a trace."""
-        again = repeats(calls)
-        groups: defaultdict[tuple[str, bytes], list[ToolCall]] = defaultdict(list)
-        for call in filter(_tells, calls):
-            groups[_question(call)].append(call)
+        grouped = _grouped(calls)
         return cls(
-            repeated=len(again),
-            failed=sum(call.error is not None for call in again),
-            changing=sum(len(group) for group in groups.values() if _is_progress(group)),
+            repeated=len(grouped.again),
+            failed=sum(call.error is not None for call in grouped.again),
+            changing=grouped.changing,
             untold=sum(call.arguments is None for call in calls),
         )
 
@@ -143,7 +185,7 @@ def _tells(call: ToolCall) -> bool:
     return call.arguments is not None and not _WAITS.search(call.name)
 
 
-def _question(call: ToolCall) -> tuple[str, bytes]:
+def _question(call: ToolCall) -> Question:
     return call.name, encoded(call.arguments)
 
 
@@ -157,7 +199,7 @@ _UNKNOWN = encoded(None)
 
 def _digest(*parts: str | bytes) -> int:
     made = b"\0".join(
-        part if isinstance(part, bytes) else part.encode(errors="replace") for part in parts
+        [part if isinstance(part, bytes) else part.encode(errors="replace") for part in parts]
     )
     return int.from_bytes(hashlib.blake2b(made, digest_size=8).digest())
 

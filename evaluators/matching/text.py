@@ -20,6 +20,7 @@ QUESTION = 1024
 """Bytes of a question that are compared with those of later turns."""
 
 _WORD = re.compile(r"\w+")
+_LONG_WORD = re.compile(r"\w{2,}")
 _STOP_WORDS = frozenset(
     _WORD.findall(
         "a an the is are was were be been being have has had do does did will would shall should may might can could "
@@ -52,8 +53,7 @@ def clip(text: str, limit: int = LIMIT) -> str:
 @lru_cache(maxsize=256)
 def words(text: str) -> frozenset[str]:
     """Lower-cased runs of word characters, longer than one, without 70 English function words."""
-    found = _WORD.findall(text.lower())
-    return frozenset(word for word in found if len(word) > 1 and word not in _STOP_WORDS)
+    return frozenset(_LONG_WORD.findall(text.lower())) - _STOP_WORDS
 
 
 def jaccard(left: frozenset[str], right: frozenset[str]) -> float:

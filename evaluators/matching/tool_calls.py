@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from contextvars import ContextVar
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -59,12 +60,25 @@ class Checked(NamedTuple):
         return tuple(call for call, error in self.judged if error is not None)
 
 
+_last: ContextVar[tuple[Trace, Checked] | None] = ContextVar("last", default=None)
+"""The trace that was checked last: two evaluators ask the same of it one after the other."""
+
+
 def check_arguments(trace: Trace) -> Checked:
     """Judge every call by the schema of its tool.
 
     Once the calls of a trace have taken `TRACE_STEPS`, the others are not judged.
     """
+    known = _last.get()
+    if known is None or known[0] is not trace:
+        known = (trace, _check(trace))
+        _last.set(known)
+    return known[1]
+
+
+def _check(trace: Trace) -> Checked:
     schemas = {tool.name: tool.parameters for tool in trace.tools_offered}
+    texts: dict[str, bytes] = {}
     judged: list[tuple[ToolCall, str | None]] = []
     left, unchecked = TRACE_STEPS, 0
     seen: set[str] = set()
@@ -75,7 +89,9 @@ def check_arguments(trace: Trace) -> Checked:
         if left <= 0:
             unchecked += 1
             continue
-        each = _judge(schema, call.arguments)
+        if call.name not in texts:
+            texts[call.name] = encoded(schema)
+        each = _judge(texts[call.name], call.arguments)
         left -= each.steps + (0 if call.name in seen else each.checked)
         seen.add(call.name)
         unchecked += each.is_costly
@@ -107,7 +123,7 @@ def argument_error(schema: JSON, arguments: JSON) -> str | None:
     Raises:
         Unjudgeable: The schema is no valid schema or refers to other documents, or either is too long.
     """
-    judged = _judge(schema, arguments)
+    judged = _judge(encoded(schema), arguments)
     if not judged.is_judged:
         raise Unjudgeable(judged.error)
     return judged.error
@@ -125,16 +141,16 @@ class _Judged(NamedTuple):
     """Whether the schema, or a pattern in it, was left out because it takes too long."""
 
 
-def _judge(schema: JSON, arguments: JSON) -> _Judged:
-    schema_text, text = encoded(schema), encoded(arguments)
-    if max(len(schema_text), len(text)) > SCHEMA_LIMIT:
+def _judge(schema: bytes, arguments: JSON) -> _Judged:
+    text = encoded(arguments)
+    if max(len(schema), len(text)) > SCHEMA_LIMIT:
         return _Judged("longer than 64 KiB", False, 1, 0)
-    return _judge_texts(schema_text, text)
+    return _judge_texts(schema, text)
 
 
 @lru_cache(maxsize=256)
 def _judge_texts(schema: bytes, arguments: bytes) -> _Judged:
-    # Two evaluators ask the same of every call. jsonschema takes 100 ms to import: only workers pay for it.
+    # Agents make the same call again and again. jsonschema takes 100 ms to import: only workers pay for it.
     from evaluators.providers import schemas  # noqa: PLC0415
 
     try:

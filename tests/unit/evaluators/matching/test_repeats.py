@@ -66,6 +66,18 @@ def test_a_turn_is_replaced_by_its_revision_with_other_calls() -> None:
     assert (count.told, count.calls, count.compared) == (Told(0, 0, 0, 0), 0, 0)
 
 
+def test_calls_that_come_later_are_seen() -> None:
+    """What is known of a trace is kept until the next one, of a list it is not."""
+    calls = [call("x")]
+    assert repeats(calls) == ()
+
+    calls.append(call("x"))
+
+    assert repeats(calls) == (calls[1],)
+    assert repeats(tuple(calls)) == (calls[1],)
+    assert repeats((call("x"),)) == ()
+
+
 @pytest.mark.parametrize("name", ["sleep", "wait_30s", "browser.wait", "Wait"])
 def test_waiting_in_between_repeats_nothing(name: str) -> None:
     waits = [ToolCall(name=name, arguments={"s": 30}, result="ok") for _ in range(12)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -14,6 +15,7 @@ from evaluators.matching.text import cosine_distance
 from evaluators.providers import wordllama
 from evaluators.providers.wordllama import (
     BLANK,
+    SHORT,
     TEXT_LIMIT,
     WordLlamaEmbedder,
     WordTokens,
@@ -64,6 +66,27 @@ def test_a_text_s_vector_does_not_depend_on_its_neighbours(embedder: WordLlamaEm
     beside = list(embedder.embed(["a much longer text than the other one " * 9, "short"])[1])
 
     assert beside == alone
+
+
+@pytest.mark.parametrize("words", [1, SHORT // 2, SHORT - 1, SHORT * 2])
+def test_a_vector_is_the_exact_mean_of_the_tokens_vectors(
+    embedder: WordLlamaEmbedder, words: int
+) -> None:
+    """So it is the same however it is summed: in whatever order, repeated tokens together or one by one."""
+    text = "the rain in Spain stays mainly in the plain "
+    some = " ".join((text * words).split()[:words])
+    rows = _load().embedding[list(WORDS.ids(some))].astype(float)
+
+    (vector,) = embedder.embed([some])
+
+    assert len(some) < TEXT_LIMIT
+    assert list(vector) == [math.fsum(column) / len(rows) for column in rows.T]
+
+
+def test_every_number_of_the_model_has_eleven_bits() -> None:
+    numbers = _load().embedding
+
+    assert (numbers.astype("float16") == numbers).all()
 
 
 def test_only_the_beginning_of_a_long_text_is_read(embedder: WordLlamaEmbedder) -> None:
