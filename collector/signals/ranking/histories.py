@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Generic, TypeVar
 
 H = TypeVar("H")
@@ -52,6 +53,7 @@ class Histories(Generic[H]):
         return oldest
 
 
+@lru_cache(maxsize=64)  # a record asks for each of its names several times
 def digest_of(*parts: str) -> str:
     """A name of 32 hex for ids of any length, of which there are many."""
     return hashlib.sha256("\0".join(parts).encode(errors="replace")).hexdigest()[:32]
