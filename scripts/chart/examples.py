@@ -45,7 +45,7 @@ def manifests(found: Mapping[str, str]) -> list[Manifest]:
         cast(Manifest, each)
         for name, text in found.items()
         if name != NOTES
-        for each in yaml.safe_load_all(text)
+        for each in yaml.load_all(text, yaml.CSafeLoader)  # ten times as fast as in Python
         if each
     ]
 

@@ -21,6 +21,7 @@ SET_BY_THE_CHART: Mapping[str, tuple[str, ...]] = {
 _SCALARS = {"integer", "number", "boolean"}
 _NOT_KEPT = {"title", "description", "default", "format"}
 _ENV: Schema = {"$ref": "#/definitions/envReference"}
+_SECRET: Schema = {"$ref": "#/definitions/secretReference"}
 
 
 def values_schema() -> Schema:
@@ -99,7 +100,7 @@ def _plain(node: Any) -> Any:
 def _setting(value: Schema) -> Schema:
     options = cast(list[Schema], value["anyOf"]) if "anyOf" in value else [value]
     if any(each.get("writeOnly") for each in options):
-        return {"anyOf": [_ENV, *(each for each in options if not each.get("writeOnly"))]}
+        return {"anyOf": [_SECRET, *(each for each in options if not each.get("writeOnly"))]}
     if value.get("type") == "array":
         return {**value, "items": _setting(value["items"])}
     if value.get("type") == "object" and isinstance(value.get("additionalProperties"), dict):

@@ -105,7 +105,9 @@ def upgraded(example: str) -> Found:
     first = FIRST / f"{example}.yaml"
     if not first.exists():
         return Found(looked_at="-")
-    before: list[Manifest] = [each for each in yaml.safe_load_all(first.read_text()) if each]
+    before: list[Manifest] = [
+        each for each in yaml.load_all(first.read_text(), yaml.CSafeLoader) if each
+    ]
     return Found(looked_at=str(len(before)), problems=upgrade.problems(before, objects(example)))
 
 
@@ -128,7 +130,7 @@ def objects(example: str) -> list[Manifest]:
     ]
     return [
         *manifests(rendered(values_of(example))),
-        *(yaml.safe_load(each.read_text()) for each in beside if each.exists()),
+        *(yaml.load(each.read_text(), yaml.CSafeLoader) for each in beside if each.exists()),
     ]
 
 

@@ -178,6 +178,23 @@ def test_refused_with_the_place_and_the_reason(values: str, told: str) -> None:
     assert told in refusal(values)
 
 
+@pytest.mark.parametrize(
+    "values",
+    [
+        "config: {judge: {api_key: sk-1234567890}}",
+        "config: {judge: {api_key: '${env:KEY:-sk-1234567890}'}}",
+        "config: {redaction: {key: sk-1234567890}}",
+        "config: {forward: {endpoint: 'https://a:4317', headers: {authorization: sk-1234567890}}}",
+        KAFKA.replace("'kafka:9092'", "'k:9092', security: {password: sk-1234567890}"),
+    ],
+)
+def test_a_secret_as_text_is_refused_and_does_not_stand_in_the_refusal(values: str) -> None:
+    told = refusal(values)
+
+    assert "value must be '${env:NAME}'" in told
+    assert "sk-1234567890" not in told
+
+
 @pytest.mark.parametrize("values", ["", SCALED, KAFKA, "mode: sidecar"])
 def test_accepted(values: str) -> None:
     assert not refusal(values)
