@@ -10,12 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
 from typing import Literal, get_args
 
 from evaluators.dialects.content.facts import Facts, Kind, Wraps
-from evaluators.dialects.decoding.decode import ask
-from evaluators.dialects.fields import Field, On, Plan, Row, quoted
+from evaluators.dialects.fields import Field, Fill, On, Plan, Row, quoted
 from evaluators.model import Span
 
 Lack = Literal[
@@ -183,25 +181,28 @@ class Dialect:
         return tuple(a if a.speakers else replace(a, speakers=speakers) for a in self.advice)
 
     def reader(self, scope: str, keys: AbstractSet[str]) -> Reader:
-        """How spans of this scope and these keys are read."""
+        """How spans of this scope and these keys are read.
+
+        What a kind's fields are read from depends on the keys alone. So it is looked up when the first span of that
+        kind comes, and every later span is one loop over the fields that its keys can fill.
+        """
         if self.read is not None:
             return self.read
         base = self.base if self.based.holds(scope, keys) else None
-        return partial(self._read, base)
+        name, kind_of, fields, finish = self.name, self.kind, self.fields, self.finish
+        fills_of: dict[Kind, tuple[Fill, ...]] = {}
 
-    @cached_property
-    def _plans(self) -> Mapping[Kind, Plan]:
-        return {kind: Plan(fields) for kind, fields in self.fields.items()}
-
-    def _read(self, base: Callable[[Span, str], Facts] | None, span: Span) -> Facts:
-        name = self.name
-        facts = Facts(span=span, dialect=name) if base is None else base(span, name)
-        kind = facts.kind = self.kind(facts)
-        plan = self._plans.get(kind)
-        if plan is not None:
+        def read(span: Span) -> Facts:
+            facts = Facts(span=span, dialect=name) if base is None else base(span, name)
+            kind = facts.kind = kind_of(facts)
+            fills = fills_of.get(kind)
+            if fills is None:
+                fills = fills_of[kind] = Plan(fields.get(kind, ())).answer(keys)
             get = span.attributes.get
-            for fill in ask(span.attributes, plan):
+            for fill in fills:
                 fill(facts, get)
-        if self.finish is not None:
-            self.finish(facts)
-        return facts
+            if finish is not None:
+                finish(facts)
+            return facts
+
+        return read

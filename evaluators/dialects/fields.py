@@ -326,14 +326,28 @@ def genai_tokens() -> Field:
     return _Counts("tokens", usage.GENAI, usage.read_genai_tokens)
 
 
-def aggregate(table: usage.TokenKeys) -> Field:
-    """The sum of counts over the span's descendants."""
-    return _Counts("aggregate", table, partial(usage.read_tokens, keys=table))
+def aggregate(table: usage.TokenKeys, read: Callable[..., Tokens] | None = None) -> Field:
+    """The sum of counts over the span's descendants; `read` where the table alone does not tell them."""
+    return _Counts("aggregate", table, read or partial(usage.read_tokens, keys=table))
 
 
 def tokens_in(*keys: str, read: Callable[[JSON], Tokens]) -> Field:
     """The counts of a model call, inside one value."""
     return Field("input tokens", "tokens", keys, read)
+
+
+class Step(Field):
+    """What depends on more than one value: done on spans whose keys answer a question."""
+
+    __slots__ = ("_fill", "_when")
+
+    def __init__(self, when: Question, fill: Fill) -> None:
+        super().__init__("input", "", (), _as_is)
+        self._when, self._fill = when, fill
+
+    def within(self, names: AbstractSet[str]) -> Fill | None:
+        """The step, where the question has an answer."""
+        return self._fill if self._when.answer(names) else None
 
 
 class Plan(Question):

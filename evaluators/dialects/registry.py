@@ -81,7 +81,7 @@ def read_facts(span: Span) -> Facts:
     if not isinstance(attributes, Attributes):
         return find_reader(span)(span)
     readers = attributes.shape.readers
-    read = readers.get(span.scope)
+    read: Reader | None = readers.get(span.scope)
     if read is None:
         if len(readers) >= _SCOPES:
             readers.clear()

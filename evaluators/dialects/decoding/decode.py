@@ -16,7 +16,7 @@ from typing import Any
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from google.protobuf.message import DecodeError
 
-from evaluators.dialects.decoding.key_sets import Question, shape_of
+from evaluators.dialects.decoding.key_sets import Question, shape_in_order
 from evaluators.dialects.decoding.values import HIDDEN
 from evaluators.model import JSON, Event, Span, Status
 
@@ -146,8 +146,8 @@ class Attributes(Mapping[str, JSON]):
 
     def __init__(self, raw: Any) -> None:
         self._raw = raw
-        self.shape = shape_of(frozenset(raw))
-        self.names: frozenset[str] = self.shape.names
+        self.shape = shape = shape_in_order(tuple(raw))
+        self.names: frozenset[str] = shape.names
 
     def get(self, key: str, default: Any = None) -> JSON:
         """The value of `key`, else `default`; None for what was put in place of content that is hidden."""
@@ -217,15 +217,25 @@ class Decoded:
 def decode(pieces: Sequence[bytes], trace_id: str) -> Decoded:
     """The spans of `trace_id` in `pieces`; of a span id the first copy. Never raises on any bytes."""
     decoded = Decoded()
-    found: dict[str, Span] = {}
+    found: dict[bytes, Span] = {}
+    wanted = (trace_id, _id_bytes(trace_id))
     for piece in pieces:
-        _decode_piece(piece, trace_id, found, decoded)
+        _decode_piece(piece, wanted, found, decoded)
     decoded.spans = sorted(found.values(), key=_by_start)
     return decoded
 
 
 def _by_start(span: Span) -> tuple[int, str]:
     return span.start_time_unix_nano, span.span_id
+
+
+def _id_bytes(trace_id: str) -> bytes | None:
+    """None for what is no id in lower-case hex: no span has it."""
+    try:
+        raw = bytes.fromhex(trace_id)
+    except ValueError:
+        return None
+    return raw if raw.hex() == trace_id else None
 
 
 def _parse(message: Any, raw: bytes) -> Any | None:
@@ -235,12 +245,15 @@ def _parse(message: Any, raw: bytes) -> Any | None:
         return None
 
 
-def _decode_piece(piece: bytes, trace_id: str, found: dict[str, Span], decoded: Decoded) -> None:
+def _decode_piece(
+    piece: bytes, wanted: tuple[str, bytes | None], found: dict[bytes, Span], decoded: Decoded
+) -> None:
     sound = _parse(_WIRE["SoundRequest"], piece)
     request = _parse(_WIRE["Request"], piece) if sound is None else sound
     if request is None:
         decoded.unreadable += 1
         return
+    trace_id, id_bytes = wanted
     for resource_spans in request.resource_spans:
         resource = _parse(_WIRE["Resource"], resource_spans.resource)
         attributes = Attributes(resource.attributes if resource is not None else {})
@@ -251,9 +264,9 @@ def _decode_piece(piece: bytes, trace_id: str, found: dict[str, Span], decoded: 
             if sound is None:
                 spans = _each_by_itself(spans, decoded)
             for span in spans:
-                span_id = span.span_id.hex()
-                if span_id and span_id not in found and span.trace_id.hex() == trace_id:
-                    found[span_id] = _span(span, trace_id, span_id, origin)
+                span_id: bytes = span.span_id
+                if span_id and span_id not in found and span.trace_id == id_bytes:
+                    found[span_id] = _span(span, trace_id, span_id.hex(), origin)
 
 
 def _each_by_itself(spans: Iterable[bytes], decoded: Decoded) -> Iterator[Any]:

@@ -6,17 +6,33 @@ Every other dialect is completed from here, since most of them carry some `gen_a
 from __future__ import annotations
 
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
+from functools import partial
 
 from evaluators.dialects.content import usage
-from evaluators.dialects.content.facts import NO_TOKENS, Content, Facts, Kind
+from evaluators.dialects.content.facts import Content, Facts, Kind
+from evaluators.dialects.content.messages import Side
 from evaluators.dialects.content.sessions import ONLY_OF, SESSION, USER
-from evaluators.dialects.content.tools import arguments_of, outcome_of
 from evaluators.dialects.decoding.decode import ask, names_of
-from evaluators.dialects.decoding.key_sets import Among, Either, Prefix, unflatten
+from evaluators.dialects.decoding.key_sets import Among, Either, Prefix, Question, unflatten
 from evaluators.dialects.decoding.values import as_dict, as_list, string, unwrap
 from evaluators.dialects.dialect import has
-from evaluators.dialects.fields import row, token_rows
+from evaluators.dialects.fields import (
+    Get,
+    Plan,
+    Step,
+    agent,
+    aggregate,
+    cost,
+    genai_tokens,
+    model,
+    response_id,
+    row,
+    system,
+    token_rows,
+)
 from evaluators.dialects.readers import genai_events
+from evaluators.dialects.readers.genai_tools import AGENT, ARGUMENTS, RESULT, TOOL
 from evaluators.model import JSON, Span
 
 _KINDS: dict[str, Kind] = {
@@ -89,28 +105,6 @@ _ANSWER = Among("gen_ai.response.text", "gen_ai.response.tool_calls")
 """Sentry's SDKs: the answer's texts and calls apart."""
 _SIDES = Among(*_INPUT, *_OUTPUT, *_ANSWER)
 _WORTH = Among(*_SIDES, "gen_ai.tool.name", "gen_ai.system_instructions", *_DEFINITIONS)
-_ARGUMENTS = Among(
-    "gen_ai.tool.call.arguments",
-    "gen_ai.tool.arguments",
-    "gen_ai.tool.input",
-    "gen_ai.tool.call.input",
-    "tool.arguments",
-    "tool.input",
-)
-_RESULT = Among(
-    "gen_ai.tool.call.result",
-    "gen_ai.tool.result",
-    "gen_ai.tool.output",
-    "gen_ai.tool.message",
-    "gen_ai.tool.call.output",
-    "tool.result",
-    "tool.output",
-)
-_STATUS = Among("gen_ai.tool.status", "tool.status")
-_FUNCTION = Prefix("code.function.")
-_SCHEMA = "gen_ai.tool.json_schema"
-_TOOL_EXTRAS = Either(_STATUS, _FUNCTION, Among("error.type", _SCHEMA))
-_PARAMETERS = "code.function.parameters."
 _KERNEL_FUNCTIONS = "sk.available_functions"
 """Semantic Kernel: the names of the functions offered, on the loop around the model calls."""
 _MARKS = Among(
@@ -148,24 +142,14 @@ def read(span: Span, dialect: str = "genai") -> Facts:
     attributes = span.attributes
     kind = kind_of(span)
     facts = Facts(span=span, dialect=dialect, kind=kind)
-    facts.agent = string(attributes.get("gen_ai.agent.name"))
-    if kind in ("tool", "handoff"):
-        _read_tool(span, facts)
-        return facts
-    if kind == "agent":
-        facts.agent, facts.names_agent = _agent_name(span)
-        facts.aggregate = usage.read_tokens(attributes, usage.AGGREGATE)
-    own = usage.read_genai_tokens(attributes)
-    if kind == "llm":
-        facts.tokens = own
-        facts.cost = usage.read_cost(attributes)
-        facts.model = string(attributes.get("gen_ai.response.model")) or string(
-            attributes.get("gen_ai.request.model")
-        )
-        facts.response_id = string(attributes.get("gen_ai.response.id"))
-    elif facts.aggregate is NO_TOKENS:
-        facts.aggregate = own
-    _read_content(span, facts)
+    get = attributes.get
+    for fill in ask(attributes, _PLANS[kind]):
+        fill(facts, get)
+    if span.events:
+        if kind in ("tool", "handoff"):
+            genai_events.read_tool(span, facts)
+        else:
+            genai_events.read_conversation(span, facts)
     return facts
 
 
@@ -202,91 +186,15 @@ def attributes_are_empty(attributes: Mapping[str, JSON]) -> bool:
     return not ask(attributes, _OF_A_CALL)
 
 
-def _agent_name(span: Span) -> tuple[str | None, bool]:
-    name = string(span.attributes.get("gen_ai.agent.name"))
-    if name is not None:
-        return name, True
+def _agent_in_span_name(span: Span) -> str | None:
     for prefix in ("invoke_agent ", "agent_run ", "agent "):
         if span.name.startswith(prefix):
-            return span.name.removeprefix(prefix).strip(" []"), False
-    return span.name or None, False
+            return span.name.removeprefix(prefix).strip(" []")
+    return span.name or None
 
 
-def _read_tool(span: Span, facts: Facts) -> None:
-    attributes = span.attributes
-    facts.tool_name = string(attributes.get("gen_ai.tool.name")) or tool_in_span_name(span)
-    facts.tool_id = string(attributes.get("gen_ai.tool.call.id")) or string(
-        attributes.get("tool_call.id")
-    )
-    facts.arguments = arguments_of(_first(attributes, _ARGUMENTS))
-    outcome = outcome_of(_first(attributes, _RESULT))
-    facts.result = outcome.result
-    facts.tool_id = facts.tool_id or outcome.id
-    facts.tool_error = "error" if outcome.is_error else None
-    if ask(attributes, _TOOL_EXTRAS):
-        _read_tool_extras(attributes, facts)
-    if span.events:
-        genai_events.read_tool(span, facts)
-
-
-def _read_tool_extras(attributes: Mapping[str, JSON], facts: Facts) -> None:
-    if ask(attributes, _FUNCTION):
-        _read_function(attributes, facts)
-    if any(attributes.get(key) == "error" for key in ask(attributes, _STATUS)):
-        facts.tool_error = "error"
-    elif facts.tool_error is None and "error.type" in attributes:
-        facts.tool_error = "error" if facts.result else string(attributes.get("error.type"))
-    if facts.tool_name and _SCHEMA in attributes:
-        _read_definition(attributes, facts)
-
-
-def _read_function(attributes: Mapping[str, JSON], facts: Facts) -> None:
-    """Google's GenAI instrumentation before 0.7: every parameter of the tool's function by itself."""
-    if facts.arguments is None:
-        names = [n for n in names_of(attributes) if n.startswith(_PARAMETERS)]
-        arguments = {
-            name.removeprefix(_PARAMETERS).removesuffix(".value"): unwrap(attributes.get(name))
-            for name in sorted(names)
-            if name.endswith(".value")
-        }
-        facts.arguments = arguments or None
-    if facts.result is None:
-        facts.result = attributes.get("code.function.return.value")
-
-
-def _read_definition(attributes: Mapping[str, JSON], facts: Facts) -> None:
-    """The tool's own definition, when its span has all of it."""
-    definition = {
-        "name": facts.tool_name,
-        "description": attributes.get("gen_ai.tool.description"),
-        "parameters": unwrap(attributes.get(_SCHEMA)),
-    }
-    if definition["description"] and definition["parameters"]:
-        facts.definitions = Content([definition], "input")
-
-
-def tool_in_span_name(span: Span) -> str | None:
-    """The tool named in a span name like `execute_tool get_weather`."""
-    head, _, tail = span.name.partition(" ")
-    return (
-        tail.strip("[]") or None
-        if head in ("execute_tool", "tool_call", "tool.execute", "tool", "running")
-        else None
-    )
-
-
-def _read_content(span: Span, facts: Facts) -> None:
-    attributes = span.attributes
-    if facts.kind in ("llm", "agent") or ask(attributes, _SIDES):
-        facts.input = _content(span, _INPUT, _PROMPT)
-        facts.output = _content(span, _OUTPUT, _COMPLETION)
-        if facts.output is None and ask(attributes, _ANSWER):
-            facts.output = Content(lambda: _answer(attributes), "output")
-    facts.system = attributes.get("gen_ai.system_instructions")
-    if ask(attributes, _OFFERS):
-        facts.definitions = _offered(attributes)
-    if span.events:
-        genai_events.read_conversation(span, facts)
+def _read_definitions(facts: Facts, get: Get) -> None:
+    facts.definitions = _offered(facts.span.attributes)
 
 
 def _offered(attributes: Mapping[str, JSON]) -> Content | None:
@@ -316,15 +224,46 @@ _CALLS = Among("gen_ai.completion.0.function_call.name")
 """LiteLLM writes the calls of an answer here and leaves them out of the messages."""
 
 
-def _content(span: Span, keys: Among, flat: Prefix) -> Content | None:
-    side = "input" if keys is _INPUT else "output"
-    attributes = span.attributes
-    there = ask(attributes, keys)
-    if there and not (span.scope == "litellm" and side == "output" and ask(attributes, _CALLS)):
-        return Content(attributes.get(there[0]), side)
-    if ask(attributes, flat):
-        return Content(lambda: _flat(span, flat.text), side)
-    return None
+class _Conversation(Question):
+    """One side of a span. The answer: whether it is there under one key, or flattened into many."""
+
+    __slots__ = ("_always", "_flat", "_keys", "_side")
+
+    def __init__(self, side: Side, keys: Among, flat: Prefix, *, always: bool) -> None:
+        self._side: Side = side
+        self._keys, self._flat, self._always = keys, flat, always
+
+    def answer(self, names: AbstractSet[str]) -> bool:
+        """A span that is neither call nor agent has flattened messages only beside others."""
+        if not self._always and not _SIDES.answer(names):
+            return False
+        return bool(self._keys.answer(names)) or self._flat.answer(names)
+
+    def fill(self, facts: Facts, get: Get) -> None:
+        """Fill the side."""
+        span, side = facts.span, self._side
+        attributes = span.attributes
+        there = ask(attributes, self._keys)
+        if there and not (span.scope == "litellm" and side == "output" and ask(attributes, _CALLS)):
+            content = Content(get(there[0]), side)
+        elif ask(attributes, self._flat):
+            content = Content(partial(_flat, span, self._flat.text), side)
+        else:
+            return
+        if side == "input":
+            facts.input = content
+        else:
+            facts.output = content
+
+
+def _conversation(side: Side, keys: Among, flat: Prefix, *, always: bool = True) -> Step:
+    question = _Conversation(side, keys, flat, always=always)
+    return Step(question, question.fill)
+
+
+def _read_answer(facts: Facts, get: Get) -> None:
+    if facts.output is None:
+        facts.output = Content(partial(_answer, facts.span.attributes), "output")
 
 
 def _answer(attributes: Mapping[str, JSON]) -> JSON:
@@ -346,10 +285,39 @@ def _flat(span: Span, prefix: str) -> JSON:
     return items
 
 
-def _first(attributes: Mapping[str, JSON], keys: Among) -> JSON:
-    there = ask(attributes, keys)
-    return attributes.get(there[0]) if there else None
-
+_CONTENT = (
+    _conversation("input", _INPUT, _PROMPT),
+    _conversation("output", _OUTPUT, _COMPLETION),
+    Step(_ANSWER, _read_answer),
+    system("gen_ai.system_instructions"),
+    Step(_OFFERS, _read_definitions),
+)
+_SUMS = (aggregate(usage.GENAI, usage.read_genai_tokens), aggregate(usage.AGGREGATE))
+_PLANS: dict[Kind, Plan] = {
+    "llm": Plan(
+        (
+            AGENT,
+            genai_tokens(),
+            cost(*usage.COSTS),
+            model("gen_ai.response.model", "gen_ai.request.model"),
+            response_id("gen_ai.response.id"),
+            *_CONTENT,
+        )
+    ),
+    "agent": Plan((agent("gen_ai.agent.name", default=_agent_in_span_name), *_SUMS, *_CONTENT)),
+    "tool": TOOL,
+    "handoff": TOOL,
+    "other": Plan(
+        (
+            AGENT,
+            *_SUMS,
+            _conversation("input", _INPUT, _PROMPT, always=False),
+            _conversation("output", _OUTPUT, _COMPLETION, always=False),
+            *_CONTENT[2:],
+        )
+    ),
+}
+"""The fields of each kind of span, of which a span's keys tell once which can be filled."""
 
 ROWS = (
     row("input", "model call", *_INPUT, "gen_ai.prompt.N.content"),
@@ -358,8 +326,8 @@ ROWS = (
     row("tools offered", "model call", *_DEFINITIONS),
     row("tool name", "tool", "gen_ai.tool.name"),
     row("tool call id", "tool", "gen_ai.tool.call.id", "tool_call.id"),
-    row("arguments", "tool", *_ARGUMENTS, "code.function.parameters.N.value"),
-    row("result", "tool", *_RESULT, "code.function.return.value"),
+    row("arguments", "tool", *ARGUMENTS, "code.function.parameters.N.value"),
+    row("result", "tool", *RESULT, "code.function.return.value"),
     *token_rows(usage.GENAI),
     row("cost", "model call", *usage.COSTS),
     row("model", "model call", "gen_ai.response.model", "gen_ai.request.model"),

@@ -10,6 +10,7 @@ from evaluators.dialects.content.facts import Content, Facts, Kind
 from evaluators.dialects.decoding.values import as_dict, string, unwrap
 from evaluators.dialects.dialect import Advice, By, Dialect, has, scope_is
 from evaluators.dialects.readers import genai
+from evaluators.dialects.readers.genai_tools import tool_in_span_name
 from evaluators.model import JSON
 
 _TYPE = "mastra.span.type"
@@ -58,7 +59,7 @@ MASTRA = Dialect(
         # A generation is all steps of one run; its counts are their sum.
         "llm": (*_SIDES, fields.genai_tokens(), fields.model("gen_ai.request.model")),
         "tool": (
-            fields.tool_name("gen_ai.tool.name", default=genai.tool_in_span_name),
+            fields.tool_name("gen_ai.tool.name", default=tool_in_span_name),
             fields.arguments("input"),
             fields.outcome("output"),
         ),

@@ -10,6 +10,7 @@ from evaluators.dialects.content.facts import Content, Facts
 from evaluators.dialects.decoding.values import as_dict, as_list, string, unwrap
 from evaluators.dialects.dialect import CONTENT, Advice, By, Dialect, has, scope_is
 from evaluators.dialects.readers import genai
+from evaluators.dialects.readers.genai_tools import tool_in_span_name
 from evaluators.model import JSON
 
 _KIND = "spring.ai.kind"
@@ -57,7 +58,7 @@ SPRING_AI = Dialect(
             fields.definitions(_TOOLS),
         ),
         "tool": (
-            fields.tool_name(f"{_TOOL}name", default=genai.tool_in_span_name),
+            fields.tool_name(f"{_TOOL}name", default=tool_in_span_name),
             fields.tool_id("spring.ai.tool.call.id"),
             fields.arguments("spring.ai.tool.call.arguments"),
             fields.result("spring.ai.tool.call.result"),

@@ -1,0 +1,113 @@
+"""Tool spans of the OTel GenAI conventions, in all their versions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from evaluators.dialects.content.facts import Content, Facts
+from evaluators.dialects.content.tools import arguments_of, outcome_of
+from evaluators.dialects.decoding.decode import ask, names_of
+from evaluators.dialects.decoding.key_sets import Among, Either, Prefix
+from evaluators.dialects.decoding.values import string, unwrap
+from evaluators.dialects.fields import Field, Get, Plan, Step, tool_id, tool_name
+from evaluators.model import JSON, Span
+
+ARGUMENTS = Among(
+    "gen_ai.tool.call.arguments",
+    "gen_ai.tool.arguments",
+    "gen_ai.tool.input",
+    "gen_ai.tool.call.input",
+    "tool.arguments",
+    "tool.input",
+)
+RESULT = Among(
+    "gen_ai.tool.call.result",
+    "gen_ai.tool.result",
+    "gen_ai.tool.output",
+    "gen_ai.tool.message",
+    "gen_ai.tool.call.output",
+    "tool.result",
+    "tool.output",
+)
+_STATUS = Among("gen_ai.tool.status", "tool.status")
+_FUNCTION = Prefix("code.function.")
+_SCHEMA = "gen_ai.tool.json_schema"
+_EXTRAS = Either(_STATUS, _FUNCTION, Among("error.type", _SCHEMA))
+_PARAMETERS = "code.function.parameters."
+
+
+def _read_arguments(facts: Facts, get: Get) -> None:
+    facts.arguments = arguments_of(_first(facts.span.attributes, ARGUMENTS))
+
+
+def _read_result(facts: Facts, get: Get) -> None:
+    outcome = outcome_of(_first(facts.span.attributes, RESULT))
+    facts.result = outcome.result
+    facts.tool_id = facts.tool_id or outcome.id
+    facts.tool_error = "error" if outcome.is_error else None
+
+
+def _read_extras(facts: Facts, get: Get) -> None:
+    attributes = facts.span.attributes
+    if ask(attributes, _FUNCTION):
+        _read_function(attributes, facts)
+    if any(attributes.get(key) == "error" for key in ask(attributes, _STATUS)):
+        facts.tool_error = "error"
+    elif facts.tool_error is None and "error.type" in attributes:
+        facts.tool_error = "error" if facts.result else string(attributes.get("error.type"))
+    if facts.tool_name and _SCHEMA in attributes:
+        _read_definition(attributes, facts)
+
+
+def _read_function(attributes: Mapping[str, JSON], facts: Facts) -> None:
+    """Google's GenAI instrumentation before 0.7: every parameter of the tool's function by itself."""
+    if facts.arguments is None:
+        names = [n for n in names_of(attributes) if n.startswith(_PARAMETERS)]
+        arguments = {
+            name.removeprefix(_PARAMETERS).removesuffix(".value"): unwrap(attributes.get(name))
+            for name in sorted(names)
+            if name.endswith(".value")
+        }
+        facts.arguments = arguments or None
+    if facts.result is None:
+        facts.result = attributes.get("code.function.return.value")
+
+
+def _read_definition(attributes: Mapping[str, JSON], facts: Facts) -> None:
+    """The tool's own definition, when its span has all of it."""
+    definition = {
+        "name": facts.tool_name,
+        "description": attributes.get("gen_ai.tool.description"),
+        "parameters": unwrap(attributes.get(_SCHEMA)),
+    }
+    if definition["description"] and definition["parameters"]:
+        facts.definitions = Content([definition], "input")
+
+
+def tool_in_span_name(span: Span) -> str | None:
+    """The tool named in a span name like `execute_tool get_weather`."""
+    head, _, tail = span.name.partition(" ")
+    return (
+        tail.strip("[]") or None
+        if head in ("execute_tool", "tool_call", "tool.execute", "tool", "running")
+        else None
+    )
+
+
+def _first(attributes: Mapping[str, JSON], keys: Among) -> JSON:
+    there = ask(attributes, keys)
+    return attributes.get(there[0]) if there else None
+
+
+AGENT = Field("agent", "agent", ("gen_ai.agent.name",), string)
+TOOL = Plan(
+    (
+        AGENT,
+        tool_name("gen_ai.tool.name", default=tool_in_span_name),
+        tool_id("gen_ai.tool.call.id", "tool_call.id"),
+        Step(ARGUMENTS, _read_arguments),
+        Step(RESULT, _read_result),
+        Step(_EXTRAS, _read_extras),
+    )
+)
+"""The fields of a tool's span."""
