@@ -69,7 +69,12 @@ DIALECTS: tuple[Dialect, ...] = (
 )
 """The first that fits reads the span. A new dialect is one file in `readers/` and one line here."""
 
-_PLAIN = Dialect(name=PLAIN, speaks=ANY, wraps="mention")
+
+def _read_plain(span: Span) -> Facts:
+    return Facts(span=span, dialect=PLAIN, wraps="mention")
+
+
+_PLAIN = Dialect(name=PLAIN, speaks=ANY, read=_read_plain)
 """A span that no dialect reads."""
 _SCOPES = 16
 """Scopes remembered for one set of keys."""
@@ -133,7 +138,10 @@ def _read_wrapping(wraps: Wraps, read: Reader, span: Span) -> Facts:
 
 
 def _read_by_event(prefix: str, read: Reader, otherwise: Reader, span: Span) -> Facts:
-    for event in span.events:
+    events = span.events
+    if not events:  # as nearly all
+        return otherwise(span)
+    for event in events:
         if event.name.startswith(prefix):
             return read(span)
     return otherwise(span)

@@ -86,6 +86,10 @@ PLAIN = "plain"
 """The dialect of a span that no other dialect reads."""
 
 
+_END = {"{": "}", "[": "]"}
+"""How a container ends that is whole; anything else cannot be seen to be cut."""
+
+
 class Content(msgspec.Struct, eq=False):
     """One side of a span. `source` gives the recorded value, parsed once, when first asked for."""
 
@@ -108,7 +112,7 @@ class Content(msgspec.Struct, eq=False):
     def may_mention(self, texts: Iterable[str]) -> bool:
         """Whether one of `texts` can occur in it, without parsing."""
         raw = self.source
-        return not isinstance(raw, str) or any(text in raw for text in texts)
+        return not isinstance(raw, str) or any(map(raw.__contains__, texts))
 
     @property
     def value(self) -> JSON:
@@ -121,7 +125,8 @@ class Content(msgspec.Struct, eq=False):
     def cut(self) -> bool:
         """Whether only the beginning is there."""
         if self._cut is None:
-            if isinstance(self.source, str) and _looks_whole(self.source):
+            source = self.source
+            if isinstance(source, str) and source[-1:] == _END.get(source[:1], source[-1:]):
                 return False
             self._read()
         return self._cut is True
@@ -144,12 +149,6 @@ class Content(msgspec.Struct, eq=False):
             unsaid = looks_like_object(self.value) or is_opaque(self.value)
             return None if unsaid else string(self.value)
         return None if self.cut else plain_text(self.value, self.side)
-
-
-def _looks_whole(text: str) -> bool:
-    """Cheap: a container ends as it began, anything else cannot be seen to be cut."""
-    head, tail = text[:1], text[-1:]
-    return head not in ("{", "[") or tail == ("}" if head == "{" else "]")
 
 
 def last_text(messages: tuple[Message, ...], side: Side) -> str | None:

@@ -48,7 +48,7 @@ def assemble(order: Sequence[Facts], *, closed: Closed, keys: Keys, broken: bool
     offered = _tools_offered(tree)
     steps = find_agent_steps(tree, exchanges, agents)
     question, answer = find_input(tree, exchanges), find_output(tree, exchanges, steps)
-    truncated = broken or any(map(_is_cut, order))
+    truncated = broken or _any_cut(order)
     status, error = _status(tree, exchanges, answer)
     gaps: list[Gap] = []
     if tree.root_kind == "missing":
@@ -113,11 +113,15 @@ def _version(spans: Sequence[Span], names: AbstractSet[str]) -> str | None:
     return next((clean_name(version) for version in versions if version), None)
 
 
-def _is_cut(facts: Facts) -> bool:
-    if facts.span.dropped_attributes_count:
-        return True
-    sent, received = facts.input, facts.output
-    return (sent is not None and sent.cut) or (received is not None and received.cut)
+def _any_cut(order: Iterable[Facts]) -> bool:
+    for facts in order:
+        if facts.span.dropped_attributes_count:
+            return True
+        if (sent := facts.input) is not None and sent.cut:
+            return True
+        if (received := facts.output) is not None and received.cut:
+            return True
+    return False
 
 
 def _status(
