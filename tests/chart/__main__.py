@@ -13,7 +13,9 @@ from scripts.chart.examples import names
 from scripts.chart.files import files
 from scripts.chart.places import HELM
 from scripts.chart.readme import readme
-from tests.chart.examples import CHECKS, REWRITE, objects, rules
+from tests.chart.examples import CHECKS, REWRITE, Found, objects, rules
+from tests.chart.support import refusal
+from tests.chart.test_refusals import REFUSED
 
 MEANING = """\
 golden     files that Helm renders as they are committed
@@ -27,7 +29,7 @@ upgrade    objects of version 0.1.0 whose fixed fields an upgrade keeps"""
 
 def main() -> int:
     """Run every check of every example."""
-    console = Console(width=max(100, Console().width))
+    console = Console(width=max(110, Console().width))
     table = Table("example", "objects", *CHECKS, box=SIMPLE)
     wrong = [
         f"{path} is stale: {REWRITE}"
@@ -43,18 +45,23 @@ def main() -> int:
                 continue
             found = check(example)
             wrong += [f"{example}, {name}: {each}" for each in found.problems]
-            cells.append(
-                "[red]wrong[/]" if found.problems else f"[green]✓[/] {found.looked_at}".rstrip()
-            )
+            cells.append("[red]wrong[/]" if found.problems else _seen(found))
         table.add_row(example, str(len(objects(example))), *cells)
     console.print(table)
     console.print(MEANING, markup=False, highlight=False)
+    accepted = [name for name, (values, told) in REFUSED.items() if told not in refusal(values)]
+    wrong += [f"not refused, or in other words: {name}" for name in accepted]
+    console.print(f"{len(REFUSED) - len(accepted)} of {len(REFUSED)} wrong values refused by name")
     if not promtool:
         wrong.append("promtool is not installed (Debian package `prometheus`): no rule was checked")
     for each in wrong:
         console.print(each, style="red", markup=False, highlight=False)
     console.print("[red]not good[/]" if wrong else "all good; no cluster was asked")
     return 1 if wrong else 0
+
+
+def _seen(found: Found) -> str:
+    return found.looked_at if found.looked_at == "-" else f"[green]✓[/] {found.looked_at}".rstrip()
 
 
 if __name__ == "__main__":

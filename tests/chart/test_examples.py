@@ -12,6 +12,7 @@ import yaml
 from scripts.chart.examples import names
 from scripts.chart.files import files
 from scripts.chart.places import EXAMPLES, HELM
+from tests.chart import __main__ as table
 from tests.chart import examples
 from tests.chart.examples import CHECKS, Found
 from tests.support.promtool import promtool
@@ -46,3 +47,17 @@ def test_a_stale_rendering_is_told_with_the_command_that_writes_it(
     assert examples.golden("default").problems == [
         "spanwise/examples/default/rendered.yaml is stale: `python -m scripts.chart` writes it anew"
     ]
+
+
+def test_the_table_says_what_is_wrong_and_ends_with_1(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken(example: str) -> Found:
+        return Found(
+            looked_at="", problems=["Pod/a: spec.image: missing"] if example == "default" else []
+        )
+
+    monkeypatch.setattr(table, "CHECKS", {"1.30": broken})
+
+    assert table.main() == 1
+    assert "default, 1.30: Pod/a: spec.image: missing" in capsys.readouterr().out
