@@ -3,7 +3,7 @@
     1. poll
     2. index the batch, in a thread
     3. offer new signals to the live stream
-    4. commit, at most once a second
+    4. sync the index and commit, at most once a second
 
 A crash between 2 and 4 reads records again; the index takes the same record twice without a change. A client of the
 stream with more than `WAITING` signals or `WAITING_BYTES` unread is disconnected and counted, so that it delays no
@@ -42,10 +42,16 @@ class Feed:
     def __init__(
         self, *, log: Log, index: Index, stream: Stream, telemetry: Telemetry, clock: Clock
     ) -> None:
-        # One thread: LMDB has one writer, and the event loop never waits for its disk.
+        # One thread: SQLite has one writer, and the event loop never waits for its disk.
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="index")
         reader = partial(
-            _Reader, log=log, thread=self._thread, stream=stream, telemetry=telemetry, clock=clock
+            _Reader,
+            log=log,
+            sync=index.sync,
+            thread=self._thread,
+            stream=stream,
+            telemetry=telemetry,
+            clock=clock,
         )
         self._readers = (
             reader(group=TRACES_GROUP, topic=TRACES, index=index.take_traces),
@@ -63,13 +69,14 @@ class Feed:
 class _Reader(Consumer):
     """Puts the records of one topic into the index."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - its collaborators, one by one
         self,
         *,
         log: Log,
         group: str,
         topic: str,
         index: Callable[[Sequence[Record]], Taken],
+        sync: Callable[[], None],
         thread: Executor,
         stream: Stream,
         telemetry: Telemetry,
@@ -84,6 +91,7 @@ class _Reader(Consumer):
             linger=BACKGROUND_LINGER,
         )
         self._index = index
+        self._sync = sync
         self._thread = thread
         self._stream = stream
         self._clock = clock
@@ -105,11 +113,16 @@ class _Reader(Consumer):
         """At most once a second."""
         is_due = abs(self._clock() - self._committed_at) >= COMMIT_EVERY
         if is_due and self._offsets.commits():
-            await super().commit()
+            await self._commit()
             self._committed_at = self._clock()
 
     async def finish(self) -> None:
         """Commit what was indexed since the last commit."""
+        await self._commit()
+
+    async def _commit(self) -> None:
+        """The index is on the disk before the log hears that its records need not be read again."""
+        await asyncio.get_running_loop().run_in_executor(self._thread, self._sync)
         await super().commit()
 
 

@@ -7,36 +7,35 @@ oldest sessions are evicted first and counted.
 from __future__ import annotations
 
 import logging
+import sqlite3
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
 
-import lmdb
 import msgspec
 
 from collector.api.answers import Refused
 from collector.api.change import Change
 from collector.api.families import ApiFamilies
-from collector.api.store import NAMES, Reading, Store, excerpt
+from collector.api.index_file import IndexFile
+from collector.api.reading import Reading
+from collector.api.store import excerpt
 from collector.errors import ConfigError, Retryable, Undecodable
 from collector.log.port import Position, Record
 from collector.records.signal import decode_signal, decode_signal_header, encode_signal, redacted
 from collector.records.trace_views import ListedTrace, decode_listed_trace
 from collector.records.traces import SessionRecord
-from collector.runtime.lmdb_check import discard_damaged
+from collector.runtime.sqlite_file import is_damage, is_full
 
 _log = logging.getLogger(__name__)
-_DAMAGE = (msgspec.DecodeError, UnicodeDecodeError)
-"""What a value of the index raises that was overwritten on disk; records raise Undecodable."""
-VERSION = b"1"
 SMALLEST = 4 << 20
-HIGH, LOW = 0.75, 0.70
-"""Shares of the map: LMDB needs free pages to write at all."""
-_AT_ONCE = 8
-_CHUNK = 16
-"""One transaction takes at most this part of the map."""
+HIGH, LOW = 0.98, 0.97
+"""Shares of the pages: beyond the first one sessions are evicted, down to the second one."""
+_AT_ONCE = 64
+_CHUNK = 32
+"""One transaction takes at most this part of the limit."""
 
 
 @dataclass(slots=True)
@@ -55,6 +54,10 @@ _Take: TypeAlias = Callable[[Change, Record, Taken], None]
 """Applies one record to the index, and notes its outcome."""
 
 
+class _FullError(Exception):
+    """The index has all its pages."""
+
+
 class Index:
     """Owned by one writer at a time; reads may come from any thread.
 
@@ -69,11 +72,14 @@ class Index:
         self._content = content
         self._families = families
         self._size = max(size, SMALLEST)
-        self._folder = folder
         self._is_damaged = False
-        self._env = _open(folder, self._size)
-        self.store = Store(self._env)
-        self._forget_other_versions()
+        self.file = IndexFile(folder, size=self._size, content=content)
+        try:
+            self.file.open()
+        except (sqlite3.Error, OSError) as error:
+            raise ConfigError(
+                f"{folder}: the index cannot be opened ({error}); delete this folder, it fills again by itself"
+            ) from error
         families.index_limit_bytes.set(self._size)
 
     def take_traces(self, records: Sequence[Record]) -> Taken:
@@ -84,6 +90,14 @@ class Index:
         """Keep the records of topic `signals`."""
         return self._take(records, self._take_signal)
 
+    def sync(self) -> None:
+        """What was taken is on the disk when this returns: its records need not be read again.
+
+        Raises:
+            OSError: the disk failed.
+        """
+        self.file.sync()
+
     @contextmanager
     def reading(self) -> Generator[Reading]:
         """One consistent view; close it within the same call.
@@ -91,29 +105,30 @@ class Index:
         Raises:
             Refused: it met a damaged value; the index starts empty with the next record.
         """
-        with self._env.begin(buffers=False) as txn:
-            try:
-                yield Reading(self.store, txn)
-            except _DAMAGE as error:
-                self._is_damaged = True
-                raise Refused(503, "the index was damaged on disk and starts empty") from error
+        try:
+            with self.file.reading() as reading:
+                yield reading
+        except (sqlite3.Error, ValueError) as error:
+            if isinstance(error, sqlite3.Error) and not is_damage(error):
+                raise
+            self._is_damaged = True
+            raise Refused(503, "the index was damaged on disk and starts empty") from error
 
     def reopen(self) -> None:
-        """Close the folder and open it again. No read may be under way; until it succeeds, reads raise lmdb.Error.
+        """Close the file and open it again; until it succeeds, reads raise sqlite3.Error.
 
         Raises:
             Retryable: it cannot be opened now.
         """
-        self._env.close()
+        self.file.close()
         try:
-            self._env = _open(self._folder, self._size)
-            self.store = Store(self._env)
-        except (ConfigError, lmdb.Error) as error:
-            raise Retryable(f"the index cannot be opened: {error}") from error.__cause__ or error
+            self.file.open()
+        except (sqlite3.Error, OSError) as error:
+            raise Retryable(f"the index cannot be opened: {error}") from error
 
     def close(self) -> None:
-        """Close the folder."""
-        self._env.close()
+        """Close the file."""
+        self.file.close()
 
     # --- within ---
 
@@ -124,7 +139,9 @@ class Index:
                 self._heal()
                 self._write(chunk, take, taken)
                 self._make_room()
-            except _DAMAGE:
+            except (sqlite3.Error, ValueError) as error:
+                if isinstance(error, sqlite3.Error) and not is_damage(error):
+                    raise
                 self._is_damaged = True
                 self._heal()
                 self._write(chunk, take, taken)
@@ -134,15 +151,29 @@ class Index:
         """Start again empty once a damaged value was met: others may be too, and it fills again by itself."""
         if self._is_damaged:
             self._is_damaged = False
-            _log.warning("The index in %s was damaged on disk and starts empty.", self._folder)
+            _log.warning("The index in %s was damaged on disk and starts empty.", self.file.folder)
             self._forget_everything("damaged")
+
+    @contextmanager
+    def _changing(self) -> Generator[Change]:
+        """A transaction.
+
+        Raises:
+            _FullError: the index has all its pages; nothing was changed.
+        """
+        try:
+            with self.file.writing() as (connection, packing):
+                yield Change(connection, packing)
+        except sqlite3.Error as error:
+            if is_full(error) and self.file.is_at_limit():
+                raise _FullError from error
+            raise
 
     def _write(self, records: Sequence[Record], take: _Take, taken: Taken) -> None:
         """All of them in one transaction; where that does not fit, in halves."""
         attempt = Taken()
         try:
-            with self._env.begin(write=True) as txn:
-                change = Change(self.store, txn)
+            with self._changing() as change:
                 for record in records:
                     try:
                         take(change, record, attempt)
@@ -150,7 +181,7 @@ class Index:
                         attempt.undecodable.append((record.position, error))
                 gone = change.trim(self._max_traces)
                 change.finish()
-        except lmdb.MapFullError:
+        except _FullError:
             self._halve(records, take, taken)
             return
         taken.signals += attempt.signals
@@ -181,28 +212,24 @@ class Index:
             taken.signals.append(json)
 
     def _make_room(self) -> None:
-        used = self.store.used()
-        while used > HIGH * self._size and self._evict():
-            used = self.store.used()
-            if used <= LOW * self._size:
-                break
+        limit = self.file.limit
+        used = self.file.used()
+        if used > HIGH * limit:
+            while used > LOW * limit and self._evict():
+                used = self.file.used()
+        self.file.keep_within()
         self._families.index_bytes.set(used)
 
-    def _evict(self, at_most: int = _AT_ONCE) -> bool:
+    def _evict(self) -> bool:
         """Evict some of the oldest sessions; whether there were any."""
-        sessions = traces = signals = 0
         try:
-            with self._env.begin(write=True) as txn:
-                change = Change(self.store, txn)
-                while sessions < at_most and (gone := change.evict_oldest()) is not None:
-                    sessions, traces, signals = sessions + 1, traces + gone[0], signals + gone[1]
-        except lmdb.MapFullError:
-            if at_most > 1:
-                return self._evict(1)
+            with self._changing() as change:
+                gone = change.evict_oldest(_AT_ONCE)
+        except _FullError:
             self._forget_everything("index_full")
             return True
-        self._count_gone(sessions, traces, signals, reason="index_full")
-        return sessions > 0
+        self._count_gone(*gone, reason="index_full")
+        return gone[0] > 0
 
     def _count_gone(self, sessions: int, traces: int, signals: int, *, reason: str) -> None:
         for kind, count in (("session", sessions), ("trace", traces), ("signal", signals)):
@@ -211,23 +238,8 @@ class Index:
 
     def _forget_everything(self, reason: str) -> None:
         """There is no room even to evict, or a value is damaged: start again empty."""
-        with self._env.begin(write=True) as txn:
-            for name in NAMES:
-                if name != "about":
-                    txn.drop(getattr(self.store, name), delete=False)
+        self.file.start_empty()
         self._families.evicted.labels("index", reason).inc()
-
-    def _forget_other_versions(self) -> None:
-        """Start again empty after a change of the layout, or of `redaction.content`."""
-        version = VERSION + (b"+content" if self._content else b"")
-        with self._env.begin() as txn:
-            stored = txn.get(b"version", db=self.store.about)
-        if stored == version:
-            return
-        with self._env.begin(write=True) as txn:
-            for name in NAMES:
-                txn.drop(getattr(self.store, name), delete=False)
-            txn.put(b"version", version, db=self.store.about)
 
 
 def _redacted(value: bytes) -> bytes:
@@ -243,21 +255,3 @@ def _chunks(records: Sequence[Record], size: int) -> Iterator[Sequence[Record]]:
             yield records[first:at]
             first, total = at, len(record.value)
     yield records[first:]
-
-
-def _open(folder: Path, size: int) -> lmdb.Environment:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        discard_damaged(folder, "index")
-        return lmdb.open(
-            str(folder),
-            map_size=size,
-            max_dbs=len(NAMES),
-            metasync=False,
-            readahead=False,
-            mode=0o600,
-        )
-    except (lmdb.Error, OSError) as error:
-        raise ConfigError(
-            f"{folder}: the index cannot be opened ({error}); delete this folder, it fills again by itself"
-        ) from error

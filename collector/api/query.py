@@ -1,37 +1,32 @@
-"""Queries of the index. Lists are newest first; a cursor is the key of the last entry that was looked at.
+"""Queries of the index. Lists are newest first; a cursor is the place of the last entry of a page.
 
-Every list looks at a bounded number of entries: with a filter that few entries pass, a page may be short or empty and
-still have a `next`.
+A list of signals looks at a bounded number of them: with a filter that few signals pass, a page may be short or empty
+and still have a `next`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from typing import Any, Generic, TypeVar
 
 import msgspec
 
 from collector.api.index import Index
+from collector.api.reading import Reading
 from collector.api.store import (
-    KEY_WIDTH,
     AgentEntry,
-    Reading,
     SessionEntry,
     SignalEntry,
     TraceEntry,
-    key_of,
-    number_key,
-    read_number_key,
-    session_key,
+    place_in,
+    session_subject,
     trace_subject,
     write_cursor,
 )
 from collector.records.signal import rfc3339
 
 LOOKED_AT = 5_000
-_PAST_ALL = b"\xff" * 24
 T = TypeVar("T")
 
 
@@ -76,15 +71,7 @@ class Query:
     ) -> Page[AgentEntry]:
         """Versions of agents, the latest seen first."""
         with self._index.reading() as reading:
-            rows = [
-                (number_key(each.last) + key, each)
-                for key, each in islice(reading.agents(), LOOKED_AT)
-                if _fits(each, service, agent)
-            ]
-        rows = sorted(rows, key=lambda row: row[0], reverse=True)
-        rows = [row for row in rows if row[0] < (cursor or _PAST_ALL)]
-        more = write_cursor(rows[limit - 1][0]) if len(rows) > limit else None
-        return Page([each for _, each in rows[:limit]], more)
+            return _listed(reading.agents(cursor, service, agent, limit + 1), limit)
 
     def sessions(
         self,
@@ -95,32 +82,23 @@ class Query:
         agent: str | None = None,
     ) -> Page[SessionEntry]:
         """Sessions, the latest first."""
-        found: list[SessionEntry] = []
-        looked = 0
         with self._index.reading() as reading:
-            for key, _ in _backwards(reading, reading.store.sessions_by_last, cursor):
-                if len(found) == limit or looked == LOOKED_AT:
-                    return Page(found, write_cursor(cursor or b""))
-                cursor, looked = key, looked + 1
-                session = reading.session(key[8:])
-                if session is not None and _fits(session, service, agent):
-                    found.append(session)
-        return Page(found, None)
+            return _listed(reading.sessions(cursor, service, agent, limit + 1), limit)
 
     def session(self, session_id: str, service: str | None = None) -> list[SessionShown]:
         """The sessions of that id: one per service that has it."""
         with self._index.reading() as reading:
-            found = [
-                _session_shown(reading, key)
-                for key in _sessions_of(reading, session_id)
-                if service is None or key == session_key(service, session_id)
+            return [
+                _session_shown(reading, row, entry)
+                for row, entry in reading.sessions_of_id(session_id)
+                if service is None or entry.service == service
             ]
-        return [shown for shown in found if shown is not None]
 
     def trace(self, trace_id: str) -> TraceShown | None:
         """One trace, or None."""
         with self._index.reading() as reading:
-            return _trace_shown(reading, trace_id)
+            entry = reading.trace(trace_id)
+            return None if entry is None else _trace_shown(reading, entry)
 
     def signals(
         self,
@@ -133,12 +111,16 @@ class Query:
     ) -> Page[msgspec.Raw]:
         """Signals, the latest first; filters are joined by and."""
         with self._index.reading() as reading:
+            place = place_in(cursor, 1)
+            below = None if place is None else place[0]
             if trace_id is not None:
-                rows = _newest_first(reading.signals_of(trace_subject(trace_id)), cursor)
+                row = reading.trace_row(trace_id)
+                own = [] if row is None else reading.signals_of(trace_subject(row.id))
+                rows = _newest_first(own, below)
             elif session_id is not None:
-                rows = _newest_first(_all_of(reading, session_id), cursor)
+                rows = _newest_first(_all_of(reading, session_id), below)
             else:
-                rows = _recent(reading, cursor)
+                rows = reading.recent(below)
             return _page(rows, limit, session_id, evaluator)
 
 
@@ -186,72 +168,41 @@ def _turn_shown(trace: TraceShown) -> dict[str, Any]:
         "status": header.status,
         "error": header.error,
         "spans": header.spans,
-        "revision": trace.entry.revision,
+        "revision": trace.entry.row.revision,
         "signals": trace.signals,
     }
 
 
-def _fits(found: SessionEntry | AgentEntry, service: str | None, agent: str | None) -> bool:
-    return (service is None or found.service == service) and (agent is None or found.agent == agent)
+def _listed(rows: list[tuple[tuple[int, ...], T]], limit: int) -> Page[T]:
+    """The first `limit` of the rows, each with its place; one more says that there are more."""
+    more = write_cursor(*rows[limit - 1][0]) if len(rows) > limit else None
+    return Page([each for _, each in rows[:limit]], more)
 
 
-def _backwards(
-    reading: Reading, database: Any, cursor: bytes | None
-) -> Iterator[tuple[bytes, bytes]]:
-    """Entries below the key `cursor`, the highest first."""
-    at = reading.txn.cursor(database)
-    below = at.prev() if cursor and at.set_range(cursor) else at.last()
-    while below:
-        yield bytes(at.key()), bytes(at.value())
-        below = at.prev()
+def _session_shown(reading: Reading, row: int, entry: SessionEntry) -> SessionShown:
+    traces = [_trace_shown(reading, trace) for trace in reading.traces_of(row)]
+    return SessionShown(entry, traces, _ordered(reading.signals_of(session_subject(row))))
 
 
-def _sessions_of(reading: Reading, session_id: str) -> list[bytes]:
-    prefix = key_of("id", session_id)
-    return [key[KEY_WIDTH:] for key, _ in reading.under(prefix, reading.store.sessions_by_id)]
+def _trace_shown(reading: Reading, entry: TraceEntry) -> TraceShown:
+    return TraceShown(entry, _ordered(reading.signals_of(trace_subject(entry.row.id))))
 
 
-def _session_shown(reading: Reading, key: bytes) -> SessionShown | None:
-    entry = reading.session(key)
-    if entry is None:
-        return None
-    traces = [_trace_shown(reading, trace_id) for _, trace_id in reading.traces_of(key)]
-    own = [msgspec.Raw(signal.json) for _, signal in _ordered(reading.signals_of(key))]
-    return SessionShown(entry, [trace for trace in traces if trace is not None], own)
+def _ordered(signals: list[SignalEntry]) -> list[msgspec.Raw]:
+    """By evaluator; of one evaluator in an order that is always the same."""
+    ordered = sorted(signals, key=lambda each: (each.evaluator, each.slot))
+    return [msgspec.Raw(each.json) for each in ordered]
 
 
-def _trace_shown(reading: Reading, trace_id: str) -> TraceShown | None:
-    entry = reading.trace(trace_id)
-    if entry is None:
-        return None
-    signals = _ordered(reading.signals_of(trace_subject(trace_id)))
-    return TraceShown(entry, [msgspec.Raw(signal.json) for _, signal in signals])
+def _all_of(reading: Reading, session_id: str) -> Iterator[SignalEntry]:
+    for session, _ in reading.sessions_of_id(session_id):
+        yield from reading.signals_of(session_subject(session))
+        yield from reading.signals_of_traces(session)
 
 
-def _ordered(rows: Iterator[tuple[bytes, SignalEntry]]) -> list[tuple[bytes, SignalEntry]]:
-    return sorted(rows, key=lambda row: row[1].evaluator)
-
-
-def _all_of(reading: Reading, session_id: str) -> Iterator[tuple[bytes, SignalEntry]]:
-    for session in _sessions_of(reading, session_id):
-        yield from reading.signals_of(session)
-        for _, trace_id in reading.traces_of(session):
-            yield from reading.signals_of(trace_subject(trace_id))
-
-
-def _newest_first(
-    rows: Iterator[tuple[bytes, SignalEntry]], cursor: bytes | None
-) -> Iterator[SignalEntry]:
-    below = read_number_key(cursor) if cursor and len(cursor) == 8 else None
-    signals = [signal for _, signal in rows if below is None or signal.sequence < below]
-    yield from sorted(signals, key=lambda signal: signal.sequence, reverse=True)
-
-
-def _recent(reading: Reading, cursor: bytes | None) -> Iterator[SignalEntry]:
-    for _, key in _backwards(reading, reading.store.recent, cursor):
-        signal = reading.signal(key)
-        if signal is not None:
-            yield signal
+def _newest_first(rows: Iterable[SignalEntry], below: int | None) -> Iterator[SignalEntry]:
+    signals = [each for each in rows if below is None or each.sequence < below]
+    yield from sorted(signals, key=lambda each: each.sequence, reverse=True)
 
 
 def _page(
@@ -261,7 +212,7 @@ def _page(
     last = None
     for looked, signal in enumerate(rows):
         if len(found) == limit or looked == LOOKED_AT:
-            return Page(found, None if last is None else write_cursor(number_key(last)))
+            return Page(found, None if last is None else write_cursor(last))
         last = signal.sequence
         if evaluator is not None and signal.evaluator != evaluator:
             continue

@@ -1,52 +1,59 @@
-"""The index's databases, their keys and entries, and typed reads within one transaction.
+"""What the index keeps: its tables, their entries, and the cursors of its lists.
 
-    traces            trace id                       TraceEntry
-    session_traces    session | start | trace id     -
-    sessions          session                        SessionEntry
-    sessions_by_last  last | session                 -
-    sessions_by_id    session id | session           -
-    agents            agent                          AgentEntry
-    signals           subject | evaluator, method    SignalEntry
-    recent            sequence                       its key in `signals`
+    agents      id | service, agent, agent_version | sums over their sessions
+    sessions    id | session_id, service | last, agent | what lists show
+    traces      id | trace_id | session, start | revision, position | packed TraceHeader
+    signals     subject | count | runs | packed list of SignalEntry
+    recent      run | subject
 
-Every entry belongs to a session, so that forgetting a session forgets all of it. Keys have parts of fixed
-width, so that a prefix is a subject.
+A subject is a trace (2 * id) or a session (2 * id + 1): all its signals are one packed value. A run is a number for
+signals of one subject that arrived without others between them: `recent` so has the order in which signals came.
+
+Every entry belongs to a session, so that forgetting a session forgets all of it.
 """
 
 from __future__ import annotations
 
 import base64
 import binascii
-import hashlib
 import struct
-from collections.abc import Callable, Iterator
-from functools import lru_cache
-from typing import TypeVar
 
-import lmdb
 import msgspec
 
 from collector.records.trace_views import TraceHeader
 from evaluators.model import Trace
 
-KEY_WIDTH = 16
-_MAX = (1 << 64) - 1
+EXCERPT = 2048
+"""Characters of an input or output that lists and the session view show."""
+_HIGHEST = (1 << 63) - 1
+_RUN_BITS = 20
+"""A sequence is a run and the place within it: a transaction has fewer signals than 2 ** 20."""
+
+SCHEMA = """
+CREATE TABLE about (name TEXT PRIMARY KEY, value BLOB) WITHOUT ROWID;
+CREATE TABLE agents (
+    id INTEGER PRIMARY KEY, service TEXT, agent TEXT, agent_version TEXT,
+    sessions INTEGER, traces INTEGER, last INTEGER, scored INTEGER, unscored TEXT);
+CREATE UNIQUE INDEX agents_by_name ON agents (service, agent, ifnull(agent_version, ''));
+CREATE TABLE sessions (
+    id INTEGER PRIMARY KEY, session_id TEXT, service TEXT, agent INTEGER, last INTEGER, started INTEGER,
+    traces INTEGER, newest INTEGER, session_source TEXT, reliability REAL, consistency REAL, coverage TEXT,
+    unscored TEXT, closed TEXT);
+CREATE UNIQUE INDEX sessions_by_id ON sessions (session_id, service);
+CREATE INDEX sessions_by_last ON sessions (last, agent);
+CREATE TABLE traces (
+    id INTEGER PRIMARY KEY, trace_id TEXT, session INTEGER, start INTEGER, revision INTEGER,
+    log_partition INTEGER, log_offset INTEGER, header BLOB);
+CREATE UNIQUE INDEX traces_by_id ON traces (trace_id);
+CREATE INDEX traces_of_session ON traces (session, start, trace_id);
+CREATE TABLE signals (subject INTEGER PRIMARY KEY, count INTEGER, runs TEXT, signals BLOB);
+CREATE TABLE recent (run INTEGER PRIMARY KEY, subject INTEGER);
+"""
 
 
-@lru_cache(maxsize=4096)
-def key_of(*parts: str) -> bytes:
-    """16 bytes that stand for these names."""
-    return hashlib.blake2b("\0".join(parts).encode(), digest_size=KEY_WIDTH).digest()
-
-
-def number_key(value: float) -> bytes:
-    """8 bytes in the order of the number; below 0 counts as 0."""
-    return struct.pack(">Q", min(_MAX, max(0, int(value))))
-
-
-def read_number_key(key: bytes) -> int:
-    """The number that `number_key` wrote."""
-    return struct.unpack(">Q", key[:8])[0]
+def whole(value: float) -> int:
+    """The number as SQLite keeps whole numbers: cut to 63 bits, never below 0."""
+    return min(_HIGHEST, max(0, int(value)))
 
 
 def micros(seconds: float) -> int:
@@ -54,8 +61,29 @@ def micros(seconds: float) -> int:
     return round(seconds * 1e6)
 
 
-def write_cursor(key: bytes) -> str:
-    """A key as clients carry it."""
+def sequence_of(run: int, place: int) -> int:
+    """Where a signal stands in the order of arrival."""
+    return run << _RUN_BITS | place
+
+
+def run_of(sequence: int) -> int:
+    """The run of a signal."""
+    return sequence >> _RUN_BITS
+
+
+def trace_subject(row: int) -> int:
+    """Where a trace's signals stand."""
+    return 2 * row
+
+
+def session_subject(row: int) -> int:
+    """Where a session's signals stand."""
+    return 2 * row + 1
+
+
+def write_cursor(*numbers: int) -> str:
+    """The place of the last entry of a page, as clients carry it."""
+    key = struct.pack(f">{len(numbers)}Q", *numbers)
     return base64.urlsafe_b64encode(key).rstrip(b"=").decode()
 
 
@@ -71,21 +99,32 @@ def read_cursor(text: str) -> bytes:
         raise ValueError("not a cursor") from error
 
 
-EXCERPT = 2048
-"""Characters of an input or output that lists and the session view show."""
+def place_in(key: bytes | None, count: int) -> tuple[int, ...] | None:
+    """The numbers of a cursor; None: it is of another list, which starts at the top."""
+    if key is None or len(key) != 8 * count:
+        return None
+    return tuple(map(whole, struct.unpack(f">{count}Q", key)))
 
 
-class TraceEntry(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """A trace in the index; `offset` None: only its signals have arrived so far."""
+class TraceRow(msgspec.Struct):
+    """Where a trace stands; `offset` None: only its signals have arrived so far."""
 
-    header: TraceHeader
-    session: bytes
+    id: int
+    session: int
+    start: int = 0
     revision: int = 0
     partition: int = 0
     offset: int | None = None
 
 
-class SessionEntry(msgspec.Struct, kw_only=True, omit_defaults=True):
+class TraceEntry(msgspec.Struct, kw_only=True):
+    """A trace in the index."""
+
+    row: TraceRow
+    header: TraceHeader
+
+
+class SessionEntry(msgspec.Struct, kw_only=True):
     """A session in the index. Times are log time in microseconds; scores are those of its newest signals."""
 
     service: str
@@ -106,7 +145,7 @@ class SessionEntry(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Offset of its newest record on `traces`: records below it are read again and change nothing."""
 
 
-class AgentEntry(msgspec.Struct, kw_only=True, omit_defaults=True):
+class AgentEntry(msgspec.Struct, kw_only=True):
     """Sums over the sessions in the index of a version of an agent."""
 
     service: str
@@ -115,27 +154,25 @@ class AgentEntry(msgspec.Struct, kw_only=True, omit_defaults=True):
     sessions: int = 0
     traces: int = 0
     last: int = 0
-    scored: int = msgspec.field(default=0, name="reliability_count")
+    scored: int = 0
     """Sessions that have a reliability."""
     unscored: str | None = None
     """Why the session without reliability that changed last has none."""
 
 
-class SignalEntry(msgspec.Struct, kw_only=True, array_like=True):
-    """A signal in the index: its place in the order of arrival, its identity, and its JSON as it arrived."""
+class SignalEntry(msgspec.Struct, array_like=True, gc=False):
+    """A signal in the index: what it is of its subject, its place in the order of arrival, its JSON as it arrived."""
 
+    slot: str
+    """Its service, scope, evaluator and method: a subject has one signal of each."""
     sequence: int
     revision: int
     partition: int
     offset: int
     evaluator: str
     session_id: str
-    trace_id: str | None
+    final: bool
     json: bytes
-    final: bool = True
-
-
-encode_entry = msgspec.msgpack.Encoder().encode
 
 
 def excerpt(header: TraceHeader, *, content: bool) -> TraceHeader:
@@ -153,112 +190,3 @@ def as_trace(header: TraceHeader) -> Trace:
     fields = msgspec.structs.asdict(header)
     fields["status"] = "error" if header.status == "error" else "unset"
     return Trace(**fields, truncated=True)
-
-
-T = TypeVar("T")
-_trace = msgspec.msgpack.Decoder(TraceEntry)
-_session = msgspec.msgpack.Decoder(SessionEntry)
-_agent = msgspec.msgpack.Decoder(AgentEntry)
-_signal = msgspec.msgpack.Decoder(SignalEntry)
-
-
-class Store:
-    """One LMDB environment with its databases."""
-
-    def __init__(self, env: lmdb.Environment) -> None:
-        self.env = env
-        for name in NAMES:
-            setattr(self, name, env.open_db(name.encode()))
-
-    traces: lmdb._Database
-    session_traces: lmdb._Database
-    sessions: lmdb._Database
-    sessions_by_last: lmdb._Database
-    sessions_by_id: lmdb._Database
-    agents: lmdb._Database
-    signals: lmdb._Database
-    recent: lmdb._Database
-    about: lmdb._Database
-
-    def used(self) -> int:
-        """Bytes of all pages that hold something."""
-        with self.env.begin() as txn:
-            stats = [txn.stat(getattr(self, name)) for name in NAMES]
-        return sum(
-            (stat["branch_pages"] + stat["leaf_pages"] + stat["overflow_pages"]) * stat["psize"]
-            for stat in stats
-        )
-
-
-NAMES = tuple(Store.__annotations__)
-"""Of the databases."""
-
-
-class Reading:
-    """Typed reads within one transaction."""
-
-    def __init__(self, store: Store, txn: lmdb.Transaction) -> None:
-        self.store = store
-        self.txn = txn
-
-    def trace(self, trace_id: str) -> TraceEntry | None:
-        """A trace by its id."""
-        return self._get(trace_id.encode(), self.store.traces, _trace.decode)
-
-    def session(self, key: bytes) -> SessionEntry | None:
-        """A session by its key."""
-        return self._get(key, self.store.sessions, _session.decode)
-
-    def agent(self, key: bytes) -> AgentEntry | None:
-        """An agent by its key."""
-        return self._get(key, self.store.agents, _agent.decode)
-
-    def signal(self, key: bytes) -> SignalEntry | None:
-        """A signal by its key."""
-        return self._get(key, self.store.signals, _signal.decode)
-
-    def agents(self) -> Iterator[tuple[bytes, AgentEntry]]:
-        """Every agent."""
-        for key, value in self.txn.cursor(self.store.agents):
-            yield bytes(key), _agent.decode(value)
-
-    def signals_of(self, subject: bytes) -> Iterator[tuple[bytes, SignalEntry]]:
-        """The signals of one trace or session."""
-        for key, value in self.under(subject, self.store.signals):
-            yield key, _signal.decode(value)
-
-    def traces_of(self, session: bytes) -> Iterator[tuple[bytes, str]]:
-        """(Link, trace id) of a session's traces in order of start."""
-        for key, _ in self.under(session, self.store.session_traces):
-            yield key, key[KEY_WIDTH + 8 :].decode()
-
-    def under(self, prefix: bytes, database: lmdb._Database) -> Iterator[tuple[bytes, bytes]]:
-        """Everything whose key begins with `prefix`, in order."""
-        cursor = self.txn.cursor(database)
-        if not cursor.set_range(prefix):
-            return
-        for found, value in cursor:
-            key = bytes(found)
-            if not key.startswith(prefix):
-                return
-            yield key, bytes(value)
-
-    def _get(self, key: bytes, database: lmdb._Database, decode: Callable[[bytes], T]) -> T | None:
-        value = self.txn.get(key, db=database)
-        return None if value is None else decode(bytes(value))
-
-
-def session_key(service: str, session_id: str) -> bytes:
-    """Where a session stands."""
-    return key_of("session", service, session_id)
-
-
-def trace_subject(trace_id: str) -> bytes:
-    """Where a trace's signals stand."""
-    return key_of("trace", trace_id)
-
-
-def link(entry: TraceEntry) -> bytes:
-    """Where a trace stands in its session: by start, then by id."""
-    start = number_key(entry.header.start_time_unix_nano)
-    return entry.session + start + entry.header.trace_id.encode()

@@ -61,7 +61,7 @@ class Traces:
             Refused: too many requests wait for whole traces.
         """
         async with self._off_loop.place():
-            shown = self._query.trace(trace_id)
+            shown = await asyncio.to_thread(self._query.trace, trace_id)
             if shown is None:
                 return None
             record = await self._record(shown.entry)
@@ -69,10 +69,11 @@ class Traces:
             return await asyncio.to_thread(lambda: then(self._full(shown, record)))
 
     async def _record(self, entry: TraceEntry) -> TraceRecord | None:
-        if entry.offset is None:
+        row = entry.row
+        if row.offset is None:
             return None
         try:
-            record = await self._log.get(Position(TRACES, entry.partition, entry.offset))
+            record = await self._log.get(Position(TRACES, row.partition, row.offset))
             read = None if record is None else decode_traces(record.value)
         except (Retryable, Undecodable):
             return None

@@ -11,16 +11,16 @@ from __future__ import annotations
 import base64
 import hashlib
 import logging
-import shutil
+import sqlite3
 from array import array
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
-import lmdb
 import msgspec
 
-from collector.runtime.lmdb_check import discard_damaged
+from collector.runtime import sqlite_file
 from evaluators.judging.embedding import Embedded
 
 _log = logging.getLogger(__name__)
@@ -28,7 +28,14 @@ _log = logging.getLogger(__name__)
 _T = TypeVar("_T")
 _OVERHEAD = 256
 _HEADROOM = 16 << 20
-_META = b"meta"
+_WAL = 1 << 20
+_PAGES_KEPT = 1 << 20
+NAME = "answers.sqlite"
+_SCHEMA = (
+    "CREATE TABLE IF NOT EXISTS answers (number INTEGER PRIMARY KEY, key BLOB, size INTEGER, entry BLOB)",
+    "CREATE UNIQUE INDEX IF NOT EXISTS answers_by_key ON answers (key)",
+)
+_OLDEST = "number = (SELECT min(number) FROM answers)"
 
 
 class CachedAnswer(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,21 +50,8 @@ class CachedAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """The subject that paid, until its verdict is written."""
 
 
-class _Slot(msgspec.Struct, frozen=True, kw_only=True):
-    number: int
-    size: int
-    entry: CachedAnswer
-
-
-class _Tally(msgspec.Struct, kw_only=True):
-    oldest: int = 0
-    next: int = 0
-    size: int = 0
-
-
 _encode = msgspec.msgpack.Encoder().encode
-_slot = msgspec.msgpack.Decoder(_Slot).decode
-_tally = msgspec.msgpack.Decoder(_Tally).decode
+_answer = msgspec.msgpack.Decoder(CachedAnswer)
 
 
 class AnswerCache:
@@ -77,136 +71,120 @@ class AnswerCache:
     ) -> None:
         self._shares = limit > 0
         self._limit = max(limit, 1 << 20)
-        self._folder = folder
+        self._path = folder / NAME
         self._failed = failed
-        self._env: lmdb.Environment | None = None
+        self._connection: sqlite3.Connection | None = None
+        self._size = 0
         try:
-            discard_damaged(folder, "answer cache")
+            sqlite_file.discard_earlier_form(folder, "answer cache")
             self._open()
-        except (lmdb.Error, OSError, msgspec.DecodeError) as error:
+        except (sqlite3.Error, OSError) as error:
             _log.warning(
                 "The answer cache `%s` cannot be opened and starts empty: %s", folder, error
             )
-            shutil.rmtree(folder, ignore_errors=True)
+            with suppress(OSError):
+                sqlite_file.discard(self._path)
 
-    def _open(self) -> lmdb.Environment:
-        if self._env is not None:
-            return self._env
-        self._folder.mkdir(parents=True, exist_ok=True)
-        env = lmdb.open(
-            str(self._folder), map_size=2 * self._limit + _HEADROOM, max_dbs=3, mode=0o600
-        )
+    def _open(self) -> sqlite3.Connection:
+        if self._connection is not None:
+            return self._connection
+        connection = sqlite_file.connect(self._path, cache=_PAGES_KEPT, create=True)
         try:
-            self._answers = env.open_db(b"answers")
-            self._order = env.open_db(b"order")
-            self._counts = env.open_db(b"counts")
-            with env.begin() as txn:
-                self._read_tally(txn)  # the only value that every later write needs
-        except (lmdb.Error, msgspec.DecodeError):
-            env.close()
+            pages = (2 * self._limit + _HEADROOM) // sqlite_file.PAGE
+            sqlite_file.prepare(connection, pages=pages, wal=_WAL, shared=False)
+            for statement in _SCHEMA:
+                connection.execute(statement)
+            self._size = connection.execute("SELECT ifnull(sum(size), 0) FROM answers").fetchone()[
+                0
+            ]
+        except BaseException:
+            connection.close()
             raise
-        self._env = env
-        return env
+        self._connection = connection
+        return connection
 
-    def _transact(self, work: Callable[[lmdb.Transaction], _T], *, write: bool) -> _T | None:
-        """What `work` returns, given a transaction; None when the map is full or the disk fails, which is told."""
+    def _transact(self, work: Callable[[sqlite3.Connection], _T]) -> _T | None:
+        """What `work` returns, in a transaction of its own; None when the disk fails, which is told."""
+        size = self._size
         try:
-            with self._open().begin(write=write) as txn:
-                return work(txn)
-        except lmdb.MapFullError:
-            return None
-        except (lmdb.Error, OSError, msgspec.DecodeError) as error:
-            if getattr(error, "code", 0) <= 0:
-                self.close()  # without the disk's errno it may be unusable: the next transaction opens it again
+            with sqlite_file.transaction(self._open()) as connection:
+                return work(connection)
+        except (sqlite3.Error, OSError) as error:
+            self._size = size
+            self.close()  # the next transaction opens it again
+            if isinstance(error, sqlite3.Error) and sqlite_file.is_damage(error):
+                _log.warning("The answer cache `%s` is damaged and starts empty.", self._path)
+                with suppress(OSError):
+                    sqlite_file.discard(self._path)
             self._failed(error)
             return None
 
     def get(self, digest: str, model: str, owner: str) -> CachedAnswer | None:
         """The answer, if this owner may use it; its `owner` is set if this owner paid and has no verdict yet."""
         key = _key(digest, model)
-        value = self._transact(lambda txn: txn.get(key, db=self._answers), write=False)
-        slot = _slot_of(value)
-        if slot is None:
-            return None
-        entry = slot.entry
-        if entry.owner == owner:
+        entry = self._transact(lambda connection: _entry_at(connection, key))
+        if entry is None or entry.owner == owner:
             return entry
         return msgspec.structs.replace(entry, owner=None) if self._shares else None
 
     def put(self, digest: str, model: str, entry: CachedAnswer) -> None:
         """Store an answer, unless it is above the limit."""
         key = _key(digest, model)
-        self._transact(lambda txn: self._put(txn, key, entry), write=True)
+        self._transact(lambda connection: self._put(connection, key, entry))
 
-    def _put(self, txn: lmdb.Transaction, key: bytes, entry: CachedAnswer) -> None:
-        tally = self._read_tally(txn)
-        self._drop(txn, key, tally)
-        size = len(_encode(entry)) + _OVERHEAD
-        slot = _encode(_Slot(number=tally.next, size=size, entry=entry))
+    def _put(self, connection: sqlite3.Connection, key: bytes, entry: CachedAnswer) -> None:
+        value = _encode(entry)
+        size = len(value) + _OVERHEAD
+        self._drop(connection, "key = ?", key)
         if size > self._limit:
             return
-        while tally.size + size > self._limit and tally.oldest < tally.next:
-            self._drop_oldest(txn, tally)
-        txn.put(key, slot, db=self._answers)
-        txn.put(_number(tally.next), key, db=self._order)
-        tally.next += 1
-        tally.size += size
-        txn.put(_META, _encode(tally), db=self._counts)
+        while self._size + size > self._limit and self._drop(connection, _OLDEST):
+            pass
+        connection.execute(
+            "INSERT INTO answers (key, size, entry) VALUES (?, ?, ?)", (key, size, value)
+        )
+        self._size += size
 
     def written(self, digest: str, model: str) -> None:
         """The verdict of the answer's owner is in the log: from now on every subject may use the answer."""
         key = _key(digest, model)
-        self._transact(lambda txn: self._disown(txn, key), write=True)
-
-    def _disown(self, txn: lmdb.Transaction, key: bytes) -> None:
-        slot = _slot_of(txn.get(key, db=self._answers))
-        if slot is None:
-            return
-        unowned = msgspec.structs.replace(slot.entry, owner=None)
-        txn.put(key, _encode(msgspec.structs.replace(slot, entry=unowned)), db=self._answers)
+        self._transact(lambda connection: _disown(connection, key))
 
     def close(self) -> None:
         """Close the file."""
-        if self._env is not None:
-            self._env.close()
-            self._env = None
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
 
-    def _read_tally(self, txn: lmdb.Transaction) -> _Tally:
-        value = txn.get(_META, db=self._counts)
-        return _Tally() if value is None else _tally(bytes(value))
-
-    def _drop_oldest(self, txn: lmdb.Transaction, tally: _Tally) -> None:
-        key = txn.get(_number(tally.oldest), db=self._order)
-        if key is not None:
-            self._drop(txn, bytes(key), tally)
-        tally.oldest += 1
-
-    def _drop(self, txn: lmdb.Transaction, key: bytes, tally: _Tally) -> None:
-        value = txn.get(key, db=self._answers)
-        if value is None:
-            return
-        slot = _slot_of(value)
-        txn.delete(key, db=self._answers)
-        if slot is None:
-            return
-        txn.delete(_number(slot.number), db=self._order)
-        tally.size -= slot.size
+    def _drop(self, connection: sqlite3.Connection, which: str, *given: object) -> bool:
+        """Delete the answer that this condition names; whether there was one."""
+        select = f"SELECT number, size FROM answers WHERE {which}"  # noqa: S608 - our own words
+        row = connection.execute(select, given).fetchone()
+        if row is None:
+            return False
+        connection.execute("DELETE FROM answers WHERE number = ?", (row[0],))
+        self._size -= row[1]
+        return True
 
 
-def _slot_of(value: bytes | memoryview | None) -> _Slot | None:
+def _entry_at(connection: sqlite3.Connection, key: bytes) -> CachedAnswer | None:
     """An answer; a damaged one is asked for again."""
+    row = connection.execute("SELECT entry FROM answers WHERE key = ?", (key,)).fetchone()
     try:
-        return None if value is None else _slot(bytes(value))
-    except msgspec.DecodeError:
+        return None if row is None else _answer.decode(row[0])
+    except (msgspec.DecodeError, UnicodeDecodeError):
         return None
+
+
+def _disown(connection: sqlite3.Connection, key: bytes) -> None:
+    entry = _entry_at(connection, key)
+    if entry is not None:
+        value = _encode(msgspec.structs.replace(entry, owner=None))
+        connection.execute("UPDATE answers SET entry = ? WHERE key = ?", (value, key))
 
 
 def _key(digest: str, model: str) -> bytes:
     return hashlib.sha256(f"{digest}\0{model}".encode()).digest()
-
-
-def _number(number: int) -> bytes:
-    return number.to_bytes(8, "big")
 
 
 def text_digest(text: str) -> str:

@@ -153,7 +153,7 @@ def rfc3339(time: float) -> str:
     )
 
 
-class SignalHeader(msgspec.Struct, frozen=True, kw_only=True):
+class SignalHeader(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The fields of `Signal` that the API's index orders by."""
 
     id: str

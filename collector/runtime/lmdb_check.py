@@ -7,7 +7,6 @@ is not looked at: its owner has to.
 
 from __future__ import annotations
 
-import logging
 import os
 import struct
 import time
@@ -19,7 +18,6 @@ from collector.errors import DataDamaged
 from collector.runtime import lmdb_pages
 from collector.runtime.lmdb_pages import HEADER, NO_PAGE, Database, Meta, Node, Order, PageError
 
-_log = logging.getLogger(__name__)
 MAX_SECONDS = 10.0
 """What a check takes at most: about five million pages, 20 GiB, if they need not come from a slow disk."""
 _OFTEN = 512
@@ -70,19 +68,6 @@ def check(
     finally:
         os.close(descriptor)
     return Checked(walk.pages, walk.mended, is_whole)
-
-
-def discard_damaged(folder: Path, name: str) -> None:
-    """Remove the file of an environment that fills again by itself, if LMDB could not walk it.
-
-    Raises:
-        OSError: it cannot be read or removed.
-    """
-    try:
-        check(folder)
-    except DataDamaged as error:
-        _log.warning("The %s starts empty: %s.", name, error)
-        (folder / "data.mdb").unlink()
 
 
 class _OutOfTimeError(Exception):

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import logging
+import sqlite3
 import time
 from collections.abc import Callable, Iterator
 from typing import Literal, TypeAlias, cast
@@ -18,6 +19,7 @@ from collector.errors import ConfigError, Retryable
 from collector.runtime.families import RuntimeFamilies
 from collector.runtime.lifecycle import Run
 from collector.runtime.retry import Backoff, Sleep
+from collector.runtime.sqlite_file import is_full, is_of_disk
 from collector.telemetry import Telemetry
 
 Reason: TypeAlias = Literal["disk", "io", "bug"]
@@ -111,7 +113,8 @@ def _reason(error: BaseException) -> Reason:
         return "io" if cause is None or _reason(cause) == "bug" else _reason(cause)
     if isinstance(error, OSError):
         return "disk" if error.errno in _FULL else "io"
+    if isinstance(error, sqlite3.Error) and is_of_disk(error):
+        return "disk" if is_full(error) else "io"
     if isinstance(error, lmdb.Error):
-        is_full = isinstance(error, lmdb.DiskError | lmdb.MapFullError)
-        return "disk" if is_full else "io"
+        return "disk" if isinstance(error, lmdb.DiskError | lmdb.MapFullError) else "io"
     return "bug"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import os
+import sqlite3
 import sys
 from collections.abc import Iterable
 from importlib import import_module
@@ -22,8 +23,11 @@ from prometheus_client import Counter, Gauge
 VARIABLE = "FAULT_OF_THE_TEST"
 KINDS: Final = ("full", "io", "read-only", "bug")
 _ERRNO = {"full": errno.ENOSPC, "io": errno.EIO, "read-only": errno.EROFS}
-_STORES = frozenset({"index", "log"})
-"""Places that are LMDB environments."""
+_SQLITE = {
+    "full": sqlite3.SQLITE_FULL,
+    "io": sqlite3.SQLITE_IOERR,
+    "read-only": sqlite3.SQLITE_READONLY,
+}
 _FAMILIES = {
     "spanwise_evaluations": "metrics",
     "spanwise_traces_closed": "assemble",
@@ -58,7 +62,11 @@ def _error(place: str, kind: str) -> Exception:
     if kind == "bug":
         return PlantedError("planted by a test")
     text = os.strerror(_ERRNO[kind])
-    if place not in _STORES:
+    if place == "index":
+        error = sqlite3.OperationalError(text)
+        error.sqlite_errorcode = _SQLITE[kind]
+        return error
+    if place != "log":
         return OSError(_ERRNO[kind], text)
     made = lmdb.DiskError if kind == "full" else lmdb.Error
     return made(f"mdb_txn_commit: {text}")
@@ -80,6 +88,15 @@ class _Environment:
         return getattr(self._real, name)
 
 
+class _Connection(sqlite3.Connection):
+    """A connection to the index whose write transactions fail on demand."""
+
+    def execute(self, sql: str, *given: Any) -> sqlite3.Cursor:
+        if sql == "BEGIN IMMEDIATE":
+            _check("index")
+        return super().execute(sql, *given)
+
+
 def plant() -> None:
     """Wrap the libraries."""
     _plant_in_files()
@@ -89,11 +106,17 @@ def plant() -> None:
 
 def _plant_in_files() -> None:
     libraries: Any = lmdb
-    real_open, real_fsync = libraries.open, os.fsync
+    databases: Any = sqlite3
+    real_open, real_connect, real_fsync = libraries.open, databases.connect, os.fsync
 
     def opened(path: str, *given: Any, **settings: Any) -> Any:
-        env, place = real_open(path, *given, **settings), Path(path).name
-        return _Environment(env, place) if place in _STORES else env
+        env = real_open(path, *given, **settings)
+        return _Environment(env, "log") if Path(path).name == "log" else env
+
+    def connected(database: str, **settings: Any) -> Any:
+        if "/index/" in database:
+            settings["factory"] = _Connection
+        return real_connect(database, **settings)
 
     def fsync(descriptor: int) -> None:
         if "signals.jsonl" in str(Path(f"/proc/self/fd/{descriptor}").readlink()):
@@ -101,6 +124,7 @@ def _plant_in_files() -> None:
         real_fsync(descriptor)
 
     libraries.open = opened
+    databases.connect = connected
     os.fsync = fsync
 
 

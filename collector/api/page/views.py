@@ -132,7 +132,7 @@ def trace(full: FullTrace) -> dict[str, Any]:
         "seconds": max(0, header.end_time_unix_nano - header.start_time_unix_nano) / 1e9,
         "signals": signals,
         "runs_away": runs_away(signals),
-        "is_open": full.shown.entry.offset is None,
+        "is_open": full.shown.entry.row.offset is None,
         "steps": steps,
         "steps_left_out": left_out(whole["steps"], steps),
         "tool_calls": tool_calls,

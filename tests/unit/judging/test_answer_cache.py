@@ -1,12 +1,12 @@
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
-from typing import Any
 
-import lmdb
 import pytest
 
-from collector.judging.answer_cache import AnswerCache, CachedAnswer
+from collector.judging.answer_cache import NAME, AnswerCache, CachedAnswer
 
 
 def make_entry(owner: str | None = "me", text: str = "yes") -> CachedAnswer:
@@ -54,7 +54,7 @@ def test_answers_survive_the_process_and_the_oldest_go_first(tmp_path: Path) -> 
 
 
 def test_one_that_is_no_cache_is_begun_anew(tmp_path: Path) -> None:
-    (tmp_path / "data.mdb").write_bytes(b"nonsense" * 1000)
+    (tmp_path / NAME).write_bytes(b"nonsense" * 1000)
     cache = AnswerCache(tmp_path, 1 << 20)
     cache.put("d", "m", make_entry())
     assert cache.get("d", "m", "me") is not None
@@ -66,7 +66,7 @@ def test_one_that_is_cut_off_is_begun_anew(tmp_path: Path) -> None:
     for number in range(10):
         cache.put(str(number), "m", make_entry(text="x" * 50_000))
     cache.close()
-    file = tmp_path / "data.mdb"
+    file = tmp_path / NAME
     file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
 
     cache = AnswerCache(tmp_path, 1 << 20)
@@ -82,9 +82,9 @@ def test_a_damaged_answer_is_asked_for_again(tmp_path: Path) -> None:
     cache.put("d", "m", make_entry(text="x" * 50_000))
     cache.put("other", "m", make_entry())
     cache.close()
-    file = tmp_path / "data.mdb"
+    file = tmp_path / NAME
     content = bytearray(file.read_bytes())
-    at = content.index(b"x" * 5_000) // 4096 * 4096 + 16
+    at = content.index(b"x" * 3_000) + 1_000
     content[at : at + 100] = b"\xff" * 100
     file.write_bytes(content)
 
@@ -98,29 +98,56 @@ def test_a_damaged_answer_is_asked_for_again(tmp_path: Path) -> None:
     cache.close()
 
 
-def test_one_whose_own_state_is_damaged_is_begun_anew(tmp_path: Path) -> None:
+def test_one_whose_pages_are_damaged_is_begun_anew(tmp_path: Path) -> None:
+    failures: list[Exception] = []
     cache = AnswerCache(tmp_path, 1 << 20)
     cache.put("d", "m", make_entry())
     cache.close()
-    file = tmp_path / "data.mdb"
-    file.write_bytes(file.read_bytes().replace(b"\xa6oldest", b"\xff\xff\xff\xff\xff\xff\xff"))
+    file = tmp_path / NAME
+    with closing(sqlite3.connect(file)) as connection:
+        select = "SELECT rootpage FROM sqlite_schema WHERE name = 'answers_by_key'"
+        root = connection.execute(select).fetchone()[0]
+    with file.open("r+b") as stream:
+        stream.seek((root - 1) * 4096)
+        stream.write(b"\xff" * 4096)
 
-    cache = AnswerCache(tmp_path, 1 << 20)
+    cache = AnswerCache(tmp_path, 1 << 20, failures.append)
 
     assert cache.get("d", "m", "me") is None
+    assert [type(each) for each in failures] == [sqlite3.DatabaseError]
     cache.put("d", "m", make_entry())
     assert cache.get("d", "m", "me") is not None
     cache.close()
 
 
-class FullDisk:
-    """An environment whose write transactions find the disk full."""
+def test_one_of_an_earlier_form_is_begun_anew(tmp_path: Path) -> None:
+    (tmp_path / "data.mdb").write_bytes(b"an LMDB file of an earlier version")
 
-    def begin(self, *, write: bool) -> Any:
-        raise lmdb.DiskError("mdb_txn_commit: No space left on device")
+    cache = AnswerCache(tmp_path, 1 << 20)
 
-    def close(self) -> None:
-        pass
+    cache.put("d", "m", make_entry())
+    assert cache.get("d", "m", "me") is not None
+    assert not (tmp_path / "data.mdb").exists()
+    cache.close()
+
+
+def test_the_file_stays_bounded_and_what_is_evicted_makes_room(tmp_path: Path) -> None:
+    cache = AnswerCache(tmp_path, 1 << 20)
+    for number in range(400):
+        cache.put(str(number), "m", make_entry(text=f"{number}" * 10_000))
+
+    assert cache.get("399", "m", "me") is not None
+    assert sum(each.stat().st_size for each in tmp_path.iterdir()) < 6 << 20
+    cache.close()
+
+
+class FullDisk(sqlite3.Connection):
+    """A connection whose write transactions find the disk full."""
+
+    def execute(self, sql: str, *given: object) -> sqlite3.Cursor:
+        error = sqlite3.OperationalError("database or disk is full")
+        error.sqlite_errorcode = sqlite3.SQLITE_FULL
+        raise error
 
 
 def test_a_disk_that_fails_costs_no_answer_and_is_used_again(
@@ -130,10 +157,10 @@ def test_a_disk_that_fails_costs_no_answer_and_is_used_again(
     cache = AnswerCache(tmp_path, 1 << 20, failures.append)
     cache.put("d", "m", make_entry())
     cache.close()
-    monkeypatch.setattr(cache, "_env", FullDisk())
+    monkeypatch.setattr(cache, "_connection", FullDisk(":memory:"))
 
     cache.put("e", "m", make_entry())
-    assert [type(each) for each in failures] == [lmdb.DiskError]
+    assert [type(each) for each in failures] == [sqlite3.OperationalError]
     cache.put("f", "m", make_entry())
     assert cache.get("d", "m", "me")
     assert cache.get("f", "m", "me")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import logging
+import sqlite3
 
 import lmdb
 import pytest
@@ -92,6 +93,12 @@ async def test_a_room_that_fails_at_its_stop_is_not_made_again() -> None:
     assert room.starts == 1
 
 
+def of_sqlite(code: int) -> sqlite3.OperationalError:
+    error = sqlite3.OperationalError("it failed")
+    error.sqlite_errorcode = code
+    return error
+
+
 @pytest.mark.parametrize(
     ("error", "reason"),
     [
@@ -99,6 +106,10 @@ async def test_a_room_that_fails_at_its_stop_is_not_made_again() -> None:
         (OSError(errno.EIO, "broken"), "io"),
         (lmdb.DiskError("No space left on device"), "disk"),
         (lmdb.Error("Read-only file system"), "io"),
+        (of_sqlite(sqlite3.SQLITE_FULL), "disk"),
+        (of_sqlite(sqlite3.SQLITE_IOERR_WRITE), "io"),
+        (of_sqlite(sqlite3.SQLITE_ERROR), "bug"),
+        (sqlite3.ProgrammingError("Cannot operate on a closed database."), "bug"),
         (LogUnavailable("away"), "io"),
         (KeyError("x"), "bug"),
         (

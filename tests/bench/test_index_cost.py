@@ -1,0 +1,156 @@
+"""What the index costs: CPU per trace beside one encoding of the same records, and bytes per session."""
+
+from __future__ import annotations
+
+import gc
+import random
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from collector.api.families import ApiFamilies
+from collector.api.index import HIGH, Index
+from collector.api.query import Query
+from collector.log.port import Record
+from collector.records.signal import Signal, decode_signal, encode_signal
+from collector.records.traces import TraceRecord, decode_traces
+from collector.telemetry import Telemetry
+from evaluators.model import Trace
+from tests.support import api_records as make
+
+pytestmark = pytest.mark.bench
+LIMIT = 512 << 20
+BATCH = 64
+TRACE = (
+    "argument_correctness",
+    "coherence",
+    "confidence",
+    "loop_detection",
+    "plan_quality",
+    "runaway",
+    "step_efficiency",
+    "task_completion",
+    "tool_correctness",
+)
+SESSION = ("agent_consistency", "agent_reliability", "cost", "latency", "repeated_calls")
+WORDS = [f"{random.Random(seed).getrandbits(40):x}"[: 2 + seed % 8] for seed in range(2_000)]
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """Records of one-trace sessions, as scoring writes them."""
+
+    traces: list[Record]
+    signals: list[Record]
+
+
+def recorded(count: int) -> Recorded:
+    draw = random.Random(5)
+    traces: list[bytes] = []
+    signals: list[Signal] = []
+    for number in range(count):
+        of = make.trace(
+            draw.getrandbits(120),
+            session_id=f"session-{draw.getrandbits(64):016x}",
+            input=words(draw, 40),
+            output=words(draw, 100),
+            start_time_unix_nano=int((make.START + number) * 1e9),
+            end_time_unix_nano=int((make.START + number + 3) * 1e9),
+        )
+        traces.append(make.trace_value(of))
+        signals += [told(draw, of, name) for name in TRACE]
+        signals += [
+            make.session_signal(of, name, draw.random(), explanation=words(draw, 6))
+            for name in SESSION
+        ]
+    return Recorded(make.trace_records(*traces), make.signal_records(*signals))
+
+
+def words(draw: random.Random, count: int) -> str:
+    return " ".join(draw.choices(WORDS, k=count))
+
+
+def told(draw: random.Random, of: Trace, evaluator: str) -> Signal:
+    metadata = {"steps": draw.randrange(20), "value": draw.random(), "success": True}
+    return make.signal(
+        of,
+        evaluator,
+        id=f"{draw.getrandbits(128):032x}",
+        score=round(draw.random(), 4),
+        explanation=words(draw, 8),
+        metadata=metadata,
+    )
+
+
+def index_in(folder: str) -> Index:
+    return Index(
+        Path(folder),
+        size=LIMIT,
+        max_traces=1000,
+        content=True,
+        families=ApiFamilies(Telemetry()),
+    )
+
+
+def fill(index: Index, of: Recorded) -> None:
+    per_batch = BATCH * (len(TRACE) + len(SESSION))
+    for at in range(0, len(of.traces), BATCH):
+        index.take_traces(of.traces[at : at + BATCH])
+    for at in range(0, len(of.signals), per_batch):
+        index.take_signals(of.signals[at : at + per_batch])
+
+
+def cpu(work: Callable[[], object]) -> float:
+    gc.collect()
+    began = time.thread_time()
+    work()
+    return time.thread_time() - began
+
+
+def index_ratio() -> float:
+    """CPU of the index for these records / CPU of encoding each once."""
+    of = recorded(256)
+    decoded = [decode_signal(each.value) for each in of.signals]
+    whole = [decode_traces(each.value) for each in of.traces]
+    traces = [each for each in whole if isinstance(each, TraceRecord)]
+    taken: list[float] = []
+    encoded: list[float] = []
+    for _ in range(5):
+        with tempfile.TemporaryDirectory() as folder:
+            index = index_in(folder)
+            taken.append(cpu(lambda index=index: fill(index, of)))
+            index.close()
+        encoded.append(
+            cpu(
+                lambda: (
+                    [encode_signal(each) for each in decoded],
+                    [msgspec.msgpack.encode(each) for each in traces],
+                )
+            )
+        )
+    return min(taken) / min(encoded)
+
+
+def sessions_that_fit() -> float:
+    """How many one-trace sessions an index of 512 MiB holds, from the bytes that 1,500 of them take."""
+    count = 1_500
+    with tempfile.TemporaryDirectory() as folder:
+        index = index_in(folder)
+        fill(index, recorded(count))
+        assert len(Query(index).sessions(limit=count).items) == count
+        used, limit = index.file.used(), index.file.limit
+        index.close()
+    return HIGH * limit / (used / count)
+
+
+def test_the_index_costs_a_few_encodings_of_its_records() -> None:
+    assert index_ratio() <= 7.5
+
+
+def test_the_index_holds_a_hundred_thousand_sessions() -> None:
+    assert sessions_that_fit() >= 100_000
