@@ -156,10 +156,21 @@ class IndexFile:
 
     @contextmanager
     def writing(self) -> Generator[tuple[sqlite3.Connection, Packing]]:
-        """A write transaction; an error takes all of it back."""
+        """A write transaction; an error takes all of it back.
+
+        Raises:
+            sqlite3.Error: the file failed.
+            OSError: its disk is full.
+        """
         writer = self._required()
-        with sqlite_file.transaction(writer):
-            yield writer, self._packing
+        try:
+            with sqlite_file.transaction(writer):
+                yield writer, self._packing
+        except sqlite3.Error as error:
+            found = sqlite_file.named(error, self._path)
+            if found is error:
+                raise
+            raise found from error
 
     def used(self) -> int:
         """Bytes of all pages that hold something."""

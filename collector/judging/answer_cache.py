@@ -116,7 +116,7 @@ class AnswerCache:
                 _log.warning("The answer cache `%s` is damaged and starts empty.", self._path)
                 with suppress(OSError):
                     sqlite_file.discard(self._path)
-            self._failed(error)
+            self._failed(sqlite_file.named(error, self._path))
             return None
 
     def get(self, digest: str, model: str, owner: str) -> CachedAnswer | None:

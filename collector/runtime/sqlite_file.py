@@ -7,6 +7,7 @@ what was committed before the last checkpoint or the last `sync`.
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import sqlite3
@@ -27,6 +28,8 @@ _OF_DISK = _DAMAGED | {
 }
 _SUFFIXES = ("", "-wal", "-shm", "-journal")
 _EARLIER = ("data.mdb", "lock.mdb")
+_NEEDED = 64 << 10
+"""Free bytes without which SQLite cannot work: twice the file over which its connections share the log's state."""
 _BUSY = 5.0
 """Seconds that a checkpoint waits for readers."""
 
@@ -132,6 +135,19 @@ def is_full(error: sqlite3.Error) -> bool:
 def is_of_disk(error: sqlite3.Error) -> bool:
     """Whether the disk or the file failed; False: the statement was wrong."""
     return getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF in _OF_DISK
+
+
+def named(error: sqlite3.Error | OSError, path: Path) -> sqlite3.Error | OSError:
+    """The error, or that the disk is full: on a full disk SQLite mostly says only that reading or writing failed."""
+    if isinstance(error, OSError) or not is_of_disk(error) or is_damage(error) or is_full(error):
+        return error
+    try:
+        free = os.statvfs(path.parent)
+    except OSError:
+        return error
+    if free.f_bavail * free.f_frsize >= _NEEDED:
+        return error
+    return OSError(errno.ENOSPC, f"{os.strerror(errno.ENOSPC)} ({error})", str(path))
 
 
 def discard(path: Path) -> None:
