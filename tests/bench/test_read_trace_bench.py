@@ -109,9 +109,9 @@ def reading_ratio(*, matching: bool) -> float:
     return reads / parses
 
 
-@pytest.mark.parametrize(("matching", "held"), [(True, 28), (False, 38)])
+@pytest.mark.parametrize(("matching", "held"), [(True, 25), (False, 35)])
 def test_reading_costs_a_bounded_multiple_of_a_bare_parse(matching: bool, held: float) -> None:
-    """Mark: 7. Reached: 18 with ids that match, 25 without."""
+    """Mark: 7. Reached: 16 with ids that match, 23 without, on a machine that others share."""
     ratio = reading_ratio(matching=matching)
 
     print(f"read_trace / parse, ids {'match' if matching else 'differ'}: {ratio:.1f}")

@@ -68,7 +68,7 @@ _KEYED_RESULTS = (
 )
 
 
-_ACTION = "\nAction Input:"
+ACTION = "\nAction Input:"
 _REACT = re.compile(
     r"^Action:(?P<name>[^\n]+)\nAction Input:(?P<input>.*?)(?:\nObservation: ?(?P<result>.*))?\Z",
     re.MULTILINE | re.DOTALL,
@@ -113,7 +113,7 @@ def read_message(item: dict[str, JSON], role: Role) -> Body:
             break
     if not body.calls and not _CALL_KEYS.isdisjoint(item):
         _read_calls(item, body)
-    if role == "assistant" and not body.calls and body.texts and _ACTION in body.texts[-1]:
+    if role == "assistant" and not body.calls and body.texts and ACTION in body.texts[-1]:
         _read_action(body.texts[-1], body)
     return body
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import msgspec
 
+from evaluators.dialects.content.convention_messages import read_convention
 from evaluators.dialects.content.message_model import Message
 from evaluators.dialects.content.messages import read_plain
 from evaluators.dialects.decoding.room import Room, this_room
@@ -45,7 +46,12 @@ def _read_items(items: list[msgspec.Raw], room: Room) -> list[Message] | None:
         messages = known.get(raw)
         if messages is None:
             left = room.left
-            messages = read_plain(_decode(raw))
+            plain = read_convention(raw)
+            if plain is None:
+                room.left = left
+                messages = read_plain(_decode(raw))
+            else:
+                messages = [plain]
             if messages is None:
                 return None
             if room.left == left >= 0:  # what takes room is charged each time

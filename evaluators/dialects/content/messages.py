@@ -10,6 +10,7 @@ from typing import Literal
 
 from evaluators.dialects.content import blocks
 from evaluators.dialects.content.blocks import Body
+from evaluators.dialects.content.convention_messages import WHOLE
 from evaluators.dialects.content.message_model import Message, Role
 from evaluators.dialects.decoding.reprs import read_fields, read_repr
 from evaluators.dialects.decoding.values import as_dict, as_list, string, unwrap
@@ -45,8 +46,6 @@ _ROLES: dict[str, Role] = {
     "functionmessage": "tool",
     "observation": "tool",
 }
-_WHOLE = '[{"role":'
-"""How a user's text begins that is a whole list of messages: OpenLLMetry for JS, of the responses API's input."""
 _DEPTH = 12
 _WRAPPERS = {
     "input": (
@@ -290,7 +289,7 @@ def _one(item: dict[str, JSON], role: Role | None = None) -> list[Message]:
     role = role or role_of(item.get("role")) or role_of(item.get("type")) or "user"
     body = blocks.read_message(item, role)
     if role == "user":
-        if body.texts and body.texts[0].startswith(_WHOLE):
+        if body.texts and body.texts[0].startswith(WHOLE):
             nested = _read(unwrap(body.text), "input", _DEPTH - 2)
             if nested:
                 return nested

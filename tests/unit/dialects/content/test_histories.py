@@ -9,7 +9,7 @@ import pytest
 
 from evaluators.dialects.content import histories
 from evaluators.dialects.content.histories import read_history
-from evaluators.dialects.content.messages import read_messages
+from evaluators.dialects.content.messages import Side, read_messages
 from evaluators.dialects.decoding.room import one_trace
 from evaluators.model import JSON
 
@@ -62,19 +62,62 @@ def test_what_is_no_list_of_plain_messages_is_read_as_any_value(text: str) -> No
         assert read_history(text) is None
 
 
+def said(role: str, *parts: JSON, **beside: JSON) -> JSON:
+    return {"role": role, "parts": list(parts), **beside}
+
+
+TEXT = {"type": "text", "content": "hi"}
+CALL = {"type": "tool_call", "id": "c", "name": "find", "arguments": '{"a": 1}'}
+RESPONSE = {"type": "tool_call_response", "id": "c", "response": "found"}
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        said("assistant", TEXT, CALL, finish_reason="stop"),
+        said("assistant", {**TEXT, "content": ""}, {**TEXT, "content": "__REDACTED__"}),
+        said("assistant", {**CALL, "id": None, "arguments": ""}),
+        said("assistant", {**CALL, "name": ""}),
+        said("assistant", {**CALL, "name": "[Scrubbed due to 'x']", "id": 7}),
+        said("assistant", {"type": "text", "content": 'Action: find\nAction Input: {"a": 1}'}),
+        said("assistant", TEXT, name="planner"),
+        said("assistant", TEXT, data={"content": "x"}),
+        said("user", RESPONSE),
+        said("user", TEXT, RESPONSE),
+        said("user", {"type": "text", "content": '[{"role": "user", "content": "inner"}]'}),
+        said("tool", RESPONSE),
+        said("tool", TEXT, RESPONSE),
+        said("tool", TEXT),
+        said("tool", CALL),
+        said("tool", {**RESPONSE, "is_error": True}),
+        said("tool", {**RESPONSE, "response": {"type": "error-text", "value": "x"}}),
+        said("tool", {**RESPONSE, "response": None}),
+        said("system"),
+        said("assistant", {"type": "reasoning", "content": "hm"}),
+        said("assistant", TEXT, tool_calls=[{"name": "find", "arguments": {}}]),
+    ],
+)
+@pytest.mark.parametrize("side", ["input", "output"])
+def test_a_message_of_the_conventions_reads_as_any_other(message: JSON, side: Side) -> None:
+    with one_trace():
+        read = read_history(json.dumps([said("user", TEXT), message]))
+
+    assert read in (None, read_messages([said("user", TEXT), message], side))
+
+
 def test_nothing_is_remembered_outside_a_trace() -> None:
     assert read_history(json.dumps([ASKED])) is None
 
 
 def test_each_message_of_a_trace_is_parsed_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    parsed: Counter[str] = Counter()
-    read_plain = histories.read_plain
+    parsed: Counter[bytes] = Counter()
+    read_convention = histories.read_convention
 
-    def count(item: JSON) -> object:
-        parsed[json.dumps(item)] += 1
-        return read_plain(item)
+    def count(raw: bytes) -> object:
+        parsed[raw] += 1
+        return read_convention(raw)
 
-    monkeypatch.setattr(histories, "read_plain", count)
+    monkeypatch.setattr(histories, "read_convention", count)
     grown = [[ASKED], [ASKED, CALLED], [ASKED, CALLED, ANSWERED]]
     dropped = [[CALLED, ANSWERED], [ASKED, ANSWERED]]
     with one_trace():
