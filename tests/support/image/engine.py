@@ -10,13 +10,14 @@ import time
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
 from tests.support.image import stand_in
 
 STAND_IN, RAW = "localhost/spanwise-stand-in:1", "localhost/spanwise-stand-in-files:1"
+TRIAL, TRIAL_FILES = "localhost/spanwise-trial:1", "localhost/spanwise-trial-files:1"
 
 
 class Engine:
@@ -64,6 +65,20 @@ class Engine:
             part for name, value in arguments.items() for part in ("--build-arg", f"{name}={value}")
         ]
         self.call("build", *self._build, *given, "-t", tag, str(context), timeout=800)
+
+    def trial(self, folder: Path) -> str:
+        """Build an image of one command and run it; returns what went wrong, empty if the engine can do both here."""
+        files, context = folder / "trial.tar", folder / "trial"
+        stand_in.write_command(files, "true")
+        context.mkdir()
+        (context / "Dockerfile").write_text(f'FROM {TRIAL_FILES}\nRUN ["/bin/true"]\n')
+        try:
+            self.call("import", str(files), TRIAL_FILES)
+            self.build(context, TRIAL, {})
+            self.call("run", "--rm", "--network", "none", *self._run, TRIAL, "/bin/true")
+        except (AssertionError, subprocess.TimeoutExpired) as error:
+            return str(error)
+        return ""
 
     def base(self, wanted: str, folder: Path) -> str:
         """The name of the base image; `stand-in` is made of this machine's files."""
@@ -144,15 +159,20 @@ class Container:
         self._engine.call("volume", "rm", "-f", self.name, check=False)
 
 
-def engine_name() -> str:
-    """Docker, else Podman; skip, or fail where SPANWISE_REQUIRE_ENGINE=1 says that one is here."""
+def engine_name() -> str | None:
+    """Docker, else Podman, else None."""
     for name in ("docker", "podman"):
         if shutil.which(name) is None:
             continue
         asked = subprocess.run([name, "info"], capture_output=True, timeout=60, check=False)
         if asked.returncode == 0:
             return name
-    why = "NO CONTAINER ENGINE, NOT TESTED: neither `docker info` nor `podman info` answers"
+    return None
+
+
+def not_tested(why: str) -> NoReturn:
+    """Skip, or fail where SPANWISE_REQUIRE_ENGINE=1 says that an engine is here."""
+    why = f"NO CONTAINER ENGINE, THE IMAGE IS NOT TESTED: {why}"
     if os.environ.get("SPANWISE_REQUIRE_ENGINE") == "1":
         pytest.fail(why)
     pytest.skip(why)
@@ -160,16 +180,27 @@ def engine_name() -> str:
 
 @contextmanager
 def engine(folder: Path) -> Generator[Engine]:
-    """The one that answers here. Root's Podman keeps everything in memory (2 GB) until the end: that is three times
-    as quick as a disk, and leaves nothing behind.
+    """One that builds and runs here. Root's Podman keeps everything in memory (2 GB) until the end: that is three
+    times as quick as a disk, and leaves nothing behind.
     """
-    name = engine_name()
+    name = engine_name() or not_tested("neither `docker info` nor `podman info` answers")
+    with _stored(name, folder) as here:
+        if why := here.trial(folder):
+            not_tested(why)
+        yield here
+
+
+@contextmanager
+def _stored(name: str, folder: Path) -> Generator[Engine]:
     if name != "podman" or os.geteuid() != 0:
         yield Engine(name)
         return
     storage = folder / "storage"
     storage.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=6g", "tmpfs", str(storage)], check=True)
+    command = ["mount", "-t", "tmpfs", "-o", "size=6g", "tmpfs", str(storage)]
+    mounted = subprocess.run(command, capture_output=True, text=True, check=False)
+    if mounted.returncode:
+        not_tested(mounted.stderr)
     try:
         yield Engine(name, storage)
     finally:

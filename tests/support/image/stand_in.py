@@ -7,7 +7,9 @@ and another minor version of Python than the Dockerfile's would not do.
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import subprocess
 import sys
 import tarfile
@@ -46,13 +48,27 @@ def write(path: Path) -> None:
             archive.add(here, arcname=f"usr/local/{part}", filter=_of_python)
 
 
+def write_command(path: Path, name: str) -> None:
+    """One command of /bin and the libraries that it needs, as a tar file."""
+    command = f"/bin/{name}"
+    told = subprocess.run(["ldd", command], capture_output=True, text=True, check=True).stdout
+    with tarfile.open(path, "w", dereference=True) as archive:
+        for each in (command, *re.findall(r"(/\S+) \(0x", told)):
+            archive.add(each, arcname=each.lstrip("/"))
+
+
 def containerfile(imported: str) -> str:
     """The Dockerfile that makes the imported files an image with the environment of the official one.
 
-    pip and uv trust the certificates of this machine: its registry may be a mirror.
+    pip and uv trust the certificates of this machine, and pip keeps its settings: its registry may be a mirror.
     """
+    settings = "".join(
+        f"ENV {name}={json.dumps(value)}\n"
+        for name, value in sorted(os.environ.items())
+        if name.startswith(("PIP_", "UV_")) and name not in {"PIP_CERT", "PIP_FIND_LINKS"}
+    )
     return (
-        f"FROM {imported}\n"
+        f"FROM {imported}\n{settings}"
         "ENV PATH=/usr/local/bin:/usr/local/sbin:/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8\n"
         f"ENV PIP_CERT={CERTIFICATES} SSL_CERT_FILE={CERTIFICATES}\n"
         "RUN ldconfig\n"
