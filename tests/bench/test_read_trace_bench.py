@@ -111,7 +111,7 @@ def reading_ratio(*, matching: bool) -> float:
 
 @pytest.mark.parametrize(("matching", "held"), [(True, 27), (False, 39)])
 def test_reading_costs_a_bounded_multiple_of_a_bare_parse(matching: bool, held: float) -> None:
-    """Mark: 7. Reached: 16 to 18 with ids that match, 23 to 27 without, on a machine that others share."""
+    """Mark: 7. Reached: 18 with ids that match, 23 to 27 without, on a machine that others share."""
     ratio = reading_ratio(matching=matching)
 
     print(f"read_trace / parse, ids {'match' if matching else 'differ'}: {ratio:.1f}")
