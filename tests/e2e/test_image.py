@@ -1,7 +1,7 @@
 """The image: built from the Dockerfile, started as compose.yaml starts it, healthy, and a span is scored in it.
 
-SPANWISE_IMAGE_BASE names another base image than the Dockerfile's; `stand-in` makes one of this machine's own files,
-for where images cannot be pulled.
+SPANWISE_TEST_IMAGE_BASE names another base image than the Dockerfile's; `stand-in` makes one of this machine's own
+files, for where images cannot be pulled.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 def built(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
     """An engine that has the image. The schema of the list of components takes 12 s: only other builds ask it."""
     folder = tmp_path_factory.mktemp("engine")
-    wanted = os.environ.get("SPANWISE_IMAGE_BASE")
+    wanted = os.environ.get("SPANWISE_TEST_IMAGE_BASE")
     given = {"REVISION": "0123abc", "SBOM_CHECK": "--no-validate"}
     with engine(folder) as here:
         if wanted:

@@ -113,8 +113,10 @@ def test_a_null_takes_a_sink_away() -> None:
     ("name", "value"),
     [
         ("SPANWISE_GOLDEN", "x"),
+        ("SPANWISE_LABELLED", "x"),
         ("SPANWISE_CAPTURES", "x"),
         ("SPANWISE_TEST_KAFKA", "x"),
+        ("SPANWISE_TEST_IMAGE_BASE", "stand-in"),
         ("SPANWISE_REQUIRE_CHROMIUM", "1"),
         ("SPANWISE_KAFKA_LIBS", "x"),
         ("SPANWISE_SERVICE_HOST", "10.0.0.1"),
