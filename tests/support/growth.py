@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable
+from statistics import median
 
 from tests.support.cpu import cpu_of
 
 ENOUGH = 0.05
 """CPU seconds below which a ratio says nothing."""
 MOST = 6.0
-TRIES = 3
+TRIES = 9
+SURE = 2.2
+"""A ratio below it is not measured again."""
 
 
 def growth(work: Callable[[int], Callable[[], object]], first: int, last: int) -> float:
-    """Time at twice the size over time at a size, the least of a few tries; 0 when `last` takes no time at all.
+    """Time at twice the size over time at a size; 0 when `last` takes no time at all.
 
-    `work` makes the input of a size and returns what is to be measured.
+    `work` makes the input of a size and returns what is to be measured. Both sizes are measured in turn, since a
+    machine that others share changes its speed within seconds: the ratio is the median of the pairs, or that of the
+    least times where this is less.
     """
     gc.disable()
     try:
@@ -27,15 +32,17 @@ def growth(work: Callable[[int], Callable[[], object]], first: int, last: int) -
 
 def _growth(work: Callable[[int], Callable[[], object]], first: int, last: int) -> float:
     size = first
-    while (used := cpu_of(work(size), at_most=MOST)) < ENOUGH:
+    while cpu_of(work(size), at_most=MOST) < ENOUGH:
         if size >= last:
             return 0.0
         size *= 2
     ratio = float("inf")
-    for _ in range(TRIES):
+    pairs: list[tuple[float, float]] = []
+    while ratio >= SURE and len(pairs) < TRIES:
         gc.collect()
-        used = min(used, cpu_of(work(size), at_most=MOST))
-        ratio = min(ratio, cpu_of(work(2 * size), at_most=4 * MOST) / used)
-        if ratio < 2.2:
-            break
+        small = cpu_of(work(size), at_most=MOST)
+        gc.collect()
+        pairs.append((small, cpu_of(work(2 * size), at_most=4 * MOST)))
+        least = min(big for _, big in pairs) / min(small for small, _ in pairs)
+        ratio = min(least, median(big / small for small, big in pairs))
     return ratio
