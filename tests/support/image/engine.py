@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import subprocess
+import tempfile
 import time
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
@@ -184,24 +185,26 @@ def engine(folder: Path) -> Generator[Engine]:
     times as quick as a disk, and leaves nothing behind.
     """
     name = engine_name() or not_tested("neither `docker info` nor `podman info` answers")
-    with _stored(name, folder) as here:
+    with _stored(name) as here:
         if why := here.trial(folder):
             not_tested(why)
         yield here
 
 
 @contextmanager
-def _stored(name: str, folder: Path) -> Generator[Engine]:
+def _stored(name: str) -> Generator[Engine]:
+    """Podman takes no path of more than 50 characters for what it runs."""
     if name != "podman" or os.geteuid() != 0:
         yield Engine(name)
         return
-    storage = folder / "storage"
-    storage.mkdir()
+    storage = Path(tempfile.mkdtemp(prefix="image-"))
     command = ["mount", "-t", "tmpfs", "-o", "size=6g", "tmpfs", str(storage)]
     mounted = subprocess.run(command, capture_output=True, text=True, check=False)
     if mounted.returncode:
+        storage.rmdir()
         not_tested(mounted.stderr)
     try:
         yield Engine(name, storage)
     finally:
         subprocess.run(["umount", "--lazy", str(storage)], check=True)
+        storage.rmdir()
