@@ -167,7 +167,8 @@ def test_the_dashboard_offers_and_shows_what_is_chosen(stand: Stand) -> None:
     chosen = stand.wait_for("one's", lambda: stand.board.shown("Agents, Traces", agent="support"))
 
     assert stand.board.offered("job") == {"spanwise"}
-    assert stand.board.offered("service") >= {SESSION["service"], SERVICE}
+    services = {SESSION["service"], SERVICE}
+    stand.wait_for("the services", lambda: stand.board.offered("service") >= services)
     assert {labels["agent"] for labels, _ in chosen} == {"support"}
 
 

@@ -116,6 +116,12 @@ def shape_of(names: frozenset[str]) -> Shape:
     return shape
 
 
+def forget_shapes() -> None:
+    """What is known of all keys is worked out anew: for who changes which dialects there are."""
+    _by_names.clear()
+    _by_order.clear()
+
+
 # --- flattened lists: `llm.input_messages.0.message.content` and the like --------------------------------------------
 
 

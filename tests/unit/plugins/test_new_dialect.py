@@ -86,9 +86,9 @@ def _file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The file, beside those of the package."""
     (tmp_path / "acme.py").write_text(FILE)
     monkeypatch.setattr(readers, "__path__", [*readers.__path__, str(tmp_path)])
-    key_sets._by_names.clear()  # readers are remembered per set of keys
+    key_sets.forget_shapes()  # readers are remembered per set of keys
     yield
-    key_sets._by_names.clear()
+    key_sets.forget_shapes()
     sys.modules.pop(f"{readers.__name__}.acme", None)
 
 
