@@ -10,9 +10,12 @@ ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1 UV_LINK_MODE=copy UV_NO_C
 COPY requirements-image.lock ./
 RUN python -m venv /opt/tools \
     && /opt/tools/bin/python -m pip -q install --no-compile --require-hashes -r requirements-image.lock
-COPY requirements.lock ./
+COPY requirements.lock requirements-bedrock.lock ./
+# `--build-arg BEDROCK=yes` for judges on Amazon Bedrock or SageMaker (docs/install.md)
+ARG BEDROCK=
 RUN python -m venv --without-pip /opt/spanwise \
-    && /opt/tools/bin/uv pip install -q --python /opt/spanwise/bin/python --require-hashes -r requirements.lock
+    && /opt/tools/bin/uv pip install -q --python /opt/spanwise/bin/python --no-deps --require-hashes \
+        -r requirements.lock ${BEDROCK:+-r requirements-bedrock.lock}
 COPY pyproject.toml README.md LICENSE ./
 COPY collector ./collector
 COPY evaluators ./evaluators

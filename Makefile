@@ -2,12 +2,13 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip --disable-pip-version-check -q install
-UV_COMPILE := $(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url
+# The lock is complete but for requirements-excludes.txt, and only what is imported is compiled (scripts/warm.py).
+PIP := $(BIN)/python -m pip --disable-pip-version-check -q install --no-compile --no-deps
+UV_COMPILE := $(BIN)/uv pip compile -q --excludes requirements-excludes.txt --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url
 RUNTIME := $(VENV)/.runtime
 DEV := $(VENV)/.dev
 
-.PHONY: help install run demo test check chart bench soak fuzz lock clean
+.PHONY: help install run demo test check chart pictures docs bench soak fuzz lock clean
 
 help: ## what there is
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -20,8 +21,8 @@ run: $(RUNTIME) ## the service, data in ./spanwise-data
 demo: $(RUNTIME) ## the service and a scripted agent that gets worse and is mended
 	$(BIN)/spanwise demo
 
-test: $(DEV) ## all tests but the long forms and the benches' tables, in two processes
-	$(BIN)/python -m pytest -m "not slow" -n 2 --dist loadfile
+test: $(DEV) ## all tests but the long forms and the benches' tables, in three processes: many wait for others
+	$(BIN)/python -m pytest -m "not slow" -n 3 --dist loadfile --no-loadscope-reorder
 
 check: $(DEV) ## ruff, pyright (strict), import-linter
 	$(BIN)/ruff format --check .
@@ -31,6 +32,12 @@ check: $(DEV) ## ruff, pyright (strict), import-linter
 
 chart: $(DEV) ## what the Helm chart renders, and what of it was checked
 	$(BIN)/python -m tests.chart
+
+pictures: $(DEV) ## every page, light and dark, wide and narrow, into .cache/pictures
+	$(BIN)/python -m scripts.pictures .cache/pictures
+
+docs: $(DEV) ## the site of docs/, below build/site; nothing is fetched, a broken link is an error
+	$(BIN)/python -m scripts.site
 
 bench: $(DEV) ## the table of ratios, interleaved with a transport-only server
 	$(BIN)/python -m tests.bench
@@ -44,8 +51,9 @@ fuzz: $(DEV) ## the fuzzers of tests/fuzz for an hour, each its share; FUZZ_SECO
 lock: $(DEV) ## new lock files
 	$(PIP) uv
 	$(UV_COMPILE) --extra install pyproject.toml -o requirements.lock
-	$(UV_COMPILE) --extra install --extra dev -c requirements.lock pyproject.toml -o requirements-dev.lock
+	$(UV_COMPILE) --extra install --extra dev --extra docs -c requirements.lock pyproject.toml -o requirements-dev.lock
 	$(UV_COMPILE) --group image -o requirements-image.lock
+	printf 'boto3>=1.43.1\n' | $(subst requirements-excludes.txt,/dev/null,$(UV_COMPILE)) -c requirements.lock - -o requirements-bedrock.lock
 
 clean: ## what the commands above made, your data apart
 	rm -rf $(VENV) .cache build *.egg-info .pytest_cache .ruff_cache .hypothesis
@@ -56,7 +64,8 @@ $(VENV)/bin/python:
 
 $(RUNTIME): requirements.lock pyproject.toml | $(VENV)/bin/python
 	$(PIP) --require-hashes -r requirements.lock
-	$(PIP) --no-deps --no-build-isolation -e .
+	$(PIP) --no-build-isolation -e .
+	$(BIN)/python -m scripts.warm
 	@touch $@
 
 $(DEV): requirements-dev.lock $(RUNTIME)

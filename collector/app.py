@@ -22,14 +22,20 @@ from collector.api.api import Api
 from collector.clock import Clock, wall
 from collector.config.plan import plan_from
 from collector.config.tree import Config
-from collector.log.port import Lag, Log
+from collector.doctor.about import about
+from collector.log.port import Lag, Log, Ranges
 from collector.otlp.redaction import redactor
 from collector.pool.port import Workers
 from collector.receiver.families import ReceiverFamilies
-from collector.receiver.forward import Forwarder, forwarder
+from collector.receiver.forward import Forwarder, forwarders
+from collector.receiver.log_requests import LogRequests
 from collector.receiver.receiver import Receiver
+from collector.records.handed import Handed
+from collector.records.otlp_signals import LOGS as OTLP_LOGS
+from collector.records.otlp_signals import OTLP_SIGNALS
 from collector.records.standing import Standings
 from collector.runtime.families import RuntimeFamilies
+from collector.runtime.heap import trimmed_heap
 from collector.runtime.lifecycle import Health, Run, Stages
 from collector.runtime.supervisor import Supervisor
 from collector.signals.prometheus.exporter import PrometheusExporter
@@ -38,8 +44,9 @@ from collector.signals.sinks.delivery import Delivery
 from collector.telemetry import Telemetry
 from collector.version import version
 from collector.wiring.families import declare_families
-from collector.wiring.logs import lag_meter, open_log
+from collector.wiring.logs import joined_record, lag_meter, open_log
 from collector.wiring.rooms import Rooms, start_workers
+from collector.wiring.score_lag import ScoreLag, score_lag
 from collector.wiring.sinks import sinks
 from evaluators.dialects.show import show
 from evaluators.formulas.past_limits import PastLimits
@@ -81,7 +88,7 @@ class App:
         declare_families(self._telemetry)
         self._telemetry.build.info({"version": version()})
         self._health = Health(RuntimeFamilies(self._telemetry).event_loop_lag)
-        self._forward = self._forwarder()
+        self._forward = self._forwarders()
         self._supervisor = Supervisor(self._telemetry)
         self._exporter: PrometheusExporter | None = None
 
@@ -97,14 +104,16 @@ class App:
         `at_once` cuts `receiver.stop_delay` short.
         """
         async with AsyncExitStack() as owned:
+            owned.enter_context(trimmed_heap())
             log = await open_log(self._config, self._clock, self._telemetry)
             owned.push_async_callback(log.close)
             api = self._api(log)
             if api is not None:
                 owned.callback(api.close)
             admin = self._admin(api)
-            workers = self._workers()
+            workers = self._workers(log)
             owned.push_async_callback(workers.close)
+            handed = self._handed()
             rooms = Rooms(
                 self._config,
                 self._plan,
@@ -112,15 +121,17 @@ class App:
                 workers=workers,
                 telemetry=self._telemetry,
                 clock=self._clock,
+                handed=handed,
             )
-            receiver = self._receiver(log)
+            behind = score_lag(self._config, log, self._clock)
+            receiver = self._receiver(log, handed, behind)
             async with Stages() as stages:
                 stages.start("health", self._health.run)
                 stages.start("admin", admin.run)
                 if api is not None:
                     stages.start("publish", self._supervisor.keep("api", lambda: api.run))
                     self._start_publishing(stages, log)
-                self._start_rooms(stages, rooms, log)
+                self._start_rooms(stages, rooms, log, behind)
                 if receiver is not None:
                     await receiver.start()
                 _settle_memory()
@@ -186,7 +197,7 @@ class App:
         if meter is not None:
             stages.start("lag", self._supervisor.keep("lag", lambda: meter.run))
 
-    def _start_rooms(self, stages: Stages, rooms: Rooms, log: Log) -> None:
+    def _start_rooms(self, stages: Stages, rooms: Rooms, log: Log, behind: ScoreLag | None) -> None:
         roles = self._config.roles
         if "score" in roles:
             stages.start("score", rooms.scorer().run)
@@ -198,9 +209,14 @@ class App:
             unwritten = assembler.unwritten
             stages.start("assemble", assembler.run)
         self._start_lag(stages, log, unwritten)
-        forward = self._forward
-        if forward is not None:
-            stages.start("forward", self._supervisor.keep("forward", lambda: forward.run))
+        if behind is not None:
+            behind.unwritten = unwritten
+            stages.start("lag", self._supervisor.keep("score_lag", lambda: behind.run))
+        if "receive" in roles and self._config.log.kind == "kafka":
+            stages.start("logs", self._log_requests(log).run)
+        for forward in self._forward.values():
+            run = forward.run
+            stages.start("forward", self._supervisor.keep("forward", lambda run=run: run))
 
     async def _stop(self, stages: Stages, rooms: Rooms, workers: Workers, log: Log) -> None:
         """From the beginning of the walk; a durable log keeps what is open, a memory log must hand it over."""
@@ -208,6 +224,7 @@ class App:
         hands_over = _drains(config)
         if not hands_over:
             workers.hasten()
+        await stages.stop("logs")
         await stages.stop("assemble", "forward", "lag")
         if hands_over and "assemble" in config.roles:
             await rooms.assembler().drain("shutdown")
@@ -222,7 +239,14 @@ class App:
 
     # --- what runs ---------------------------------------------------------------------------------------------------
 
-    def _receiver(self, log: Log) -> Receiver | None:
+    def _handed(self) -> Handed | None:
+        """Where both ends are in this process."""
+        both = {"receive", "assemble"} <= set(self._config.roles)
+        return Handed() if both and self._config.log.kind != "kafka" else None
+
+    def _receiver(
+        self, log: Log, handed: Handed | None, behind: ScoreLag | None
+    ) -> Receiver | None:
         if "receive" not in self._config.roles:
             return None
         return Receiver(
@@ -234,15 +258,28 @@ class App:
             share=self._config.fairness.share,
             forward=self._forward,
             redact=redactor(self._config),
+            joined=joined_record(self._config, log),
+            handed=handed,
+            behind=behind,
         )
 
-    def _forwarder(self) -> Forwarder | None:
+    def _log_requests(self, log: Log) -> LogRequests:
+        return LogRequests(
+            log=log,
+            signal=OTLP_LOGS,
+            max_item=self._config.windows.trace.max_bytes,
+            telemetry=self._telemetry,
+            redact=redactor(self._config),
+        )
+
+    def _forwarders(self) -> dict[str, Forwarder]:
         target = self._config.forward
         if target is None or "receive" not in self._config.roles:
-            return None
-        return forwarder(target, families=ReceiverFamilies(self._telemetry), clock=self._clock)
+            return {}
+        families = ReceiverFamilies(self._telemetry)
+        return forwarders(target, OTLP_SIGNALS, families=families, clock=self._clock)
 
-    def _workers(self) -> Workers:
+    def _workers(self, log: Log) -> Workers:
         """Processes only where a role gives them jobs."""
         has_jobs = bool({"assemble", "score"} & set(self._config.roles))
         count = self._config.worker_count if has_jobs else 0
@@ -251,7 +288,13 @@ class App:
         def up() -> None:
             self._health.has_worker = True
 
-        return start_workers(self._config, self._plan, self._telemetry, count=count, up=up)
+        def down() -> None:
+            if isinstance(log, Ranges):
+                log.clear_readers()
+
+        return start_workers(
+            self._config, self._plan, self._telemetry, count=count, up=up, down=down
+        )
 
     def _api(self, log: Log) -> Api | None:
         if "publish" not in self._config.roles:
@@ -267,6 +310,7 @@ class App:
             standings=self._standings,
             health=self._health,
             clock=self._clock,
+            about=about(self._config, tuple(self._registry), self._plan),
         )
 
     def _admin(self, api: Api | None) -> AdminServer:

@@ -7,6 +7,11 @@ once.
 
 from __future__ import annotations
 
+from collector.start import begin, interruptible
+
+if __name__ == "__main__":
+    begin()
+
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -42,7 +47,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "GRPC_ENABLE_FORK_SUPPORT", "0"
     )  # read when grpc is imported; we spawn, it only complains
     try:
-        code = assemble(words)(words, prog_name="spanwise", standalone_mode=False)
+        app = assemble(words)
+        interruptible()
+        code = app(words, prog_name="spanwise", standalone_mode=False)
         sys.stdout.flush()
     except typer.TyperException as error:
         return _print_error(f"spanwise: {_one_line(error.format_message())}", error.exit_code)

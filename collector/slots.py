@@ -38,9 +38,10 @@ class Tally(msgspec.Struct, array_like=True):
     def count(self, now: float) -> None:
         """One more event at log time `now`."""
         at = now / HALF_LIFE
-        is_exact = self.most == self.volume
-        self.volume = _sum(self.volume, at)
-        self.most = self.volume if is_exact else _sum(self.most, at)
+        volume, most = self.volume, self.most
+        new = at + log2(1 + exp2(volume - at)) if at > volume else _sum(volume, at)
+        self.volume = new
+        self.most = new if most == volume else _sum(most, at)
         self.events += 1
 
 
@@ -68,6 +69,10 @@ class Slots(Generic[K]):
     def __contains__(self, name: K) -> bool:
         """Whether the name has a slot."""
         return name in self._held
+
+    def tally(self, name: K) -> Tally:
+        """Of a name with a slot: counting an event there is counting it here, while the name has it."""
+        return self._held[name]
 
     def hold(self, name: K, since: float = _NOTHING) -> bool:
         """Whether the name has a slot; it gets one while one is free.

@@ -8,7 +8,9 @@ open and is bounded: the 64 with the most traces lately have their name, the oth
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Sequence
+from math import inf
 from typing import Self, TypeVar, cast
 
 from prometheus_client import (
@@ -21,7 +23,9 @@ from prometheus_client import (
 )
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.metrics import MetricWrapperBase
+from prometheus_client.samples import Exemplar, Sample
 
+from collector.clock import wall
 from collector.slots import FEW, Slots
 
 disable_created_metrics()  # `_created` series would double what is scraped and say nothing we alert on
@@ -29,7 +33,7 @@ MAX_SERVICES = 64
 OTHER = "_other"
 LONGEST_LABEL = 128
 """Characters of a label value; the rest is cut, whoever made the name."""
-_F = TypeVar("_F", Counter, Gauge, Histogram)
+_F = TypeVar("_F", bound=MetricWrapperBase)
 
 
 def short(value: object) -> str:
@@ -55,6 +59,53 @@ class _Histogram(_ShortLabels, Histogram):
     pass
 
 
+class Tally(_Counter):
+    """A counter that one thread adds to: its children are plain numbers, which cost a tenth."""
+
+    def _metric_init(self) -> None:
+        self.total = 0.0
+        """Of a child: the caller adds to it."""
+        self.exemplar: Exemplar | None = None
+
+    def inc(self, amount: float = 1, exemplar: dict[str, str] | None = None) -> None:
+        """Add to the total; `exemplar` is of bounded length."""
+        self.total += amount
+        if exemplar:
+            self.exemplar = Exemplar(exemplar, amount, wall())
+
+    def _child_samples(self) -> Iterable[Sample]:
+        return (Sample("_total", {}, self.total, None, self.exemplar),)
+
+
+class Buckets(_Histogram):
+    """A histogram that one thread observes: its children are plain numbers, as those of `Tally`."""
+
+    def _metric_init(self) -> None:
+        self._counts = [0.0] * len(self._upper_bounds)
+        self._exemplars: list[Exemplar | None] = [None] * len(self._upper_bounds)
+        self._total = 0.0
+
+    def observe(self, amount: float, exemplar: dict[str, str] | None = None) -> None:
+        """Count an amount that is a number; `exemplar` is of bounded length."""
+        self._total += amount
+        bucket = bisect_left(self._upper_bounds, amount)
+        self._counts[bucket] += 1
+        if exemplar:
+            self._exemplars[bucket] = Exemplar(exemplar, amount, wall())
+
+    def _child_samples(self) -> Iterable[Sample]:
+        count = 0.0
+        for bound, each, exemplar in zip(
+            self._upper_bounds, self._counts, self._exemplars, strict=True
+        ):
+            count += each
+            yield Sample(
+                "_bucket", {"le": "+Inf" if bound == inf else repr(bound)}, count, None, exemplar
+            )
+        yield Sample("_count", {}, count, None, None)
+        yield Sample("_sum", {}, self._total, None, None)
+
+
 class Telemetry:
     """The process families, made once per process and handed to every room."""
 
@@ -62,8 +113,8 @@ class Telemetry:
         self.registry = CollectorRegistry(auto_describe=True) if registry is None else registry
         # In a process with all roles each trace is counted when it closes and when it is scored.
         self._services: Slots[str] = Slots(MAX_SERVICES, few=2 * FEW)
-        self._families: dict[str, Counter | Gauge | Histogram] = {}
-        self._by_service: list[Counter | Gauge | Histogram] = []
+        self._families: dict[str, MetricWrapperBase] = {}
+        self._by_service: list[MetricWrapperBase] = []
 
         self.label_overflow = self.counter(
             "label_overflow", "Label values folded into _other or dropped.", "label"
@@ -109,6 +160,14 @@ class Telemetry:
     ) -> Histogram:
         """The histogram `spanwise_<name>`: made at the first call, the same one at every later call."""
         return self._family(_Histogram, name, help_text, labels, buckets=buckets)
+
+    def tally(self, name: str, help_text: str, *labels: str) -> Tally:
+        """As `counter`, for a family that one thread alone adds to."""
+        return self._family(Tally, name, help_text, labels)
+
+    def buckets(self, name: str, help_text: str, *labels: str, buckets: Sequence[float]) -> Buckets:
+        """As `histogram`, for a family that one thread alone observes; its bounds are from 0 to 100,000."""
+        return self._family(Buckets, name, help_text, labels, buckets=buckets)
 
     def _family(
         self,

@@ -23,6 +23,10 @@ def options_digest(
     return hashlib.sha256(canonical(what)).hexdigest()
 
 
-def trace_digest(span_ids: Iterable[str]) -> str:
-    """Digest of a trace: SHA-256 over its sorted span ids (hex, joined by commas)."""
-    return hashlib.sha256(",".join(sorted(set(span_ids))).encode()).hexdigest()
+def trace_digest(span_ids: Iterable[str], records: Iterable[str] = ()) -> str:
+    """Digest of a trace: SHA-256 over its sorted span ids (hex, joined by commas).
+
+    Then, after a semicolon, over the sorted ids of the log records that lent it words, where there are any.
+    """
+    parts = [",".join(sorted(set(ids))) for ids in (span_ids, records)]
+    return hashlib.sha256(";".join(part for part in parts if part).encode()).hexdigest()

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from typing import Annotated
+from typing import Annotated, cast
 
 import msgspec
 
 from evaluators.digest import canonical
 from evaluators.errors import ExpectationError
-from evaluators.model import JSON, Trace
+from evaluators.model import JSON, ToolCall, Trace
 
 
 class ExpectedTool(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -81,6 +81,29 @@ class Expectations:
             if all(values[key] == value for key, value in conditions.items()):
                 return expectation
         return None
+
+
+def case_of(trace: Trace) -> dict[str, JSON]:
+    """An entry of an expectations file that a trace meets, to be corrected by whoever knows better.
+
+    It matches by task and question, else by trace id. Its tools are the calls that did not fail, in order.
+    """
+    match = {"task": trace.task_id, "input": trace.input and trace.input.strip()}
+    found = {key: value for key, value in match.items() if value}
+    entry: dict[str, JSON] = {"match": found or {"trace_id": trace.trace_id}}
+    if trace.output is not None:
+        entry["output"] = trace.output
+    if tools := [_expected(call) for call in trace.tool_calls if call.error is None]:
+        entry["tools"] = tools
+    return entry
+
+
+def _expected(call: ToolCall) -> dict[str, JSON]:
+    """Without arguments where they are no object: then any will do."""
+    arguments: JSON = call.arguments
+    if not isinstance(arguments, dict):
+        return {"name": call.name}
+    return {"name": call.name, "arguments": cast(dict[str, JSON], arguments)}
 
 
 def _read(number: int, entry: JSON) -> tuple[Mapping[str, JSON], Expectation]:

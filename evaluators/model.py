@@ -12,6 +12,8 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
+from evaluators.work import Work
+
 JSON: TypeAlias = Any
 """A JSON value: None, bool, int, float, str, list or dict of the same."""
 
@@ -26,6 +28,8 @@ Closed = Literal["root_ended", "idle", "max_age", "max_spans", "max_bytes", "mem
 """Why a trace closed."""
 SessionClosed = Literal["idle", "max_age", "memory", "shutdown"]
 """Why a session closed."""
+Rejection = Literal["user", "policy"]
+"""Who refused a tool call before it ran: a person who was asked, or a rule."""
 State = Literal["scored", "measured", "not_applicable", "failed", "skipped"]
 Reason = Literal[
     "sampled_out",
@@ -106,10 +110,20 @@ class ToolCall(msgspec.Struct, frozen=True, kw_only=True):
     arguments: JSON = None
     result: JSON = None
     error: str | None = None
+    """Why it failed, or was refused; None: it did neither."""
     agent: str | None = None
     span_id: str | None = None
     start_time_unix_nano: int = 0
     end_time_unix_nano: int = 0
+    rejected: Rejection | None = None
+    """Who refused it; `error` then has the text. The tool never ran: neither it nor the agent is at fault."""
+    unanswered: bool = False
+    """Whether it was let run and no end of it was told: what ran it broke off, or has not finished."""
+
+    @property
+    def failed(self) -> bool:
+        """Whether it ended in error; a refused call did not."""
+        return self.error is not None and self.rejected is None
 
 
 class ModelCall(msgspec.Struct, frozen=True, kw_only=True):
@@ -207,29 +221,11 @@ class CallCount(NamedTuple):
     """64-bit digest of the result, or of the error."""
     times: int
     failed: bool = False
-    """Whether the call failed."""
+    """Whether the call failed; a refused one has an answer of its own (`matching.repeats.REFUSED`)."""
 
 
 PENDING = "pending"
 """Why an evaluator that is due has no score yet: its judge has not answered."""
-
-
-class Work(NamedTuple):
-    """The work of one trace, or the sum over the turns of a session (`formulas.work`)."""
-
-    transcript: int = 0
-    """Characters of questions, model outputs, tool arguments and tool results."""
-    answers: int = 0
-    """Characters of model outputs."""
-    questions: int = 0
-    """Characters of questions."""
-    tool_calls: int = 0
-    model_calls: int = 0
-    turns: int = 0
-
-    def plus(self, other: Work, sign: int = 1) -> Work:
-        """The sum, or with sign -1 the difference."""
-        return Work(*(mine + sign * its for mine, its in zip(self, other, strict=True)))
 
 
 class Turn(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -15,7 +15,7 @@ from evaluators.errors import SettingsError
 from evaluators.formulas.signals import default_signals
 from evaluators.model import JSON
 from evaluators.registry import Registry
-from evaluators.resources import WINDOW, Block
+from evaluators.resources import WINDOW, Block, Running
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +58,15 @@ class Plan:
     """Evaluators of either scope that wait for a judge or for hosted embeddings."""
     ranked: tuple[Configured, ...] = ()
     """Session evaluators that rank a session among earlier ones."""
+    running: tuple[tuple[Configured, type[Running]], ...] = field(
+        init=False, repr=False, compare=False
+    )
+    """The session evaluators that keep a state, with its class."""
+
+    def __post_init__(self) -> None:
+        states = [(each, each.spec.running) for each in self.session]
+        running = tuple((each, state) for each, state in states if state is not None)
+        object.__setattr__(self, "running", running)
 
     def __iter__(self) -> Iterator[Configured]:
         """Every evaluator."""

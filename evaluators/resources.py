@@ -15,7 +15,8 @@ from evaluators.formulas.agreement import TaskRunsHistory
 from evaluators.formulas.work import WorkHistory
 from evaluators.judging.answer_schema import strict_schema
 from evaluators.judging.quotations import Quotations
-from evaluators.model import JSON, Previous, Session, Trace, Turn, Work
+from evaluators.model import JSON, Previous, Session, Trace, Turn
+from evaluators.work import Work
 
 UnitInterval = Annotated[float, msgspec.Meta(ge=0, le=1)]
 """A number from 0 to 1, for options and for a judge's answers."""

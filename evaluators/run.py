@@ -60,24 +60,28 @@ def score_trace(
 def _score(configured: Configured, trace: Trace, resources: Mapping[str, object]) -> Outcome:
     spec = configured.spec
     more: dict[str, Any] = {}
-    history, expectation = resources["history"], resources["expectations"]
-    if is_blind(spec, trace):
+    is_seen = has_text(trace)
+    if not is_seen and is_blind(spec, trace):
         return not_applicable(configured, "no_content", NO_CONTENT)
-    if "history" in spec.needs and isinstance(history, History):
-        more["compared"] = tuple(previous.digest for previous in history.previous)
-    if "expectations" in spec.needs:
-        if not isinstance(expectation, Expectation):
-            return not_applicable(
-                configured, "no_expectations", "nothing is expected of this trace"
-            )
-        more["expectation"] = expectation.digest
     try:
-        arguments = {name: resources[_SOURCE[kind]] for name, kind in spec.resources.items()}
-        score = spec.function(trace, **arguments, **configured.options)
+        if not spec.resources:  # as most
+            score = spec.function(trace, **configured.options)
+        else:
+            history, expectation = resources["history"], resources["expectations"]
+            if "history" in spec.needs and isinstance(history, History):
+                more["compared"] = tuple([previous.digest for previous in history.previous])
+            if "expectations" in spec.needs:
+                if not isinstance(expectation, Expectation):
+                    return not_applicable(
+                        configured, "no_expectations", "nothing is expected of this trace"
+                    )
+                more["expectation"] = expectation.digest
+            arguments = {name: resources[_SOURCE[kind]] for name, kind in spec.resources.items()}
+            score = spec.function(trace, **arguments, **configured.options)
     except Exception as error:  # noqa: BLE001 - one evaluator's fault is its own outcome
         return failed(configured, failure_of(error), **more)
     outcome = settle(configured, score, **more)
-    if reads_content(spec) and not (has_text(trace) or shows_fault(outcome)):
+    if not is_seen and reads_content(spec) and not shows_fault(outcome):
         return not_applicable(configured, "no_content", unfounded(outcome), **more)
     return outcome
 
@@ -129,9 +133,8 @@ class SessionScorer:
         self._failures: dict[str, Failure] = {}
         self._has_text: dict[str, bool] = {}
         self._with_text = 0
-        for each in plan.session:
-            if each.spec.running is not None:
-                self._states[each.spec.name] = each.spec.running(each.options)
+        for each, state in plan.running:
+            self._states[each.spec.name] = state(each.options)
 
     def put(self, turn: Turn) -> None:
         """Add a turn, or replace the one of the same trace id."""
@@ -165,11 +168,10 @@ class SessionScorer:
         """The session's outcomes now: of all evaluators once it is closed, else of those with a running state."""
         if closed and session.closed is None:
             session = replace(session, closed="closed")
-        return tuple(
-            self._outcome(each, session, closed=closed)
-            for each in self._plan.session
-            if closed or each.spec.name in self._states
-        )
+        due = self._plan.session
+        if not closed:
+            due = [each for each in due if each.spec.name in self._states]
+        return tuple([self._outcome(each, session, closed=closed) for each in due])
 
     def signals_used(self, evaluator: str) -> tuple[str, ...]:
         """Names of the trace evaluators whose scores this session evaluator reads."""
@@ -182,8 +184,8 @@ class SessionScorer:
         state = self._states.get(spec.name)
         more: dict[str, Any] = {"final": closed and configured.final}
         missing: Mapping[str, int] = {}
-        if state is not None and state.coverage is not None:
-            more["coverage"], missing = state.coverage, state.missing
+        if state is not None and (coverage := state.coverage) is not None:
+            more["coverage"], missing = coverage, state.missing
         if spec.name in self._failures:
             return failed(configured, self._failures[spec.name], **more)
         # Coverage tells what a formula over scores lacks; other evaluators read the content itself.
@@ -237,14 +239,14 @@ def settle(
         why = low_coverage(coverage, missing)
         return skipped(configured, "low_coverage", explanation=why, **more)
     if score.state != "scored":
-        return _unscored(configured, score, **more)
-    value = _number(score.value)
+        return _unscored(configured, score, more)
+    value = score.value if type(score.value) is float else _number(score.value)
     if configured.spec.method == "custom":
         value = clamp(value)
     if not 0 <= value <= 1:  # also NaN
         message = f"{score.value!r} is not a number from 0 to 1"
         return failed(configured, Failure(type="invalid_score", message=message), **more)
-    return _scored(configured, score, value, **more)
+    return _scored(configured, score, value, more)
 
 
 def _lacks_all(score: Score, coverage: tuple[int, int]) -> bool:
@@ -277,7 +279,7 @@ def not_applicable(
     )
 
 
-def _unscored(configured: Configured, score: Score, **more: Any) -> Outcome:
+def _unscored(configured: Configured, score: Score, more: dict[str, Any]) -> Outcome:
     reason = None
     if score.state == "not_applicable":
         reason = score.reason or "nothing_to_judge"
@@ -293,7 +295,7 @@ def _unscored(configured: Configured, score: Score, **more: Any) -> Outcome:
     )
 
 
-def _measured(configured: Configured, score: Score, value: float, **more: Any) -> Outcome:
+def _measured(configured: Configured, score: Score, value: float, more: dict[str, Any]) -> Outcome:
     return _outcome(
         configured,
         state="measured",
@@ -307,18 +309,24 @@ def _measured(configured: Configured, score: Score, value: float, **more: Any) -
     )
 
 
-def _scored(configured: Configured, score: Score, value: float, **more: Any) -> Outcome:
+def _scored(configured: Configured, score: Score, value: float, more: dict[str, Any]) -> Outcome:
     if not configured.is_calibrated:
-        return _measured(configured, score, value, **more)
+        return _measured(configured, score, value, more)
+    spec = configured.spec
     threshold = configured.threshold if score.threshold is None else score.threshold
     success = score.success
     if success is None and threshold is not None:
         success = value >= threshold
     metadata = score.metadata
-    if configured.spec.verdict_in_metadata:
+    if spec.verdict_in_metadata:
         metadata = {**metadata, "threshold": threshold, "success": success}
-    return _outcome(
-        configured,
+    if "final" not in more:
+        more["final"] = configured.final
+    return Outcome(
+        evaluator=spec.name,
+        version=spec.version,
+        method=spec.method,
+        options_digest=configured.options_digest,
         state="scored",
         score=rounded(value),
         success=success,
@@ -327,14 +335,14 @@ def _scored(configured: Configured, score: Score, value: float, **more: Any) -> 
         metadata=metadata,
         evidence=score.evidence,
         truncated=score.truncated,
-        risk=_risk(score.risk, value),
+        risk=None if score.risk is None else _risk(score.risk, value),
         **more,
     )
 
 
-def _risk(risk: float | None, value: float) -> float | None:
+def _risk(risk: float, value: float) -> float | None:
     """The calibrated risk; None where it is 1 - value, as session formulas take it then."""
-    if risk is None or rounded(risk) == rounded(1 - value):
+    if rounded(risk) == rounded(1 - value):
         return None
     return clamp(risk)
 

@@ -136,8 +136,8 @@ def leaves(value: Any) -> Iterator[str]:
         yield str(value)
 
 
-def main() -> None:
-    """One line per flag that is set for nothing."""
+def asked() -> tuple[Path, bool]:
+    """The recordings to search, by the command line, and whether their expectations are corrected: then a copy."""
     parser = argparse.ArgumentParser()
     parser.add_argument("captures", type=Path)
     parser.add_argument("--corrected", type=Path)
@@ -146,6 +146,12 @@ def main() -> None:
     if arguments.corrected:
         shutil.copytree(folder, arguments.corrected, copy_function=shutil.copyfile)
         folder = arguments.corrected
+    return folder, arguments.corrected is not None
+
+
+def main() -> None:
+    """One line per flag that is set for nothing."""
+    folder, is_corrected = asked()
     for path in sorted(folder.glob("*/*.expect.yaml")):
         expected = yaml.safe_load(path.read_text())
         recording = path.with_name(path.name.replace(".expect.yaml", ".otlp"))
@@ -156,7 +162,7 @@ def main() -> None:
                 sys.stdout.write(f"{where}: {flag}: {why}\n")
                 bearer[flag] = False
                 wrong = True
-        if wrong and arguments.corrected:
+        if wrong and is_corrected:
             path.write_text(yaml.safe_dump(expected, sort_keys=False, allow_unicode=True))
 
 

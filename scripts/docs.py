@@ -10,11 +10,19 @@ from typing import Any, NamedTuple
 
 import yaml
 
+from collector.slo.rules import Rule, rules
 from evaluators.declare import Spec
 from evaluators.dialects import registry
 from evaluators.dialects.advise import all_advice
 from evaluators.registry import Registry
 
+HEADLINES = {
+    "spanwise_agent_reliability_ratio": "mean reliability of the newest sessions, by agent and version",
+    "spanwise_agent_consistency_ratio": "mean consistency of the newest sessions",
+    "spanwise_drift_detected": "1 while a score is worse than the agent's own past",
+    "spanwise_drift_mean_rank_ratio": "how much worse: 0.5 is as ever",
+    "spanwise_runaway_traces": "open traces that run away now",
+}
 ROOT = Path(__file__).parents[1]
 NOTE = "<!-- Made by `python -m scripts.docs`; edit what it is made of instead. -->\n"
 
@@ -26,6 +34,7 @@ def pages() -> dict[str, str]:
         "evaluators.md": evaluators_page(Registry.discover([])),
         "dialects.md": dialects_page(),
         "configuration.md": configuration_page(settings),
+        "prometheus.md": prometheus_page(),
     }
 
 
@@ -118,6 +127,66 @@ def dialects_page() -> str:
     return "\n".join([*lines, *_table(heads, advice), ""])
 
 
+# --- Prometheus ------------------------------------------------------------------------------------------------------
+
+
+def prometheus_page() -> str:
+    """The scrape, and every expression of the rules, to be copied into a panel or an alert."""
+    lines = [
+        "# Prometheus",
+        "",
+        NOTE,
+        "```yaml",
+        "# prometheus.yml",
+        "scrape_configs:",
+        "  - job_name: spanwise",
+        "    static_configs: [{targets: ['127.0.0.1:4390']}]",
+        "rule_files: [spanwise.rules.yml]",
+        "```",
+        "",
+        "```sh",
+        "spanwise slo > spanwise.rules.yml",
+        "```",
+        "",
+        "The expressions below are those of `spanwise slo --objective 0.9`, to be copied into a panel or a rule of",
+        "your own; the tests evaluate the same ones. [Alerting](alerting.md) says what to do when one fires,",
+        "[operate](operate.md) what each family counts. The Grafana dashboard is `helm/spanwise/files/dashboard.json`.",
+        "",
+        "## What agents are like now",
+        "",
+        *(f"- {what}: `{family}`" for family, what in HEADLINES.items()),
+        "",
+    ]
+    for section, found in _sections():
+        lines += [f"## {section}", "", *(line for rule in found for line in _of_rule(rule))]
+    return "\n".join(lines)
+
+
+def _sections() -> Iterator[tuple[str, list[Rule]]]:
+    every = [rule for group in rules(0.9) for rule in group["rules"]]
+    usual = [rule["alert"] for group in rules() for rule in group["rules"] if "alert" in rule]
+    alerts = [rule for rule in every if "alert" in rule]
+    yield "Alerts without any setting", [each for each in alerts if each["alert"] in usual]
+    yield "Alerts on an objective", [each for each in alerts if each["alert"] not in usual]
+    yield "Recording rules of these", [each for each in every if "alert" not in each]
+
+
+def _of_rule(rule: Rule) -> list[str]:
+    name = rule.get("alert") or rule.get("record", "")
+    about = ""
+    if "alert" in rule:
+        about = f"Fires after {rule.get('for', '0m')}. [What to do](alerting.md#{name.lower()})."
+    return [
+        f"### `{name}`",
+        "",
+        *([about, ""] if about else []),
+        "```promql",
+        rule["expr"].strip(),
+        "```",
+        "",
+    ]
+
+
 # --- configuration ---------------------------------------------------------------------------------------------------
 
 
@@ -138,8 +207,9 @@ def configuration_page(text: str) -> str:
         NOTE,
         "A file holds only what differs from the defaults. Every key is also `SPANWISE_<PATH>` with `__` between",
         "levels (`SPANWISE_ADMIN__PORT`) and `--set path=value`; later files win, then the environment, then `--set`.",
-        "Durations: `500ms 5s 30m 24h`; sizes: `64KiB 64MiB 4GiB`; `${env:NAME}` and `${env:NAME:-default}` are",
-        "substituted. Keys on one line of the file share its comment.",
+        "Durations: `500ms 5s 30m 24h`, a number without a unit is seconds; sizes: `64KiB 64MiB 4GiB`, without a unit",
+        "bytes. `${env:NAME}` and `${env:NAME:-default}` are substituted. Keys on one line of the file share its",
+        "comment.",
         "",
         *_table(("key", "default", "meaning"), rows),
         "",

@@ -1,7 +1,7 @@
 """The tables of false alarms in docs/evidence.md: what evaluators say of recordings of healthy and of troubled agents.
 
-`python -m scripts.false_alarms [FOLDER]`, where FOLDER/STACK/SCENARIO.otlp are recordings; without it, those of the
-tests.
+`python -m scripts.false_alarms [FOLDER ...]`, where FOLDER/STACK/SCENARIO.otlp are recordings of spans and
+FOLDER/STACK/SCENARIO.logs.otlp of log records; without it, those of the tests.
 """
 
 from __future__ import annotations
@@ -21,16 +21,33 @@ from collector.config.tree import Config
 from collector.offline.evaluation import ClosedSession, evaluate_recordings
 
 HEALTHY = frozenset(
-    {"session", "weather", "weather_stream", "plan", "twoparallel", "handoff", "slow"}
+    {
+        "handoff",
+        "mcp",
+        "parallel",
+        "parallel_bash",
+        "plan",
+        "rejected",
+        "session",
+        "session_resume",
+        "slow",
+        "subagent",
+        "twoparallel",
+        "weather",
+        "weather_stream",
+    }
 )
-"""Scenarios in which the agent does its work well."""
-TROUBLED = frozenset({"loop", "wrongargs", "llm_error", "killed"})
+"""Scenarios in which the agent does its work well, also where a call of its is refused."""
+TROUBLED = frozenset(
+    {"loop", "loop_resume", "wrongargs", "llm_error", "model_error", "bad_request", "killed"}
+)
 """Scenarios in which it fails."""
 LINES = (0.8, 0.5)
 """Below the first a session is no longer reliable, below the second it is in trouble."""
 RECOVERED = "retry"
 """The scenario in which a tool call fails and then succeeds."""
-RECORDINGS = Path(__file__).parents[1] / "tests" / "data" / "captures"
+_DATA = Path(__file__).parents[1] / "tests" / "data"
+RECORDINGS = (_DATA / "captures", _DATA / "captures_logs")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,24 +63,22 @@ class Row:
     success: bool | None
 
 
-def rows(folder: Path) -> list[Row]:
-    """Every final outcome of the folder's recordings of traces, each recording scored by itself."""
+def rows(*folders: Path) -> list[Row]:
+    """Every final outcome of the folders' recordings, each recording scored by itself."""
     settings = Config(workers=0)
     plan = plan_from(settings)
     found: list[Row] = []
-    for path in sorted(folder.glob("*/*.otlp")):
-        if path.suffixes != [".otlp"]:
-            continue
+    for (stack, scenario), paths in _recordings(folders).items():
         signals: list[dict[str, Any]] = []
 
         def closed(session: ClosedSession, signals: list[dict[str, Any]] = signals) -> None:
             signals += map(msgspec.json.decode, session.signals)
 
-        asyncio.run(evaluate_recordings(settings, plan, [path], lambda _path: None, closed))
+        asyncio.run(evaluate_recordings(settings, plan, paths, lambda _path: None, closed))
         found += [
             Row(
-                stack=path.parent.name,
-                scenario=path.stem,
+                stack=stack,
+                scenario=scenario,
                 evaluator=signal["evaluator"],
                 outcome=signal["outcome"],
                 reason=signal["reason"],
@@ -72,6 +87,17 @@ def rows(folder: Path) -> list[Row]:
             )
             for signal in signals
         ]
+    return found
+
+
+def _recordings(folders: Iterable[Path]) -> dict[tuple[str, str], list[Path]]:
+    """The files of each recording by its stack and scenario: its spans, its log records, or both."""
+    found: dict[tuple[str, str], list[Path]] = {}
+    for folder in folders:
+        for path in sorted(folder.glob("*/*.otlp")):
+            if path.suffixes in ([".otlp"], [".logs", ".otlp"]):
+                key = path.parent.name, path.name.partition(".")[0]
+                found.setdefault(key, []).append(path)
     return found
 
 
@@ -109,7 +135,8 @@ def _reliability(found: Sequence[Row]) -> Iterable[str]:
 
 
 def _troubled(found: Sequence[Row]) -> Iterable[str]:
-    scenarios = [*sorted(TROUBLED), RECOVERED]
+    there = {row.scenario for row in found}
+    scenarios = [each for each in (*sorted(TROUBLED), RECOVERED) if each in there]
     yield f"| stack | {' | '.join(scenarios)} |"
     yield f"|---|{'---|' * len(scenarios)}"
     shown = [row for row in _sessions(found) if row.scenario in scenarios and not _is_empty(row)]
@@ -137,5 +164,5 @@ def _is_empty(row: Row) -> bool:
 
 
 if __name__ == "__main__":
-    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else RECORDINGS
-    sys.stdout.write(table(rows(folder)) + "\n")
+    folders = map(Path, sys.argv[1:]) if len(sys.argv) > 1 else RECORDINGS
+    sys.stdout.write(table(rows(*folders)) + "\n")

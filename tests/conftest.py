@@ -18,6 +18,20 @@ from tests.support.turns import exclusive, turn
 _LIBS = Path(__file__).parent.parent / ".cache" / "kafka"
 
 
+LONG = ("bench", "e2e", "kafka")
+"""Marks of tests that start processes: their files take from seconds to minutes."""
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files that start processes go first, in whatever order they are: small ones are left for the end.
+
+    Otherwise one of several workers begins a file of minutes when the others have nothing left to do.
+    """
+    long = {each.path for each in items if any(map(each.get_closest_marker, LONG))}
+    items.sort(key=lambda each: each.path not in long)
+
+
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
     """Before the timeout of the test begins, it waits for its turn."""

@@ -14,22 +14,20 @@ import asyncio
 import base64
 import binascii
 import errno
-import logging
 import socket
 from collections.abc import Callable, Sequence
-from http import HTTPStatus
 from typing import TypeAlias
 
 from starlette.applications import Starlette
 from starlette.datastructures import Headers
-from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from collector.api.answers import Refused, answer, error
+from collector.api.answers import answer, error
+from collector.api.errors import ErrorPage, Errors
 from collector.config.tree import Admin, Config
 from collector.errors import ConfigError
 from collector.runtime.bounded_protocol import Limits
@@ -39,8 +37,6 @@ from collector.runtime.lifecycle import Health
 from collector.runtime.net import bind, is_local_name, is_loopback
 from collector.runtime.open_files import connections
 from evaluators.formulas.connexity import available_metrics as connexity_listing
-
-_log = logging.getLogger(__name__)
 
 Exposition: TypeAlias = Callable[[str], tuple[bytes, str]]
 """The request's Accept header in; the exposition and its content type out."""
@@ -61,8 +57,12 @@ def build_app(
     exposition: Exposition,
     health: Health,
     routes: Sequence[BaseRoute] = (),
+    error_page: ErrorPage | None = None,
 ) -> Starlette:
-    """The admin application. Without `routes` (roles other than publish) it still has metrics and health."""
+    """The admin application. Without `routes` (roles other than publish) it still has metrics and health.
+
+    `error_page`: what browsers see of an error; None: they see it as programs do.
+    """
 
     async def metrics(request: Request) -> Response:
         body, kind = exposition(request.headers.get("accept", ""))
@@ -86,31 +86,10 @@ def build_app(
             *routes,
         ],
         middleware=[Middleware(Guard, admin=config.admin)],
-        exception_handlers={HTTPException: _http_error, Refused: _refused, Exception: _unexpected},
+        exception_handlers=Errors(error_page).handlers(),
     )
     app.router.redirect_slashes = False
     return app
-
-
-async def _refused(_: Request, refused: Exception) -> Response:
-    if not isinstance(refused, Refused):
-        raise refused
-    return error(refused.status, refused.message, headers=refused.headers)
-
-
-async def _http_error(request: Request, raised: Exception) -> Response:
-    if not isinstance(raised, HTTPException):
-        raise raised
-    message = {
-        404: f"there is nothing at {request.url.path[:200]}",
-        405: f"{request.method} is not possible here",
-    }.get(raised.status_code, HTTPStatus(raised.status_code).phrase)
-    return error(raised.status_code, message, headers=raised.headers)
-
-
-async def _unexpected(request: Request, raised: Exception) -> Response:
-    _log.error("A request for %s failed", request.url.path, exc_info=raised)
-    return error(500, "this request failed inside Spanwise; the log of the service says why")
 
 
 class Guard:

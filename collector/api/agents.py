@@ -12,7 +12,14 @@ import msgspec
 
 from collector.api.query import time_shown
 from collector.api.store import AgentEntry, micros
-from collector.records.standing import Drop, OpenRunaway, Standing, Standings, VersionStanding
+from collector.records.standing import (
+    Drop,
+    OpenRunaway,
+    Standing,
+    Standings,
+    VersionStanding,
+    Watched,
+)
 from collector.telemetry import short
 
 
@@ -21,10 +28,16 @@ def standing_of(agent: AgentEntry, standings: Standings) -> Standing | None:
     return standings.get((short(agent.service), short(agent.agent)))
 
 
+def running_away(standings: Standings) -> frozenset[tuple[str, str]]:
+    """(service, session id) of the sessions with an open trace that runs away."""
+    every = (each for standing in standings.values() for each in standing.runaways)
+    return frozenset((each.service, each.session_id) for each in every)
+
+
 def agent_shown(agent: AgentEntry, standings: Standings) -> dict[str, Any]:
     """A version of an agent as `/api/v1/agents` lists it.
 
-    `window`, `drops` and `runaways` are the agent's, all its current versions together.
+    `window`, `drops`, `detectors` and `runaways` are the agent's, all its current versions together.
     """
     standing = standing_of(agent, standings)
     version = _version(standing, short(agent.agent_version or ""))
@@ -43,6 +56,7 @@ def agent_shown(agent: AgentEntry, standings: Standings) -> dict[str, Any]:
             "consistency": standing.consistency and msgspec.to_builtins(standing.consistency),
         },
         "drops": [] if standing is None else [_drop(each) for each in standing.drops],
+        "detectors": [] if standing is None else [_watched(each) for each in standing.watched],
         "runaways": [] if standing is None else [_runaway(each) for each in standing.runaways],
     }
 
@@ -50,6 +64,10 @@ def agent_shown(agent: AgentEntry, standings: Standings) -> dict[str, Any]:
 def _version(standing: Standing | None, name: str) -> VersionStanding | None:
     versions = () if standing is None else standing.versions
     return next((each for each in versions if each.agent_version == name), None)
+
+
+def _watched(each: Watched) -> dict[str, Any]:
+    return {name: getattr(each, name) for name in ("evaluator", "scope", "progress", "samples")}
 
 
 def _runaway(trace: OpenRunaway) -> dict[str, Any]:

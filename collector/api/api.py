@@ -10,16 +10,22 @@ from typing import Any
 
 from starlette.applications import Starlette
 
+from collector.api.about import About
 from collector.api.admin import Exposition, build_app
+from collector.api.charts import Charts
 from collector.api.families import ApiFamilies
 from collector.api.feed import Feed, Stream
+from collector.api.findings import Findings
 from collector.api.index import Index
 from collector.api.off_loop import OffLoop
 from collector.api.outgoing import Outgoing
 from collector.api.page.pages import Pages
+from collector.api.page.rendering import Rendering
+from collector.api.page.service_pages import ServicePages
 from collector.api.query import Query
 from collector.api.routes import Routes
 from collector.api.traces import Show, Traces
+from collector.api.vitals import Vitals
 from collector.clock import Clock
 from collector.config.tree import Config
 from collector.log.port import Log
@@ -43,6 +49,7 @@ class Api:
         standings: How agents stand, from the state behind the gauges; called on the event loop.
         health: What `/readyz` says.
         clock: Unix seconds.
+        about: What the layers above know of the service.
 
     Raises:
         ConfigError: The folder cannot be used.
@@ -61,6 +68,7 @@ class Api:
         standings: Callable[[], Standings],
         health: Health,
         clock: Clock,
+        about: About | None = None,
     ) -> None:
         content = config.redaction.content == "keep"
         families = ApiFamilies(telemetry)
@@ -94,15 +102,34 @@ class Api:
             off_loop=off_loop,
             evaluators=evaluators,
             standings=standings,
+            clock=clock,
         )
+        about, rendering = about or About(), Rendering(config)
+        findings = Findings(about=about, query=query, traces=traces, off_loop=off_loop, clock=clock)
         pages = Pages(
-            query=query, traces=traces, off_loop=off_loop, standings=standings, config=config
+            query=query,
+            charts=Charts(self._index),
+            traces=traces,
+            off_loop=off_loop,
+            findings=findings,
+            standings=standings,
+            config=config,
+            clock=clock,
+            service=ServicePages(
+                config=config,
+                about=about,
+                findings=findings,
+                vitals=Vitals(telemetry.registry, clock=clock),
+                health=health,
+                rendering=rendering,
+            ),
         )
         self.app: Starlette = build_app(
             config=config,
             exposition=exposition,
             health=health,
             routes=[*api.routes(), *pages.routes()],
+            error_page=rendering.error,
         )
         self.app.add_middleware(Outgoing, families=families)
 

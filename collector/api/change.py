@@ -6,28 +6,43 @@ What is touched is held until `finish`, which writes each entry once.
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
-from functools import lru_cache
 
 import msgspec
 
 from collector.api.agent_sums import AgentSums
 from collector.api.held_signals import HeldSignals
+from collector.api.held_texts import HeldTexts
+from collector.api.outcomes import HeldOutcomes
 from collector.api.packing import Packing
 from collector.api.reading import Reading
+from collector.api.rows import (
+    CHANGED_SESSION,
+    CHANGED_TRACE,
+    NEW_SESSION,
+    NEW_TRACE,
+    SUMS,
+    columns,
+    taken,
+)
+from collector.api.session_news import (
+    advance,
+    log_micros,
+    note_scores,
+    supersedes,
+    takes_its_place,
+)
 from collector.api.store import (
     SessionEntry,
     SignalEntry,
     TraceRow,
-    micros,
     session_subject,
     trace_subject,
     whole,
 )
-from collector.api.unscored import why_unscored
 from collector.log.port import Position
-from collector.records.signal import HEADLINES, SignalHeader
+from collector.records.signal_batch import SignalHeader, SubjectHeader
 from collector.records.trace_views import ListedTrace, TraceHeader
 from collector.records.traces import SessionRecord
 
@@ -49,16 +64,44 @@ class Change(Reading):
         self._sessions: dict[int, _Held] = {}
         self._names: dict[tuple[str, str], _Held] = {}
         self._rows: dict[str, TraceRow] = {}
+        self._missing: set[str] = set()
+        """Traces that were looked for, and are not in the index."""
+        self._unnamed: set[tuple[str, str]] = set()
+        """The same of sessions."""
         self._new: dict[str, TraceHeader] = {}
         self._changed: dict[str, TraceHeader] = {}
         self._signals = HeldSignals(self)
+        self._outcomes = HeldOutcomes(connection)
+        self._texts = HeldTexts(connection)
+        self._owners: dict[int, int] = {}
+        """By subject with a new signal, the row of its session."""
+        self._summed: set[int] = set()
+        """Rows of sessions whose traces change."""
         self._agents = AgentSums(self)
-        self._arriving: tuple[str, str | None, str, str] | None = None
-        self._arriving_at = 0
-        self._slots: dict[str, SignalEntry] = {}
-        self._session: _Held | None = None
         self._next_session = _next(connection, "SELECT max(id) FROM sessions")
         self._next_trace = _next(connection, "SELECT max(id) FROM traces")
+
+    def look_up(
+        self, traces: Iterable[str], sessions: Iterable[tuple[str, str]], *, signals: bool
+    ) -> None:
+        """Read what changes to these traces and sessions (service, id) need, with few statements.
+
+        `signals`: theirs too. What is not looked up is read when it is asked for.
+        """
+        names = {*traces} - self._rows.keys() - self._missing
+        self._missing |= names
+        for trace_id, row in self.trace_rows(names):
+            self._rows[trace_id] = row
+            self._missing.discard(trace_id)
+        wanted = {*sessions} - self._names.keys() - self._unnamed
+        self._unnamed |= wanted
+        for row, session in self.sessions_of_ids({session_id for _, session_id in wanted}):
+            if (session.service, session.session_id) in wanted:
+                self._hold(row, session, msgspec.structs.replace(session))
+        if signals:
+            found = [trace_subject(self._rows[each].id) for each in names if each in self._rows]
+            held = [self._names[each].row for each in wanted if each in self._names]
+            self._signals.load([*found, *map(session_subject, held)])
 
     # --- traces ---
 
@@ -66,12 +109,14 @@ class Change(Reading):
         """Keep a trace; an older revision, or the same record again, changes nothing."""
         header = seen.trace
         old = self._row_of(header.trace_id)
-        if old is not None and not supersedes(seen.revision, position, old):
+        if old is not None and not supersedes(
+            seen.revision, position.partition, position.offset, old
+        ):
             return
         session = self._load(header)
         is_new = old is None or old.offset is None
         self._place(header, old, session, seen.revision, position)
-        _advance(session.after, seen, position, reopens=is_new)
+        advance(session.after, seen, position, reopens=is_new)
 
     def close_session(self, seen: SessionRecord, position: Position) -> None:
         """Note why a session closed, unless it has gone on since."""
@@ -81,30 +126,50 @@ class Change(Reading):
 
     # --- signals ---
 
-    def take_signal(self, header: SignalHeader, json: bytes, position: Position) -> bool:
-        """Keep a signal if it is the newest of its (service, scope, subject, evaluator, method)."""
-        subject = (header.scope, header.trace_id, header.session_id, header.service)
-        if subject != self._arriving:
-            self._arriving = subject
-            self._arrive(header)
-        slot = f"{header.scope}\0{header.method}\0{header.evaluator}\0{header.service}"
-        old = self._slots.get(slot)
-        if old is not None and not _takes_its_place(header, position, old):
-            return False
-        self._slots[slot] = SignalEntry(
-            slot,
-            self._signals.next_sequence(self._arriving_at),
-            header.revision,
-            position.partition,
-            position.offset,
-            header.evaluator,
-            header.session_id,
-            header.final,
-            json,
-        )
-        if self._session is not None:
-            _note_scores(self._session.after, header, json)
-        return True
+    def take_signals(
+        self,
+        subject: SubjectHeader,
+        headers: Sequence[SignalHeader],
+        jsons: Sequence[bytes],
+        partition: int,
+        first: int,
+    ) -> list[bytes]:
+        """Keep the signals that are the newest of their (service, scope, subject, evaluator, method); those.
+
+        They stand in a partition from offset `first` on.
+        """
+        session: _Held | None = None
+        if subject.scope == "trace" and subject.trace_id is not None:
+            trace_id = subject.trace_id
+            trace = self._row_of(trace_id) or self._expect_trace(subject, trace_id)
+            at = trace_subject(trace.id)
+            self._owners[at] = trace.session
+        else:
+            session = self._load(subject)
+            at = session_subject(session.row)
+            self._owners[at] = session.row
+        slots = self._signals.of(at)
+        kept: list[bytes] = []
+        for offset, (header, json) in enumerate(zip(headers, jsons, strict=True), first):
+            slot = f"{subject.scope}\0{header.method}\0{header.evaluator}\0{subject.service}"
+            old = slots.get(slot)
+            if old is not None and not takes_its_place(subject, header, partition, offset, old):
+                continue
+            slots[slot] = SignalEntry(
+                slot,
+                self._signals.next_sequence(at),
+                subject.revision,
+                partition,
+                offset,
+                header.evaluator,
+                subject.session_id,
+                header.final,
+                json,
+            )
+            if session is not None:
+                note_scores(session.after, subject, header, json)
+            kept.append(json)
+        return kept
 
     # --- the end ---
 
@@ -118,7 +183,10 @@ class Change(Reading):
             self._write_traces()
             select = "SELECT id FROM traces WHERE session = ? ORDER BY start, trace_id LIMIT ?"
             oldest = self.connection.execute(select, (held.row, surplus)).fetchall()
-            signals += self._drop_traces([row for (row,) in oldest])
+            rows = [row for (row,) in oldest]
+            signals += self._drop_traces(rows)
+            self._outcomes.drop(held.row, map(trace_subject, rows))
+            self._summed.add(held.row)
             traces += len(oldest)
             held.after.traces -= len(oldest)
         return traces, signals
@@ -126,6 +194,10 @@ class Change(Reading):
     def finish(self) -> None:
         """Write what was touched, and what it changes for the agents."""
         self._write_traces()
+        self._outcomes.write(
+            [(self._owners[each], each, signals) for each, signals in self._signals.changed()]
+        )
+        self._sum_up()
         new: list[tuple[object, ...]] = []
         changed: list[tuple[object, ...]] = []
         for held in self._sessions.values():
@@ -136,18 +208,19 @@ class Change(Reading):
                 self._agents.count(before, -1)
             if after.traces or after.newest >= 0 or after.last:
                 agent = self._agents.count(after, 1)
-                (new if before is None else changed).append(_columns(held, agent))
+                (new if before is None else changed).append(columns(after, agent, held.row))
             else:
                 self._signals.drop(session_subject(held.row))
+                self._outcomes.drop(held.row)
                 self.connection.execute("DELETE FROM sessions WHERE id = ?", (held.row,))
-        self.connection.executemany(_NEW_SESSION, new)
-        self.connection.executemany(_CHANGED_SESSION, changed)
+        self.connection.executemany(NEW_SESSION, new)
+        self.connection.executemany(CHANGED_SESSION, changed)
         self._signals.write()
         self._agents.write()
 
     def evict_oldest(self, count: int) -> tuple[int, int, int]:
         """Forget the sessions that have been quiet the longest; (sessions, traces, signals) gone."""
-        select = "SELECT id FROM sessions ORDER BY last, agent, id LIMIT ?"
+        select = "SELECT id FROM sessions ORDER BY last, id LIMIT ?"
         rows = [row for (row,) in self.connection.execute(select, (count,))]
         traces = signals = 0
         for row in rows:
@@ -158,6 +231,7 @@ class Change(Reading):
             found = [trace for (trace,) in own]
             signals += self._drop_traces(found)
             signals += self._signals.drop(session_subject(row))
+            self._outcomes.drop(row)
             traces += len(found)
         self.connection.executemany("DELETE FROM sessions WHERE id = ?", [(row,) for row in rows])
         self._agents.write()
@@ -165,28 +239,17 @@ class Change(Reading):
 
     # --- within ---
 
-    def _arrive(self, header: SignalHeader) -> None:
-        """Signals of this subject come now; a subject that the index does not have begins."""
-        if header.scope == "trace" and header.trace_id is not None:
-            trace = self._row_of(header.trace_id) or self._expect_trace(header, header.trace_id)
-            self._session = None
-            self._arriving_at = trace_subject(trace.id)
-        else:
-            self._session = self._load(header)
-            self._arriving_at = session_subject(self._session.row)
-        self._slots = self._signals.of(self._arriving_at)
-
     def _row_of(self, trace_id: str) -> TraceRow | None:
         row = self._rows.get(trace_id)
-        if row is None:
+        if row is None and trace_id not in self._missing:
             row = self.trace_row(trace_id)
             if row is not None:
                 self._rows[trace_id] = row
         return row
 
-    def _expect_trace(self, header: SignalHeader, trace_id: str) -> TraceRow:
+    def _expect_trace(self, header: SubjectHeader, trace_id: str) -> TraceRow:
         """A signal whose trace has not been read yet still belongs to a session, else it would never leave."""
-        at = _micros(header.time)
+        at = log_micros(header.time)
         expected = TraceHeader(
             trace_id=trace_id,
             service=header.service,
@@ -215,8 +278,11 @@ class Change(Reading):
             row = TraceRow(self._next_trace, session.row)
             self._next_trace += 1
             self._rows[header.trace_id] = row
+            self._signals.begin(trace_subject(row.id))
         elif row.session != session.row:
             self._leave(row.session, header.trace_id)
+            self._move(trace_subject(row.id), row.session, session.row)
+        self._summed.add(session.row)
         if old is None or row.session != session.row:
             session.after.traces += 1
         row.session, row.start = session.row, whole(header.start_time_unix_nano)
@@ -236,24 +302,49 @@ class Change(Reading):
         if not left.traces and left.newest < 0 and left.session_id == trace_id:
             left.last = 0  # it named no session while it was open: it was none of its own
 
+    def _move(self, subject: int, old: int, new: int) -> None:
+        """What is known of a trace goes with it to another session."""
+        self._outcomes.move(subject, old, new)
+        self._summed.add(old)
+
+    def _sum_up(self) -> None:
+        """What the traces of touched sessions took, together, and what failed in them."""
+        for row in self._summed:
+            held = self._held(row)
+            if held is not None:
+                after = held.after
+                found = self.connection.execute(SUMS, (row,)).fetchone()
+                after.seconds, after.cost, after.input_tokens, after.output_tokens = found[:4]
+                after.errors = found[4]
+        for row in self._summed.union(self._owners.values()):
+            held = self._held(row)
+            if held is not None:
+                held.after.failed = self._outcomes.failed_in(row)
+        self._summed.clear()
+
     def _write_traces(self) -> None:
         pack = self.packing.pack
-        for statement, waiting in ((_NEW_TRACE, self._new), (_CHANGED_TRACE, self._changed)):
+        for statement, waiting in ((NEW_TRACE, self._new), (CHANGED_TRACE, self._changed)):
             written: list[tuple[object, ...]] = []
             for trace_id, header in waiting.items():
                 row = self._rows[trace_id]
                 place = (row.session, row.start, row.revision, row.partition, row.offset)
-                written.append((*place, pack(header), trace_id, row.id))
+                written.append((*place, *taken(header), pack(header), trace_id, row.id))
+            if waiting is self._changed:
+                self._texts.forget(self.headers([self._rows[each].id for each in waiting]))
             self.connection.executemany(statement, written)
+            self._texts.put((self._rows[each].id, header) for each, header in waiting.items())
             waiting.clear()
 
     def _drop_traces(self, rows: list[int]) -> int:
         """Forget traces and their signals; how many signals."""
+        self._texts.forget(self.headers(rows))
         self.connection.executemany("DELETE FROM traces WHERE id = ?", [(row,) for row in rows])
         self._rows.clear()
+        self._missing.clear()
         return sum(self._signals.drop(trace_subject(row)) for row in rows)
 
-    def _load(self, header: TraceHeader | SignalHeader) -> _Held:
+    def _load(self, header: TraceHeader | SubjectHeader) -> _Held:
         """The session, held until `finish`; `header` begins it if it is not in the index."""
         held = self._find(header.service, header.session_id)
         if held is not None:
@@ -266,12 +357,15 @@ class Change(Reading):
             agent_version=header.agent_version,
         )
         self._next_session += 1
+        self._signals.begin(session_subject(self._next_session - 1))
         return self._hold(self._next_session - 1, None, begun)
 
     def _find(self, service: str, session_id: str) -> _Held | None:
         held = self._names.get((service, session_id))
         if held is not None:
             return held
+        if (service, session_id) in self._unnamed:
+            return None
         found = self.session_by_name(service, session_id)
         if found is None:
             return None
@@ -291,89 +385,5 @@ class Change(Reading):
         return held
 
 
-_NEW_TRACE = """
-INSERT INTO traces (session, start, revision, log_partition, log_offset, header, trace_id, id)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?)"""
-_CHANGED_TRACE = """
-UPDATE traces SET session = ?, start = ?, revision = ?, log_partition = ?, log_offset = ?, header = ?
-WHERE trace_id = ? AND id = ?"""
-_NEW_SESSION = """
-INSERT INTO sessions (agent, last, started, traces, newest, session_source, reliability, consistency, coverage,
-                      unscored, closed, session_id, service, id)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
-_CHANGED_SESSION = """
-UPDATE sessions SET agent = ?, last = ?, started = ?, traces = ?, newest = ?, session_source = ?, reliability = ?,
-                    consistency = ?, coverage = ?, unscored = ?, closed = ?
-WHERE session_id = ? AND service = ? AND id = ?"""
-
-
 def _next(connection: sqlite3.Connection, highest: str) -> int:
     return (connection.execute(highest).fetchone()[0] or 0) + 1
-
-
-def supersedes(revision: int, position: Position, old: SignalEntry | TraceRow) -> bool:
-    """The highest revision wins, then the later offset; any record wins over a trace that has none yet."""
-    if old.offset is None or revision != old.revision:
-        return old.offset is None or revision > old.revision
-    return position.partition != old.partition or position.offset > old.offset
-
-
-def _takes_its_place(head: SignalHeader, position: Position, old: SignalEntry) -> bool:
-    """At equal revision the final signal wins, whichever came first."""
-    if head.revision == old.revision and head.final != old.final:
-        return head.final
-    return supersedes(head.revision, position, old)
-
-
-def _advance(
-    session: SessionEntry, seen: ListedTrace, position: Position, *, reopens: bool
-) -> None:
-    header = seen.trace
-    started = header.start_time_unix_nano // 1000
-    session.started = started if session.started is None else min(session.started, started)
-    session.last = max(session.last, whole(micros(seen.seen)))
-    session.agent, session.agent_version = header.agent, header.agent_version
-    session.session_source = header.session_source
-    if position.offset > session.newest:
-        session.newest = position.offset
-        session.closed = None if reopens else session.closed
-
-
-def _note_scores(session: SessionEntry, header: SignalHeader, json: bytes) -> None:
-    session.agent, session.agent_version = header.agent, header.agent_version
-    session.last = max(session.last, whole(_micros(header.time)))
-    name = HEADLINES.get(header.evaluator)
-    if name is not None:
-        setattr(session, name, header.score)
-        session.coverage = header.coverage or session.coverage
-    if name == "reliability":
-        session.unscored = None if header.score is not None else why_unscored(json)
-
-
-def _columns(held: _Held, agent: int) -> tuple[object, ...]:
-    entry = held.after
-    coverage = None if entry.coverage is None else msgspec.json.encode(entry.coverage).decode()
-    return (
-        agent,
-        entry.last,
-        entry.started,
-        entry.traces,
-        entry.newest,
-        entry.session_source,
-        entry.reliability,
-        entry.consistency,
-        coverage,
-        entry.unscored,
-        entry.closed,
-        entry.session_id,
-        entry.service,
-        held.row,
-    )
-
-
-@lru_cache(maxsize=256)
-def _micros(time: str) -> int:
-    try:
-        return micros(datetime.fromisoformat(time).timestamp())
-    except ValueError:
-        return 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 import msgspec
@@ -39,6 +40,18 @@ class HeldSignals:
         held = self._subjects.get(subject) or self._load(subject)
         return held.signals
 
+    def begin(self, subject: int) -> None:
+        """The subject is new: there are no signals to read."""
+        self._subjects[subject] = _Subject({}, set())
+
+    def load(self, subjects: Iterable[int]) -> None:
+        """Read the signals of these subjects, those that are not held yet."""
+        wanted = {*subjects} - self._subjects.keys()
+        for subject in wanted:
+            self.begin(subject)
+        for subject, found in self._reading.signals_of_all(wanted):
+            self._subjects[subject] = _held(found)
+
     def next_sequence(self, subject: int) -> int:
         """The place of a signal of this subject that arrives now; the subject will be written."""
         if subject != self._running:
@@ -61,6 +74,12 @@ class HeldSignals:
         if held is not None:
             return len(held.signals)
         return 0 if row is None else row[0]
+
+    def changed(self) -> Iterator[tuple[int, Collection[SignalEntry]]]:
+        """Every subject that `write` will write, with its signals."""
+        for subject, held in self._subjects.items():
+            if held.is_changed:
+                yield subject, held.signals.values()
 
     def write(self) -> None:
         """Write every subject that changed."""
@@ -88,11 +107,12 @@ class HeldSignals:
             self._reading.connection.executemany("DELETE FROM recent WHERE run = ?", rows)
 
     def _load(self, subject: int) -> _Subject:
-        found = self._reading.signals_of(subject)
-        by_slot = {each.slot: each for each in found}
-        held = _Subject(by_slot, {run_of(each.sequence) for each in found})
-        self._subjects[subject] = held
+        held = self._subjects[subject] = _held(self._reading.signals_of(subject))
         return held
+
+
+def _held(found: list[SignalEntry]) -> _Subject:
+    return _Subject({each.slot: each for each in found}, {run_of(e.sequence) for e in found})
 
 
 def _read_runs(text: object) -> set[int]:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 import msgspec
 
@@ -24,16 +24,20 @@ from collector.api.reading import Reading
 from collector.api.store import excerpt
 from collector.errors import ConfigError, Retryable, Undecodable
 from collector.log.port import Position, Record
-from collector.records.signal import decode_signal, decode_signal_header, encode_signal, redacted
+from collector.records.signal import decode_signal, encode_signal, redacted
+from collector.records.signal_batch import Group, groups_in
 from collector.records.trace_views import ListedTrace, decode_listed_trace
 from collector.records.traces import SessionRecord
-from collector.runtime.sqlite_file import is_damage, is_full
+from collector.runtime.sqlite_file import PAGE, is_damage, is_full
 
 _log = logging.getLogger(__name__)
 SMALLEST = 4 << 20
 HIGH, LOW = 0.98, 0.97
 """Shares of the pages: beyond the first one sessions are evicted, down to the second one."""
-_AT_ONCE = 64
+_AT_ONCE = (64, 8, 1)
+"""Sessions that one transaction evicts."""
+RESERVE = 64 * PAGE
+"""Bytes that stay free: to take words out of the search, the words are first written once more."""
 _CHUNK = 32
 """One transaction takes at most this part of the limit."""
 
@@ -50,8 +54,9 @@ class Taken:
     """Records that cannot be decoded, with the reason."""
 
 
-_Take: TypeAlias = Callable[[Change, Record, Taken], None]
-"""Applies one record to the index, and notes its outcome."""
+_Take: TypeAlias = Callable[[Change, Sequence[Record], Taken], None]
+"""Applies records to the index, and notes the outcome of each."""
+T = TypeVar("T")
 
 
 class _FullError(Exception):
@@ -84,11 +89,11 @@ class Index:
 
     def take_traces(self, records: Sequence[Record]) -> Taken:
         """Keep the records of topic `traces`."""
-        return self._take(records, self._take_trace)
+        return self._take(records, self._take_traces)
 
     def take_signals(self, records: Sequence[Record]) -> Taken:
         """Keep the records of topic `signals`."""
-        return self._take(records, self._take_signal)
+        return self._take(records, self._take_groups)
 
     def sync(self) -> None:
         """What was taken is on the disk when this returns: its records need not be read again.
@@ -174,11 +179,7 @@ class Index:
         attempt = Taken()
         try:
             with self._changing() as change:
-                for record in records:
-                    try:
-                        take(change, record, attempt)
-                    except Undecodable as error:
-                        attempt.undecodable.append((record.position, error))
+                take(change, records, attempt)
                 gone = change.trim(self._max_traces)
                 change.finish()
         except _FullError:
@@ -190,29 +191,55 @@ class Index:
 
     def _halve(self, records: Sequence[Record], take: _Take, taken: Taken) -> None:
         if not self._evict() and len(records) == 1:
-            self._families.refused.labels(records[0].position.topic).inc()
+            self._families.refused.labels(records[0].position.topic).inc(records[0].count)
             return
         middle = max(1, len(records) // 2)
         for half in (records[:middle], records[middle:]):
             if half:
                 self._write(half, take, taken)
 
-    def _take_trace(self, change: Change, record: Record, taken: Taken) -> None:
-        seen = decode_listed_trace(record.value)
-        if isinstance(seen, ListedTrace):
-            header = excerpt(seen.trace, content=self._content)
-            change.take_trace(msgspec.structs.replace(seen, trace=header), record.position)
-        elif isinstance(seen, SessionRecord):
-            change.close_session(seen, record.position)
+    def _take_traces(self, change: Change, records: Sequence[Record], taken: Taken) -> None:
+        found = list(_decoded(records, lambda each: decode_listed_trace(each.value), taken))
+        traces = [seen.trace for _, seen in found if isinstance(seen, ListedTrace)]
+        closed = [seen for _, seen in found if isinstance(seen, SessionRecord)]
+        change.look_up(
+            (each.trace_id for each in traces),
+            ((each.service, each.session_id) for each in (*traces, *closed)),
+            signals=False,
+        )
+        for record, seen in found:
+            if isinstance(seen, ListedTrace):
+                header = excerpt(seen.trace, content=self._content)
+                change.take_trace(msgspec.structs.replace(seen, trace=header), record.position)
+            elif isinstance(seen, SessionRecord):
+                change.close_session(seen, record.position)
 
-    def _take_signal(self, change: Change, record: Record, taken: Taken) -> None:
-        header = decode_signal_header(record.value)
-        json = record.value if self._content else _redacted(record.value)
-        if change.take_signal(header, json, record.position):
-            taken.signals.append(json)
+    def _take_groups(self, change: Change, records: Sequence[Record], taken: Taken) -> None:
+        found = list(_decoded(records, groups_in, taken))
+        subjects = [group.subject for _, groups in found for group in groups]
+        change.look_up(
+            (each.trace_id for each in subjects if each.trace_id is not None),
+            ((each.service, each.session_id) for each in subjects),
+            signals=True,
+        )
+        for record, groups in found:
+            for group in groups:
+                try:
+                    jsons = self._jsons(group)
+                except Undecodable as error:
+                    taken.undecodable.append((record.position, error))
+                    continue
+                partition = record.position.partition
+                taken.signals += change.take_signals(
+                    group.subject, group.headers, jsons, partition, group.first
+                )
+
+    def _jsons(self, group: Group) -> list[bytes]:
+        jsons = group.jsons()
+        return jsons if self._content else [_redacted(each) for each in jsons]
 
     def _make_room(self) -> None:
-        limit = self.file.limit
+        limit = self.file.limit - RESERVE
         used = self.file.used()
         if used > HIGH * limit:
             while used > LOW * limit and self._evict():
@@ -221,15 +248,17 @@ class Index:
         self._families.index_bytes.set(used)
 
     def _evict(self) -> bool:
-        """Evict some of the oldest sessions; whether there were any."""
-        try:
-            with self._changing() as change:
-                gone = change.evict_oldest(_AT_ONCE)
-        except _FullError:
-            self._forget_everything("index_full")
-            return True
-        self._count_gone(*gone, reason="index_full")
-        return gone[0] > 0
+        """Evict some of the oldest sessions, fewer where there is no room even for that; whether there were any."""
+        for count in _AT_ONCE:
+            try:
+                with self._changing() as change:
+                    gone = change.evict_oldest(count)
+            except _FullError:
+                continue
+            self._count_gone(*gone, reason="index_full")
+            return gone[0] > 0
+        self._forget_everything("index_full")
+        return True
 
     def _count_gone(self, sessions: int, traces: int, signals: int, *, reason: str) -> None:
         for kind, count in (("session", sessions), ("trace", traces), ("signal", signals)):
@@ -240,6 +269,17 @@ class Index:
         """There is no room even to evict, or a value is damaged: start again empty."""
         self.file.start_empty()
         self._families.evicted.labels("index", reason).inc()
+
+
+def _decoded(
+    records: Sequence[Record], decode: Callable[[Record], T], taken: Taken
+) -> Iterator[tuple[Record, T]]:
+    """Each record with what it holds; those that cannot be decoded are noted."""
+    for record in records:
+        try:
+            yield record, decode(record)
+        except Undecodable as error:
+            taken.undecodable.append((record.position, error))
 
 
 def _redacted(value: bytes) -> bytes:

@@ -1,4 +1,4 @@
-"""Queries of the index. Lists are newest first; a cursor is the place of the last entry of a page.
+"""Queries of the index. Lists are newest first by default; a cursor is the place of the last entry of a page.
 
 A list of signals looks at a bounded number of them: with a filter that few signals pass, a page may be short or empty
 and still have a `next`.
@@ -7,18 +7,20 @@ and still have a `next`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
 import msgspec
 
 from collector.api.index import Index
 from collector.api.reading import Reading
+from collector.api.session_list import EVERY, SORTS, Asked, key_after, place_after
 from collector.api.store import (
     AgentEntry,
     SessionEntry,
     SignalEntry,
     TraceEntry,
+    as_cursor,
     place_in,
     session_subject,
     trace_subject,
@@ -44,6 +46,9 @@ class TraceShown:
 
     entry: TraceEntry
     signals: Sequence[msgspec.Raw]
+    before: str | None = None
+    """The trace of its session that began before it; only of a trace that was asked for by its id."""
+    after: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,30 +80,53 @@ class Query:
 
     def sessions(
         self,
+        asked: Asked = EVERY,
         *,
         limit: int,
         cursor: bytes | None = None,
-        service: str | None = None,
-        agent: str | None = None,
+        sort: str = "newest",
     ) -> Page[SessionEntry]:
-        """Sessions, the latest first."""
+        """Sessions, in an order of `SORTS`."""
+        place = place_after(sort, cursor)
         with self._index.reading() as reading:
-            return _listed(reading.sessions(cursor, service, agent, limit + 1), limit)
+            rows = reading.sessions(asked, SORTS[sort], place, limit + 1)
+        more = as_cursor(key_after(sort, rows[limit - 1][0])) if len(rows) > limit else None
+        return Page([each for _, each in rows[:limit]], more)
 
-    def session(self, session_id: str, service: str | None = None) -> list[SessionShown]:
-        """The sessions of that id: one per service that has it."""
+    def session(
+        self, session_id: str, service: str | None = None, *, newest: int | None = None
+    ) -> list[SessionShown]:
+        """The sessions of that id: one per service that has it; with its `newest` traces, else with all."""
         with self._index.reading() as reading:
             return [
-                _session_shown(reading, row, entry)
+                _session_shown(reading, row, entry, newest)
                 for row, entry in reading.sessions_of_id(session_id)
                 if service is None or entry.service == service
             ]
+
+    def latest(self, most: int) -> list[SessionShown]:
+        """So many of the newest sessions, as many of each agent; each with its newest trace alone."""
+        with self._index.reading() as reading:
+            seen = reading.agents(None, None, None, most)
+            agents = dict.fromkeys((entry.service, entry.agent) for _, entry in seen)
+            each = max(1, most // max(1, len(agents)))
+            chosen = (
+                entry
+                for service, agent in agents
+                for _, entry in reading.sessions(
+                    Asked(service=service, agent=agent), SORTS["newest"], None, each
+                )
+            )
+            return [shown for entry in chosen if (shown := _newest_shown(reading, entry))]
 
     def trace(self, trace_id: str) -> TraceShown | None:
         """One trace, or None."""
         with self._index.reading() as reading:
             entry = reading.trace(trace_id)
-            return None if entry is None else _trace_shown(reading, entry)
+            if entry is None:
+                return None
+            before, after = reading.beside(entry)
+            return replace(_trace_shown(reading, entry), before=before, after=after)
 
     def signals(
         self,
@@ -139,6 +167,12 @@ def session_summary(session: SessionEntry) -> dict[str, Any]:
         "consistency": session.consistency,
         "coverage": session.coverage,
         "closed": session.closed,
+        "question": session.question,
+        "work_baseline": session.work,
+        "seconds": session.seconds,
+        "cost_usd": session.cost,
+        "tokens": {"input": session.input_tokens, "output": session.output_tokens},
+        "errors": session.errors,
     }
 
 
@@ -179,9 +213,20 @@ def _listed(rows: list[tuple[tuple[int, ...], T]], limit: int) -> Page[T]:
     return Page([each for _, each in rows[:limit]], more)
 
 
-def _session_shown(reading: Reading, row: int, entry: SessionEntry) -> SessionShown:
-    traces = [_trace_shown(reading, trace) for trace in reading.traces_of(row)]
+def _session_shown(
+    reading: Reading, row: int, entry: SessionEntry, newest: int | None
+) -> SessionShown:
+    traces = [_trace_shown(reading, trace) for trace in reading.traces_of(row, newest)]
     return SessionShown(entry, traces, _ordered(reading.signals_of(session_subject(row))))
+
+
+def _newest_shown(reading: Reading, entry: SessionEntry) -> SessionShown | None:
+    found = reading.session_by_name(entry.service, entry.session_id)
+    if found is None:
+        return None
+    trace = reading.newest_trace(found[0])
+    signals = _ordered(reading.signals_of(session_subject(found[0])))
+    return SessionShown(entry, [] if trace is None else [_trace_shown(reading, trace)], signals)
 
 
 def _trace_shown(reading: Reading, entry: TraceEntry) -> TraceShown:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any, TypeAlias
 
 import msgspec
 
 from collector.api.packing import Packing
+from collector.api.session_list import Asked, Given, Sort, statement
 from collector.api.store import (
     AgentEntry,
     SessionEntry,
@@ -24,16 +26,19 @@ from collector.records.trace_views import TraceHeader
 Row: TypeAlias = tuple[Any, ...]
 _header = msgspec.msgpack.Decoder(TraceHeader)
 _signals = msgspec.msgpack.Decoder(list[SignalEntry])
-_coverage = msgspec.json.Decoder(dict[str, int])
 
 _TRACE = "SELECT id, session, start, revision, log_partition, log_offset"
 _AGENT = "SELECT service, agent, agent_version, sessions, traces, last, scored, unscored, id"
 _SESSION = """
 SELECT s.service, s.session_id, s.session_source, a.agent, a.agent_version, s.started, s.last, s.traces,
-       s.reliability, s.consistency, s.coverage, s.unscored, s.closed, s.newest, s.id, s.agent
+       s.reliability, s.consistency, s.coverage, s.unscored, s.closed, s.newest, s.id, s.agent,
+       s.work, s.seconds, s.cost, s.input_tokens, s.output_tokens, s.errors, s.gaps, s.question, s.failed
 FROM sessions s JOIN agents a ON a.id = s.agent
 """
-_CHOSEN = " AND s.agent IN (SELECT id FROM agents WHERE ifnull(?1 = service, 1) AND ifnull(?2 = agent, 1))"
+_HEADERS = "SELECT id, header FROM traces"
+_SIGNALS = "SELECT subject, signals FROM signals"
+_PART = 32
+_MARKS = ", ".join("?" * _PART)
 
 
 class Reading:
@@ -52,15 +57,47 @@ class Reading:
         row = self._one(f"{_TRACE} FROM traces WHERE trace_id = ?", trace_id)
         return None if row is None else TraceRow(*row)
 
+    def trace_rows(self, trace_ids: Collection[str]) -> Iterator[tuple[str, TraceRow]]:
+        """(Id, where it stands) of those that are in the index."""
+        for some, marks in _at_once(trace_ids):
+            statement = f"{_TRACE}, trace_id FROM traces WHERE trace_id IN ({marks})"
+            for row in self._execute(statement, some):
+                yield row[6], TraceRow(*row[:6])
+
     def trace(self, trace_id: str) -> TraceEntry | None:
         """A trace by its id."""
         row = self._one(f"{_TRACE}, header FROM traces WHERE trace_id = ?", trace_id)
         return None if row is None else self._trace(row)
 
-    def traces_of(self, session: int) -> list[TraceEntry]:
-        """A session's traces in order of start."""
-        where = "FROM traces WHERE session = ? ORDER BY start, trace_id"
-        return [self._trace(row) for row in self._execute(f"{_TRACE}, header {where}", (session,))]
+    def traces_of(self, session: int, newest: int | None = None) -> list[TraceEntry]:
+        """A session's traces in order of start: the `newest`, else all."""
+        where = "FROM traces WHERE session = ? ORDER BY start DESC, trace_id DESC LIMIT ?"
+        limit = -1 if newest is None else newest  # SQLite's word for no limit
+        rows = self._execute(f"{_TRACE}, header {where}", (session, limit))
+        return [self._trace(row) for row in rows][::-1]
+
+    def headers(self, rows: Collection[int]) -> Iterator[tuple[int, TraceHeader]]:
+        """(Row, header) of the traces in these rows."""
+        for some, marks in _at_once(rows):
+            for row, packed in self._execute(f"{_HEADERS} WHERE id IN ({marks})", some):
+                yield row, self.packing.unpack(packed, _header)
+
+    def newest_trace(self, session: int) -> TraceEntry | None:
+        """The trace of a session that began last."""
+        return next(iter(self.traces_of(session, 1)), None)
+
+    def beside(self, trace: TraceEntry) -> tuple[str | None, str | None]:
+        """The ids of the traces of its session before it and after it, in order of start."""
+        given = (trace.row.session, trace.row.start, trace.header.trace_id)
+        found: list[str | None] = []
+        for sign, order in (("<", "DESC"), (">", "ASC")):
+            where = f"WHERE session = ? AND (start, trace_id) {sign} (?, ?)"
+            other = self._one(
+                f"SELECT trace_id FROM traces {where} ORDER BY start {order}, trace_id {order} LIMIT 1",  # noqa: S608 - two constants
+                *given,
+            )
+            found.append(None if other is None else other[0])
+        return found[0], found[1]
 
     def session_by_name(self, service: str, session_id: str) -> tuple[int, SessionEntry] | None:
         """(Row, session) by its names."""
@@ -79,19 +116,21 @@ class Reading:
         )
         return [(row[14], _session(row)) for row in found]
 
+    def sessions_of_ids(self, session_ids: Collection[str]) -> Iterator[tuple[int, SessionEntry]]:
+        """(Row, session) of every service that has a session of one of these ids."""
+        for some, marks in _at_once(session_ids):
+            for row in self._execute(f"{_SESSION} WHERE s.session_id IN ({marks})", some):
+                yield row[14], _session(row)
+
     def sessions(
-        self, below: bytes | None, service: str | None, agent: str | None, limit: int
-    ) -> list[tuple[tuple[int, ...], SessionEntry]]:
-        """(Place, session) below the place of a cursor, the latest first."""
-        place = place_in(below, 3)
-        where = "" if place is None else " AND (s.last, s.agent, s.id) < (?3, ?4, ?5)"
-        if service is not None or agent is not None:
-            where += _CHOSEN
-        found = self._execute(
-            f"{_SESSION} WHERE 1{where} ORDER BY s.last DESC, s.agent DESC, s.id DESC LIMIT ?6",
-            (service, agent, *(place or (0, 0, 0)), limit),
-        )
-        return [((row[6], row[15], row[14]), _session(row)) for row in found]
+        self, asked: Asked, sort: Sort, place: Sequence[Given] | None, limit: int
+    ) -> list[tuple[list[Given], SessionEntry]]:
+        """(Place, session) below a place, in the order of `sort`."""
+        chosen = self._execute(*statement(asked, sort, place, limit)).fetchall()
+        rows = json.dumps([row for row, *_ in chosen])
+        where = "WHERE s.id IN (SELECT value FROM json_each(?))"
+        found = {row[14]: _session(row) for row in self._execute(f"{_SESSION} {where}", (rows,))}
+        return [([*keys, row], found[row]) for row, *keys in chosen if row in found]
 
     def agents(
         self, below: bytes | None, service: str | None, agent: str | None, limit: int
@@ -116,6 +155,13 @@ class Reading:
         """The signals of one trace or session."""
         row = self._one("SELECT signals FROM signals WHERE subject = ?", subject)
         return [] if row is None else self.packing.unpack(row[0], _signals)
+
+    def signals_of_all(self, subjects: Collection[int]) -> Iterator[tuple[int, list[SignalEntry]]]:
+        """(Subject, its signals) of those that have any."""
+        for some, marks in _at_once(subjects):
+            statement = f"{_SIGNALS} WHERE subject IN ({marks})"
+            for subject, packed in self._execute(statement, some):
+                yield subject, self.packing.unpack(packed, _signals)
 
     def signals_of_traces(self, session: int) -> Iterator[SignalEntry]:
         """The signals of all traces of a session."""
@@ -146,9 +192,18 @@ class Reading:
         return self._execute(statement, given).fetchone()
 
 
+def _at_once(wanted: Collection[object]) -> Iterator[tuple[list[object], str]]:
+    """The values in parts of one size, filled up with None, so that few statements are prepared; their marks."""
+    left = list(wanted)
+    for first in range(0, len(left), _PART):
+        some = left[first : first + _PART]
+        yield some + [None] * (_PART - len(some)), _MARKS
+
+
 def _session(row: Row) -> SessionEntry:
     service, session_id, source, agent, version, started, last, traces = row[:8]
     reliability, consistency, coverage, unscored, closed, newest = row[8:14]
+    work, seconds, cost, input_tokens, output_tokens, errors, gaps, question, failed = row[16:25]
     try:
         return SessionEntry(
             service=service + "",
@@ -161,13 +216,32 @@ def _session(row: Row) -> SessionEntry:
             traces=traces + 0,
             reliability=reliability,
             consistency=consistency,
-            coverage=None if coverage is None else _coverage.decode(coverage),
+            coverage=None if coverage is None else coverage_in(coverage),
             unscored=unscored,
             closed=closed,
+            work=work,
+            seconds=seconds,
+            cost=cost,
+            input_tokens=input_tokens,
+            output_tokens=output_tokens,
+            errors=errors + 0,
+            gaps=gaps,
+            question=question,
+            failed=failed + 0,
             newest=newest + 0,
         )
-    except (TypeError, msgspec.DecodeError) as error:
+    except (TypeError, AttributeError) as error:
         raise ValueError(f"a session is damaged: {error}") from error
+
+
+def coverage_in(text: str) -> dict[str, int]:
+    """A session's coverage as its row has it.
+
+    Raises:
+        ValueError: it was damaged.
+    """
+    expected, present = map(int, text.split())
+    return {"expected": expected, "present": present}
 
 
 def _agent(row: Row) -> AgentEntry:

@@ -12,13 +12,15 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from collector.api import query as shapes
-from collector.api.agents import agent_shown
+from collector.api.agents import agent_shown, running_away
 from collector.api.answers import Refused, answer, cursor_of, limit_of, listing, only, text_of
 from collector.api.feed import CLIENTS, Full, Stream
 from collector.api.off_loop import OffLoop
 from collector.api.query import Query
+from collector.api.session_asked import PARAMETERS, asked_of, sort_of
 from collector.api.store import AgentEntry, SessionEntry
 from collector.api.traces import FullTrace, Traces
+from collector.clock import Clock
 from collector.records.standing import Standings
 
 
@@ -34,6 +36,7 @@ class Routes:
         off_loop: OffLoop,
         evaluators: Callable[[], Sequence[Mapping[str, Any]]],
         standings: Callable[[], Standings],
+        clock: Clock,
     ) -> None:
         self._query = query
         self._traces = traces
@@ -41,6 +44,7 @@ class Routes:
         self._off_loop = off_loop
         self._evaluators = evaluators
         self._standings = standings
+        self._clock = clock
 
     def routes(self) -> list[Route]:
         """Everything under `/api/v1`."""
@@ -67,12 +71,19 @@ class Routes:
         return await self._off_loop.run(lambda: _agents(asked(), standings))
 
     async def sessions(self, request: Request) -> Response:
-        """Sessions, newest first."""
-        only(request, "service", "agent", "limit", "cursor")
+        """Sessions, newest first unless they are sorted otherwise."""
+        only(request, *PARAMETERS, "limit", "cursor")
+        given = request.query_params
+        wanted, wrong = asked_of(
+            given, now=self._clock(), running_away=lambda: running_away(self._standings())
+        )
+        sort, unsorted = sort_of(given, "newest")
+        for each in (*wrong, *unsorted):
+            raise Refused(422, each)
         asked = partial(
             self._query.sessions,
-            service=text_of(request, "service"),
-            agent=text_of(request, "agent"),
+            wanted,
+            sort=sort,
             limit=limit_of(request),
             cursor=cursor_of(request),
         )

@@ -2,9 +2,12 @@
 
     agents      id | service, agent, agent_version | sums over their sessions
     sessions    id | session_id, service | last, agent | what lists show
-    traces      id | trace_id | session, start | revision, position | packed TraceHeader
+    traces      id | trace_id | session, start | revision, position | what it took | packed TraceHeader
     signals     subject | count | runs | packed list of SignalEntry
     recent      run | subject
+    outcomes    session, subject | packed outcomes of its evaluators, which charts are made of (`outcomes.py`)
+    texts       the words of each trace's question and answer, for the search (`search.py`)
+    evaluators  id | name
 
 A subject is a trace (2 * id) or a session (2 * id + 1): all its signals are one packed value. A run is a number for
 signals of one subject that arrived without others between them: `recent` so has the order in which signals came.
@@ -25,6 +28,8 @@ from evaluators.model import Trace
 
 EXCERPT = 2048
 """Characters of an input or output that lists and the session view show."""
+QUESTION = 120
+"""Characters of a session's question."""
 _HIGHEST = (1 << 63) - 1
 _RUN_BITS = 20
 """A sequence is a run and the place within it: a transaction has fewer signals than 2 ** 20."""
@@ -38,16 +43,28 @@ CREATE UNIQUE INDEX agents_by_name ON agents (service, agent, ifnull(agent_versi
 CREATE TABLE sessions (
     id INTEGER PRIMARY KEY, session_id TEXT, service TEXT, agent INTEGER, last INTEGER, started INTEGER,
     traces INTEGER, newest INTEGER, session_source TEXT, reliability REAL, consistency REAL, coverage TEXT,
-    unscored TEXT, closed TEXT);
+    unscored TEXT, closed TEXT, work REAL, seconds REAL, cost REAL, input_tokens INTEGER, output_tokens INTEGER,
+    errors INTEGER, gaps TEXT, question TEXT, failed INTEGER);
 CREATE UNIQUE INDEX sessions_by_id ON sessions (session_id, service);
-CREATE INDEX sessions_by_last ON sessions (last, agent);
+CREATE INDEX sessions_by_last ON sessions (last);
+CREATE INDEX sessions_by_worst ON sessions (-ifnull(work, 2), -ifnull(reliability, 2));
+CREATE INDEX sessions_of_agent ON sessions (
+    agent, last, reliability, work, seconds, cost, input_tokens, output_tokens, traces, errors, closed, failed);
 CREATE TABLE traces (
     id INTEGER PRIMARY KEY, trace_id TEXT, session INTEGER, start INTEGER, revision INTEGER,
-    log_partition INTEGER, log_offset INTEGER, header BLOB);
+    log_partition INTEGER, log_offset INTEGER, seconds REAL, cost REAL, input_tokens INTEGER, output_tokens INTEGER,
+    error INTEGER, header BLOB);
 CREATE UNIQUE INDEX traces_by_id ON traces (trace_id);
-CREATE INDEX traces_of_session ON traces (session, start, trace_id);
+CREATE INDEX traces_of_session ON traces (
+    session, start, seconds, cost, input_tokens, output_tokens, error);
+CREATE INDEX traces_in_order ON traces (id, session);
 CREATE TABLE signals (subject INTEGER PRIMARY KEY, count INTEGER, runs TEXT, signals BLOB);
 CREATE TABLE recent (run INTEGER PRIMARY KEY, subject INTEGER);
+CREATE TABLE outcomes (
+    session INTEGER, subject INTEGER, packed BLOB, failed INTEGER, PRIMARY KEY (session, subject)) WITHOUT ROWID;
+CREATE TABLE evaluators (id INTEGER PRIMARY KEY, name TEXT UNIQUE);
+CREATE VIRTUAL TABLE texts USING fts5 (words, content='', detail=none, columnsize=0, tokenize=ascii);
+INSERT INTO texts (texts, rank) VALUES ('pgsz', 1000);
 """
 
 
@@ -83,7 +100,11 @@ def session_subject(row: int) -> int:
 
 def write_cursor(*numbers: int) -> str:
     """The place of the last entry of a page, as clients carry it."""
-    key = struct.pack(f">{len(numbers)}Q", *numbers)
+    return as_cursor(struct.pack(f">{len(numbers)}Q", *numbers))
+
+
+def as_cursor(key: bytes) -> str:
+    """A cursor with this key."""
     return base64.urlsafe_b64encode(key).rstrip(b"=").decode()
 
 
@@ -141,6 +162,21 @@ class SessionEntry(msgspec.Struct, kw_only=True):
     unscored: str | None = None
     """Why it has no reliability, in plain words."""
     closed: str | None = None
+    work: float | None = None
+    """Its `work_baseline`."""
+    seconds: float | None = None
+    """Of its traces together, as are cost (US dollars) and tokens; None: none of them says."""
+    cost: float | None = None
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    errors: int = 0
+    """Traces that ended with an error."""
+    gaps: str | None = None
+    """What the recording of its newest trace lacks, names parted by spaces."""
+    question: str | None = None
+    """The input of its first trace, cut to `QUESTION` characters."""
+    failed: int = 0
+    """The evaluators that it or one of its traces failed: bit n is evaluator n of this index."""
     newest: int = -1
     """Offset of its newest record on `traces`: records below it are read again and change nothing."""
 

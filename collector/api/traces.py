@@ -17,6 +17,7 @@ from collector.log.port import TRACES, Log, Position
 from collector.otlp import display
 from collector.otlp.names import name_shown
 from collector.otlp.redaction import Redactor
+from collector.records.span_refs import whole_read
 from collector.records.traces import TraceRecord, decode_traces
 from evaluators.model import ToolDefinition, Trace
 
@@ -31,6 +32,10 @@ class FullTrace:
     trace: dict[str, Any]
     spans: Sequence[dict[str, Any]]
     shown: TraceShown
+    whole: Trace
+    """What `trace` shows; without message content where none is to be shown."""
+    pieces: Sequence[bytes]
+    """Its raw spans without secrets; none with `redaction.content: drop`, and once the log has dropped them."""
 
 
 class Traces:
@@ -66,7 +71,8 @@ class Traces:
                 return None
             record = await self._record(shown.entry)
             # Thousands of spans take longer than the event loop may be held.
-            return await asyncio.to_thread(lambda: then(self._full(shown, record)))
+            spans = await self._spans(record)
+            return await asyncio.to_thread(lambda: then(self._full(shown, record, spans)))
 
     async def _record(self, entry: TraceEntry) -> TraceRecord | None:
         row = entry.row
@@ -81,13 +87,24 @@ class Traces:
             return read
         return None
 
-    def _full(self, shown: TraceShown, record: TraceRecord | None) -> FullTrace:
-        whole = as_trace(shown.entry.header) if record is None else record.trace
-        pieces = () if record is None else tuple(self._redacted(record.spans))
+    async def _spans(self, record: TraceRecord | None) -> tuple[bytes, ...]:
+        try:
+            return () if record is None else await whole_read(self._log, record.spans)
+        except Retryable:
+            return ()
+
+    def _full(
+        self, shown: TraceShown, record: TraceRecord | None, spans: Sequence[bytes]
+    ) -> FullTrace:
+        found = as_trace(shown.entry.header) if record is None else record.trace
+        whole = found if self._content else _redacted(found)
+        pieces = tuple(self._redacted(spans))
         return FullTrace(
-            trace=self._show(whole if self._content else _redacted(whole)),
+            trace=self._show(whole),
             spans=display.decode(pieces, content=self._content),
             shown=shown,
+            whole=whole,
+            pieces=pieces if self._content else (),
         )
 
     def _redacted(self, pieces: Iterable[bytes]) -> Iterator[bytes]:

@@ -21,9 +21,20 @@ from collector.assembly.scan import first_start
 from collector.config.tree import Windows
 from collector.errors import LogUnavailable, Retryable, Undecodable
 from collector.log.consumer import Consumer
-from collector.log.port import CLOSINGS, SPANS, Assigned, Batch, Commit, Lag, Log, Record
+from collector.log.port import (
+    CLOSINGS,
+    SPANS,
+    Assigned,
+    Batch,
+    Commit,
+    Lag,
+    Log,
+    Ranges,
+    Record,
+)
 from collector.pool.port import Workers
 from collector.records.closings import decode_mark
+from collector.records.handed import Handed
 from collector.runtime.retry import Retry, Sleep
 from collector.telemetry import Telemetry
 
@@ -33,8 +44,11 @@ COMMIT_EVERY = 1000
 """Offsets that a low-water may run ahead of its commit while nothing closes."""
 POLL = 0.25
 """Seconds that a poll waits: how late an idle tick may be."""
-YIELD_EVERY = 32
-"""Records taken before the event loop runs other tasks: senders wait for their acknowledgements."""
+YIELD_EVERY = 8
+"""Records taken before the event loop runs other tasks: senders wait for their acknowledgements.
+
+A number and no time: how records of the same moment are batched, and so their order, depends on it.
+"""
 LAST_ATTEMPTS = 5
 """At the log, once the service is stopping."""
 
@@ -44,7 +58,7 @@ _log = logging.getLogger(__name__)
 class Assembler(Consumer):
     """One member of the group that reads `spans`. Call `run`, then perhaps `drain`; never two at once."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - its collaborators and settings, one by one
         self,
         *,
         log: Log,
@@ -55,7 +69,9 @@ class Assembler(Consumer):
         group: str = "assembly",
         sleep: Sleep = asyncio.sleep,
         max_marks: int = MAX_MARKS,
+        handed: Handed | None = None,
     ) -> None:
+        """`handed`: what is known of the records before they are read, where their receiver runs in this process."""
         super().__init__(
             log=log,
             group=group,
@@ -65,8 +81,11 @@ class Assembler(Consumer):
             timeout=POLL,
         )
         self._windows = windows
+        self._by_ref = isinstance(log, Ranges)
+        """Whether open traces hold where their spans stand in the log, instead of them."""
         self._share = share
         self._max_marks = max_marks
+        self._handed = handed
         self._counts = Counts(telemetry, self._poison, limit=windows.memory)
         self._owned: dict[int, OpenTraces] = {}
         self._buffer = Buffer(self._owned, limit=windows.memory, share=share)
@@ -83,6 +102,7 @@ class Assembler(Consumer):
             workers=self._workers,
             counts=self._counts,
             prepare=self._pipeline.prepare,
+            with_bytes=self._pipeline.reading.known,
             is_busy=lambda: self._pipeline.is_busy,
             found=self._pipeline.suspect,
         )
@@ -189,7 +209,13 @@ class Assembler(Consumer):
             return
         closed = await self._retry.log("read marks", lambda: self._closed_traces(assigned))
         self._own(
-            OpenTraces(assigned.partition, self._windows.trace, closed, start=assigned.offset)
+            OpenTraces(
+                assigned.partition,
+                self._windows.trace,
+                closed,
+                start=assigned.offset,
+                by_ref=self._by_ref,
+            )
         )
 
     async def take(self, batch: Batch) -> None:
@@ -197,6 +223,8 @@ class Assembler(Consumer):
         if batch.assigned:
             self._revoked.clear()
         for number, record in enumerate(batch.records, start=1):
+            if not self._pipeline.has_capacity:  # one record may close thousands of traces
+                await self._pipeline.wait_for_capacity()
             await self._take(record)
             if number % YIELD_EVERY == 0:
                 await asyncio.sleep(0)
@@ -224,10 +252,13 @@ class Assembler(Consumer):
         open_traces = self._owned.get(record.position.partition)
         if open_traces is None:
             return
-        result = open_traces.take(record)
+        held = None if self._handed is None else self._handed.take(record.position)
+        result = open_traces.take(record, held)
         self._counts.taken(record.position, result)
         if not result.needed:
             self._log_port.release([record.position])
+        if result.freed:
+            self._log_port.release(result.freed)
         if result.closings:
             await self._pipeline.put(open_traces, result.closings)
         self._glances.put(open_traces)
@@ -284,9 +315,10 @@ class Assembler(Consumer):
             for open_traces in self._owned.values()
             for closing in open_traces.drain(rootless=rootless)
         ]
-        closings.sort(key=lambda each: _order(each[1]))
-        await self._pipeline.write_sequentially(closings)
+        ordered = [(await self._order(closing), owner, closing) for owner, closing in closings]
+        ordered.sort(key=lambda each: each[0])
+        await self._pipeline.write_sequentially([(owner, each) for _, owner, each in ordered])
 
-
-def _order(closing: Closing) -> tuple[int, bytes]:
-    return first_start(closing.pieces), closing.trace_id
+    async def _order(self, closing: Closing) -> tuple[int, bytes]:
+        pieces = await self._pipeline.reading.known(closing.pieces)
+        return first_start(pieces), closing.trace_id

@@ -10,17 +10,19 @@ from dataclasses import dataclass, replace
 
 import msgspec
 
-from collector.assembly.closed_traces import ClosedTrace
 from collector.assembly.open_trace import Closing
 from collector.assembly.open_traces import OpenTraces
+from collector.assembly.packed_marks import ClosedTrace
 from collector.assembly.scan import only, span_ids
 from collector.config.tree import TraceWindow
 from collector.log.port import CLOSINGS, TRACES, New, Position
-from collector.pool.port import PackedTrace, ReadJob
+from collector.pool.port import PackedTrace, ReadJob, Stays
 from collector.records.closings import Mark
 from collector.records.codec import encode
 from collector.records.sessions import session_key
+from collector.records.span_refs import Piece, size_of
 from collector.records.trace_size import cut_trace, kept_spans, marked
+from collector.records.trace_summary import headers_of
 from collector.records.traces import PackedTraceRecord, TraceRecord
 from collector.telemetry import OTHER
 from evaluators.model import Trace
@@ -37,8 +39,10 @@ class LateRevision:
 
     mark: ClosedTrace
     old: TraceRecord
-    pieces: tuple[bytes, ...]
+    pieces: tuple[Piece, ...]
     """Those of the old record, then the new spans of the late pieces."""
+    raw: tuple[bytes, ...]
+    """The bytes of `pieces`: the log may drop those of the old record while a worker waits to read them."""
     seen: float
     """Log time at which the newest new span arrived."""
     new: int
@@ -49,8 +53,16 @@ class LateRevision:
     """Whether the whole is within max_spans and max_bytes."""
 
     @property
-    def key(self) -> bytes:
+    def stays(self) -> Stays:
         """The session in which the trace first closed."""
+        old = self.old.trace
+        return Stays(
+            service=old.service, session_id=old.session_id, session_source=old.session_source
+        )
+
+    @property
+    def key(self) -> bytes:
+        """The key of that session."""
         return session_key(self.old.trace.service, self.old.trace.session_id)
 
 
@@ -71,12 +83,13 @@ class ReadRequest:
     @property
     def job(self) -> ReadJob:
         """For the worker."""
-        pieces = self.closing.pieces if self.revision is None else self.revision.pieces
+        pieces = self.closing.pieces if self.revision is None else self.revision.raw
         return ReadJob(
             trace_id=self.closing.trace_id,
             pieces=pieces,
             closed=self.closing.reason,
             service=self.service,
+            stays=None if self.revision is None else self.revision.stays,
         )
 
     def result(self, trace: Trace | PackedTrace | None) -> ClosedResult:
@@ -84,12 +97,13 @@ class ReadRequest:
         if trace is None:
             return self.unreadable("no worker could read it")
         if self.revision is not None:
-            whole = trace.unpack() if isinstance(trace, PackedTrace) else trace
-            return self._revised(self.revision, whole)
+            return self._revised(self.revision, trace)
         pieces, seen = kept_spans(self.closing.pieces), self.closing.times[-1]
         if isinstance(trace, PackedTrace):
             head = trace.head
-            record = PackedTraceRecord(trace=trace.packed, spans=pieces, revision=0, seen=seen)
+            record = PackedTraceRecord(
+                trace=msgspec.Raw(trace.packed), spans=pieces, revision=0, seen=seen
+            )
         else:
             head = trace
             record = TraceRecord(trace=trace, spans=pieces, revision=0, seen=seen)
@@ -97,25 +111,39 @@ class ReadRequest:
             request=self,
             record=record,
             mark=self._mark(revision=0, key=session_key(head.service, head.session_id)),
+            summary=trace.summary if isinstance(trace, PackedTrace) else b"",
             service=head.service,
             gaps=head.gaps,
         )
 
-    def _revised(self, revision: LateRevision, trace: Trace) -> ClosedResult:
-        trace, changed = _keep_session(trace, revision.old.trace)
+    def _revised(self, revision: LateRevision, trace: Trace | PackedTrace) -> ClosedResult:
         number = revision.mark.revision + 1
-        return ClosedResult(
-            request=self,
-            record=TraceRecord(
-                trace=trace,
-                spans=kept_spans(revision.pieces),
+        pieces = kept_spans(revision.pieces)
+        if isinstance(trace, PackedTrace):
+            head = trace.head
+            record = PackedTraceRecord(
+                trace=msgspec.Raw(trace.packed),
+                spans=pieces,
+                revision=number,
+                seen=revision.seen,
+                session_changed=head.session_changed,
+            )
+        else:
+            head, changed = revision.stays.keep(trace)
+            record = TraceRecord(
+                trace=head,
+                spans=pieces,
                 revision=number,
                 seen=revision.seen,
                 session_changed=changed,
-            ),
+            )
+        return ClosedResult(
+            request=self,
+            record=record,
             mark=self._mark(revision=number, key=revision.key),
-            service=trace.service,
-            gaps=trace.gaps,
+            summary=trace.summary if isinstance(trace, PackedTrace) else b"",
+            service=head.service,
+            gaps=head.gaps,
             duplicates=revision.duplicates,
         )
 
@@ -147,6 +175,7 @@ class ReadRequest:
             closed_at=closing.closed_at,
             local_root=closing.root == "local",
             rootless=closing.root == "missing",
+            turn=closing.turn,
         )
 
 
@@ -157,6 +186,8 @@ class ClosedResult:
     request: ReadRequest
     record: TraceRecord | PackedTraceRecord | None = None
     mark: Mark | None = None
+    summary: bytes = b""
+    """The msgpack of the trace's summary; empty: it has none."""
     poison: str | None = None
     """Why the trace is passed over."""
     service: str = ""
@@ -186,7 +217,7 @@ class ClosedResult:
             seen=record.seen,
             session_changed=record.session_changed,
         )
-        return replace(self, record=smaller, gaps=trace.gaps)
+        return replace(self, record=smaller, gaps=trace.gaps, summary=b"")
 
     @property
     def size(self) -> int:
@@ -194,7 +225,13 @@ class ClosedResult:
         record = self.record
         if isinstance(record, PackedTraceRecord):
             return memoryview(record.trace).nbytes
-        return 0 if record is None else sum(map(len, record.spans))
+        return 0 if record is None else sum(map(size_of, record.spans))
+
+    @property
+    def written(self) -> int:
+        """Bytes of its record, about: the normalised trace, and the raw spans where it holds them."""
+        spans = () if self.record is None else self.record.spans
+        return self.size + sum(len(each) for each in spans if isinstance(each, bytes))
 
     @property
     def records(self) -> list[New]:
@@ -204,7 +241,12 @@ class ClosedResult:
         if self.record is None:
             return [self._closing(encode(self.mark))]
         mark = self.mark
-        trace = New(topic=TRACES, key=mark.session_key, value=encode(self.record))
+        trace = New(
+            topic=TRACES,
+            key=mark.session_key,
+            value=encode(self.record),
+            headers=headers_of(self.summary, revision=self.record.revision, seen=self.record.seen),
+        )
         return [trace, self._closing(lambda before: encode(with_position(mark, before[-1])))]
 
     def _closing(self, value: bytes | Callable[[Sequence[Position]], bytes]) -> New:
@@ -219,23 +261,39 @@ def with_position(mark: Mark, position: Position) -> Mark:
     )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LateSpans:
+    """The bytes of what a revision joins."""
+
+    old: Sequence[bytes]
+    """Of the pieces of the record."""
+    late: Sequence[bytes | None]
+    """Of the pieces of the closing; None: the log has lost it."""
+
+
 def late_revision(
-    mark: ClosedTrace, old: TraceRecord, closing: Closing, windows: TraceWindow
+    mark: ClosedTrace,
+    old: TraceRecord,
+    closing: Closing,
+    windows: TraceWindow,
+    spans: LateSpans,
 ) -> LateRevision:
     """Append the late pieces of `closing` to the pieces of the record. `new` is 0 if there is nothing to revise.
 
     Raises:
         Undecodable: a piece of the old record is not an ExportTraceServiceRequest.
     """
-    ids = span_ids(old.spans)
-    pieces = list(old.spans)
+    ids = span_ids(spans.old)
+    pieces, bytes_of = list(old.spans), list(spans.old)
     seen = old.seen
     before = len(ids)
-    for piece, time in zip(closing.pieces, closing.times, strict=True):
-        late_ids = span_ids([piece])
+    for piece, raw, time in zip(closing.pieces, spans.late, closing.times, strict=True):
+        late_ids = span_ids(() if raw is None else (raw,))
         new = late_ids - ids
-        if new:
-            pieces.append(piece if new == late_ids else only(piece, closing.trace_id, new))
+        if raw is not None and new:
+            cut = raw if new == late_ids else only(raw, None, new)
+            pieces.append(piece if cut is raw else cut)
+            bytes_of.append(cut)
             seen = time
             ids |= new
     new_spans = len(ids) - before
@@ -243,22 +301,9 @@ def late_revision(
         mark=mark,
         old=old,
         pieces=tuple(pieces),
+        raw=tuple(bytes_of),
         seen=seen,
         new=new_spans,
         duplicates=closing.spans - new_spans,
-        fits=len(ids) <= windows.max_spans and sum(map(len, pieces)) <= windows.max_bytes,
+        fits=len(ids) <= windows.max_spans and sum(map(size_of, pieces)) <= windows.max_bytes,
     )
-
-
-def _keep_session(trace: Trace, old: Trace) -> tuple[Trace, bool]:
-    """Keep a revised trace in the session where it first closed; also returns whether it would have moved."""
-    moved = (trace.service, trace.session_id) != (old.service, old.session_id)
-    if not moved and trace.session_source == old.session_source:
-        return trace, False
-    stayed = replace(
-        trace,
-        service=old.service,
-        session_id=old.session_id,
-        session_source=old.session_source,
-    )
-    return stayed, moved

@@ -2,40 +2,15 @@
 
 from __future__ import annotations
 
-import sys
-from collections import OrderedDict
 from collections.abc import Callable
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
-from collector.log.port import TRACES, Position
+from collector.assembly.packed_marks import ClosedTrace, PackedMarks
+from collector.assembly.turns import Turns
 from collector.records.closings import Mark
 from collector.records.sessions import service_of
 from collector.telemetry import OTHER
 from evaluators.model import Root
-
-
-class ClosedTrace(NamedTuple):
-    """A trace that has closed, as its mark says."""
-
-    offset: int
-    """Of the mark itself, in `closings`."""
-    last_offset: int
-    """Of the records in `spans` that the closing covers."""
-    revision: int
-    closed_at: float
-    traces_partition: int
-    traces_offset: int
-    """Negative: the trace could not be read and has no record."""
-    root: Root
-    service: str
-
-    @property
-    def position(self) -> Position | None:
-        """Of the trace's newest record; None if it has no record."""
-        if self.traces_offset < 0:
-            return None
-        return Position(TRACES, self.traces_partition, self.traces_offset)
-
 
 IsNeeded: TypeAlias = Callable[[bytes, ClosedTrace], bool]
 """Whether a trace must stay remembered, whatever its age."""
@@ -45,7 +20,9 @@ class ClosedTraces:
     """The remembered traces of one partition, the oldest first."""
 
     def __init__(self, next_offset: int | None = None) -> None:
-        self._traces: OrderedDict[bytes, ClosedTrace] = OrderedDict()
+        self._traces = PackedMarks()
+        self.turns = Turns()
+        """What places segments of made traces."""
         self._next = next_offset
         """Marks to be written stand at or above this offset; None: unknown, read from the oldest."""
 
@@ -57,7 +34,11 @@ class ClosedTraces:
         return self._traces.get(trace_id)
 
     def add(self, mark: Mark, offset: int) -> None:
-        """Remember the trace of a mark at `offset`. A former owner's older mark may stand after a newer one."""
+        """Remember the trace of a mark at `offset`. A former owner's older mark may stand after a newer one.
+
+        Raises:
+            Undecodable: it is not the mark of a trace.
+        """
         self._next = max(self._next or 0, offset + 1)
         newest = self._traces.get(mark.trace_id)
         if newest is not None and (newest.last_offset, newest.revision) > (
@@ -65,30 +46,35 @@ class ClosedTraces:
             mark.revision,
         ):
             return
-        self._traces[mark.trace_id] = _remember(mark, offset)
-        self._traces.move_to_end(mark.trace_id)
+        self._traces.put(mark.trace_id, _remember(mark, offset))
+        if mark.turn is not None:
+            self.turns.remember(mark.trace_id, mark.turn)
 
     def forget(self, *, before: float, is_needed: IsNeeded) -> None:
         """Drop traces closed before log time `before`, up to the first one that is still needed."""
-        while self._traces:
-            trace_id, oldest = next(iter(self._traces.items()))
-            if oldest.closed_at >= before or is_needed(trace_id, oldest):
+        while (oldest := self._traces.oldest()) is not None:
+            trace_id, trace = oldest
+            if trace.closed_at >= before or is_needed(trace_id, trace):
                 return
-            self._traces.popitem(last=False)
+            self._remove(trace_id)
 
     def evict(self, *, is_needed: IsNeeded) -> bool:
         """Drop the oldest trace; returns False if it is still needed or there is none."""
-        if not self._traces or is_needed(*next(iter(self._traces.items()))):
+        oldest = self._traces.oldest()
+        if oldest is None or is_needed(*oldest):
             return False
-        self._traces.popitem(last=False)
+        self._remove(oldest[0])
         return True
+
+    def _remove(self, trace_id: bytes) -> None:
+        self._traces.remove(trace_id)
+        self.turns.forget(trace_id)
 
     @property
     def since(self) -> int | None:
         """The offset in `closings` from which a replay finds every remembered trace and every later one."""
-        if not self._traces:
-            return self._next
-        return next(iter(self._traces.values())).offset
+        oldest = self._traces.oldest()
+        return self._next if oldest is None else oldest[1].offset
 
 
 def _remember(mark: Mark, offset: int) -> ClosedTrace:
@@ -101,5 +87,5 @@ def _remember(mark: Mark, offset: int) -> ClosedTrace:
         traces_partition=mark.traces_partition,
         traces_offset=mark.traces_offset,
         root=root,
-        service=sys.intern(service_of(mark.session_key) or OTHER),
+        service=service_of(mark.session_key) or OTHER,
     )

@@ -16,20 +16,20 @@ from dataclasses import replace
 
 from collector.assembly.closed_result import (
     ClosedResult,
+    LateSpans,
     ReadRequest,
     late_revision,
     with_position,
 )
-from collector.assembly.closed_traces import ClosedTrace
 from collector.assembly.families import Counts
 from collector.assembly.glances import Suspect
 from collector.assembly.open_trace import Closing
 from collector.assembly.open_traces import OpenTraces
+from collector.assembly.trace_reading import TraceReading
 from collector.config.tree import TraceWindow
 from collector.errors import RecordTooLarge, Undecodable
 from collector.log.port import Commit, Log, New, Position
 from collector.pool.port import Workers
-from collector.records.traces import TraceRecord, decode_traces
 from collector.runtime.retry import Retry
 
 READERS = 8
@@ -71,8 +71,8 @@ class ClosingPipeline:
         commits: Callable[[], list[Commit]],
         committed: Callable[[Sequence[Commit]], None],
     ) -> None:
+        self.reading = TraceReading(log, workers, retry)
         self._log = log
-        self._workers = workers
         self._windows = windows
         self._counts = counts
         self._retry = retry
@@ -105,11 +105,14 @@ class ClosingPipeline:
         if self._in_flight != before:  # called on every tick: notify only when something was queued
             await self._notify()
 
+    @property
+    def has_capacity(self) -> bool:
+        """Whether so few traces and bytes are in flight that more records may be read."""
+        return self._in_flight < IN_FLIGHT_TRACES and self._bytes < IN_FLIGHT_BYTES
+
     async def wait_for_capacity(self) -> None:
-        """Wait until so few traces and bytes are in flight that more records may be read."""
-        await self._until(
-            lambda: self._in_flight < IN_FLIGHT_TRACES and self._bytes < IN_FLIGHT_BYTES
-        )
+        """Wait until more records may be read."""
+        await self._until(lambda: self.has_capacity)
 
     async def commit(self) -> None:
         """Ask for a commit, though no trace may have closed."""
@@ -207,11 +210,7 @@ class ClosingPipeline:
         """The result of each closing of the batch, in its order."""
         prepared = [await self.prepare(each) for each in batch]
         jobs = [each.job for each in prepared if isinstance(each, ReadRequest)]
-        traces = iter(
-            await self._retry.workers("read traces", lambda: self._workers.read(jobs))
-            if jobs
-            else ()
-        )
+        traces = iter(await self.reading.traces(jobs))
         return [
             each.result(next(traces)) if isinstance(each, ReadRequest) else each
             for each in prepared
@@ -223,11 +222,13 @@ class ClosingPipeline:
         if not closing.late:
             return request
         mark = request.open_traces.revisable_mark(closing)
-        old = None if mark is None else await self._newest_record(mark)
-        if mark is None or old is None or not old.spans:  # a record without spans cannot be revised
+        old = None if mark is None else await self.reading.newest_record(mark)
+        kept = () if old is None else await self.reading.whole(old.spans)
+        if mark is None or old is None or not kept:  # without its spans a record cannot be revised
             return request.ignored()
+        spans = LateSpans(old=kept, late=await self.reading.each(closing.pieces))
         try:
-            revision = late_revision(mark, old, closing, self._windows)
+            revision = late_revision(mark, old, closing, self._windows, spans)
         except Undecodable:
             return request.ignored()
         if not revision.new or not revision.fits:
@@ -238,18 +239,6 @@ class ClosingPipeline:
                 ignored=revision.new,
             )
         return replace(request, revision=revision)
-
-    async def _newest_record(self, mark: ClosedTrace) -> TraceRecord | None:
-        """The record that a mark names; None if it has expired or cannot be decoded."""
-        position = mark.position
-        if position is None:
-            return None
-        record = await self._retry.log("fetch a trace", lambda: self._log.get(position))
-        try:
-            decoded = None if record is None else decode_traces(record.value)
-        except Undecodable:
-            return None
-        return decoded if isinstance(decoded, TraceRecord) else None
 
     # --- the writer ----------------------------------------------------------------------------------------------
 
@@ -276,7 +265,7 @@ class ClosingPipeline:
         """Take the first results, at least one if there is one, up to WRITE_BYTES."""
         size = count = 0
         while count < len(self._results) and size < WRITE_BYTES:
-            size += self._results[count].request.closing.size
+            size += self._results[count].written
             count += 1
         results, self._results = self._results[:count], self._results[count:]
         return results

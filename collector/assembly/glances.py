@@ -13,7 +13,7 @@ comes when the trace is twice as old.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 from msgspec.structs import replace
@@ -27,6 +27,7 @@ from collector.log.port import TRACES, New
 from collector.pool.port import GlanceJob, Workers
 from collector.records.codec import encode
 from collector.records.sessions import session_key
+from collector.records.span_refs import Piece
 from collector.records.traces import RunawayRecord
 from evaluators.model import Trace
 
@@ -57,6 +58,7 @@ class Glances:
         workers: Read the traces.
         counts: Called with what became of each.
         prepare: Joins late spans with the record of the trace that they belong to.
+        with_bytes: Fetches spans that the traces do not hold themselves.
         is_busy: Whether so many closings are on their way that none is made.
         found: Called with each trace that may run away.
     """
@@ -67,12 +69,14 @@ class Glances:
         workers: Workers,
         counts: Counts,
         prepare: Callable[[ReadRequest], Awaitable[ReadRequest | ClosedResult]],
+        with_bytes: Callable[[Sequence[Piece]], Awaitable[tuple[bytes, ...]]],
         is_busy: Callable[[], bool],
         found: Callable[[Suspect], Awaitable[None]],
     ) -> None:
         self._workers = workers
         self._counts = counts
         self._prepare = prepare
+        self._with_bytes = with_bytes
         self._is_busy = is_busy
         self._found = found
         self._waiting: dict[bytes, tuple[OpenTraces, Glance]] = {}
@@ -116,7 +120,7 @@ class Glances:
     async def _may_loop(self, open_traces: OpenTraces, glance: Glance) -> bool:
         """Whether enough calls of one kind came since the last look."""
         part = ReadRequest(open_traces=open_traces, closing=open_traces.as_closing(glance))
-        seen = await self._workers.glance(_job(part, is_part=True))
+        seen = await self._workers.glance(await self._job(part, is_part=True))
         return glance.trace.came(seen.calls)
 
     async def _look_at_whole(self, open_traces: OpenTraces, glance: Glance) -> str:
@@ -124,7 +128,7 @@ class Glances:
         request = await self._prepare(ReadRequest(open_traces=open_traces, closing=closing))
         if not isinstance(request, ReadRequest):
             return "closed"
-        seen = await self._workers.glance(_job(request))
+        seen = await self._workers.glance(await self._job(request))
         glance.trace.repeats_missing = seen.repeats_missing
         record = seen.record
         if record is None:
@@ -135,22 +139,21 @@ class Glances:
         await self._found(suspect)
         return "suspect"
 
+    async def _job(self, request: ReadRequest, *, is_part: bool = False) -> GlanceJob:
+        job, revision = request.job, request.revision
+        return GlanceJob(
+            trace_id=job.trace_id,
+            pieces=await self._with_bytes(job.pieces),
+            service=job.service,
+            is_part=is_part,
+            seen=request.closing.times[-1] if revision is None else revision.seen,
+            revision=0 if revision is None else revision.mark.revision + 1,
+        )
+
 
 def _passed_over(glance: Glance) -> str:
     glance.trace.passed_over(glance)
     return "busy"
-
-
-def _job(request: ReadRequest, *, is_part: bool = False) -> GlanceJob:
-    job, revision = request.job, request.revision
-    return GlanceJob(
-        trace_id=job.trace_id,
-        pieces=job.pieces,
-        service=job.service,
-        is_part=is_part,
-        seen=request.closing.times[-1] if revision is None else revision.seen,
-        revision=0 if revision is None else revision.mark.revision + 1,
-    )
 
 
 def _in_its_session(record: RunawayRecord, old: Trace) -> RunawayRecord:

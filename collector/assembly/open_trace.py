@@ -1,28 +1,21 @@
-"""One open trace: its spans so far, what it is once it has closed; which traces are due, which offset they hold."""
+"""One open trace: its spans so far, when it is due, and what it is once it has closed."""
 
 from __future__ import annotations
 
 import math
 from array import array
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from heapq import heapify, heappop, heappush
 from typing import NamedTuple
 
+from collector.assembly.low_water import Hold
+from collector.assembly.packed_marks import ClosedTrace
 from collector.config.tree import TraceWindow
 from collector.otlp.span_head import SpanHead
+from collector.records.closings import TurnFacts
+from collector.records.span_refs import Piece, size_of
+from collector.telemetry import OTHER
 from evaluators.model import Closed, Root
-
-
-class Hold:
-    """One trace's claim on everything from its first offset on."""
-
-    __slots__ = ("done", "offset")
-
-    def __init__(self, offset: int) -> None:
-        self.offset = offset
-        self.done = False
 
 
 class Deadline(NamedTuple):
@@ -53,9 +46,13 @@ class Glance(NamedTuple):
         return self._replace(first=0)
 
 
+NO_HOLDS: list[Hold] = []
+"""Of every trace that is not made; never changed."""
 TRACE_COST, PIECE_COST, SPAN_COST = 1_200, 60, 170
-"""Bytes that the objects of an open trace take besides its pieces, rounded up from what tracemalloc says: once, for
-each piece, and for each span id with a parent that has not come."""
+"""Bytes that the objects of an open trace take besides the spans that it holds, rounded up from what tracemalloc says:
+once, for each piece, and for each span id with a parent that has not come."""
+REF_COST = 130
+"""Bytes that say where a piece stands in the log."""
 
 
 class OpenTrace:
@@ -73,12 +70,15 @@ class OpenTrace:
         "glance_at",
         "glanced",
         "glanced_bytes",
+        "held",
         "hold",
         "ids",
         "is_closed",
+        "is_made",
         "last_offset",
         "last_time",
         "local_at",
+        "more_holds",
         "offsets",
         "pieces",
         "reopened",
@@ -109,7 +109,10 @@ class OpenTrace:
         self.local_at: float | None = time if reopened == "local" else None
         self.last_offset = hold.offset
         self.size = 0
-        self.pieces: list[bytes] = []
+        """Bytes of its spans, in memory or in the log."""
+        self.held = 0
+        """Bytes of its pieces in memory, or of where they stand."""
+        self.pieces: list[Piece] = []
         self.times = array("d")
         self.offsets = array("q")
         self.ids: set[bytes] = set()
@@ -123,14 +126,32 @@ class OpenTrace:
         self.repeats_missing = 1
         """Repeats that the call that was repeated most lacked at the last look at the whole, but those that came."""
         self.is_closed = False
+        self.is_made = False
+        """Made of segments: it ends when its turn does, whatever its spans call their parents."""
+        self.more_holds: list[Hold] = NO_HOLDS
+        """Of its segments, each of which may have come before it."""
         self._missing: dict[bytes, bool] = {}
         """Parents that have not arrived, and whether every child calls its parent remote."""
+        self._local_missing = 0
+
+    def end(self, time: float) -> None:
+        """Of a made trace: nothing more of its turn is expected. Doing it again changes nothing."""
+        if self.root_at is None:
+            self.root_at = time
+
+    def begin_again(self) -> None:
+        """Of a made trace: forget its segments; those that stay are added again."""
+        self.pieces.clear()
+        self.ids.clear()
+        self.times, self.offsets = array("d"), array("q")
+        self.size = self.held = self.glanced = self.glanced_bytes = 0
+        self._missing.clear()
         self._local_missing = 0
 
     @property
     def cost(self) -> int:
         """Bytes of memory that it takes; never less after a piece is added."""
-        return self.size + TRACE_COST + PIECE_COST * len(self.pieces) + SPAN_COST * len(self.ids)
+        return self.held + TRACE_COST + PIECE_COST * len(self.pieces) + SPAN_COST * len(self.ids)
 
     def glance_every_doubling(self, age: float | None) -> None:
         """Look at it when it is `age` seconds old, and at every doubling of its age; None: never."""
@@ -155,13 +176,13 @@ class OpenTrace:
             return None
         first = 0 if self.glanced_bytes <= self.size else self.glanced
         self.glanced = count
-        self.glanced_bytes += sum(map(len, self.pieces[first:]))
+        self.glanced_bytes += sum(map(size_of, self.pieces[first:]))
         return Glance(self, first, count)
 
     def passed_over(self, glance: Glance) -> None:
         """The glance was not made: what it was to look at is looked at next time."""
         self.glanced = min(self.glanced, glance.first)
-        self.glanced_bytes -= sum(map(len, self.pieces[glance.first : glance.end]))
+        self.glanced_bytes -= sum(map(size_of, self.pieces[glance.first : glance.end]))
 
     def came(self, calls: int) -> bool:
         """So many calls of one kind were in what came; returns whether the whole must be looked at."""
@@ -170,6 +191,26 @@ class OpenTrace:
             return True
         self.repeats_missing -= calls
         return False
+
+    def as_closing(self, reason: Closed, *, partition: int, at: float) -> Closing:
+        """What it holds, as closed at log time `at`."""
+        return Closing(
+            trace_id=self.trace_id,
+            partition=partition,
+            service=self.service,
+            reason=reason,
+            closed_at=at,
+            last_offset=self.last_offset,
+            root=self.root,
+            late=self.reopened is not None,
+            pieces=tuple(self.pieces),
+            times=self.times,
+            offsets=self.offsets,
+            spans=len(self.ids),
+            size=self.size,
+            cost=self.cost,
+            hold=self.hold,
+        )
 
     def let_go(self) -> None:
         """Hold no spans any more: it is closed, but its entry may stay in `Timers` for as long as `max_age`."""
@@ -183,27 +224,30 @@ class OpenTrace:
             return "parentless"
         return "missing" if self.local_at is None else "local"
 
-    def new(self, spans: Sequence[SpanHead]) -> list[SpanHead]:
+    def new(self, spans: Sequence[SpanHead]) -> Sequence[SpanHead]:
         """The spans that the trace does not have yet, the first copy of each."""
-        seen: set[bytes] = set()
+        ids = {span_id for _, span_id, _, _ in spans}
+        if len(ids) == len(spans) and self.ids.isdisjoint(ids):
+            return spans
+        ids &= self.ids
         new: list[SpanHead] = []
         for span in spans:
-            if span.span_id not in self.ids and span.span_id not in seen:
-                seen.add(span.span_id)
+            if span.span_id not in ids:
+                ids.add(span.span_id)
                 new.append(span)
         return new
 
-    def add(self, spans: Sequence[SpanHead], piece: bytes, *, offset: int, time: float) -> None:
+    def add(self, spans: Sequence[SpanHead], piece: Piece, *, offset: int, time: float) -> None:
         """Take in a piece and its spans, all of them new."""
         self.pieces.append(piece)
         self.times.append(time)
         self.offsets.append(offset)
-        self.size += len(piece)
+        self.size += size_of(piece)
+        self.held += len(piece) if isinstance(piece, bytes) else REF_COST
         self.last_offset = offset
         self.last_time = time
-        for span in spans:
-            self._place(span, time)
-        if self.reopened is None:
+        self._place(spans, time)
+        if self.reopened is None and not self.is_made:
             self._look_for_local_root(time)
 
     def deadline(self, windows: TraceWindow) -> Deadline:
@@ -217,22 +261,22 @@ class OpenTrace:
         aged = self.first_time + windows.max_age
         return Deadline(aged, "max_age") if aged < due.at else due
 
-    def _place(self, span: SpanHead, time: float) -> None:
-        self.ids.add(span.span_id)
-        if self._missing.pop(span.span_id, None) is False:
-            self._local_missing -= 1
-        parent = span.parent_span_id
-        if not parent:
-            if self.root_at is None:  # later spans, a second root among them, extend nothing
-                self.root_at = time
-        elif parent not in self.ids:
-            self._miss(parent, remote=span.remote_parent)
-
-    def _miss(self, parent: bytes, *, remote: bool) -> None:
-        all_remote = self._missing.get(parent)
-        self._missing[parent] = remote if all_remote is None else all_remote and remote
-        if all_remote is not False and not remote:
-            self._local_missing += 1
+    def _place(self, spans: Sequence[SpanHead], time: float) -> None:
+        """One loop without calls: it runs for every span that there is."""
+        ids, missing = self.ids, self._missing
+        for _, span_id, parent, is_remote in spans:
+            ids.add(span_id)
+            if missing and missing.pop(span_id, None) is False:
+                self._local_missing -= 1
+            if not parent:
+                if (
+                    self.root_at is None and not self.is_made
+                ):  # later spans, a second root among them, extend nothing
+                    self.root_at = time
+            elif parent not in ids and missing.get(parent) is not False:
+                missing[parent] = is_remote
+                if not is_remote:
+                    self._local_missing += 1
 
     def _look_for_local_root(self, time: float) -> None:
         """The local root counts while all missing parents are remote; a missing local parent may still arrive."""
@@ -258,7 +302,7 @@ class Closing:
     root: Root
     late: bool
     """Re-opened by late spans: merged with the record that its mark names."""
-    pieces: tuple[bytes, ...]
+    pieces: tuple[Piece, ...]
     times: Sequence[float]
     """Log time of each piece."""
     offsets: Sequence[int]
@@ -269,93 +313,20 @@ class Closing:
     cost: int
     """Bytes of memory that it took while it was open."""
     hold: Hold
+    more_holds: Sequence[Hold] = ()
+    turn: TurnFacts | None = None
+    """Of a made trace."""
 
-
-class Timers:
-    """Open traces by the time at which they close or are looked at: a heap with one entry per trace.
-
-    An entry is corrected when it comes up.
-
-    A deadline that moves back leaves its entry alone until it comes up; one that moves forward gets another entry.
-    Entries of closed traces are skipped, and swept when they outnumber the open ones.
-    """
-
-    def __init__(self, windows: TraceWindow) -> None:
-        self._windows = windows
-        self._heap: list[tuple[float, int, bytes, OpenTrace]] = []
-
-    def __len__(self) -> int:
-        return len(self._heap)
-
-    def arm(self, trace: OpenTrace) -> None:
-        """Enter the trace, unless an entry comes up early enough already."""
-        at = min(trace.deadline(self._windows).at, trace.glance_at)
-        if at < trace.armed:
-            self._push(at, trace)
-
-    def due(
-        self, now: float, glance: Callable[[Glance], None]
-    ) -> Iterator[tuple[OpenTrace, Deadline]]:
-        """Traces due at `now`, in the order of (due time, first offset, trace id). The caller closes each.
-
-        `glance` is called with what is to be looked at by then, and does not close before.
-        """
-        while self._heap and self._heap[0][0] <= now:
-            at, _, _, trace = heappop(self._heap)
-            if trace.is_closed or at != trace.armed:
-                continue
-            deadline = trace.deadline(self._windows)
-            if deadline.at <= at:
-                yield trace, deadline
-                continue
-            next_ = deadline.at
-            if next_ > now:
-                if (due := trace.take_glance(now)) is not None:
-                    glance(due)
-                next_ = min(next_, trace.glance_at)
-            self._push(next_, trace)
-
-    def sweep(self, live: int) -> None:
-        """Drop the entries of closed traces once they outnumber the `live` open ones twice."""
-        if len(self._heap) > 64 + 2 * live:
-            self._heap = [entry for entry in self._heap if not entry[3].is_closed]
-            heapify(self._heap)
-
-    def _push(self, at: float, trace: OpenTrace) -> None:
-        trace.armed = at
-        heappush(self._heap, (at, trace.hold.offset, trace.trace_id, trace))
-
-
-class LowWater:
-    """The holds of a partition in the order of their offsets: records are read in order, so holds are made in order."""
-
-    def __init__(self) -> None:
-        self._holds: deque[Hold] = deque()
-        self._live = 0
-
-    def __len__(self) -> int:
-        return self._live
-
-    def hold(self, offset: int) -> Hold:
-        """Claim everything from `offset` on, which is not below an earlier claim."""
-        hold = Hold(offset)
-        self._holds.append(hold)
-        self._live += 1
-        return hold
-
-    def release(self, hold: Hold) -> None:
-        """Give a claim back; doing it twice is the same as once."""
-        if hold.done:
-            return
-        hold.done = True
-        self._live -= 1
-        if (
-            len(self._holds) > 64 + 2 * self._live
-        ):  # one old trace must not keep the claims of all after it
-            self._holds = deque(hold for hold in self._holds if not hold.done)
-
-    def commit_offset(self, next_offset: int) -> int:
-        """The offset to commit: the first that is held, or `next_offset`, the next to be read."""
-        while self._holds and self._holds[0].done:
-            self._holds.popleft()
-        return self._holds[0].offset if self._holds else next_offset
+    @property
+    def provisional_mark(self) -> ClosedTrace:
+        """Stands for its mark until that is written: it admits late spans."""
+        return ClosedTrace(
+            offset=0,
+            last_offset=self.last_offset,
+            revision=-1,
+            closed_at=self.closed_at,
+            traces_partition=0,
+            traces_offset=0,
+            root=self.root,
+            service=OTHER,
+        )

@@ -8,39 +8,28 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
-from collector.assembly.closed_traces import ClosedTrace, ClosedTraces
-from collector.assembly.open_trace import Closing, Glance, LowWater, OpenTrace, Timers
-from collector.assembly.scan import Scan, only, scan, service_of
+from collector.assembly.closed_traces import ClosedTraces
+from collector.assembly.low_water import Hold, LowWater
+from collector.assembly.made_traces import MadeTraces
+from collector.assembly.open_trace import Closing, Glance, OpenTrace
+from collector.assembly.packed_marks import ClosedTrace
+from collector.assembly.scan import piece_of, service_of
 from collector.assembly.service_queues import ServiceQueues, Shares
+from collector.assembly.take_result import Arrival, TakeResult
+from collector.assembly.timers import Timers
 from collector.config.tree import TraceWindow
 from collector.errors import Undecodable
 from collector.log.port import SPANS, Commit, Position, Record
+from collector.otlp.scan import Scan, scan
 from collector.otlp.span_head import SpanHead
 from collector.records.closings import Mark
-from collector.telemetry import OTHER
+from collector.records.span_refs import Piece, size_of
 from evaluators.model import Closed, Root
 
 REMEMBERED_FOR = 6
 """Closed traces are remembered for this many times `late`: a span far too late must not open a second trace."""
-
-
-@dataclass(slots=True, kw_only=True)
-class TakeResult:
-    """What taking one record changed."""
-
-    closings: list[Closing] = field(default_factory=list[Closing])
-    needed: bool = False
-    """Whether an open trace needs the record; otherwise the log may release it."""
-    invalid: int = 0
-    """Spans without valid ids."""
-    duplicates: int = 0
-    """Spans that an open trace already had."""
-    ignored: dict[str, int] = field(default_factory=dict[str, int])
-    """Spans that came too late, by service."""
-    poison: str | None = None
-    """Why the record could not be decoded."""
 
 
 class OpenTraces:
@@ -51,6 +40,7 @@ class OpenTraces:
         windows: When traces close.
         closed_traces: Those that closed before, read back from `closings`.
         start: The committed offset that reading goes on from; None: from the oldest record.
+        by_ref: Whether the log can be asked for parts of records: traces then hold where their spans stand.
     """
 
     def __init__(
@@ -60,8 +50,10 @@ class OpenTraces:
         closed_traces: ClosedTraces,
         *,
         start: int | None,
+        by_ref: bool = False,
     ) -> None:
         self.partition = partition
+        self._by_ref = by_ref
         self.closed_traces = closed_traces
         self.now = 0.0
         """The newest log time known."""
@@ -78,6 +70,7 @@ class OpenTraces:
         self._low_water = LowWater()
         self._shared: dict[int, int] = {}
         """Records that several traces need, by offset: how many still do."""
+        self._made = MadeTraces(self, windows, closed_traces.turns)
 
     def __len__(self) -> int:
         return len(self._open)
@@ -109,15 +102,15 @@ class OpenTraces:
 
     # --- records and time ----------------------------------------------------------------------------------------
 
-    def take(self, record: Record) -> TakeResult:
-        """Close what was due at the record's log time, then take the record."""
+    def take(self, record: Record, held: Scan | None = None) -> TakeResult:
+        """Close what was due at the record's log time, then take the record, which holds `held` where known."""
         offset = record.position.offset
         if self._next is not None and offset < self._next:  # taken before the partition came back
             return TakeResult(needed=True)
         result = TakeResult(closings=self.tick(record.time))
         self._next = offset + 1
         try:
-            held = scan(record.value)
+            held = held or scan(record.value)
         except Undecodable as error:
             result.poison = str(error)
             return result
@@ -126,13 +119,18 @@ class OpenTraces:
         if takers > 1:
             self._shared[offset] = takers
         result.needed = takers > 0
+        self._made.settle(offset + 1, result)
+        for each in result.dropped:
+            if self._is_free(each):
+                result.needed = result.needed and each != offset
+                result.freed.append(Position(SPANS, self.partition, each))
         return result
 
     def tick(self, now: float) -> list[Closing]:
         """Close what was due at log time `now`."""
         self.now = max(self.now, now)
         return [
-            self._close(trace, deadline.reason, at=deadline.at)
+            self.close(trace, deadline.reason, at=deadline.at)
             for trace, deadline in self._timers.due(now, self._glances.append)
         ]
 
@@ -146,7 +144,7 @@ class OpenTraces:
 
     def as_closing(self, glance: Glance) -> Closing:
         """What is to be looked at, as if it had closed when the glance was due; nothing is written of it."""
-        whole = self._closing_of(glance.trace, "idle", at=self.now)
+        whole = glance.trace.as_closing("idle", partition=self.partition, at=self.now)
         part = slice(glance.first, glance.end)
         return replace(whole, pieces=whole.pieces[part], times=whole.times[part])
 
@@ -157,7 +155,13 @@ class OpenTraces:
     def _take(self, record: Record, held: Scan, trace_id: bytes, result: TakeResult) -> bool:
         """Take the record's spans of one trace; returns whether any of them is needed for it."""
         spans = held.traces[trace_id]
-        trace = self._open.get(trace_id) or self._admit(trace_id, record, held, result)
+        service = service_of(held.resources[trace_id])
+        segment = held.segments.get(trace_id)
+        if segment is not None:
+            piece = piece_of(record, held, trace_id, spans, by_ref=self._by_ref)
+            return self._made.take(record, segment, spans, piece, service, result)
+        came = Arrival(record.position.offset, record.time, service, len(spans))
+        trace = self._open.get(trace_id) or self.admit(trace_id, came, result)
         if trace is None:
             return False
         new = trace.new(spans)
@@ -165,74 +169,84 @@ class OpenTraces:
         if not new:
             trace.last_offset = record.position.offset
             return False
-        piece = self._piece(record.value, held, trace_id, new, whole=len(new) == len(spans))
-        if trace.pieces and trace.size + len(piece) > self._windows.max_bytes:
-            result.closings.append(self._close(trace, "max_bytes", at=record.time))
+        piece = piece_of(record, held, trace_id, new, by_ref=self._by_ref)
+        if trace.pieces and trace.size + size_of(piece) > self._windows.max_bytes:
+            result.closings.append(self.close(trace, "max_bytes", at=record.time))
             result.duplicates -= len(spans) - len(new)
             return self._take(record, held, trace_id, result)
-        self._add(trace, new, piece, record, result)
+        self.add(trace, new, piece, came, result)
         return True
 
-    @staticmethod
-    def _piece(
-        value: bytes, held: Scan, trace_id: bytes, new: Sequence[SpanHead], *, whole: bool
-    ) -> bytes:
-        """The record as it is when all of its spans are new, else cut down to those that are."""
-        if whole and held.is_clean:
-            return value
-        return only(value, trace_id, [span.span_id for span in new])
+    def opened(self, trace_id: bytes) -> OpenTrace | None:
+        """The open trace of that id."""
+        return self._open.get(trace_id)
 
-    def _add(
+    def hold(self, offset: int) -> Hold:
+        """Claim everything from `offset` on, until it is released."""
+        return self._low_water.hold(offset)
+
+    def release(self, hold: Hold) -> None:
+        """Give a claim back."""
+        self._low_water.release(hold)
+
+    def add(
         self,
         trace: OpenTrace,
         new: Sequence[SpanHead],
-        piece: bytes,
-        record: Record,
+        piece: Piece,
+        at: Arrival,
         result: TakeResult,
     ) -> None:
+        """Add a piece with its new spans to an open trace; it may be full then, and closes."""
         cost = trace.cost
-        trace.add(new, piece, offset=record.position.offset, time=record.time)
+        trace.add(new, piece, offset=at.offset, time=at.time)
         self._queues.grow(trace, trace.cost - cost)
         if len(trace.ids) >= self._windows.max_spans:
-            result.closings.append(self._close(trace, "max_spans", at=record.time))
+            result.closings.append(self.close(trace, "max_spans", at=at.time))
         elif trace.size >= self._windows.max_bytes:
-            result.closings.append(self._close(trace, "max_bytes", at=record.time))
+            result.closings.append(self.close(trace, "max_bytes", at=at.time))
         else:
             self._timers.arm(trace)
 
+    def arm(self, trace: OpenTrace) -> None:
+        """Its deadline may be earlier than it was."""
+        self._timers.arm(trace)
+
+    def changed(self, trace: OpenTrace, before: int) -> None:
+        """What the trace takes has changed; it was `before`."""
+        self._queues.grow(trace, trace.cost - before)
+
+    def drop(self, trace: OpenTrace) -> None:
+        """An open trace has nothing any more: all of it was another's."""
+        trace.is_closed = True
+        del self._open[trace.trace_id]
+        self._queues.remove(trace)
+        self._low_water.release(trace.hold)
+        trace.let_go()
+
     # --- a trace that is not open --------------------------------------------------------------------------------
 
-    def _admit(
-        self, trace_id: bytes, record: Record, held: Scan, result: TakeResult
-    ) -> OpenTrace | None:
+    def admit(self, trace_id: bytes, came: Arrival, result: TakeResult) -> OpenTrace | None:
         """Open or re-open a trace; None if the record is re-read or too late."""
         mark = self._newest_mark(trace_id)
-        if mark is not None and record.position.offset <= mark.last_offset:
+        if mark is not None and came.offset <= mark.last_offset:
             return None
-        if mark is None or self._is_forgotten(mark.closed_at, record.time):
-            return self._open_trace(trace_id, record, held, None)
-        if self._may_revise(mark, record.time):
-            return self._open_trace(trace_id, record, held, mark.root)
-        spans = len(held.traces[trace_id])
-        result.ignored[mark.service] = result.ignored.get(mark.service, 0) + spans
+        if mark is None or self._is_forgotten(mark.closed_at, came.time):
+            return self._open_trace(trace_id, came, None)
+        if self._may_revise(mark, came.time):
+            return self._open_trace(trace_id, came, mark.root)
+        result.ignored[mark.service] = result.ignored.get(mark.service, 0) + came.spans
         return None
+
+    def is_reread(self, trace_id: bytes, offset: int) -> bool:
+        """Whether a record at `offset` was read before the trace closed."""
+        mark = self._newest_mark(trace_id)
+        return mark is not None and offset <= mark.last_offset
 
     def _newest_mark(self, trace_id: bytes) -> ClosedTrace | None:
         """The trace's mark. If its closing is still being written, a provisional mark that admits late spans."""
         in_flight = self._closing.get(trace_id)
-        if not in_flight:
-            return self.closed_traces.get(trace_id)
-        last = in_flight[-1]
-        return ClosedTrace(
-            offset=0,
-            last_offset=last.last_offset,
-            revision=-1,
-            closed_at=last.closed_at,
-            traces_partition=0,
-            traces_offset=0,
-            root=last.root,
-            service=OTHER,
-        )
+        return in_flight[-1].provisional_mark if in_flight else self.closed_traces.get(trace_id)
 
     def _may_revise(self, mark: ClosedTrace, time: float) -> bool:
         return (
@@ -245,15 +259,13 @@ class OpenTraces:
         """By log time, not by what is still in memory, so that a reader that lags decides the same."""
         return now - closed_at > REMEMBERED_FOR * self._windows.late
 
-    def _open_trace(
-        self, trace_id: bytes, record: Record, held: Scan, reopened: Root | None
-    ) -> OpenTrace:
+    def _open_trace(self, trace_id: bytes, came: Arrival, reopened: Root | None) -> OpenTrace:
         trace = OpenTrace(
             trace_id,
-            time=record.time,
-            hold=self._low_water.hold(record.position.offset),
+            time=came.time,
+            hold=self._low_water.hold(came.offset),
             reopened=reopened,
-            service=service_of(held.resources[trace_id]),
+            service=came.service,
         )
         trace.glance_every_doubling(self._windows.glance)
         self._open[trace_id] = trace
@@ -272,7 +284,7 @@ class OpenTraces:
         trace = self._oldest(service)
         if trace is None:
             raise LookupError(f"partition {self.partition} has no open trace of it")
-        return self._close(trace, "memory", at=self.now)
+        return self.close(trace, "memory", at=self.now)
 
     def _oldest(self, service: str | None) -> OpenTrace | None:
         if service is not None:
@@ -282,38 +294,22 @@ class OpenTraces:
     def drain(self, *, rootless: Closed, rooted: Closed = "root_ended") -> list[Closing]:
         """Close every open trace, at the newest log time known."""
         return [
-            self._close(trace, rootless if trace.root == "missing" else rooted, at=self.now)
+            self.close(trace, rootless if trace.root == "missing" else rooted, at=self.now)
             for trace in list(self._open.values())
         ]
 
-    def _close(self, trace: OpenTrace, reason: Closed, *, at: float) -> Closing:
+    def close(self, trace: OpenTrace, reason: Closed, *, at: float) -> Closing:
+        """Close an open trace, as due at log time `at`."""
         trace.is_closed = True
         del self._open[trace.trace_id]
         self._queues.remove(trace)
         self._timers.sweep(len(self._open))
-        closing = self._closing_of(trace, reason, at=at)
+        closing = trace.as_closing(reason, partition=self.partition, at=at)
+        if trace.is_made:
+            closing = self._made.closed(closing, until=self._next or 0)
         trace.let_go()
         self._closing.setdefault(trace.trace_id, []).append(closing)
         return closing
-
-    def _closing_of(self, trace: OpenTrace, reason: Closed, *, at: float) -> Closing:
-        return Closing(
-            trace_id=trace.trace_id,
-            partition=self.partition,
-            service=trace.service,
-            reason=reason,
-            closed_at=at,
-            last_offset=trace.last_offset,
-            root=trace.root,
-            late=trace.reopened is not None,
-            pieces=tuple(trace.pieces),
-            times=trace.times,
-            offsets=trace.offsets,
-            spans=len(trace.ids),
-            size=trace.size,
-            cost=trace.cost,
-            hold=trace.hold,
-        )
 
     # --- after the write -----------------------------------------------------------------------------------------
 
@@ -331,6 +327,8 @@ class OpenTraces:
     def release_hold(self, closing: Closing) -> None:
         """The closing is part of the next write, whose commit may therefore pass it."""
         self._low_water.release(closing.hold)
+        for hold in closing.more_holds:
+            self._low_water.release(hold)
 
     def complete(
         self, closing: Closing, mark: Mark | None = None, offset: int = 0

@@ -1,16 +1,18 @@
-"""A record of `spans` as assembly sees it: which spans of which traces it holds, without decoding an attribute."""
+"""What assembly asks of the raw spans of a record, without decoding their attributes."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
 from google.protobuf.message import DecodeError
 from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 
 from collector.errors import Undecodable
-from collector.otlp.span_head import SpanHead, cut, head, parse, start_time_unix_nano
+from collector.log.port import Record
+from collector.otlp.scan import Scan, scan, valid_head
+from collector.otlp.span_head import SpanHead, cut, parse, start_time_unix_nano
+from collector.records.span_refs import Piece, SpanRef
 
 MAX_RESOURCE = 64 << 10
 """Bytes of a resource that is decoded for its name."""
@@ -18,46 +20,6 @@ CACHED_RESOURCE = 4 << 10
 """Bytes of a resource that is remembered with its name: a process sends the same one again and again."""
 MAX_NAME = 128
 """Characters of a service's name, as wherever a trace is read."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Scan:
-    """What one record holds."""
-
-    traces: dict[bytes, list[SpanHead]]
-    """The valid spans by trace id, in the order of the record. Usually one trace; a stock Collector may send more."""
-    resources: dict[bytes, Sequence[bytes]]
-    """The raw resource of each trace's first span, perhaps in several parts."""
-    invalid: int
-    """Undecodable spans, and spans whose trace id or span id is missing, zero or of the wrong length."""
-
-    @property
-    def is_clean(self) -> bool:
-        """Whether the record holds valid spans of one trace and nothing else."""
-        return len(self.traces) == 1 and not self.invalid
-
-
-def scan(value: bytes) -> Scan:
-    """Read the heads of all spans in a record.
-
-    Raises:
-        Undecodable: not an ExportTraceServiceRequest.
-    """
-    traces: dict[bytes, list[SpanHead]] = {}
-    resources: dict[bytes, Sequence[bytes]] = {}
-    invalid = 0
-    for resource in parse(value).resource_spans:
-        for scope in resource.scope_spans:
-            for raw in scope.spans:
-                span = _valid(raw)
-                if span is None:
-                    invalid += 1
-                elif (spans := traces.get(span.trace_id)) is not None:
-                    spans.append(span)
-                else:
-                    traces[span.trace_id] = [span]
-                    resources[span.trace_id] = resource.resource
-    return Scan(traces=traces, resources=resources, invalid=invalid)
 
 
 def service_of(resource: Sequence[bytes]) -> str:
@@ -85,8 +47,29 @@ def _service(raw: bytes) -> str:
     return next(names, "")[:MAX_NAME]
 
 
-def only(value: bytes, trace_id: bytes, span_ids: Collection[bytes]) -> bytes:
-    """The record cut down to these spans of this trace, the first copy of each.
+def piece_of(
+    record: Record, held: Scan, trace_id: bytes, new: Sequence[SpanHead], *, by_ref: bool
+) -> Piece:
+    """The trace's part of a record when all of its spans there are `new`, else cut down to those that are.
+
+    Args:
+        record: That holds them.
+        held: What it holds.
+        trace_id: Of the trace.
+        new: Spans that the trace does not have yet.
+        by_ref: Whether to say where the part stands; what was cut stands nowhere.
+    """
+    stands = held.ranges[trace_id] if len(new) == len(held.traces[trace_id]) else None
+    if stands is None:
+        return only(record.value, trace_id, [span.span_id for span in new])
+    start, end = stands
+    if by_ref:
+        return SpanRef(record.position.partition, record.position.offset, start, end)
+    return record.value[start:end]
+
+
+def only(value: bytes, trace_id: bytes | None, span_ids: Collection[bytes]) -> bytes:
+    """The record cut down to these spans of this trace (None: of any), the first copy of each.
 
     Raises:
         Undecodable: as `scan`.
@@ -94,21 +77,15 @@ def only(value: bytes, trace_id: bytes, span_ids: Collection[bytes]) -> bytes:
     remaining = set(span_ids)
 
     def keep(raw: bytes) -> bool:
-        span = _valid(raw)
-        if span is None or span.trace_id != trace_id or span.span_id not in remaining:
+        span = valid_head(raw)
+        if span is None or span.span_id not in remaining:
+            return False
+        if trace_id is not None and span.trace_id != trace_id:
             return False
         remaining.discard(span.span_id)
         return True
 
     return cut(value, keep)
-
-
-def _valid(raw: bytes) -> SpanHead | None:
-    try:
-        span = head(raw)
-    except Undecodable:
-        return None
-    return span if span.is_valid else None
 
 
 def span_ids(pieces: Sequence[bytes]) -> set[bytes]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 
 from collector.app import Endpoints
@@ -43,9 +45,9 @@ def command(config: Files = None, overrides: Overrides = None) -> None:
 
     def start_agent(endpoints: Endpoints) -> None:
         _say(endpoints)
-        command = [sys.executable, "-m", "collector.commands.demo_story"]
+        command = [sys.executable, "-P", "-m", "collector.commands.demo_story"]
         command += [str(endpoints.grpc), endpoints.admin]
-        children.append(subprocess.Popen(command, stdin=subprocess.PIPE))  # noqa: S603 - our own
+        children.append(_started(command))
 
     given = loaded(config, overrides)
     with tempfile.TemporaryDirectory(prefix="spanwise-demo-") as folder:
@@ -54,6 +56,25 @@ def command(config: Files = None, overrides: Overrides = None) -> None:
         finally:
             for child in children:
                 child.communicate()  # closing its input ends it
+
+
+def agents_environment(given: Mapping[str, str]) -> dict[str, str]:
+    """Without your exporter's settings, tokens and proxies: the agent's spans go to this service alone."""
+    return {
+        name: value
+        for name, value in given.items()
+        if not name.startswith("OTEL_") and not name.lower().endswith("_proxy")
+    }
+
+
+def _started(command: list[str]) -> subprocess.Popen[bytes]:
+    """It ends when its input does; Ctrl-C is not for it."""
+    return subprocess.Popen(  # noqa: S603 - our own
+        command,
+        stdin=subprocess.PIPE,
+        start_new_session=True,
+        env=agents_environment(os.environ),
+    )
 
 
 def own_config(given: Config, folder: Path) -> Config:

@@ -17,7 +17,7 @@ from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExport
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
-from opentelemetry.trace import Span, StatusCode, Tracer
+from opentelemetry.trace import Span, StatusCode, Tracer, format_trace_id, use_span
 
 SERVICE = "support-bot"
 AGENT = "order-desk"
@@ -102,9 +102,43 @@ class Agent:
         talk = _Conversation(self._tracer, f"demo-{number:05d}", f"A{1000 + number}", chance)
         talk.hold(fails=chance.random() < self._release.failing)
 
+    def run_away(self, number: int) -> Runaway:
+        """A question that is never answered: its trace stays open, and repeats one call."""
+        chance = random.Random(SEED + number)  # noqa: S311 - a script, no secret
+        return Runaway(
+            self._tracer, _Conversation(self._tracer, f"demo-{number:05d}", f"A{number}", chance)
+        )
+
     def close(self) -> None:
         """Send what is left."""
         self._provider.shutdown()
+
+
+class Runaway:
+    """One turn that asks its tool the same again and again, until it is ended from outside."""
+
+    def __init__(self, tracer: Tracer, conversation: _Conversation) -> None:
+        self._conversation = conversation
+        self._root = tracer.start_span(
+            f"invoke_agent {AGENT}", attributes=conversation.attributes("invoke_agent")
+        )
+        self.calls = 0
+
+    @property
+    def trace_id(self) -> str:
+        """32 hex digits."""
+        return format_trace_id(self._root.get_span_context().trace_id)
+
+    def call(self) -> None:
+        """The same call as before, with the same result."""
+        self.calls += 1
+        with use_span(self._root):
+            self._conversation.look_once_more()
+
+    def end(self) -> None:
+        """Close the turn as failed."""
+        self._root.set_status(StatusCode.ERROR, "ended by its operator")
+        self._root.end()
 
 
 class _Conversation:
@@ -131,10 +165,23 @@ class _Conversation:
             self._turn(asked, None)
             self._turn(INSISTS.format(asked), None)
 
+    def look_once_more(self) -> None:
+        """A call whose result says nothing new."""
+        question = TALK[0][0].format(self._order)
+        self._call(question, "find_order", {"number": self._order, "state": "being looked up"})
+
+    def attributes(self, operation: str) -> dict[str, str | int]:
+        """What every span says."""
+        return {
+            "gen_ai.operation.name": operation,
+            "gen_ai.agent.name": AGENT,
+            "gen_ai.conversation.id": self._session,
+        }
+
     # --- turns -------------------------------------------------------------------------------------------------------
 
     def _turn(self, question: str, answer: str | None) -> None:
-        with self._span("invoke_agent", AGENT, {"gen_ai.agent.name": AGENT}):
+        with self._span("invoke_agent", AGENT, {}):
             if answer is None:
                 self._go_in_circles(question)
             else:
@@ -190,12 +237,7 @@ class _Conversation:
         self, operation: str, name: str, attributes: Mapping[str, str | int]
     ) -> AbstractContextManager[Span]:
         return self._tracer.start_as_current_span(
-            f"{operation} {name}",
-            attributes={
-                "gen_ai.operation.name": operation,
-                "gen_ai.conversation.id": self._session,
-                **attributes,
-            },
+            f"{operation} {name}", attributes={**self.attributes(operation), **attributes}
         )
 
 

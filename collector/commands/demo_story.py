@@ -4,9 +4,10 @@
 
 Both arguments are host:port.
 
-The story goes on when the service shows that it may: the release that is worse comes once the good one has a history,
-and the one that mends it when the drop has stood for long enough that a Prometheus beside it fires. Runs until its
-standard input closes, or Ctrl-C.
+The story goes on when the service shows that it may: the release that is worse comes once the good one has a history;
+once its drop is noticed, one of its turns runs away, which is ended when that is told too; the release that mends it
+comes when the drop has stood for long enough that a Prometheus beside it fires. Runs until its standard input closes,
+or Ctrl-C.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from collections.abc import Callable
 from contextlib import closing
 from types import FrameType
 
-from collector.commands.demo_agent import Agent, Release
+from collector.commands.demo_agent import AGENT, SERVICE, Agent, Release, Runaway
 from collector.commands.demo_watch import Watch
 
 GOOD = Release(version="1.4.2", failing=0.06)
@@ -53,19 +54,24 @@ def main() -> None:
 
     signal.signal(signal.SIGINT, interrupted)  # Ctrl-C reaches the whole group
     threading.Thread(target=lambda: (sys.stdin.read(), ended.set()), daemon=True).start()
-    Story(f"http://{grpc}", Watch(admin), ended).tell()
+    Story(f"http://{grpc}", f"http://{admin}", Watch(admin), ended).tell()
 
 
 class Story:
     """The releases one after the other, and what the service says of them."""
 
-    def __init__(self, endpoint: str, watch: Watch, ended: threading.Event) -> None:
+    def __init__(self, endpoint: str, page: str, watch: Watch, ended: threading.Event) -> None:
         self._endpoint = endpoint
+        self._page = page
         self._watch = watch
         self._ended = ended
         self._begin = time.monotonic()
         self._looked = 0.0
         self._number = 0
+        self._released = 0
+        """The number of the last conversation before the newest release."""
+        self._runaway: Runaway | None = None
+        self._told_runaway = False
         self._drops: dict[str, float] = {}
         self._noticed: float | None = None
         self._fires = False
@@ -83,22 +89,45 @@ class Story:
             "worse",
             f"release {WORSE.version}: its order service does not answer, it asks again and again",
         )
-        self._serve(WORSE, until=lambda: self._stands(STANDS))
+        self._serve(WORSE, until=lambda: self._stands(STANDS), beside=self._run_away)
         self._say("mended", f"release {MENDED.version}: the order service answers again")
         self._serve(MENDED, until=None)
 
     def _serve(
-        self, release: Release, *, pause: float = LIVE, until: Callable[[], bool] | None
+        self,
+        release: Release,
+        *,
+        pause: float = LIVE,
+        until: Callable[[], bool] | None,
+        beside: Callable[[Agent], None] | None = None,
     ) -> None:
-        patience = time.monotonic() + PATIENCE
+        patience, self._released = time.monotonic() + PATIENCE, self._number
         with closing(Agent(self._endpoint, release)) as agent:
             while not self._ended.is_set():
                 self._number += 1
                 agent.serve(self._number)
                 self._look()
+                if beside is not None:
+                    beside(agent)
                 if until is not None and (until() or time.monotonic() > patience):
                     return
                 self._ended.wait(pause)
+
+    def _run_away(self, agent: Agent) -> None:
+        """Once the drop is noticed: a turn that repeats one call, until the service tells that it runs away."""
+        if self._noticed is None or self._told_runaway:
+            return
+        if self._runaway is None:
+            self._number += 1
+            self._runaway = agent.run_away(self._number)
+        self._runaway.call()
+        self._runaway.call()
+        if self._watch.runaways:
+            self._told_runaway = True
+            calls, trace = self._runaway.calls, self._runaway.trace_id
+            self._say("runaway", f"a turn has asked {calls} times the same, and is still open")
+            self._say("look", f"{self._page}/trace?id={trace}")
+            self._runaway.end()
 
     def _stands(self, seconds: float) -> bool:
         """Whether drops were noticed, the newest of them so long ago."""
@@ -112,11 +141,14 @@ class Story:
         self._looked = now
         before, self._drops = self._drops, dict(self._watch.drops)
         for evaluator in sorted(self._drops.keys() - before.keys()):
-            self._noticed = now
-            rank = self._drops[evaluator]
+            first, self._noticed = self._noticed is None, now
+            rank, sessions = self._drops[evaluator], self._number - self._released
             self._say(
-                "noticed", f"{evaluator} ranks {rank:.2f} in its own past, where 0.50 is as ever"
+                "noticed",
+                f"{evaluator} after {sessions} sessions: ranks {rank:.2f} in its past, 0.50 is as ever",
             )
+            if first:
+                self._say("look", f"{self._page}/agent?service={SERVICE}&agent={AGENT}")
         for evaluator in sorted(before.keys() - self._drops.keys()):
             self._say("cleared", f"{evaluator} is as it was")
         fires = bool(self._drops) and (self._fires or self._stands(FIRES))

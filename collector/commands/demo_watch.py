@@ -10,6 +10,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 TIMEOUT = 2.0
 PREFIX = "spanwise_drift_"
+RUNAWAYS = "spanwise_runaway_traces"
 
 
 class Watch:
@@ -22,6 +23,9 @@ class Watch:
         self.history = 0
         """Sessions in the largest history of a score; 0: there is none yet. An alarm stops one of them, not all."""
 
+        self.runaways = 0
+        """Traces that run away now."""
+
     def look(self) -> bool:
         """Read /metrics; False: it cannot be read now."""
         try:
@@ -29,6 +33,11 @@ class Watch:
         except (OSError, HTTPException):
             return False
         families = [each for each in text.splitlines() if PREFIX in each]
+        self.runaways = sum(
+            int(float(each.rpartition(" ")[2]))
+            for each in text.splitlines()
+            if each.startswith(f"{RUNAWAYS}{{")
+        )
         values: dict[str, dict[str, float]] = {}
         for family in text_string_to_metric_families("\n".join(families)):
             for sample in family.samples:

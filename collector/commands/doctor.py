@@ -13,14 +13,16 @@ from rich.console import Console
 from rich.table import Table
 
 from collector.commands.options import Files, Overrides, TableOrJson, loaded
-from collector.commands.output import cell, opened
+from collector.commands.output import amount, cell, opened
 from collector.config.plan import plan_from
+from collector.config.tree import Config
 from collector.doctor.diagnosis import Diagnosis, Stack, diagnose, stops, without_tasks
 from collector.doctor.sources import AdminApi, Seen, seen_by_service, traces_in_recordings
 from collector.doctor.unscored import FailingJudge, Unscored, sessions_of, unscored
 from collector.offline.recordings import find
+from collector.otlp.exporters import exporter_settings
 from collector.printable import escape_json
-from evaluators.dialects.dialect import Advice
+from evaluators.dialects.dialect import NO_SETTING, Advice
 from evaluators.registry import Registry
 
 WIDTH = 140
@@ -65,6 +67,8 @@ def command(
         else:
             print_unscored(stream, lacking, seen.judge)
             print_diagnosis(stream, diagnosis)
+            if not seen.traces and not paths:
+                stream.write(_how_to_send(settings))
 
 
 def print_diagnosis(stream: TextIO, found: Diagnosis) -> None:
@@ -80,6 +84,17 @@ def print_diagnosis(stream: TextIO, found: Diagnosis) -> None:
             cells = (stop.evaluator, stop.method, stop.why, stop.setting)
             table.add_row(*map(cell, cells))
         console.print(table)
+
+
+def _how_to_send(config: Config) -> str:
+    receiver = config.receiver
+    settings = exporter_settings(
+        host=receiver.grpc.host,
+        grpc=receiver.grpc.port,
+        http=receiver.http.port,
+        tls=receiver.tls is not None,
+    )
+    return "".join(("an agent sends here with\n", *(f"  {each}\n" for each in settings)))
 
 
 def print_unscored(stream: TextIO, found: Sequence[Unscored], judge: FailingJudge | None) -> None:
@@ -104,7 +119,8 @@ def _console(stream: TextIO) -> Console:
 
 def _print_stack(console: Console, stack: Stack) -> None:
     said = ", ".join(stack.dialects) or "no dialect known"
-    console.print(cell(f"{stack.service}: {said}: {stack.turns} turns in {stack.traces} traces"))
+    of = f"{amount(stack.turns, 'turn')} in {amount(stack.traces, 'trace')}"
+    console.print(cell(f"{stack.service}: {said}: {of}"))
     for name, texts in (("scopes", stack.scopes), ("SDK", stack.sdks)):
         if texts:
             console.print(cell(f"  {name}: {', '.join(texts)}"))
@@ -129,8 +145,11 @@ def _settings(stack: Stack) -> Iterator[str]:
         for advice in finding.advice:
             mended.setdefault(advice, []).append(finding.lack)
     for advice, lacks in mended.items():
-        yield f"  {', '.join(lacks)}: set in the agent's process"
-        yield f"      {advice.setting}"
+        if advice.setting == NO_SETTING:
+            yield f"  {', '.join(lacks)}: nothing can be set"
+        else:
+            yield f"  {', '.join(lacks)}: set in the agent's process"
+            yield f"      {advice.setting}"
         if advice.note:
             yield f"      ({advice.note})"
     yield ""

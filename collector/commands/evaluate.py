@@ -14,6 +14,7 @@ import msgspec
 import typer
 
 from collector.commands.aggregates import Aggregates, passing
+from collector.commands.junit import JUnitReport
 from collector.commands.options import (
     Evaluators,
     Files,
@@ -43,7 +44,7 @@ BELOW = 1
 """Exit status when --fail-under is not met."""
 
 
-def command(
+def command(  # noqa: PLR0913 - its options, one by one
     paths: Paths,
     config: Files = None,
     overrides: Overrides = None,
@@ -52,6 +53,10 @@ def command(
     output: Output = None,
     summary: Annotated[
         Path | None, typer.Option(metavar="FILE", help="The aggregates as JSON.")
+    ] = None,
+    junit: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Which sessions fell and why, as JUnit XML for CI."),
     ] = None,
     evaluators: Evaluators = None,
     fail_under: Annotated[
@@ -72,11 +77,14 @@ def command(
     with ExitStack() as stack:
         bar = stack.enter_context(ProgressBar(found.files))
         report = Report(lambda: stack.enter_context(opened(output)), shape)
+        cases = JUnitReport() if junit is not None else None
 
         def closed(session: ClosedSession) -> None:
             bar.scored(session.number, session.of, is_shown=report.is_on_terminal)
             aggregates.add(session)
             report.add(session)
+            if cases is not None:
+                cases.add(*split_session_key(session.key), session.signals)
 
         done = asyncio.run(
             evaluate_recordings(settings, plan, found.files, bar.read, closed, only=only)
@@ -92,7 +100,13 @@ def command(
         report.end(summed)
     if summary is not None:
         summary.write_text(json.dumps(summed, indent=2) + "\n")
-    raise typer.Exit(_judged(summed, limits))
+    missed = {name: _missed(summed, name, limit) for name, limit in limits.items()}
+    if junit is not None and cases is not None:
+        cases.limits(missed)
+        _write(cases, junit)
+    for why in filter(None, missed.values()):
+        note(why)
+    raise typer.Exit(BELOW if any(missed.values()) else 0)
 
 
 class Report:
@@ -140,15 +154,18 @@ def _limit(text: str) -> tuple[str, float]:
         raise ConfigError(f"--fail-under: expected NAME=VALUE, got `{text}`") from error
 
 
-def _judged(summed: Mapping[str, Any], fail_under: Mapping[str, float]) -> int:
-    """The mean of final scores against each limit; none scored counts as below."""
-    status = 0
-    for name, limit in fail_under.items():
-        scores = summed["evaluators"].get(name, {}).get("scores")
-        if scores is None:
-            note(f"{name}: nothing was scored, so it is below {limit:g}")
-            status = BELOW
-        elif scores["mean"] < limit:
-            note(f"{name}: mean {scores['mean']:.4f} is below {limit:g}")
-            status = BELOW
-    return status
+def _missed(summed: Mapping[str, Any], name: str, limit: float) -> str | None:
+    """Why the mean of final scores does not meet the limit; none scored counts as below. None: it does."""
+    scores = summed["evaluators"].get(name, {}).get("scores")
+    if scores is None:
+        return f"{name}: nothing was scored, so it is below {limit:g}"
+    if scores["mean"] < limit:
+        return f"{name}: mean {scores['mean']:.4f} is below {limit:g}"
+    return None
+
+
+def _write(cases: JUnitReport, file: Path) -> None:
+    try:
+        cases.write(file)
+    except OSError as error:
+        raise ConfigError(f"--junit: {file}: {error.strerror or error}") from error

@@ -1,4 +1,4 @@
-"""`spanwise evaluators [--format json]`."""
+"""`spanwise evaluators [--format json] [--config FILE]`."""
 
 from __future__ import annotations
 
@@ -8,23 +8,53 @@ from typing import Any
 
 import typer
 
-from collector.commands.options import TableOrJson
+from collector.commands.options import Files, Overrides, TableOrJson, loaded
+from collector.config.plan import plan_from
+from evaluators.plan import Configured, Plan
 from evaluators.registry import Registry, listing
 
 
-def command(shape: TableOrJson = "table") -> None:
-    """List every evaluator: name, scope, version, method, needs, options, doc."""
+def command(
+    config: Files = None, overrides: Overrides = None, *, shape: TableOrJson = "table"
+) -> None:
+    """List every evaluator: name, scope, version, method, needs, options, doc.
+
+    With a configuration also whether it is on there, and its options as they are set; own judges are listed too.
+    """
     rows = listing(Registry.discover())
+    if config or overrides:
+        rows = configured(rows, plan_from(loaded(config, overrides)))
     if shape == "json":
         typer.echo(json.dumps(rows, indent=2))
     else:
         typer.echo(as_table(rows))
 
 
+def configured(rows: list[dict[str, Any]], plan: Plan) -> list[dict[str, Any]]:
+    """The rows with `on`, and of those that are on the threshold and the options that are in force."""
+    on = {(each.spec.name, each.spec.method): each for each in plan if each.emit}
+    own = listing(each.spec for key, each in on.items() if key not in set(map(_key, rows)))
+    return [_in_force(row, on.get(_key(row))) for row in [*rows, *own]]
+
+
+def _key(row: Mapping[str, Any]) -> tuple[str, str]:
+    return row["name"], row["method"]
+
+
+def _in_force(row: dict[str, Any], found: Configured | None) -> dict[str, Any]:
+    if found is None:
+        return row | {"on": False}
+    return row | {"on": True, "threshold": found.threshold, "options": dict(found.options)}
+
+
 def as_table(rows: list[dict[str, Any]]) -> str:
     """Columns for a terminal; the doc's first line last."""
     heads = ("NAME", "SCOPE", "VERSION", "METHOD", "NEEDS", "OPTIONS", "WHAT IT SAYS")
     cells = [heads, *(_cells(row) for row in rows)]
+    if any("on" in row for row in rows):
+        states = ("ON", *("yes" if row["on"] else "-" for row in rows))
+        cells = [(line[0], on, *line[1:]) for line, on in zip(cells, states, strict=True)]
+        heads = cells[0]
     widths = [max(len(line[at]) for line in cells) for at in range(len(heads) - 1)]
     lines = (
         "  ".join(

@@ -20,7 +20,7 @@ from rich.text import Text
 from collector.errors import ConfigError
 from collector.offline.recordings import Recordings, find
 from collector.printable import one_line, write_line
-from evaluators.model import Trace
+from evaluators.model import ToolCall, Trace
 
 WIDTH = 140
 LEAST = 80
@@ -170,13 +170,18 @@ def _print_traces(stream: TextIO, traces: Sequence[Trace]) -> None:
                     trace.session_id[:24],
                     _short(trace.input, 32),
                     _short(trace.output, 32),
-                    " ".join(call.name + ("!" if call.error else "") for call in trace.tool_calls),
+                    " ".join(map(_called, trace.tool_calls)),
                     *([_short(steps, 64)] if with_steps else []),
                     " ".join(trace.gaps),
                 ),
             )
         )
     _console(stream).print(table)
+
+
+def _called(call: ToolCall) -> str:
+    """Its name, with a mark where it failed or was refused."""
+    return call.name + ("!" if call.failed else " (refused)" if call.rejected else "")
 
 
 def width_of(stream: TextIO) -> int:
@@ -195,3 +200,8 @@ def _number(value: float | None, digits: int = 4) -> str:
 def _short(text: str | None, length: int) -> str:
     flat = " ".join((text or "").split())
     return flat if len(flat) <= length else flat[: length - 1] + "…"
+
+
+def amount(count: int, word: str) -> str:
+    """`1 turn`, `2 turns`."""
+    return f"{count} {word}" if count == 1 else f"{count} {word}s"

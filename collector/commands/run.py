@@ -17,6 +17,7 @@ from collector.app import App, Endpoints
 from collector.commands.options import Files, Overrides, loaded
 from collector.config.tree import Config
 from collector.errors import SpanwiseError
+from collector.otlp.exporters import exporter_settings
 from collector.printable import log_to_stderr, one_line
 from collector.runtime.private import keep_private
 from evaluators.formulas.past_limits import PastLimits
@@ -60,7 +61,7 @@ def run(
 
 
 def say(endpoints: Endpoints, config: Config) -> None:
-    """One line per endpoint, and the command that sends it something."""
+    """One line per endpoint, and the commands that send something: over gRPC, and over HTTP."""
     scheme = "http" if config.receiver.tls is None else "https"
     lines: list[tuple[str, str]] = []
     if endpoints.grpc is not None and endpoints.http is not None:
@@ -76,11 +77,24 @@ def say(endpoints: Endpoints, config: Config) -> None:
         path = config.sinks.jsonl.path or config.data_dir / "signals.jsonl"
         lines.append(("signals", one_line(str(path))))
     text = "".join(f"{name:<8} {where}\n" for name, where in lines)
-    if endpoints.grpc is not None:
-        variable = f"OTEL_EXPORTER_OTLP_ENDPOINT={scheme}://{endpoints.grpc}"
-        text += f"send it something:  {variable} python my_agent.py\n"
+    if endpoints.grpc is not None and endpoints.http is not None:
+        for protocol, settings in zip(("gRPC", "HTTP"), _settings(endpoints, config), strict=True):
+            text += f"send over {protocol}:  {settings} python my_agent.py\n"
     sys.stdout.write(text)
     sys.stdout.flush()
+
+
+def _settings(endpoints: Endpoints, config: Config) -> tuple[str, str]:
+    return exporter_settings(
+        host=config.receiver.grpc.host,
+        grpc=_port(endpoints.grpc),
+        http=_port(endpoints.http),
+        tls=config.receiver.tls is not None,
+    )
+
+
+def _port(where: str | None) -> int:
+    return int((where or "").rpartition(":")[2])
 
 
 def first(group: BaseExceptionGroup[SpanwiseError]) -> SpanwiseError:

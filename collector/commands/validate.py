@@ -17,7 +17,10 @@ def command(
     overrides: Overrides = None,
     *,
     connect: Annotated[
-        bool, typer.Option("--connect", help="Also try Kafka (topics, sizes) and the judge.")
+        bool,
+        typer.Option(
+            "--connect", help="Also try Kafka (topics, sizes), every sink, `forward` and the judge."
+        ),
     ] = False,
 ) -> None:
     """Check the configuration; exit 1 with one line per bad field."""

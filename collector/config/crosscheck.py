@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from collector.config.tree import Config, KafkaSecurity
 from collector.runtime.net import is_loopback
-from evaluators.providers.litellm import listed_price
+from evaluators.providers.litellm import listed_price, missing_library
 
 
 def crosscheck(config: Config) -> list[str]:
@@ -112,7 +112,10 @@ def _embedder(config: Config) -> Iterator[str]:
 
 
 def _judge(config: Config) -> Iterator[str]:
-    """A limit in USD needs the price of everything that is asked."""
+    """A provider on AWS needs a library of its own, and a limit in USD the price of everything that is asked."""
+    for path, model in _models(config).items() if "judge" in config.roles else ():
+        if (library := missing_library(model)) is not None:
+            yield f'{path}: `{model}` needs {library}: pip install "spanwise[bedrock]", docs/install.md'
     if config.judge.budget.usd_per_day is None or config.judge.price is not None:
         return
     for path, model in _models(config).items():

@@ -13,7 +13,17 @@ from typing import Annotated, Any, Literal, cast, get_args
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationInfo, field_validator
 
 from collector.config.redaction_patterns import Key, Patterns
-from collector.config.values import Duration, Endpoint, Port, Servers, Share, Size, Token, Url
+from collector.config.values import (
+    Duration,
+    Endpoint,
+    Origin,
+    Port,
+    Servers,
+    Share,
+    Size,
+    Token,
+    Url,
+)
 
 Role = Literal["receive", "assemble", "score", "judge", "publish"]
 
@@ -58,7 +68,8 @@ class Grpc(Section):
 class Http(Section):
     host: str = "127.0.0.1"
     port: Port = 4318
-    paths: tuple[str, ...] = ("/v1/traces",)
+    paths: tuple[str, ...] = ("/v1/traces", "/api/public/otel/v1/traces")
+    cors: tuple[Origin, ...] = ()
 
 
 class TlsConfig(Section, title="Tls"):
@@ -73,6 +84,7 @@ class ReceiverConfig(Section, title="Receiver"):
     max_request: Size = Field(default=64 << 20, gt=0, le=1 << 30)
     body_timeout: Duration = 60.0
     stop_delay: Annotated[Duration, Field(le=300)] | None = 1.0
+    max_score_lag: Annotated[Duration, Field(ge=5)] | None = 30.0
     tls: TlsConfig | None = None
     bearer_tokens: tuple[Token, ...] = ()
 

@@ -109,6 +109,13 @@ def check_servers(text: str) -> str:
     raise ValueError(f"expected servers such as broker-1:9092,broker-2:9092{_quoted(text)}")
 
 
+def check_origin(text: str) -> str:
+    """Accepts `scheme://host[:port]`, as browsers send it, and `*`."""
+    if text == "*" or re.fullmatch(r"[a-z][a-z0-9+.-]*://[^/\s@]+", text):
+        return text
+    raise ValueError(f"expected an origin such as https://app.example, or *{_quoted(text)}")
+
+
 def show_duration(seconds: float) -> str:
     """The way a user writes it."""
     for unit in ("h", "m", "s"):
@@ -153,5 +160,6 @@ Port = Annotated[int, Field(ge=0, le=65535)]
 Token = Annotated[SecretStr, Field(min_length=1)]
 Share = Annotated[float, Field(ge=0, le=1)]
 Endpoint = Annotated[str, AfterValidator(check_endpoint)]
+Origin = Annotated[str, AfterValidator(check_origin)]
 Url = Annotated[str, AfterValidator(check_url)]
 Servers = Annotated[str, AfterValidator(check_servers)]

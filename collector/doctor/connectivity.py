@@ -1,24 +1,22 @@
-"""`spanwise validate --connect`: whether Kafka and the models of the configuration answer, and fit."""
+"""`spanwise validate --connect`: whether what the configuration names answers, and fits."""
 
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Awaitable, Mapping
 
 from aiokafka.admin import AIOKafkaAdminClient
-from aiokafka.errors import KafkaError
 
 from collector.config.tree import Config
+from collector.doctor.deliveries import undeliverable
+from collector.doctor.kafka_question import ask_kafka
 from collector.errors import ConfigError
-from collector.kafka.client import ClientSettings, client_settings
-from collector.log.kafka.cluster import LARGEST, REFUSED, greet, refusal, topic_settings
-from collector.log.port import TOPICS, WINDOWS
+from collector.kafka.client import ClientSettings
+from collector.log.kafka.cluster import LARGEST, topic_settings
+from collector.log.port import KAFKA_TOPICS, WINDOWS
 from evaluators.judging.prompt import JudgeError, Prompt, digest_of
 from evaluators.providers.litellm import LiteLlmEmbedder, LiteLlmJudge
 
-PATIENCE = 10.0
-"""Seconds for the whole of Kafka."""
 Settings = Mapping[str, Mapping[str, str]]
 _SYSTEM, _USER = "Answer with one word.", "Say ok."
 QUESTION = Prompt(
@@ -38,29 +36,23 @@ def connect_all(config: Config) -> None:
         ConfigError: One line per thing that does not answer or does not fit.
     """
     wrong = asyncio.run(_kafka(config)) if config.log.kind == "kafka" else []
+    wrong += asyncio.run(undeliverable(config))
     wrong += asyncio.run(unreachable_models(config))
     if wrong:
         raise ConfigError("\n".join(wrong))
 
 
 async def _kafka(config: Config) -> list[str]:
-    # The client's own log lines would stand beside our one line.
-    logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
     kafka = config.log.kafka
-    client = client_settings(kafka.bootstrap_servers or "", kafka.security, section="log.kafka")
-    try:
-        async with asyncio.timeout(PATIENCE):
-            await greet(client)
-            partitions, settings = await _asked(client, kafka.topic_prefix)
-    except REFUSED as error:
-        await asyncio.sleep(
-            0.01
-        )  # a connection that failed in its handshake closes in the loop's next turns
-        return [refusal(kafka.bootstrap_servers, error)]
-    except (TimeoutError, OSError, KafkaError) as error:
-        why = str(error) or "no answer in time"
-        servers = f"log.kafka.bootstrap_servers: {kafka.bootstrap_servers}"
-        return [f"{servers} does not answer ({why}); check the address and log.kafka.security"]
+    answered = await ask_kafka(
+        kafka.bootstrap_servers or "",
+        kafka.security,
+        lambda client: _asked(client, kafka.topic_prefix),
+        section="log.kafka",
+    )
+    if isinstance(answered, str):
+        return [answered]
+    partitions, settings = answered
     windows = f"{kafka.topic_prefix}{WINDOWS}"
     keyed = {name: count for name, count in partitions.items() if name != windows}
     wrong = [*partitions_differ(keyed), *too_small(_limits(settings)), *senders_times(settings)]
@@ -107,7 +99,9 @@ async def _asked(client: ClientSettings, prefix: str) -> tuple[dict[str, int], S
     admin = AIOKafkaAdminClient(**client)
     try:
         await admin.start()
-        names = sorted({f"{prefix}{topic}" for topic in TOPICS} & set(await admin.list_topics()))
+        names = sorted(
+            {f"{prefix}{topic}" for topic in KAFKA_TOPICS} & set(await admin.list_topics())
+        )
         described = await admin.describe_topics(names) if names else []
         partitions = {str(each["topic"]): len(each["partitions"]) for each in described}
         return partitions, await topic_settings(admin, names)

@@ -18,9 +18,17 @@ from evaluators.model import Content
 from evaluators.plan import Plan
 
 _LACKS: Mapping[Content, frozenset[Lack]] = {
-    "text": frozenset({"no_content", "content_in_logs", "truncated", "dropped_attributes"}),
+    "text": frozenset(
+        {"no_content", "no_question", "content_in_logs", "truncated", "dropped_attributes"}
+    ),
     "tool_calls": frozenset(
-        {"no_content", "no_tool_arguments", "content_in_logs", "dropped_attributes"}
+        {
+            "no_content",
+            "no_tool_arguments",
+            "no_tool_results",
+            "content_in_logs",
+            "dropped_attributes",
+        }
     ),
     "tool_definitions": frozenset({"no_content", "no_tool_definitions"}),
     "root": frozenset({"no_root"}),
@@ -71,7 +79,7 @@ def examine(
     """
     lacks = _lacks(shown, spans, content_in_logs=content_in_logs)
     if redacted:
-        lacks.discard("no_tool_arguments")
+        lacks -= {"no_question", "no_tool_arguments", "no_tool_results"}
     calls = shown["tool_calls"]
     is_turn = bool(
         calls or shown["steps"] or shown["models"] or shown["input"] or shown["output"]
@@ -94,6 +102,11 @@ def _lacks(shown: Shown, spans: Sequence[SpanShown], *, content_in_logs: bool) -
     calls = shown["tool_calls"]
     if calls and all(call["arguments"] is None for call in calls):
         lacks.add("no_tool_arguments")
+    ended = [call for call in calls if call["error"] is None]  # failed and refused calls have none
+    if ended and all(call["result"] is None for call in ended):
+        lacks.add("no_tool_results")
+    if shown["input"] is None and shown["output"] is not None and not shown["truncated"]:
+        lacks.add("no_question")
     if shown["models"] and shown["tokens"]["input"] is None and shown["tokens"]["output"] is None:
         lacks.add("no_tokens")
     if any(span.get("droppedAttributesCount") for span in spans):

@@ -32,6 +32,7 @@ from collector.judging.port import (
     encode,
 )
 from collector.runtime.child import pack_frame, parent_socket, receive_frame
+from collector.runtime.heap import trimmed_heap
 from collector.runtime.supervisor import reason_of
 from evaluators.expectations import Expectation
 from evaluators.judging.embedding import embed_trace
@@ -49,7 +50,8 @@ _trace = msgspec.msgpack.Decoder(Trace).decode
 
 def main() -> None:
     """Work until the other side closes the socket."""
-    asyncio.run(_work(parent_socket(NICENESS)))
+    with trimmed_heap():
+        asyncio.run(_work(parent_socket(NICENESS)))
 
 
 async def _work(link: socket.socket) -> None:

@@ -136,8 +136,9 @@ class JudgeProcess:
         while True:
             reason = "died"
             began = self._clock()
+            child = Child("collector.judging.child", self._setup, START_TIMEOUT)
             try:
-                async with Child("collector.judging.child", self._setup, START_TIMEOUT) as child:
+                async with child:
                     await self._serve(child)
             except TimeoutError:
                 reason = "hung"
@@ -149,7 +150,7 @@ class JudgeProcess:
             finally:
                 self._child_ended()
             self._families.restarts.labels(reason).inc()
-            if reason != "unstartable":
+            if reason != "unstartable" and not child.was_interrupted:
                 _log.warning("The judge process %s, another is started", reason)
             if self._clock() - began > LONGEST_RESTART:
                 restarts.reset()

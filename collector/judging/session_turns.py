@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from collector.errors import Undecodable
+from collector.log.port import Record
 from collector.records.trace_views import RawTrace, TraceTexts, decode_raw_trace, decode_texts
 from collector.records.traces import GetRecord, TraceReader, previous_trace
 from evaluators.model import Previous
@@ -130,9 +131,9 @@ async def previous_turns(
     return tuple(previous)
 
 
-def _raw_trace(value: bytes) -> msgspec.Raw | None:
-    record = decode_raw_trace(value)
-    return record.trace if isinstance(record, RawTrace) else None
+def _raw_trace(record: Record) -> msgspec.Raw | None:
+    found = decode_raw_trace(record.value)
+    return found.trace if isinstance(found, RawTrace) else None
 
 
 def _texts(trace: msgspec.Raw) -> TraceTexts:

@@ -16,11 +16,12 @@ from typing import Any, TypedDict, TypeVar
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka.client import AIOKafkaClient
-from aiokafka.errors import ProducerClosed
+from aiokafka.errors import KafkaError, ProducerClosed
 from aiokafka.structs import OffsetAndMetadata, TopicPartition
 
 from collector.config.tree import KafkaSecurity
 from collector.errors import ConfigError
+from collector.kafka.connections import heed_lost_connections
 
 LOOK = 1.0
 """Seconds after which a wait asks again how long it may last."""
@@ -108,6 +109,26 @@ def network_client(consumer: AIOKafkaConsumer) -> AIOKafkaClient:
     return consumer._client  # noqa: SLF001
 
 
+def check_membership(consumer: AIOKafkaConsumer) -> None:
+    """Raise what ended the consumer's part in its group: aiokafka tells only a consumer that fetches.
+
+    Raises:
+        KafkaError: it takes no part in the group until it is made anew.
+    """
+    if is_lost(consumer._client):  # noqa: SLF001
+        raise KafkaError("the client learns of no broker any more")
+    consumer._coordinator.check_errors()  # noqa: SLF001
+
+
+def is_lost(client: AIOKafkaClient) -> bool:
+    """Whether its metadata stays as it is: aiokafka's task for it ends at an error that it does not expect.
+
+    Whatever asks for a new leader or coordinator then waits for ever, without a word.
+    """
+    task = client._sync_task  # noqa: SLF001
+    return task is not None and task.done()
+
+
 async def committed_offsets(
     consumer: AIOKafkaConsumer, topic_partitions: Sequence[TopicPartition]
 ) -> Mapping[TopicPartition, OffsetAndMetadata]:
@@ -183,6 +204,12 @@ class RateLimited(logging.Handler):
         if held:
             record.msg, record.args = f"{record.getMessage()} (and {held} more like it)", ()
         logging.getLogger().handle(record)
+
+
+def prepare_aiokafka() -> None:
+    """What this process needs before its first client of aiokafka; doing it again changes nothing."""
+    limit_aiokafka_log()
+    heed_lost_connections()
 
 
 def limit_aiokafka_log() -> None:

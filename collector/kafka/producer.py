@@ -9,7 +9,7 @@ from aiokafka import AIOKafkaProducer
 from aiokafka.errors import MessageSizeTooLargeError, RecordListTooLargeError
 from aiokafka.structs import RecordMetadata
 
-from collector.kafka.client import ClientSettings, abandon, stop_within
+from collector.kafka.client import ClientSettings, abandon, is_lost, stop_within
 
 TOO_LARGE = (MessageSizeTooLargeError, RecordListTooLargeError)
 """A record is above the topic's limit. Renew the producer when an answer says so: the refused batch used up sequence
@@ -98,7 +98,9 @@ class Producer:
 
     async def renew_if_stuck(self) -> bool:
         """Give the producer up when it has had no answer for too long: the brokers may have moved."""
-        if self._producer is None or _now() - self._last_answer <= self._stuck_after:
+        if self._producer is None:
+            return False
+        if _now() - self._last_answer <= self._stuck_after and not is_lost(self._producer.client):
             return False
         await self.renew()
         return True

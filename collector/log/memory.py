@@ -22,7 +22,7 @@ from collector.log.embedded.prepared_record import (
     check_commits,
     prepare,
 )
-from collector.log.embedded.retention import Drops, Quotas, Retention
+from collector.log.embedded.retention import Drops, Oldest, Quotas, Retention
 from collector.log.embedded.unfinished import Unfinished, lag_of, unfinished
 from collector.log.families import LogFamilies
 from collector.log.port import COMPACTED, TOPICS, WINDOWS, Commit, Lag, New, Position, Record
@@ -38,6 +38,8 @@ class MemoryLog:
     `groups` names, by topic, the groups whose commits hold records; without it, they are those that have read or
     committed so far. `waits_for`: see `DiskLog.open`.
     """
+
+    counts_offsets = True
 
     def __init__(
         self,
@@ -91,6 +93,10 @@ class MemoryLog:
         """See `port.Log.get`."""
         return self._store.records[position[:2]].get(position.offset)
 
+    def newest(self, topic: str, partition: int, key: bytes) -> Record | None:
+        """See `port.Keyed`."""
+        return self._store.newest((topic, partition), key)
+
     def release(self, positions: Iterable[Position]) -> None:
         """See `port.Log.release`."""
         for position in positions:
@@ -108,7 +114,7 @@ class MemoryLog:
 
         def first(each: Unfinished) -> tuple[int, float] | None:
             records = self.slice(topic, each.partition, each.low, end=each.end, most=1).records
-            return (records[0].position.offset, records[0].time) if records else None
+            return (records[0].first, records[0].time) if records else None
 
         ends = self._store.end_offsets
         return lag_of(unfinished(self, self._readers, ends, group, topic, unread=unread), first)
@@ -164,10 +170,11 @@ class MemoryLog:
             if not self._store.replaces(record):
                 need[record.position.topic] += record.size + _OVERHEAD
         topics = {commit.topic for commit in commits}
-        self._retention.admit(self._store, self._commits, need, committing=topics)
         drops = Drops()
-        self._retention.make_space(self._store, self._commits, need, drops)
-        drops.report(self._families)
+        try:
+            self._retention.admit(self._store, self._commits, need, drops, committing=topics)
+        finally:
+            drops.report(self._families)
 
     def _commit(self, commits: Sequence[Commit]) -> None:
         for commit in commits:
@@ -214,20 +221,32 @@ class MemoryRecords:
         """Whether the topic does not grow by it: a tombstone, or a key that it holds."""
         return prepared.value is None or prepared.key in self._keys[prepared.position[:2]]
 
+    def newest(self, topic_partition: TopicPartition, key: bytes) -> Record | None:
+        """The record of a key of a compacted topic."""
+        offset = self._keys[topic_partition].get(key)
+        return None if offset is None else self.records[topic_partition].get(offset)
+
     def used(self, topic: str) -> int:
         """See `retention.RecordStore.used`."""
         return self._used[topic]
 
-    def oldest(self, topic: str, partition: int) -> tuple[int, float] | None:
+    def oldest(self, topic: str, partition: int) -> Oldest | None:
         """See `retention.RecordStore.oldest`."""
         record = next(iter(self.records[topic, partition].values()), None)
-        return None if record is None else (record.position.offset, record.time)
+        return None if record is None else Oldest(record.position.offset, record.time, record.count)
+
+    def at(self, position: Position) -> Oldest | None:
+        """See `retention.RecordStore.at`."""
+        record = self.records[position[:2]].get(position.offset)
+        return None if record is None else Oldest(position.offset, record.time, record.count)
 
     def delete(self, position: Position) -> None:
         """See `retention.RecordStore.delete`."""
         record = self.records[position[:2]].pop(position.offset, None)
         if record is not None:
-            deleted = PreparedRecord(record.position, record.key, record.value, record.headers)
+            deleted = PreparedRecord(
+                record.position, record.key, record.value, record.headers, record.count
+            )
             self._used[position.topic] -= deleted.size + _OVERHEAD
 
     def slice(self, topic_partition: TopicPartition, since: int, *, end: int, most: int) -> Slice:

@@ -6,6 +6,8 @@ Contract (`tests/support/log_contract.py` holds every adapter to it):
   transaction), else in exactly this order. It returns when everything is durable.
 - A record's `time` is its append time by the log's clock and never decreases within a partition.
 - Offsets grow within a partition; gaps mean nothing.
+- A record takes `count` offsets and stands at the last of them, so that lag and losses are counted in what it holds.
+  A shared log takes records of one offset only.
 - A reader sees the records of its partitions in order, from its group's commit, or from the oldest record.
 - Compacted topics keep the newest record per key; a tombstone (value None) removes the key.
 """
@@ -27,10 +29,15 @@ SPANS, CLOSINGS, TRACES, SESSIONS, SIGNALS, WINDOWS = TOPICS = (
     "signals",
     "windows",
 )
+LOG_REQUESTS = "logs"
+"""Requests of log records that others write: on Kafka alone."""
+KAFKA_TOPICS = (*TOPICS, LOG_REQUESTS)
 COMPACTED = frozenset({SESSIONS, WINDOWS})
 
 MAX_RECORD = 20 << 20
 """Bytes of the largest record in any log: key, value and headers together, on Kafka its own bytes too."""
+MAX_COUNT = 4096
+"""Offsets that one record takes at most."""
 BACKGROUND_LINGER = 0.1
 """The `linger` of background readers, in seconds: fewer and larger batches, commits and syncs of the disk."""
 
@@ -59,6 +66,9 @@ class New(msgspec.Struct, frozen=True, kw_only=True):
     topics only)."""
     partition: int | None = None
     headers: Headers = ()
+    count: int = 1
+    """How many offsets it takes, at most MAX_COUNT; above 1 only where the log is `Counting`, and on no compacted
+    topic."""
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,6 +79,13 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     value: bytes
     time: float
     headers: Headers = ()
+    count: int = 1
+    """How many offsets it takes; `position` is the last of them."""
+
+    @property
+    def first(self) -> int:
+        """The first of its offsets."""
+        return self.position.offset - self.count + 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,7 +126,8 @@ class Batch:
     """Partitions at whose end the reader stands after these records, and the log time until which no older record can
     still come (disk: now; Kafka: now - 2 s). Only such a partition may be ticked by the clock."""
     lost: Mapping[int, int] = field(default_factory=dict[int, int])
-    """By partition: records that expired since the last poll (or the commit) before this group had read them."""
+    """By partition: offsets of records that expired since the last poll (or the commit) before this group had read
+    them."""
 
 
 class Reader(Protocol):
@@ -172,11 +190,54 @@ class Log(Protocol):
 
 
 @runtime_checkable
+class Counting(Protocol):
+    """A log that takes records of several offsets. Optional: on any other one, each thing is a record of its own."""
+
+    counts_offsets: bool
+    """Whether it does."""
+
+
+def takes_counts(log: Log) -> bool:
+    """Whether a record of the log may take several offsets."""
+    return isinstance(log, Counting) and log.counts_offsets
+
+
+@runtime_checkable
 class Backlog(Protocol):
     """A log that can count a group's unread records. Optional: only gauges depend on it."""
 
     async def backlog(self, group: str, topic: str) -> int:
-        """How many records stand above the group's commit, all partitions together."""
+        """How many records (each by its `count`) stand above the group's commit, all partitions together."""
+        ...
+
+
+@runtime_checkable
+class Ranges(Protocol):
+    """A log that reads a part of a record without the rest. Optional: what refers to parts may hold copies instead."""
+
+    async def value_range(self, position: Position, start: int, end: int) -> bytes | None:
+        """The value from byte `start` to below `end`; None: the record has expired, or is damaged or shorter.
+
+        Raises:
+            LogUnavailable: the log cannot be read now.
+        """
+        ...
+
+    def clear_readers(self) -> None:
+        """A process that reads the log's file by itself (`disk/map_reader.py`) has ended."""
+        ...
+
+
+@runtime_checkable
+class Keyed(Protocol):
+    """A log that finds a compacted topic's record by its key, at once. Optional: who has none holds its state whole."""
+
+    def newest(self, topic: str, partition: int, key: bytes) -> Record | None:
+        """The record of this key, as far as writes have returned; None: there is none, or it is damaged (counted).
+
+        Raises:
+            LogUnavailable: the log cannot be read now.
+        """
         ...
 
 
@@ -184,7 +245,7 @@ class Lag(NamedTuple):
     """What a group has left to do in a topic."""
 
     records: int = 0
-    """That it has not read, or has not finished."""
+    """That it has not read, or has not finished, each by its `count`."""
     oldest: float | None = None
     """Append time of the first of them, unix seconds; None: nothing waits."""
 

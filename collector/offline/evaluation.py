@@ -12,13 +12,12 @@ from itertools import count
 from pathlib import Path
 from typing import TypeAlias
 
-import msgspec
-
 from collector.config.tree import Config
 from collector.log.port import SIGNALS, Record
 from collector.offline.recorded_traces import Progress, RecordedTraces
 from collector.offline.trace_spool import TraceSpool
 from collector.records.sessions import session_key
+from collector.records.signal_batch import signals_in
 from collector.records.trace_views import TraceUsage, decode_report
 from collector.records.traces import RunRecord, SessionRecord, VerdictRecord
 from collector.telemetry import Telemetry
@@ -62,21 +61,6 @@ class EvaluationResult:
 
 Closed: TypeAlias = Callable[[ClosedSession], None]
 """Called with each session, in the order in which they close."""
-
-
-class _Header(msgspec.Struct, frozen=True):
-    """The fields of a signal that say what it is about."""
-
-    service: str
-    session_id: str
-    scope: str
-    trace_id: str | None
-    evaluator: str
-    method: str
-    final: bool
-
-
-_header = msgspec.json.Decoder(_Header)
 
 
 async def evaluate_recordings(
@@ -126,11 +110,13 @@ def _complete(sessions: Mapping[bytes, ClosedSession], written: Iterable[Record]
     signals: dict[bytes, dict[tuple[object, ...], bytes]] = {key: {} for key in sessions}
     for record in written:
         if record.position.topic == SIGNALS:
-            head = _header.decode(record.value)
-            if head.final:
-                # A trace is scored again when an earlier one comes after it: the newest signal counts.
-                subject = head.scope, head.trace_id, head.evaluator, head.method
-                signals[session_key(head.service, head.session_id)][subject] = record.value
+            for each in signals_in(record):
+                if each.header.final:
+                    # A trace is scored again when an earlier one comes after it: the newest signal counts.
+                    about, head = each.subject, each.header
+                    subject = about.scope, about.trace_id, head.evaluator, head.method
+                    key = session_key(about.service, about.session_id)
+                    signals[key][subject] = each.json
             continue
         session, report = sessions.get(record.key), decode_report(record.value)
         if session is None:  # what a replay says about the spend before it is of no session

@@ -1,6 +1,7 @@
 """Recorded export requests, read back one by one: what the commands take as PATH.
 
 .otlp            4-byte big-endian length + ExportTraceServiceRequest, repeated
+.logs.otlp       the same of ExportLogsServiceRequests
 .otlp.gz         the same, gzipped
 .json  .jsonl    OTLP/JSON, one request per line (the Collector's file exporter)
 """
@@ -35,9 +36,7 @@ _STEP = 1 << 20
 
 BINARY = (".otlp", ".otlp.gz")
 TEXT = (".json", ".jsonl")
-_NOT_READ = {
-    f".{name}.otlp{compressed}": name for name in ("logs", "metrics") for compressed in ("", ".gz")
-}
+_NOT_READ = {f".metrics.otlp{compressed}": "metrics" for compressed in ("", ".gz")}
 _SIGNALS: dict[str, OtlpSignal | str] = _NOT_READ | {
     suffix: signal for signal in OTLP_SIGNALS for suffix in signal.recordings
 }
@@ -50,7 +49,7 @@ class Recordings:
 
     files: tuple[Path, ...]
     left_out: Mapping[Path, str]
-    """Recordings of signals that are not read, with the name of their signal: logs or metrics."""
+    """Recordings of signals that are not read, with the name of their signal: metrics."""
 
 
 def signal_of(path: Path) -> OtlpSignal | str:

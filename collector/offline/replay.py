@@ -30,6 +30,7 @@ from collector.pool.port import ReadJob
 from collector.pool.worker import JobRunner
 from collector.records.codec import encode
 from collector.records.sessions import session_key
+from collector.records.span_refs import whole_read
 from collector.records.traces import TraceRecord, VerdictRecord, decode_traces
 from collector.telemetry import Telemetry
 from collector.wiring.logs import groups
@@ -111,16 +112,19 @@ async def _read_history(
             if isinstance(decoded, VerdictRecord) and record.time >= today:
                 cost_usd += decoded.cost_usd
             elif isinstance(decoded, TraceRecord) and record.time >= since:
-                traces.add(record.key, encode(_read_again(decoded, runner)))
+                spans = await whole_read(log, decoded.spans)
+                traces.add(record.key, encode(_read_again(decoded, spans, runner)))
     return cost_usd
 
 
-def _read_again(record: TraceRecord, runner: JobRunner) -> TraceRecord:
-    if not record.spans:  # they did not fit into the record: the trace is as it was read then
-        return record
+def _read_again(record: TraceRecord, spans: Sequence[bytes], runner: JobRunner) -> TraceRecord:
+    if (
+        not spans
+    ):  # they did not fit into the record, or have expired: the trace is as it was read then
+        return msgspec.structs.replace(record, spans=())
     job = ReadJob(
         trace_id=bytes.fromhex(record.trace.trace_id),
-        pieces=record.spans,
+        pieces=(*spans,),
         closed=record.trace.closed,
     )
     return msgspec.structs.replace(record, trace=runner.read(job), spans=())

@@ -19,6 +19,7 @@ from typing import Any, NoReturn, TypeAlias, cast
 
 from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import EncodeError, Message
+from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from collector.errors import TooLarge, Undecodable
@@ -39,14 +40,15 @@ _BOUNDS = {
 _FLOATS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 _STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)', re.DOTALL)
 """A string, also one that does not end: every byte is looked at once."""
+_ITEMS = (Span.DESCRIPTOR, LogRecord.DESCRIPTOR)
 _Object: TypeAlias = dict[str, Any]
 
 
 def to_protobuf(body: bytes, message: type[Message]) -> Decoded:
     """The same request in protobuf; `message` is the export request of its signal.
 
-    A string that is not Unicode (half of a surrogate pair, bytes that are not UTF-8) gets U+FFFD there; a span that is
-    not OTLP is left out.
+    A string that is not Unicode (half of a surrogate pair, bytes that are not UTF-8) gets U+FFFD there; a span,
+    or log record, that is not OTLP is left out.
 
     Raises:
         Undecodable: not OTLP/JSON; the message names the field.
@@ -145,17 +147,17 @@ class _Filler:
             where = f"{path}[{number}]"
             if field.message_type is None:
                 target.append(self._scalar(field, value, where))
-            elif field.message_type is Span.DESCRIPTOR:
-                self._add_span(target, value, where, depth)
+            elif field.message_type in _ITEMS:
+                self._add_item(target, value, where, depth)
             else:
                 self.fill(target.add(), _object(value, where), where, depth + 1)
 
-    def _add_span(self, spans: Any, value: Any, path: str, depth: int) -> None:
+    def _add_item(self, items: Any, value: Any, path: str, depth: int) -> None:
         before = self.repaired
         try:
-            self.fill(spans.add(), _object(value, path), path, depth + 1)
+            self.fill(items.add(), _object(value, path), path, depth + 1)
         except Undecodable as error:
-            del spans[-1]
+            del items[-1]
             self.repaired = before
             self.invalid += 1
             self.reasons = self.reasons or (str(error),)

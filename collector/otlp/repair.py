@@ -1,7 +1,7 @@
-"""Repairs a request of traces that a protobuf parser refuses: its damaged strings, span by span. Pure.
+"""Repairs an export request that a protobuf parser refuses: its damaged strings, span by span, record by record. Pure.
 
 A string that is not UTF-8 refuses the whole message for a parser, although SDKs cut texts in the middle of a character.
-Such a string gets U+FFFD in place of each invalid sequence; a span that still is not a message is left out; everything
+Such a string gets U+FFFD in place of each invalid sequence; an item that still is not a message is left out; everything
 else is copied byte for byte. Only requests that failed come here: the others do not pay for it.
 """
 
@@ -12,8 +12,10 @@ from functools import cache
 from typing import NamedTuple
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
-from google.protobuf.message import DecodeError
+from google.protobuf.message import DecodeError, Message
+from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from collector.errors import Undecodable
@@ -22,9 +24,28 @@ from collector.otlp.wire import Budget, fields, header, spliced
 MAX_DEPTH = 100
 """As deep as protobuf parsers go."""
 _LENGTH_DELIMITED = 2
-_RESOURCE_SPANS = 0x0A  # field 1 of the request
-_SPANS = 0x12  # field 2 of ResourceSpans and of ScopeSpans
-_NOT_A_SPAN = "a span is not a valid message"
+_RESOURCE = 0x0A  # field 1 of a request: ResourceSpans, ResourceLogs
+_ITEMS = 0x12  # field 2 of these, and of ScopeSpans and ScopeLogs
+
+
+class _Kind(NamedTuple):
+    """What a request consists of."""
+
+    request: type[Message]
+    whole: Descriptor
+    item: Descriptor
+    name: str
+
+
+_TRACES = _Kind(
+    ExportTraceServiceRequest, ExportTraceServiceRequest.DESCRIPTOR, Span.DESCRIPTOR, "span"
+)
+_LOGS = _Kind(
+    ExportLogsServiceRequest,
+    ExportLogsServiceRequest.DESCRIPTOR,
+    LogRecord.DESCRIPTOR,
+    "log record",
+)
 
 
 class Decoded(NamedTuple):
@@ -34,7 +55,7 @@ class Decoded(NamedTuple):
     repaired: int = 0
     """Strings that were not Unicode and now are."""
     invalid: int = 0
-    """Spans that were left out, because nothing reads them."""
+    """Spans, or records, that were left out, because nothing reads them."""
     reasons: tuple[str, ...] = ()
     """Why the first of them was."""
     marked: int = 0
@@ -44,22 +65,32 @@ class Decoded(NamedTuple):
 
 
 def repair(request: bytes) -> Decoded:
-    """The request with every string valid and without the spans that are beyond repair.
+    """The request of traces with every string valid and without the spans that are beyond repair.
 
     Raises:
         Undecodable: the fault is outside of the spans and not in a string.
         TooLarge: the damaged spans have more fields than a request may have.
     """
-    work = _Repair(request)
-    whole = work.message(0, len(request), ExportTraceServiceRequest.DESCRIPTOR, 1)
+    return _repaired(request, _TRACES)
+
+
+def repair_logs(request: bytes) -> Decoded:
+    """The same of a request of log records; see `repair`."""
+    return _repaired(request, _LOGS)
+
+
+def _repaired(request: bytes, kind: _Kind) -> Decoded:
+    work = _Repair(request, kind)
+    whole = work.message(0, len(request), kind.whole, 1)
     return Decoded(request if whole is None else whole, work.repaired, work.invalid, work.reasons)
 
 
 class _Repair:
     """One request being repaired."""
 
-    def __init__(self, request: bytes) -> None:
+    def __init__(self, request: bytes, kind: _Kind) -> None:
         self._request = request
+        self._kind = kind
         self._budget = Budget()
         self.repaired = 0
         self.invalid = 0
@@ -87,8 +118,8 @@ class _Repair:
         """The field with its header, empty if it is left out; None: it stays as it is."""
         if field.message_type is None:
             value = self._string(self._request[start:end])
-        elif field.message_type is Span.DESCRIPTOR:
-            value = self._span(start, end, depth + 1)
+        elif field.message_type is self._kind.item:
+            value = self._item(start, end, depth + 1)
             if value == b"":
                 return b""
         else:
@@ -103,29 +134,29 @@ class _Repair:
             return value.decode(errors="replace").encode()
         return None
 
-    def _span(self, start: int, end: int, depth: int) -> bytes | None:
-        if _is_span(self._request[start:end]):
+    def _item(self, start: int, end: int, depth: int) -> bytes | None:
+        if _is_read(self._request[start:end], self._kind):
             return None
         before = self.repaired
         try:
-            span = self.message(start, end, Span.DESCRIPTOR, depth)
+            item = self.message(start, end, self._kind.item, depth)
         except Undecodable:
-            span = None
-        if span is None or not _is_span(span):
+            item = None
+        if item is None or not _is_read(item, self._kind):
             self.repaired = before
             self.invalid += 1
-            self.reasons = (_NOT_A_SPAN,)
+            self.reasons = (f"a {self._kind.name} is not a valid message",)
             return b""
-        return span
+        return item
 
 
-def _is_span(value: bytes) -> bool:
-    """Whether a parser of the whole request reads this span: it counts the depth from the request on."""
-    scope = header(_SPANS, len(value))
-    resource = header(_SPANS, len(scope) + len(value))
-    request = header(_RESOURCE_SPANS, len(resource) + len(scope) + len(value))
+def _is_read(value: bytes, kind: _Kind) -> bool:
+    """Whether a parser of the whole request reads this item: it counts the depth from the request on."""
+    scope = header(_ITEMS, len(value))
+    resource = header(_ITEMS, len(scope) + len(value))
+    request = header(_RESOURCE, len(resource) + len(scope) + len(value))
     try:
-        ExportTraceServiceRequest.FromString(b"".join((request, resource, scope, value)))
+        kind.request.FromString(b"".join((request, resource, scope, value)))
     except DecodeError:
         return False
     return True

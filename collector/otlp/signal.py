@@ -35,6 +35,9 @@ TRACE_SERVICE = OtlpService(
 LOGS_SERVICE = OtlpService(
     name="opentelemetry.proto.collector.logs.v1.LogsService", path="/v1/logs"
 )
+METRICS_SERVICE = OtlpService(
+    name="opentelemetry.proto.collector.metrics.v1.MetricsService", path="/v1/metrics"
+)
 
 
 class Split(Protocol):
@@ -42,6 +45,20 @@ class Split(Protocol):
 
     def __call__(self, request: bytes, *, max_item: int, strict: bool = True) -> SplitRequest:
         """Items above `max_item` bytes are rejected; `strict` checks the whole request.
+
+        Raises:
+            Undecodable: the request is not valid OTLP.
+        """
+        ...
+
+
+class SplitJoined(Protocol):
+    """Splits one export request into records that may hold several pieces each."""
+
+    def __call__(
+        self, request: bytes, *, max_item: int, joined: int, strict: bool = True
+    ) -> SplitRequest:
+        """As `Split`, with pieces joined to records of at most `joined` bytes.
 
         Raises:
             Undecodable: the request is not valid OTLP.
@@ -65,5 +82,20 @@ class OtlpSignal:
     """The topic of the log that holds the pieces."""
     recordings: tuple[str, ...]
     """Suffixes of files that hold its requests (collector/offline/recordings.py)."""
+    split_joined: SplitJoined | None = None
+    """The same for a log with one partition; None: each piece is a record there too."""
+    drops: bool = False
+    """Whether items may be of no use, and are dropped before the log."""
     is_forwarded: bool = False
-    """Whether its requests are passed on to the backend under `forward`, which is one for traces."""
+    """Whether its requests are passed on to the backend under `forward`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DroppedSignal:
+    """One OTLP signal that is answered OK and dropped unread: SDKs send it to where their traces go."""
+
+    name: str
+    """Counted as this in `spanwise_requests_dropped_total`."""
+    service: OtlpService
+    response: type[Message]
+    """The answer, empty."""

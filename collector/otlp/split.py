@@ -6,58 +6,39 @@
 
 Whatever stands in a resource or scope beside the spans is copied as it is, known or not.
 
-Requests are walked field by field (`fields`). A walk in Python over the few fields around the spans, and one join per
-trace, cost less than a parse in C that copies every span twice: memory traffic, not instructions, is what large spans
-cost.
+A piece is a record of the log; where the log has one partition, all pieces are one record, one after the other
+(`joined_by_trace`), with what `scan` would read of it: the walk has seen the spans' heads already.
 """
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from google.protobuf.message import DecodeError
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
-from collector.errors import TooLarge, Undecodable
+from collector.errors import Undecodable
 from collector.otlp.repair import Decoded, repair
-from collector.otlp.span_head import read_ids, trace_at, why_invalid
-from collector.otlp.wire import Budget, fields, header
+from collector.otlp.scan import Range, Scan
+from collector.otlp.span_head import SpanHead
+from collector.otlp.walk import MAX_REASONS, Parts, Trace, Walk
 
-MAX_REASONS = 5
-MAX_TRACES = 20_000
-"""Of one request."""
 LARGE_REQUEST = 4 << 20
 """Bytes above which a request is checked span by span: a parser's objects are 30 times an empty field's two bytes.
 
 Batches of 512 spans, the SDKs' default, are mostly below it: to check them span by span costs as much as to store them.
 """
-LARGE_SPAN = 64 << 10
-"""Bytes above which the fields of a span count as fields of the request; a real large span has few."""
 _NOT_A_REQUEST = "the body is not an ExportTraceServiceRequest"
-_RESOURCE_SPANS = 0x0A  # field 1 of the request
-_SCOPE_SPANS = 0x12  # field 2 of ResourceSpans
-_SPAN = 0x12  # field 2 of ScopeSpans
 
 
 class Piece(NamedTuple):
-    """A record for the log: of traces, an ExportTraceServiceRequest with spans of one trace."""
+    """A record for the log: of traces, an ExportTraceServiceRequest with spans of one trace, or several such joined."""
 
     key: bytes
-    """Of traces, the trace id."""
+    """Of traces, the (first) trace id."""
     value: bytes
-
-
-class Group(NamedTuple):
-    """Spans of one trace under one scope of one resource; every part with its own header."""
-
-    resource: list[memoryview]
-    """Everything in the resource but its scopes: the same list for all its groups."""
-    scope: list[memoryview]
-    """Everything in the scope but its spans."""
-    spans: list[memoryview]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -65,6 +46,8 @@ class SplitRequest:
     """A request in pieces. `accepted + invalid + too_large` is the number of items (spans) that were sent."""
 
     pieces: list[Piece] = field(default_factory=list[Piece])
+    held: list[Scan | None] = field(default_factory=list[Scan | None])
+    """What `scan` reads of each piece, where that is known; or nothing of any."""
     accepted: int = 0
     invalid: int = 0
     """Items that can never be accepted, of spans because of their ids."""
@@ -78,6 +61,10 @@ class SplitRequest:
     """Texts in which secrets were marked."""
     whole: int = 0
     """Texts that became one marker, because looking at them would have cost too much."""
+    dropped: Mapping[str, int] = field(default_factory=dict[str, int])
+    """Items that were accepted and are not worth a record, by reason."""
+    scopes: Sequence[memoryview] = ()
+    """What stands beside the spans in their scopes, undecoded."""
     request: bytes | None = None
     """The request as it was taken, where strings were repaired or spans left out; None: as it was sent."""
 
@@ -95,6 +82,10 @@ class SplitRequest:
         self.reasons = [*decoded.reasons, *self.reasons][:MAX_REASONS]
 
 
+Cut: TypeAlias = Callable[[bytes, Walk, SplitRequest], None]
+"""Adds the records of a request that has been walked."""
+
+
 def split_by_trace(request: bytes, *, max_item: int, strict: bool = True) -> SplitRequest:
     """Split a serialised ExportTraceServiceRequest.
 
@@ -106,11 +97,40 @@ def split_by_trace(request: bytes, *, max_item: int, strict: bool = True) -> Spl
         Undecodable: the request is not valid OTLP, outside of its spans if `strict`.
         TooLarge: it has more fields, spans or traces than one request may have.
     """
+
+    def pieces(of: bytes, walk: Walk, split: SplitRequest) -> None:
+        for trace_id, trace in walk.traces.items():
+            parts = [[of]] if walk.is_whole else [each.parts for each in walk.pieces(trace)]
+            split.pieces += [Piece(trace_id, b"".join(each)) for each in parts]
+
+    return _checked(request, max_item, pieces, strict=strict)
+
+
+def joined_by_trace(
+    request: bytes, *, max_item: int, joined: int, strict: bool = True
+) -> SplitRequest:
+    """As `split_by_trace`, with the pieces joined to records of at most `joined` bytes, or of one piece.
+
+    A trace that is cut into several pieces has each of them in a record of its own. A record says what it holds, but
+    not where a parser might read a span in another way, nor of a large request or without `strict`.
+    """
+
+    def records(of: bytes, walk: Walk, split: SplitRequest) -> None:
+        says = strict and walk.is_known and len(of) <= LARGE_REQUEST
+        records = _whole(of, walk) if walk.is_whole else _records(walk, joined)
+        for piece, held in records:
+            split.pieces.append(piece)
+            split.held.append(held if says else None)
+
+    return _checked(request, max_item, records, strict=strict)
+
+
+def _checked(request: bytes, max_item: int, cut: Cut, *, strict: bool) -> SplitRequest:
     if not strict:
-        return _Splitter(request, max_item).split()
+        return _split(request, max_item, cut)
     split = None
     try:
-        split = _Splitter(request, max_item).split()
+        split = _split(request, max_item, cut)
         if len(request) <= LARGE_REQUEST:
             validate(request)
             return split
@@ -124,9 +144,22 @@ def split_by_trace(request: bytes, *, max_item: int, strict: bool = True) -> Spl
         return split
     if len(repaired.request) <= LARGE_REQUEST:
         validate(repaired.request)
-    split = _Splitter(repaired.request, max_item).split()
+    split = _split(repaired.request, max_item, cut)
     split.request = repaired.request
     split.add(repaired)
+    return split
+
+
+def _split(request: bytes, max_item: int, cut: Cut) -> SplitRequest:
+    walk = Walk(request, max_item)
+    split = SplitRequest(
+        accepted=walk.accepted,
+        invalid=walk.invalid,
+        too_large=walk.too_large,
+        reasons=walk.reasons,
+        scopes=walk.scopes,
+    )
+    cut(request, walk, split)
     return split
 
 
@@ -142,124 +175,53 @@ def validate(request: bytes) -> None:
         raise Undecodable(_NOT_A_REQUEST) from error
 
 
-class _Splitter:
-    """One request being split."""
-
-    def __init__(self, request: bytes, max_item: int) -> None:
-        self._request = request
-        self._view = memoryview(request)
-        self._max_item = max_item
-        self._traces: dict[bytes, list[Group]] = {}
-        self._budget = Budget()
-        self._split = SplitRequest()
-
-    def split(self) -> SplitRequest:
-        for tag, _, value, end in fields(self._request, 0, len(self._request), self._budget):
-            if tag == _RESOURCE_SPANS:
-                self._resource(value, end)
-        split = self._split
-        if len(self._traces) == 1 and not split.rejected and len(self._request) <= self._max_item:
-            split.pieces.append(Piece(next(iter(self._traces)), self._request))
-            return split
-        for trace_id, groups in self._traces.items():
-            for portion in _portions(groups, self._max_item):
-                split.pieces.append(Piece(trace_id, _join(portion)))
-        return split
-
-    def _resource(self, position: int, end: int) -> None:
-        around: list[memoryview] = []
-        for tag, start, value, stop in fields(self._request, position, end, self._budget):
-            if tag == _SCOPE_SPANS:
-                self._scope(value, stop, around)
-            else:
-                around.append(self._view[start:stop])
-
-    def _scope(self, position: int, end: int, resource: list[memoryview]) -> None:
-        around: list[memoryview] = []
-        by_trace: dict[bytes, list[memoryview]] = {}
-        for tag, start, value, stop in fields(self._request, position, end, self._budget):
-            if tag != _SPAN:
-                around.append(self._view[start:stop])
-                continue
-            self._budget.add_span()
-            trace_id = self._trace(value, stop)
-            if trace_id is None:
-                continue
-            if trace_id in by_trace:
-                by_trace[trace_id].append(self._view[start:stop])
-            else:
-                by_trace[trace_id] = [self._view[start:stop]]
-        for trace_id, spans in by_trace.items():
-            self._split.accepted += len(spans)
-            self._traces.setdefault(trace_id, []).append(Group(resource, around, spans))
-        if len(self._traces) > MAX_TRACES:
-            raise TooLarge(
-                f"the request has more than {MAX_TRACES} traces", items=self._budget.spans
-            )
-
-    def _trace(self, start: int, end: int) -> bytes | None:
-        """The trace that takes this span; None: it was rejected."""
-        if end - start > self._max_item:
-            self._split.too_large += 1
-            self._explain(f"a span has {end - start} bytes, more than {self._max_item}")
-            return None
-        if end - start > LARGE_SPAN:
-            deque(fields(self._request, start, end, self._budget), maxlen=0)
-        trace_id = trace_at(self._request, start, end)
-        if trace_id is not None:
-            return trace_id
-        trace_id, span_id = read_ids(self._request[start:end])
-        reason = why_invalid(trace_id, span_id)
-        if reason is None:
-            return trace_id
-        self._split.invalid += 1
-        self._explain(reason)
-        return None
-
-    def _explain(self, reason: str) -> None:
-        if len(self._split.reasons) < MAX_REASONS:
-            self._split.reasons.append(reason)
+def _whole(request: bytes, walk: Walk) -> list[tuple[Piece, Scan]]:
+    """The one record of a request of one trace: its own bytes."""
+    ((trace_id, trace),) = walk.traces.items()
+    held = Scan(
+        traces={trace_id: trace.heads},
+        resources={trace_id: trace.groups[0].resource.raw},
+        ranges={trace_id: (0, len(request))},
+        invalid=0,
+    )
+    return [(Piece(trace_id, request), held)]
 
 
-def _portions(groups: list[Group], limit: int) -> Iterator[list[Group]]:
-    """All of it in one portion where that stays within the limit; else as few as keep to it, one span at least."""
-    portion: list[Group] = []
-    size = 0
-    for group in groups:
-        spans: list[memoryview] = []
-        for span in group.spans:
-            if size and size + len(span) > limit:
-                if spans:
-                    portion.append(group._replace(spans=spans))
-                yield portion
-                portion, spans, size = [], [], 0
-            spans.append(span)
-            size += len(span)
-        portion.append(group._replace(spans=spans))
-    yield portion
+def _records(walk: Walk, joined: int) -> Iterator[tuple[Piece, Scan | None]]:
+    record = _Record()
+    for trace_id, trace in walk.traces.items():
+        whole = walk.pieces(trace)
+        if len(whole) > 1:
+            yield from ((Piece(trace_id, b"".join(each.parts)), None) for each in whole)
+            continue
+        if record.size and record.size + whole[0].size > joined:
+            yield record.whole()
+            record = _Record()
+        record.add(trace_id, trace, whole[0])
+    if record.size:
+        yield record.whole()
 
 
-def _join(groups: list[Group]) -> bytes:
-    parts: list[bytes | memoryview] = []
-    for resource, scopes in _by_resource(groups):
-        inside: list[bytes | memoryview] = [*resource]
-        for group in scopes:
-            inside.append(header(_SCOPE_SPANS, _size(group.scope) + _size(group.spans)))
-            inside += group.scope
-            inside += group.spans
-        parts.append(header(_RESOURCE_SPANS, _size(inside)))
-        parts += inside
-    return b"".join(parts)
+class _Record:
+    """A record being joined."""
 
+    def __init__(self) -> None:
+        self.size = 0
+        self._parts: list[bytes | memoryview] = []
+        self._traces: dict[bytes, list[SpanHead]] = {}
+        self._resources: dict[bytes, Sequence[bytes]] = {}
+        self._ranges: dict[bytes, Range | None] = {}
 
-def _by_resource(groups: list[Group]) -> Iterator[tuple[list[memoryview], list[Group]]]:
-    first = 0
-    for number, group in enumerate(groups):
-        if group.resource is not groups[first].resource:
-            yield groups[first].resource, groups[first:number]
-            first = number
-    yield groups[first].resource, groups[first:]
+    def add(self, trace_id: bytes, trace: Trace, piece: Parts) -> None:
+        """One more piece, the only one of its trace."""
+        parts, size = piece
+        self._parts += parts
+        self._traces[trace_id] = trace.heads
+        self._resources[trace_id] = trace.groups[0].resource.raw
+        self._ranges[trace_id] = (self.size, self.size + size)
+        self.size += size
 
-
-def _size(parts: list[memoryview] | list[bytes | memoryview]) -> int:
-    return sum(map(len, parts))
+    def whole(self) -> tuple[Piece, Scan]:
+        """The record, and what it holds."""
+        held = Scan(traces=self._traces, resources=self._resources, ranges=self._ranges, invalid=0)
+        return Piece(next(iter(self._traces)), b"".join(self._parts)), held

@@ -57,7 +57,12 @@ def fields(
                 size = data[position]
                 position += 1
                 if size >= 128:
-                    size, position = varint(data, position - 1)
+                    more = data[position]
+                    if more < 128:
+                        size += (more << 7) - 128
+                        position += 1
+                    else:
+                        size, position = varint(data, position - 1)
                 value, position = position, position + size
             else:
                 value, position = position, _skip(data, position, kind)
@@ -105,6 +110,10 @@ def spliced(
 
 def header(tag: int, size: int) -> bytes:
     """What stands before a length-delimited value; `tag` below 128."""
+    if size < 128:
+        return bytes((tag, size))
+    if size < 16_384:
+        return bytes((tag, size & 127 | 128, size >> 7))
     out = bytearray((tag,))
     while size >= 128:
         out.append(size & 127 | 128)

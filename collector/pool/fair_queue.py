@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 from typing import Generic, Protocol, TypeVar
 
 WINDOW = 10.0
@@ -74,8 +75,14 @@ class _Line(Generic[T]):
         """How its next job compares with those of other services."""
         return not self.first, (self.first or self.then)[0][0]
 
-    def pop(self) -> T:
-        return (self.first or self.then).popleft()[1]
+    def pop(self, leave: Callable[[T], bool]) -> T:
+        """Its next job, or the first one after it that need not be left to another worker."""
+        jobs = self.first or self.then
+        for place, (_, job) in enumerate(islice(jobs, BATCH)):
+            if not leave(job):
+                del jobs[place]
+                return job
+        return jobs.popleft()[1]
 
 
 class FairQueue(Generic[T]):
@@ -113,8 +120,14 @@ class FairQueue(Generic[T]):
             self._line(job.service, now).first.appendleft((0, job))
             self._size += 1
 
-    def take(self, now: float, *, workers: int) -> list[T]:
-        """The next batch for one of so many workers: one job if any waits, and no more than its part of all."""
+    def take(
+        self, now: float, *, workers: int, leave: Callable[[T], bool] = lambda _job: False
+    ) -> list[T]:
+        """The next batch for one of so many workers: one job if any waits, and no more than its part of all.
+
+        `leave` says whether another worker had better have a job: then one of the few after it in its service's line
+        is taken first, where there is one. It is asked anew each time, and must not say so of a job for ever.
+        """
         most = min(BATCH, -(-self._size // workers))
         used = {service: line.used(now) for service, line in self._lines.items() if len(line)}
         batch: list[T] = []
@@ -127,7 +140,7 @@ class FairQueue(Generic[T]):
                 break
             left -= seconds
             used[service] += seconds
-            batch.append(line.pop())
+            batch.append(line.pop(leave))
             self._size -= 1
             if not len(line):
                 del used[service]

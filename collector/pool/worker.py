@@ -11,7 +11,8 @@ from __future__ import annotations
 import contextlib
 import logging
 import socket
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 import msgspec
 from msgspec.structs import replace
@@ -24,12 +25,30 @@ from collector.config.plan import (
     plan_from,
 )
 from collector.config.tree import Config
+from collector.errors import Undecodable
 from collector.otlp.redaction import redactor
-from collector.pool.port import GlanceJob, Job, ReadJob, ScoreJob, Seen, decode_job
+from collector.pool.held_traces import HeldTraces, TraceName
+from collector.pool.piece_reader import PieceReader, only_bytes
+from collector.pool.port import (
+    HELD,
+    SPANS_MISSING,
+    GlanceJob,
+    Job,
+    PackedScoreJob,
+    PackedTrace,
+    ReadJob,
+    ScoreJob,
+    Seen,
+    TraceHead,
+    decode_job,
+)
+from collector.records.span_refs import Piece
 from collector.records.subject import Subject
-from collector.records.trace_size import fit_record
+from collector.records.trace_size import fit_record, room_beside
+from collector.records.trace_summary import Summariser, packed_summary, packed_trace, unpacked
 from collector.records.traces import RunawayRecord
 from collector.runtime.child import IncompleteFrameError, pack_frame, parent_socket, read_frames
+from collector.runtime.heap import trimmed_heap
 from evaluators.dialects.read import read_trace
 from evaluators.formulas.trace_calls import first_model
 from evaluators.matching.repeats import most_asked
@@ -38,6 +57,7 @@ from evaluators.plan import Plan
 from evaluators.run import score_trace
 from evaluators.trace.runaway import may_be_found, model_calls, repeats_missing
 
+ReadPieces: TypeAlias = Callable[[Sequence[Piece]], tuple[bytes, ...] | None]
 NICENESS = 10
 UNKNOWN_SERVICE = "unknown_service"
 _log = logging.getLogger(__name__)
@@ -46,13 +66,18 @@ _log = logging.getLogger(__name__)
 class JobRunner:
     """Runs jobs; made once per worker, with everything that a job needs."""
 
-    def __init__(self, config: Config, plan: Plan | None = None) -> None:
-        """Loads the embedder if an evaluator needs it."""
+    def __init__(
+        self, config: Config, plan: Plan | None = None, *, read_pieces: ReadPieces = only_bytes
+    ) -> None:
+        """Loads the embedder if an evaluator needs it. `read_pieces` gives the bytes of a job's spans."""
+        self._read_pieces = read_pieces
         self._plan = plan or plan_from(config)
         self._keys = keys_from(config)
         embeds = any(each.spec.method == "embedding" for each in self._plan.trace)
         self._embedder = embedder_from(config) if embeds else None
         self._expectations = expectations_from(config)
+        self._summariser = Summariser(config.tasks.read_only)
+        self._held: HeldTraces[Trace] = HeldTraces()
         # Not all spans in the log came through a receiver that had these patterns.
         self._redactor = redactor(config)
 
@@ -61,28 +86,63 @@ class JobRunner:
 
         For one that cannot be read, its id and the reason in `unread`.
         """
+        pieces = self._read_pieces(job.pieces)
+        if pieces is None:
+            return bare_trace(job.trace_id, job.closed, SPANS_MISSING)
+        return self._read(job, pieces)
+
+    def read_packed(self, job: ReadJob) -> PackedTrace:
+        """The same, packed, with all that the main process looks at beside it. It is held for its `ScoreJob`."""
+        trace, changed = self.read(job), False
+        if job.stays is not None:
+            trace, changed = job.stays.keep(trace)
+        packed = packed_trace(trace)
+        summary = self._summariser.summary(trace, packed)
+        name = TraceName(trace.trace_id, trace.digest, summary.check)
+        self._held.put(name, trace, len(packed))
+        return PackedTrace(
+            head=TraceHead(
+                name=name,
+                service=trace.service,
+                session_id=trace.session_id,
+                gaps=trace.gaps,
+                unread=trace.unread,
+                session_changed=changed,
+            ),
+            packed=packed,
+            summary=packed_summary(summary, room_beside(packed, job.pieces)),
+        )
+
+    def _read(self, job: ReadJob, pieces: tuple[bytes, ...]) -> Trace:
         try:
-            pieces = job.pieces if self._redactor is None else map(self._redactor.piece, job.pieces)
+            clean = pieces if self._redactor is None else tuple(map(self._redactor.piece, pieces))
             trace = read_trace(
-                tuple(pieces), trace_id=job.trace_id.hex(), closed=job.closed, keys=self._keys
+                clean, trace_id=job.trace_id.hex(), closed=job.closed, keys=self._keys
             )
-            return fit_record(trace, job.pieces)
+            return fit_record(trace, pieces)
         except Exception as error:  # noqa: BLE001 - one trace must not end the worker
             _log.warning("Trace `%s` cannot be read: %r", job.trace_id.hex(), error)
             return bare_trace(job.trace_id, job.closed, "undecodable")
 
-    def score(self, job: ScoreJob) -> tuple[Outcome, ...]:
-        """The outcomes of every due evaluator."""
-        unread = job.trace.unread
+    def score(self, job: PackedScoreJob) -> tuple[Outcome, ...] | None:
+        """The outcomes of every due evaluator; None: the trace was not sent, and is not held any more."""
+        trace = self._held.take(job.name)
+        if trace is None and job.trace == HELD:
+            return None
+        try:
+            trace = trace or unpacked(job.trace)
+        except Undecodable as error:  # the main process has looked at the summary alone
+            return failed_outcomes(self._plan, "undecodable", str(error), job.only)
+        unread = trace.unread
         if unread is not None:
             message = f"the trace could not be read: {unread}"
             return failed_outcomes(self._plan, unread, message, job.only)
         return score_trace(
             self._plan,
-            job.trace,
+            trace,
             history=job.history,
             embedder=self._embedder,
-            expectation=self._expectations.find(job.trace, job.turn),
+            expectation=self._expectations.find(trace, job.turn),
             only=job.only,
         )
 
@@ -103,11 +163,11 @@ class JobRunner:
                 )
         return Seen()
 
-    def run(self, job: Job) -> Trace | Seen | tuple[Outcome, ...]:
+    def run(self, job: Job) -> PackedTrace | Seen | tuple[Outcome, ...] | None:
         """The answer to any job."""
         if isinstance(job, ReadJob):
-            return self.read(job)
-        return self.score(job) if isinstance(job, ScoreJob) else self.glance(job)
+            return self.read_packed(job)
+        return self.score(job) if isinstance(job, PackedScoreJob) else self.glance(job)
 
 
 def _runaway_record(job: GlanceJob, trace: Trace, outcome: Outcome) -> RunawayRecord:
@@ -154,13 +214,17 @@ class InlineWorkers:
     def __init__(self, runner: JobRunner) -> None:
         self._runner = runner
 
-    async def read(self, jobs: Sequence[ReadJob]) -> Sequence[Trace | None]:
+    async def read(self, jobs: Sequence[ReadJob]) -> Sequence[PackedTrace]:
         """See the port."""
-        return [self._runner.read(job) for job in jobs]
+        return [self._runner.read_packed(job) for job in jobs]
 
     async def score(self, jobs: Sequence[ScoreJob]) -> Sequence[tuple[Outcome, ...]]:
         """See the port."""
-        return [self._runner.score(job) for job in jobs]
+        return [self._score(job) for job in jobs]
+
+    def _score(self, job: ScoreJob) -> tuple[Outcome, ...]:
+        outcomes = self._runner.score(job.packed(held=True))
+        return self._runner.score(job.packed()) or () if outcomes is None else outcomes
 
     async def glance(self, job: GlanceJob) -> Seen:
         """See the port."""
@@ -178,6 +242,7 @@ def main() -> None:
     # The main process may end while a worker starts or works: that needs no traceback.
     with (
         parent_socket(NICENESS) as link,
+        trimmed_heap(),
         contextlib.suppress(ConnectionError, IncompleteFrameError),
     ):
         work(link)
@@ -195,7 +260,8 @@ def work(link: socket.socket) -> None:
         config = next(payloads, None)
         if config is None:
             return
-        runner = JobRunner(Config.model_validate_json(config))
+        settings = Config.model_validate_json(config)
+        runner = JobRunner(settings, read_pieces=PieceReader(settings))
         encode = msgspec.msgpack.Encoder().encode
         link.sendall(pack_frame(b"ready"))
         for payload in payloads:

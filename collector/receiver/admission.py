@@ -42,9 +42,11 @@ class Admission:
     def __init__(self, *, limit: int, share: float, gauge: Gauge, clock: Clock) -> None:
         self._limit = limit
         self._share = share
-        self._gauge = gauge
         self._clock = clock
         self._held = 0
+        gauge.set_function(
+            lambda: self._held
+        )  # set twice for each request, it cost as much as a small one's split
         self._senders: dict[str, _Sender] = {}
         self._refused: dict[str, float] = {}
         """The two senders that were refused last, and when: one of them is another than any given one."""
@@ -74,7 +76,7 @@ class Admission:
         who.held -= size
         if not who.requests:
             del self._senders[sender]
-        self._hold(self._held - size)
+        self._held -= size
 
     def take(self, sender: str, size: int) -> None:
         """Take bytes out of the budget.
@@ -93,7 +95,7 @@ class Admission:
                 "this sender holds its share of the bytes being received (fairness.share); send fewer requests at once"
             )
         who.held += size
-        self._hold(self._held + size)
+        self._held += size
 
     def _most(self, sender: str) -> float:
         """What this sender may hold now."""
@@ -102,6 +104,8 @@ class Admission:
         return ALONE * self._limit
 
     def _is_another_waiting(self, sender: str) -> bool:
+        if not self._refused:
+            return False
         now = self._clock()
         return any(who != sender and 0 <= now - at < WAITING for who, at in self._refused.items())
 
@@ -110,10 +114,6 @@ class Admission:
         self._refused[sender] = self._clock()
         if len(self._refused) > 2:
             del self._refused[next(iter(self._refused))]
-
-    def _hold(self, size: int) -> None:
-        self._held = size
-        self._gauge.set(size)
 
 
 class Ticket:

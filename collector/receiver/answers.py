@@ -12,6 +12,7 @@ SpanwiseError
     +-- SlowSender    the body did not arrive in time
     +-- HungUp        the sender closed its connection before its body had arrived
     +-- Stopping      the process is about to end
+    +-- Behind        what was taken before waits too long for its scores
 """
 
 from __future__ import annotations
@@ -35,6 +36,8 @@ from collector.runtime.net import address, bind
 
 MAX_MESSAGE = 1024
 MAX_DELAY = 4.0
+MOST_PATIENCE = 10.0
+"""Seconds that the delay may grow by while scoring is behind."""
 
 
 class NoRoom(Retryable):
@@ -57,7 +60,20 @@ class Stopping(Retryable):
     """The process is about to end."""
 
 
-Reason: TypeAlias = Literal["no_room", "share", "slow", "hung_up", "stopping", "log", "fault"]
+class Behind(Retryable):
+    """Scoring is so many seconds behind, of `receiver.max_score_lag`."""
+
+    def __init__(self, lag: float, limit: float) -> None:
+        super().__init__(
+            f"the oldest trace has waited {lag:.0f} s for its scores (receiver.max_score_lag)"
+        )
+        self.delay = min(MOST_PATIENCE, 4.0 * lag / limit)
+        """Seconds that a sender waits longer than after another refusal."""
+
+
+Reason: TypeAlias = Literal[
+    "no_room", "share", "slow", "hung_up", "stopping", "behind", "log", "fault"
+]
 
 
 _REASONS: dict[type[Exception], Reason] = {
@@ -66,6 +82,7 @@ _REASONS: dict[type[Exception], Reason] = {
     SlowSender: "slow",
     HungUp: "hung_up",
     Stopping: "stopping",
+    Behind: "behind",
     Retryable: "log",
 }
 
@@ -78,14 +95,14 @@ def reason(error: Exception) -> Reason:
     return "fault"
 
 
-def bound(key: str, host: str, port: int) -> socket:
-    """A socket that is bound; `key` names the listener's section of the configuration.
+def bound(key: str, host: str, port: int, *, backlog: int | None = None) -> socket:
+    """A socket that is bound; `key` names the listener's section of the configuration. With `backlog` it listens.
 
     Raises:
         ConfigError: the port cannot be had.
     """
     try:
-        return bind(host, port)
+        return bind(host, port, backlog=backlog)
     except OSError as error:
         raise cannot_listen(key, host, port, error.strerror or str(error)) from error
 
@@ -183,9 +200,14 @@ def taken(split: SplitRequest, items: str) -> Answer:
     return Answer(rejected=split.rejected, message=message[:MAX_MESSAGE])
 
 
-def refused(message: str, *, jitter: Callable[[], float] = random.random) -> Answer:
-    """Try again in 1 to 3 s: senders with a 10 s limit get several tries, and do not all come at the same time."""
-    delay = min(MAX_DELAY, 1.0 + 2.0 * jitter())
+def refused(
+    message: str, *, longer: float = 0.0, jitter: Callable[[], float] = random.random
+) -> Answer:
+    """Try again in 1 to 3 s: senders with a 10 s limit get several tries, and do not all come at the same time.
+
+    `longer`: seconds more, where that would be too soon.
+    """
+    delay = min(MAX_DELAY, 1.0 + 2.0 * jitter()) + longer
     return Answer(code=Code.UNAVAILABLE, message=_short(message), delay=delay)
 
 

@@ -11,6 +11,11 @@ from collector.records.otlp_signals import OTLP_SIGNALS
 from collector.telemetry import Telemetry
 
 
+def titled(items: str) -> str:
+    """The name of a signal's items at the beginning of a sentence."""
+    return items.replace("_", " ").capitalize()
+
+
 class ReceiverFamilies:
     """What arrives, how it is answered, and what is forwarded."""
 
@@ -18,13 +23,23 @@ class ReceiverFamilies:
         self.received = {
             signal.items: telemetry.counter(
                 f"{signal.items}_received",
-                f"{signal.items.capitalize()} that arrived, by what became of them.",
+                f"{titled(signal.items)} that arrived, by what became of them.",
                 "transport",
                 "result",
             )
             for signal in signals
         }
         """By `OtlpSignal.items`; of traces `spanwise_spans_received_total`."""
+        self.dropped = {
+            signal.items: telemetry.counter(
+                f"{signal.items}_dropped",
+                f"{titled(signal.items)} that were taken in and are of no use, by why.",
+                "reason",
+            )
+            for signal in signals
+            if signal.drops
+        }
+        """The same; only of signals that drop items."""
         self.requests = telemetry.counter(
             "requests", "Export requests, by how they were answered.", "transport", "code"
         )
@@ -33,6 +48,12 @@ class ReceiverFamilies:
             "Export requests that were told to come back, by why.",
             "transport",
             "reason",
+        )
+        self.requests_dropped = telemetry.counter(
+            "requests_dropped",
+            "Export requests of signals that are not taken in: answered OK and dropped unread.",
+            "transport",
+            "signal",
         )
         self.strings_repaired = telemetry.counter(
             "strings_repaired",

@@ -11,13 +11,14 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
+from collections.abc import Iterable
 from typing import Literal, TypeAlias, get_args
 
 from collector.clock import Clock
 from collector.config.tree import OtlpTarget
 from collector.errors import Permanent, Retryable
 from collector.otlp.client import GrpcTransport, HttpTransport, Transport
-from collector.otlp.signal import TRACE_SERVICE
+from collector.otlp.signal import TRACE_SERVICE, OtlpSignal
 from collector.receiver.families import ReceiverFamilies
 from collector.runtime.retry import Backoff
 
@@ -25,7 +26,7 @@ Result: TypeAlias = Literal[
     "forwarded", "partial", "retried", "queue_full", "refused", "gave_up", "stopped"
 ]
 RESULTS: tuple[Result, ...] = get_args(Result)
-"""forwarded: taken; partial: taken without some spans; retried: one more try; the others are drops, by why."""
+"""forwarded: taken; partial: taken without some items; retried: one more try; the others are drops, by why."""
 
 QUEUE = 64 << 20
 """Bytes of requests that may wait."""
@@ -38,18 +39,29 @@ TIMEOUT = 10.0
 _log = logging.getLogger(__name__)
 
 
-def forwarder(settings: OtlpTarget, *, families: ReceiverFamilies, clock: Clock) -> Forwarder:
-    """The forwarder to the configured backend.
+def forwarders(
+    settings: OtlpTarget,
+    signals: Iterable[OtlpSignal],
+    *,
+    families: ReceiverFamilies,
+    clock: Clock,
+) -> dict[str, Forwarder]:
+    """A forwarder to the configured backend for each signal that is forwarded, by `OtlpSignal.items`.
 
     Raises:
         ConfigError: `forward.endpoint` is no endpoint.
     """
     kind = GrpcTransport if settings.protocol == "grpc" else HttpTransport
     headers = {key: value.get_secret_value() for key, value in settings.headers.items()}
-    transport = kind(
-        settings.endpoint, headers, service=TRACE_SERVICE, key="forward.endpoint", timeout=TIMEOUT
-    )
-    return Forwarder(transport, families=families, clock=clock)
+    endpoint = settings.endpoint.rstrip("/").removesuffix(TRACE_SERVICE.path)
+
+    def forwarder(signal: OtlpSignal) -> Forwarder:
+        transport = kind(
+            endpoint, headers, service=signal.service, key="forward.endpoint", timeout=TIMEOUT
+        )
+        return Forwarder(transport, families=families, clock=clock)
+
+    return {each.items: forwarder(each) for each in signals if each.is_forwarded}
 
 
 class Forwarder:
@@ -79,7 +91,6 @@ class Forwarder:
         self._failing = False
         for result in RESULTS:
             self._requests.labels(result)
-        self._gauge.set(0)
 
     def __call__(self, request: bytes) -> None:
         """Take a request in, or drop it when there is no room. Returns at once, raises nothing."""
@@ -159,7 +170,9 @@ class Forwarder:
                 continue
             self._recovered()
             if rejected:
-                _log.warning("The forward backend rejected %d spans: %s", rejected, words[:200])
+                _log.warning(
+                    "The forward backend rejected %d spans or records: %s", rejected, words[:200]
+                )
                 return "partial"
             return "forwarded"
 
@@ -182,7 +195,7 @@ class Forwarder:
     def _hold(self, size: int) -> None:
         """Requests that are being sent count as well: they are in memory until they are delivered or dropped."""
         self._bytes += size
-        self._gauge.set(self._bytes)
+        self._gauge.inc(size)
 
     def _count(self, result: Result) -> None:
         self._requests.labels(result).inc()

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+import logging
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import suppress
 from functools import lru_cache, partial
+from socket import socket
 from typing import cast
 from urllib.parse import unquote
 
@@ -13,9 +16,12 @@ import grpc.aio
 from google.protobuf.message import DecodeError
 from google.rpc.http_pb2 import HttpHeader
 
-from collector.errors import Retryable
-from collector.otlp.signal import OtlpSignal
+from collector.errors import ConfigError, Retryable
+from collector.otlp.exporters import exporter_settings
+from collector.otlp.signal import DroppedSignal, OtlpSignal
 from collector.receiver.answers import OK, bound, cannot_listen, trailers, unauthenticated
+from collector.receiver.grpc_port import BACKLOG, WAITING, GrpcPort, Why
+from collector.receiver.handover import PORT, Handover, is_known
 from collector.receiver.inflate import protobuf, sniff
 from collector.receiver.intake import BODY_TIMEOUT, Intake
 from collector.receiver.message_slots import MessageSlots
@@ -25,9 +31,12 @@ from collector.runtime.net import address, sender
 from collector.runtime.open_files import connections
 
 KEY = "receiver.grpc"
+_log = logging.getLogger(__name__)
 _CODES = {code.value[0]: code for code in grpc.StatusCode}
 _DECODE = protobuf(sniff)
 MAX_CONNECTIONS = 2000
+DROPPED_SLOTS = 2
+"""Messages of signals that are dropped that are read at once."""
 HEALTH_SLOTS = 4
 """Questions about health that are read at once."""
 HEALTH_TIMEOUT = 5.0
@@ -73,21 +82,31 @@ class GrpcServer:
         bearer: BearerTokens,
         *,
         signals: Sequence[OtlpSignal],
+        dropped: Sequence[DroppedSignal] = (),
         host: str,
         port: int,
         max_request: int,
         tls: Tls | None,
         body_timeout: float = BODY_TIMEOUT,
         extra_options: tuple[tuple[str, int], ...] = (),
+        closed: Callable[[Why], None] = lambda _: None,
+        http_port: Callable[[], int] = lambda: 4318,
     ) -> None:
+        """`closed` counts connections that were closed here; `http_port` is named to who speaks HTTP/1."""
         self._intake = intake
         self._signals = signals
+        self._dropped = dropped
         self._bearer = bearer
         self._host = host
         self._port = port
         self._tls = tls
-        self._options = list((dict(options(max_request)) | dict(extra_options)).items())
+        self._options = dict(options(max_request)) | dict(extra_options)
+        self._closed = closed
+        self._http_port = http_port
+        self._handover = Handover()
+        self._door: GrpcPort | None = None
         self._slots = MessageSlots(body_timeout)
+        self._unread = MessageSlots(body_timeout, slots=DROPPED_SLOTS)
         self._health: Health | None = None
         self._server: grpc.aio.Server | None = None
 
@@ -102,14 +121,27 @@ class GrpcServer:
         Raises:
             ConfigError: the port cannot be had.
         """
-        # grpc's own error does not name the cause, the socket's does.
-        bound(KEY, self._host, self._port).close()
-        self._health = Health(*(signal.service.name for signal in self._signals))
-        exports = [self._handler(signal) for signal in self._signals]
-        server = grpc.aio.server(handlers=[*exports, self._health.handler()], options=self._options)
-        self._port = self._add_port(server)
+        listener = bound(KEY, self._host, self._port, backlog=BACKLOG)
+        served = (*self._signals, *self._dropped)
+        self._health = Health(*(signal.service.name for signal in served))
+        exports = [self._handler(signal) for signal in served]
+        server = grpc.aio.server(
+            handlers=[*exports, self._health.handler()],
+            options=[*self._options.items(), (PORT, self._handover)],
+        )
+        self._port = listener.getsockname()[1]
+        is_ours = is_known() and self._takes_connections(server)
+        if not is_ours:
+            _log.warning(
+                "This grpcio (%s) is not known: HTTP/1 requests on the gRPC port get no answer that can be read.",
+                grpc.__version__,
+            )
+            listener.close()
+            self._add_port(server, address(self._host, self._port))
         await server.start()
         self._server = server
+        if is_ours:
+            self._open(listener)
 
     def leave(self) -> None:
         """Tell those who ask for health that this is over; exports are served as before."""
@@ -119,22 +151,55 @@ class GrpcServer:
     async def stop(self, grace: float) -> None:
         """Refuse new calls, give those in flight `grace` seconds."""
         self.leave()
+        if self._door is not None:
+            self._door.close()
+            self._door = None
         if self._server is not None:
             await self._server.stop(grace)
 
-    def _add_port(self, server: grpc.aio.Server) -> int:
-        where = address(self._host, self._port)
+    def _takes_connections(self, server: grpc.aio.Server) -> bool:
+        """Whether the server takes the connections that are accepted here."""
+        try:
+            self._add_port(server, PORT)
+        except ConfigError:
+            return False
+        return self._handover.is_connected
+
+    def _add_port(self, server: grpc.aio.Server, where: str) -> None:
         try:
             if self._tls is None:
-                return server.add_insecure_port(where)
-            return server.add_secure_port(where, _credentials(self._tls))
+                server.add_insecure_port(where)
+            else:
+                server.add_secure_port(where, _credentials(self._tls))
         except RuntimeError as error:
             raise cannot_listen(KEY, self._host, self._port, "grpc could not bind it") from error
 
-    def _handler(self, signal: OtlpSignal) -> grpc.GenericRpcHandler:
+    def _open(self, listener: socket) -> None:
+        self._door = GrpcPort(
+            listener,
+            hand=partial(self._handover.hand, listener=listener),
+            refusal=self._refusal,
+            closed=self._closed,
+            most=connections(WAITING, share=1 / 16),
+        )
+        self._door.open()
+
+    def _refusal(self) -> str:
+        http = self._http_port()
+        over_grpc, over_http = exporter_settings(
+            host=self._host, grpc=self._port, http=http, tls=self._tls is not None
+        )
+        return (
+            f"Port {self._port} takes OTLP over gRPC, and this request is HTTP/1. OTLP over HTTP goes to port {http}:"
+            f" {over_http}. An exporter that speaks gRPC to this port: {over_grpc}."
+        )
+
+    def _handler(self, signal: OtlpSignal | DroppedSignal) -> grpc.GenericRpcHandler:
         async def export(
             _: AsyncIterator[bytes], context: grpc.aio.ServicerContext[bytes, bytes]
         ) -> bytes:
+            if isinstance(signal, DroppedSignal):
+                return await self._drop(signal, context)
             return await self._export(signal, context)
 
         # On the wire a call with one message like any other, but this handler runs before the message is read.
@@ -143,13 +208,27 @@ class GrpcServer:
             signal.service.name, {"Export": grpc.stream_unary_rpc_method_handler(export)}
         )
 
+    def _sender(self, context: grpc.aio.ServicerContext[bytes, bytes]) -> str | None:
+        authorization = _authorization(context) if self._bearer.required else None
+        return self._bearer.sender(authorization, _address(context.peer()))
+
+    async def _drop(
+        self, signal: DroppedSignal, context: grpc.aio.ServicerContext[bytes, bytes]
+    ) -> bytes:
+        who = self._sender(context)
+        answer = self._intake.drop(signal, "grpc", unauthenticated() if who is None else None)
+        if who is None:
+            await context.abort(_CODES[answer.code], answer.message, trailers(answer))
+        with suppress(Retryable):  # a call ends with its message; whether it came does not matter
+            await self._unread.read(who, partial(_message, context))
+        return b""
+
     async def _export(
         self,
         signal: OtlpSignal,
         context: grpc.aio.ServicerContext[bytes, bytes],
     ) -> bytes:
-        authorization = _authorization(context) if self._bearer.required else None
-        who = self._bearer.sender(authorization, _address(context.peer()))
+        who = self._sender(context)
         if who is None:
             answer = self._intake.deny(signal, "grpc", unauthenticated())
         else:

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import asyncio
 from asyncio import Task
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from functools import partial
 
 from google.protobuf.json_format import MessageToJson
 from google.protobuf.message import Message
 from starlette.datastructures import Headers
+from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from collector.otlp.json import to_protobuf
-from collector.otlp.signal import OtlpSignal
+from collector.otlp.signal import DroppedSignal, OtlpSignal
 from collector.receiver.answers import OK, Answer, Code, HungUp, bound, status, unauthenticated
 from collector.receiver.inflate import BY_NAME, Decode, Inflate, protobuf
 from collector.receiver.intake import Intake
@@ -29,11 +30,14 @@ from collector.runtime.open_files import connections
 KEY = "receiver.http"
 PROTOBUF = "application/x-protobuf"
 JSON = "application/json"
+PREFLIGHT_AGE = 7200
+"""Seconds that a browser keeps the answer to its preflight request: what Chromium takes at most."""
 _NO_PATH = Answer(code=Code.NOT_FOUND, message="no such path", http=404)
 _NO_POST = Answer(code=Code.UNIMPLEMENTED, message="only POST is served here", http=405)
 _FOREIGN = Answer(
     code=Code.PERMISSION_DENIED,
-    message="only pages and names of this machine may send here; set receiver.bearer_tokens to allow others",
+    message="only pages and names of this machine may send here;"
+    " set receiver.bearer_tokens to allow others, or receiver.http.cors to allow a page",
 )
 _UNSUPPORTED = Answer(
     code=Code.INVALID_ARGUMENT,
@@ -46,12 +50,20 @@ class HttpApp:
     """The ASGI application."""
 
     def __init__(
-        self, intake: Intake, bearer: BearerTokens, *, paths: Mapping[str, OtlpSignal], host: str
+        self,
+        intake: Intake,
+        bearer: BearerTokens,
+        *,
+        paths: Mapping[str, OtlpSignal | DroppedSignal],
+        host: str,
+        origins: Sequence[str] = (),
     ) -> None:
+        """`origins`: web pages that may send, beside those of this machine; "*" is all."""
         self._intake = intake
         self._bearer = bearer
         self._paths = paths
         self._host = host
+        self._origins = frozenset(origins)
         self.is_leaving = False
         """Whether each answer ends its connection, so that the sender's next request finds another process."""
 
@@ -71,7 +83,16 @@ class HttpApp:
             return _error(_NO_PATH, media)
         if request.method != "POST":
             return _error(_NO_POST, media)
+        return await self._answered(request, signal, media)
+
+    async def _answered(
+        self, request: Request, signal: OtlpSignal | DroppedSignal, media: str | None
+    ) -> Response:
         sender = self._sender(request)
+        denied = sender if isinstance(sender, Answer) else None
+        if isinstance(signal, DroppedSignal):
+            answer = self._intake.drop(signal, "http", denied)
+            return _error(answer, media) if denied else _reply(signal.response(), answer, media)
         if isinstance(sender, Answer):
             return _error(self._intake.deny(signal, "http", sender), media)
         inflate = BY_NAME.get(request.headers.get("content-encoding", "").strip().lower())
@@ -99,13 +120,16 @@ class HttpApp:
 
     def _foreign(self, headers: Headers) -> Answer | None:
         """The answer to web pages of other machines, also under a name made to point here."""
-        if not is_local_origin(headers.get("origin", "http://localhost")):
+        if not self._is_welcome(headers.get("origin", "http://localhost")):
             return _FOREIGN
         if is_loopback(self._host) and not is_local_name(
             headers.get("host", self._host), self._host
         ):
             return _FOREIGN
         return None
+
+    def _is_welcome(self, origin: str) -> bool:
+        return is_local_origin(origin) or not self._origins.isdisjoint((origin, "*"))
 
 
 async def _chunks(request: Request) -> AsyncGenerator[bytes]:
@@ -164,6 +188,19 @@ def _headers(answer: Answer) -> dict[str, str]:
             return {}
 
 
+def _for_pages(app: ASGIApp, origins: Sequence[str]) -> ASGIApp:
+    """The application as browsers ask for it before a page of another origin may send."""
+    if not origins:
+        return app
+    return CORSMiddleware(
+        app,
+        allow_origins=origins,
+        allow_methods=["POST"],
+        allow_headers=["*"],
+        max_age=PREFLIGHT_AGE,
+    )
+
+
 class HttpServer:
     """The HTTP half of the receiver."""
 
@@ -176,7 +213,9 @@ class HttpServer:
         tls: Tls | None,
         families: RuntimeFamilies,
         limits: Limits | None = None,
+        origins: Sequence[str] = (),
     ) -> None:
+        """`origins`: web pages whose scripts may read the answers; none of them may otherwise send more than a form."""
         self._app = app
         self._host = host
         self._port = port
@@ -187,6 +226,7 @@ class HttpServer:
         )
         self._server: GuestServer | None = None
         self._task: Task[None] | None = None
+        self._origins = origins
 
     @property
     def port(self) -> int:
@@ -202,7 +242,7 @@ class HttpServer:
         sock = bound(KEY, self._host, self._port)
         self._port = sock.getsockname()[1]
         self._server = GuestServer(
-            self._app,
+            _for_pages(self._app, self._origins),
             limits=self._limits,
             closed=self._closed,
             tls=self._tls and self._tls.context,

@@ -7,19 +7,21 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from functools import cache
 from typing import Literal, TypeAlias
 
 from collector.clock import Clock
-from collector.errors import RecordTooLarge, Retryable, TooLarge, Undecodable
+from collector.errors import LogFull, RecordTooLarge, Retryable, TooLarge, Undecodable
 from collector.log.port import Log, New
 from collector.otlp.redaction import Redact
-from collector.otlp.signal import OtlpSignal
+from collector.otlp.signal import DroppedSignal, OtlpSignal
 from collector.otlp.split import SplitRequest
 from collector.receiver.admission import Admission, Ticket
 from collector.receiver.answers import (
+    OK,
     Answer,
+    Behind,
     SlowSender,
     Stopping,
     reason,
@@ -30,7 +32,9 @@ from collector.receiver.answers import (
 )
 from collector.receiver.families import ReceiverFamilies
 from collector.receiver.inflate import Decode
+from collector.receiver.overload import Overload
 from collector.receiver.pace import Pace, ending
+from collector.records.handed import Handed
 
 Transport: TypeAlias = Literal["grpc", "http"]
 Result: TypeAlias = Literal["accepted", "refused", "invalid", "too_large", "unauthenticated"]
@@ -59,11 +63,14 @@ class Intake:
         max_item: The largest single item (span) in bytes; larger ones are rejected and counted.
         families: Count what arrives.
         clock: For the rate of log lines about own faults, and who was refused lately.
-        forward: Gets the bytes of every request that was taken and is of a signal that is forwarded; must not block.
+        forward: By `OtlpSignal.items`, what gets the bytes of every request of it that was taken; must not block.
         body_timeout: Seconds within which an HTTP body must arrive.
         share: Of the bytes in flight, what one sender may hold while others wait (`fairness.share`).
         strict: Whether requests are checked whole before they are taken.
         redact: Takes secrets out of requests before anything else sees them; None: they are taken as they are.
+        joined: Bytes up to which the pieces of a request are one record of the log; 0: each is a record of its own.
+        handed: Gets what each record holds once it is written.
+        overload: Refuses what could not be scored in time; None: only what the log would refuse.
     """
 
     def __init__(  # noqa: PLR0913 - its settings, one by one
@@ -74,17 +81,23 @@ class Intake:
         max_item: int,
         families: ReceiverFamilies,
         clock: Clock,
-        forward: Forward | None = None,
+        forward: Mapping[str, Forward] | None = None,
         body_timeout: float = BODY_TIMEOUT,
         share: float = 0.5,
         strict: bool = True,
         redact: Redact | None = None,
+        joined: int = 0,
+        handed: Handed | None = None,
+        overload: Overload | None = None,
     ) -> None:
+        self._overload = overload or Overload(clock=clock)
         self._log_port = log
+        self._joined = joined
+        self._handed = handed
         self._max_request = max_request
         self._max_item = max_item
         self._clock = clock
-        self._forward = forward
+        self._forward = forward or {}
         self._body_timeout = body_timeout
         self._strict = strict
         self._redact = redact
@@ -92,7 +105,9 @@ class Intake:
         # `labels` validates and locks, and these few children are needed for every request.
         self._requests = cache(families.requests.labels)
         self._received = cache(families.received_child)
+        self._dropped = families.dropped
         self._refused = families.refused
+        self._requests_dropped = families.requests_dropped
         self._repaired = families.strings_repaired
         self._redacted = families.strings_redacted
         self._admission = Admission(
@@ -117,6 +132,14 @@ class Intake:
     def deny(self, signal: OtlpSignal, transport: Transport, answer: Answer) -> Answer:
         """Count who may not send, answered so. The body is not read, so the request counts as one item."""
         self._count(signal, transport, "unauthenticated", 1)
+        self._requests(transport, answer.code.name).inc()
+        return answer
+
+    def drop(self, signal: DroppedSignal, transport: Transport, denied: Answer | None) -> Answer:
+        """Count a request that is dropped unread, whatever the log has room for; `denied`: its sender may not send."""
+        answer = denied or OK
+        if answer is OK:
+            self._requests_dropped.labels(transport, signal.name).inc()
         self._requests(transport, answer.code.name).inc()
         return answer
 
@@ -161,18 +184,20 @@ class Intake:
         self._count(signal, transport, "accepted", split.accepted)
         self._count(signal, transport, "invalid", split.invalid)
         self._count(signal, transport, "too_large", split.too_large)
+        for why, items in split.dropped.items():
+            self._dropped[signal.items].labels(why).inc(items)
         if split.repaired:
             self._repaired.labels(transport).inc(split.repaired)
         for how, texts in (("marked", split.marked), ("whole", split.whole)):
             if texts:
                 self._redacted.labels(transport, how).inc(texts)
-        if signal.is_forwarded:
-            self._pass_on(request if split.request is None else split.request)
+        self._pass_on(request if split.request is None else split.request, signal)
         return taken(split, signal.items)
 
     async def _plain(self, body: Body, decode: Decode, ticket: Ticket) -> bytes:
         if self._stopping:
             raise Stopping("the receiver is stopping")
+        self._overload.before_reading()
         if isinstance(body, bytes):
             ticket.grow(len(body))
         elif callable(body):
@@ -180,6 +205,7 @@ class Intake:
             ticket.grow(len(body))
         else:
             body = await self._read(body, ticket)
+        self._overload.before_splitting(body)
         plain = decode.inflate(body, self._max_request)
         ticket.grow(len(plain))
         return plain
@@ -193,7 +219,7 @@ class Intake:
             decoded = decode.to_protobuf(plain)
             if self._redact is not None:
                 decoded = self._redact(decoded, signal.request)
-            pieces = signal.split(decoded.request, max_item=self._max_item, strict=self._strict)
+            pieces = self._pieces(decoded.request, signal)
             pieces.add(decoded)
             return decoded.request, pieces
 
@@ -201,6 +227,12 @@ class Intake:
             return split()
         async with self._large:
             return await asyncio.to_thread(split)
+
+    def _pieces(self, request: bytes, signal: OtlpSignal) -> SplitRequest:
+        joins = signal.split_joined
+        if joins is None or not self._joined:
+            return signal.split(request, max_item=self._max_item, strict=self._strict)
+        return joins(request, max_item=self._max_item, joined=self._joined, strict=self._strict)
 
     async def _read(self, chunks: AsyncIterator[bytes], ticket: Ticket) -> bytes:
         whole = bytearray()
@@ -221,10 +253,20 @@ class Intake:
         return bytes(whole)
 
     async def _write(self, split: SplitRequest, topic: str) -> None:
-        if split.pieces:
-            await self._log_port.write(
+        if not split.pieces:
+            return
+        try:
+            positions = await self._log_port.write(
                 [New(topic=topic, key=piece.key, value=piece.value) for piece in split.pieces]
             )
+        except LogFull:
+            self._overload.full()
+            raise
+        self._overload.written()
+        if self._handed is not None:
+            for position, held in zip(positions, split.held, strict=False):
+                if held is not None:
+                    self._handed.put(position, held)
 
     def _fault(self, error: Exception) -> tuple[Answer, Result]:
         match error:
@@ -232,6 +274,8 @@ class Intake:
                 return too_large(str(error)), "too_large"
             case Undecodable():
                 return undecodable(str(error)), "invalid"
+            case Behind():
+                return refused(str(error), longer=error.delay), "refused"
             case Retryable():
                 return refused(str(error)), "refused"
             case _:
@@ -242,11 +286,12 @@ class Intake:
         if items:
             self._received(signal.items, transport, result).inc(items)
 
-    def _pass_on(self, request: bytes) -> None:
-        if self._forward is None or not request:
+    def _pass_on(self, request: bytes, signal: OtlpSignal) -> None:
+        forward = self._forward.get(signal.items)
+        if forward is None or not request:
             return
         try:
-            self._forward(request)
+            forward(request)
         except Exception as error:  # noqa: BLE001 - the request is taken: nothing behind it may change the answer
             self._log_fault(error)
 

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 
 from collector.clock import Clock
 from collector.config.tree import ReceiverConfig
 from collector.log.port import Log
 from collector.otlp.redaction import Redact
-from collector.otlp.signal import OtlpSignal
+from collector.otlp.signal import DroppedSignal, OtlpSignal
 from collector.receiver.families import ReceiverFamilies
 from collector.receiver.grpc import GrpcServer
 from collector.receiver.http import HttpApp, HttpServer
 from collector.receiver.intake import Forward, Intake
+from collector.receiver.overload import Overload
 from collector.receiver.tls import load
-from collector.records.otlp_signals import OTLP_SIGNALS, TRACES
+from collector.records.handed import Handed
+from collector.records.otlp_signals import DROPPED_SIGNALS, OTLP_SIGNALS, TRACES
 from collector.runtime.families import RuntimeFamilies
 from collector.runtime.http_server import BearerTokens
 from collector.telemetry import Telemetry
@@ -35,9 +37,12 @@ class Receiver:
         telemetry: the process families.
         clock: for the rate of log lines about own faults, and who was refused lately.
         share: of the bytes in flight, what one sender may hold while others wait (`fairness.share`).
-        forward: gets the bytes of every request of traces that was taken; must not block.
+        forward: by signal, what gets the bytes of every request of it that was taken; must not block.
         signals: the OTLP signals that are served.
         redact: takes secrets out of requests before they are written, or forwarded.
+        joined: bytes up to which the pieces of a request are one record; 0: each is a record of its own.
+        handed: gets what each record holds once it is written.
+        behind: seconds that the oldest closed trace has waited for its score; None: not known in this process.
     """
 
     def __init__(  # noqa: PLR0913 - its collaborators and settings, one by one
@@ -49,9 +54,12 @@ class Receiver:
         telemetry: Telemetry,
         clock: Clock,
         share: float = 0.5,
-        forward: Forward | None = None,
+        forward: Mapping[str, Forward] | None = None,
         signals: Sequence[OtlpSignal] = OTLP_SIGNALS,
         redact: Redact | None = None,
+        joined: int = 0,
+        handed: Handed | None = None,
+        behind: Callable[[], float] | None = None,
     ) -> None:
         self._config = config
         self._signals = signals
@@ -66,6 +74,9 @@ class Receiver:
             body_timeout=config.body_timeout,
             share=share,
             redact=redact,
+            joined=joined,
+            handed=handed,
+            overload=Overload(clock=clock, limit=config.max_score_lag, behind=behind),
         )
         self._grpc: GrpcServer | None = None
         self._http: HttpServer | None = None
@@ -90,21 +101,25 @@ class Receiver:
         bearer = BearerTokens(self._config.bearer_tokens)
         grpc, http = self._config.grpc, self._config.http
         self._http = HttpServer(
-            HttpApp(self._intake, bearer, paths=self._paths(), host=http.host),
+            HttpApp(self._intake, bearer, paths=self._paths(), host=http.host, origins=http.cors),
             host=http.host,
             port=http.port,
             tls=tls,
             families=self._families,
+            origins=http.cors,
         )
         self._grpc = GrpcServer(
             self._intake,
             bearer,
             signals=self._signals,
+            dropped=DROPPED_SIGNALS,
             host=grpc.host,
             port=grpc.port,
             max_request=self._config.max_request,
             tls=tls,
             body_timeout=self._config.body_timeout,
+            closed=self._families.closed("grpc"),
+            http_port=lambda: self.http_port,
         )
         await self._grpc.start()
         try:
@@ -113,9 +128,10 @@ class Receiver:
             await self._grpc.stop(0)
             raise
 
-    def _paths(self) -> dict[str, OtlpSignal]:
+    def _paths(self) -> dict[str, OtlpSignal | DroppedSignal]:
         """Each signal at its own path, traces at those of the configuration."""
-        own = {each.service.path: each for each in self._signals if each is not TRACES}
+        served: tuple[OtlpSignal | DroppedSignal, ...] = (*self._signals, *DROPPED_SIGNALS)
+        own = {each.service.path: each for each in served if each is not TRACES}
         return own | dict.fromkeys(self._config.http.paths, TRACES)
 
     async def leave(self, at_once: asyncio.Event) -> None:

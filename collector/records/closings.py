@@ -7,6 +7,23 @@ import msgspec
 from collector.records.codec import decode
 
 
+class TurnFacts(msgspec.Struct, frozen=True, array_like=True):
+    """What later segments are placed by, of a made trace that has closed (assembly/turns.py). Ids are bytes."""
+
+    owner: bytes
+    session: bytes = b""
+    start: int | None = None
+    """When its prompt was, unix nanoseconds; None: no prompt of it has come."""
+    traces: tuple[bytes, ...] = ()
+    """Traces of which everything is of this turn."""
+    helpers: tuple[bytes, ...] = ()
+    """Turns that are no person's, which its events named."""
+    parents: tuple[tuple[bytes, bytes], ...] = ()
+    """Sessions of helpers, each with the session that started it."""
+    until: int = 0
+    """The offset that had been read up to when it closed."""
+
+
 class Mark(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A trace was closed: a span of it at or below `last_offset` is read again, a span above it is late."""
 
@@ -23,6 +40,8 @@ class Mark(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     local_root: bool = False
     rootless: bool = False
     """No root had arrived, not even a local one: late spans wait for `idle` again."""
+    turn: TurnFacts | None = None
+    """Of a made trace."""
 
 
 _decoder = msgspec.msgpack.Decoder(Mark)

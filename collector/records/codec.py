@@ -16,7 +16,7 @@ class _Tagged(msgspec.Struct):
     type: str
 
 
-_NOT_A_RECORD = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+NOT_A_RECORD = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """What msgspec raises of damaged bytes: its own error not for texts that are not UTF-8, nor for what is too deep."""
 _tagged = msgspec.msgpack.Decoder(_Tagged)
 
@@ -37,7 +37,7 @@ def decode(
     """
     try:
         return decoder.decode(value)
-    except _NOT_A_RECORD as error:
+    except NOT_A_RECORD as error:
         kinds = kinds_of(decoder.type)
         kind = _kind(value) if kinds else None
         if kind is not None and kind not in kinds:
@@ -55,5 +55,5 @@ def kinds_of(*records: Any) -> frozenset[str]:
 def _kind(value: bytes | msgspec.Raw) -> str | None:
     try:
         return _tagged.decode(value).type
-    except _NOT_A_RECORD:
+    except NOT_A_RECORD:
         return None

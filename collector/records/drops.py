@@ -48,6 +48,8 @@ class DropState(msgspec.Struct, frozen=True, kw_only=True, tag="drop_state", omi
     """How many subjects have entered."""
     newest: bytes = b""
     """Digests of the newest of them, 64 bits each: those that their part may lack."""
+    trail: tuple[tuple[int, int], ...] = ()
+    """How near an alarm it was, when: (log time in seconds, thousandths)."""
 
 
 class DropPart(msgspec.Struct, frozen=True, kw_only=True, tag="drop_part"):

@@ -1,7 +1,7 @@
 """The signal: its fields, its id, and its bytes.
 
 Its id is a pure function of what was scored, so that a repeat is the same signal. As bytes it is JSON of at most
-64 KiB, with the CloudEvents 1.0 headers that go with it.
+64 KiB.
 """
 
 from __future__ import annotations
@@ -11,13 +11,11 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any, Literal, cast
-from urllib.parse import quote
 
 import msgspec
 from msgspec.structs import replace
 
 from collector.errors import Undecodable
-from collector.log.port import Headers
 from collector.otlp.names import is_shown, name_shown
 from collector.printable import escape_json_bytes
 from collector.records.codec import decode
@@ -30,13 +28,6 @@ HEADLINES = {"agent_reliability": "reliability", "agent_consistency": "consisten
 _MODULUS = 1 << 256
 _encode = msgspec.json.Encoder().encode
 MAX_BYTES = 64 * 1024
-INTERNAL = "spanwise_"
-"""Prefix of headers between rooms: sinks do not send them out."""
-FIRST = (f"{INTERNAL}first", b"1")
-START = f"{INTERNAL}start"
-"""Header: the start of the trace that was scored, unix nanoseconds. The signal itself has no start."""
-"""The header on the first final outcome of its (subject, evaluator), which counters count."""
-_CONSTANT = (("content-type", b"application/json"), ("ce_specversion", b"1.0"))
 _TEXTS = (1024, 64)
 _LISTS = (64, 8, 0)
 
@@ -220,50 +211,6 @@ def unix_seconds(time: str) -> float:
         return datetime.fromisoformat(time).timestamp()
     except ValueError as error:
         raise Undecodable(f"time is not RFC 3339: {time}") from error
-
-
-def signal_headers(signal: Signal, *, first: bool = False, start: int = 0) -> Headers:
-    """CloudEvents' headers of the Kafka binding (binary mode), and `traceparent` if a span was scored."""
-    shared = _subject_headers(
-        signal.scope,
-        signal.service,
-        signal.trace_id if signal.scope == "trace" else signal.session_id,
-        signal.span_id,
-        signal.time,
-        start,
-    )
-    if first:
-        return (*_CONSTANT, ("ce_id", signal.id.encode()), *shared, FIRST)
-    return (*_CONSTANT, ("ce_id", signal.id.encode()), *shared)
-
-
-@lru_cache(maxsize=64)
-def _subject_headers(
-    scope: Scope, service: str, subject: str | None, span_id: str | None, time: str, start: int
-) -> Headers:
-    """Those that the signals of a subject have in common."""
-    headers = (
-        ("ce_source", _source(service)),
-        ("ce_type", b"spanwise.signal.%b.v1" % scope.encode()),
-        ("ce_time", time.encode()),
-        ("ce_subject", f"{scope}/{subject}".encode()),
-    )
-    if scope == "trace" and span_id:
-        headers += (("traceparent", f"00-{subject}-{span_id}-01".encode()),)
-    return (*headers, (START, b"%d" % start)) if start else headers
-
-
-def start_in(headers: Headers) -> int:
-    """The start of the trace that the signal with these headers scored, unix nanoseconds; 0: they do not tell it."""
-    for name, value in reversed(headers):
-        if name == START:
-            return int(value) if value.isdigit() and len(value) < 20 else 0
-    return 0
-
-
-@lru_cache(maxsize=1024)
-def _source(service: str) -> bytes:
-    return f"/agents/{quote(service, safe='')}".encode()
 
 
 def redacted(signal: Signal) -> Signal:

@@ -56,6 +56,19 @@ class Drop(msgspec.Struct, frozen=True, kw_only=True):
     """Scores since then."""
 
 
+class Watched(msgspec.Struct, frozen=True, kw_only=True):
+    """The comparison of one evaluator's scores with the agent's own past, whether or not it has raised an alarm."""
+
+    evaluator: str
+    scope: Scope
+    progress: float | None
+    """`spanwise_drift_progress_ratio`: how near an alarm is, 0 to 1; None: the past is too short for a comparison."""
+    samples: int
+    """`spanwise_drift_history_samples`: scores in that past."""
+    trail: tuple[tuple[int, int], ...] = ()
+    """(Log time in whole seconds, thousandths of progress), oldest first; each is the most since the one before."""
+
+
 class OpenRunaway(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     """A trace that ran away when it was looked at last, and has not closed since."""
 
@@ -82,6 +95,8 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     """All versions that have not ended together; None: unknown."""
     consistency: WindowMean | None = None
     drops: tuple[Drop, ...] = ()
+    watched: tuple[Watched, ...] = ()
+    """In order of evaluator."""
     runaways: tuple[OpenRunaway, ...] = ()
     """Its open traces that run away, the one that was found longest ago first."""
 

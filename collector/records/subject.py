@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict
 from functools import lru_cache
+from operator import attrgetter
 from typing import Any, Literal
 
 import msgspec
@@ -33,12 +35,17 @@ class Subject(msgspec.Struct, frozen=True, kw_only=True):
 
 def shared_fields(source: msgspec.Struct, target: type[msgspec.Struct]) -> dict[str, Any]:
     """The values of `source` that a `target` has under the same name."""
-    return {name: getattr(source, name) for name in _shared_names(type(source), target)}
+    names, values_of = _shared(type(source), target)
+    return dict(zip(names, values_of(source), strict=True))
 
 
 @lru_cache
-def _shared_names(source: type[msgspec.Struct], target: type[msgspec.Struct]) -> tuple[str, ...]:
-    return tuple(name for name in source.__struct_fields__ if name in target.__struct_fields__)
+def _shared(
+    source: type[msgspec.Struct], target: type[msgspec.Struct]
+) -> tuple[tuple[str, ...], Callable[[object], tuple[Any, ...]]]:
+    """The names that both have, and what reads them from a `source`."""
+    names = tuple(name for name in source.__struct_fields__ if name in target.__struct_fields__)
+    return names, attrgetter(*names)
 
 
 def signal_of(subject: Subject, outcome: Outcome, id_: str, *, probability: float = 1.0) -> Signal:

@@ -10,11 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from hashlib import sha256
+from typing import TypeVar
 
 import msgspec
 from msgspec.structs import replace as with_fields
 
 from collector.log.port import MAX_RECORD
+from collector.records.span_refs import Piece, size_of
 from evaluators.matching.json_values import encoded
 from evaluators.matching.text import clip
 from evaluators.model import JSON, ModelCall, ToolCall, ToolDefinition, Trace
@@ -29,13 +31,17 @@ LENGTHS = (65_536, 16_384, 4_096, 1_024, 256)
 """Bytes of a value, tried in turn until the trace fits."""
 TOO_LARGE = "too_large"
 """`Trace.unread` of a trace that does not fit however its values are cut."""
+P = TypeVar("P", bound=Piece)
 
 _encoder = msgspec.msgpack.Encoder()
 
 
-def kept_spans(pieces: Sequence[bytes]) -> tuple[bytes, ...]:
-    """The raw spans that the trace's record holds: all of them, or none where they leave no room for the trace."""
-    return tuple(pieces) if sum(map(len, pieces)) <= MAX_RECORD - TRACE_ROOM else ()
+def kept_spans(pieces: Sequence[P]) -> tuple[P, ...]:
+    """The raw spans that the trace's record holds: all of them, or none where they leave no room for the trace.
+
+    The same where it only names them, so that a trace is the same in every log.
+    """
+    return tuple(pieces) if sum(map(size_of, pieces)) <= MAX_RECORD - TRACE_ROOM else ()
 
 
 def fit_record(trace: Trace, pieces: Sequence[bytes]) -> Trace:
@@ -46,6 +52,11 @@ def fit_record(trace: Trace, pieces: Sequence[bytes]) -> Trace:
     if not kept_spans(pieces):
         return cut_trace(marked(trace), MAX_RECORD - OVERHEAD)
     return cut_trace(trace, MAX_RECORD - OVERHEAD - raw)
+
+
+def room_beside(packed: bytes, pieces: Sequence[Piece]) -> int:
+    """Bytes that the record has left beside the packed trace and its raw `pieces`."""
+    return MAX_RECORD - OVERHEAD - len(packed) - sum(map(size_of, kept_spans(pieces)))
 
 
 def cut_trace(trace: Trace, room: int) -> Trace:

@@ -10,7 +10,16 @@ from typing import Any, TypeVar, Union, cast
 
 import msgspec
 
+from collector.errors import Undecodable
+from collector.log.port import Record
 from collector.records.codec import decode, encode, kinds_of
+from collector.records.trace_summary import (
+    Summariser,
+    TraceSummary,
+    outline_of,
+    packed_outline,
+    unpacked,
+)
 from collector.records.traces import (
     PackedTraceRecord,
     RunawayRecord,
@@ -51,7 +60,7 @@ _without_spans = _view(_TraceWithoutSpans, VerdictRecord)
 
 
 def decode_without_spans(value: bytes) -> TraceRecord | VerdictRecord | Unread:
-    """What scoring reads: the raw spans are skipped, not copied; `spans` is empty."""
+    """The whole trace: the raw spans are skipped, not copied; `spans` is empty."""
     record = decode(_without_spans, value)
     if not isinstance(record, _TraceWithoutSpans):
         return record
@@ -62,6 +71,59 @@ def decode_without_spans(value: bytes) -> TraceRecord | VerdictRecord | Unread:
         seen=record.seen,
         session_changed=record.session_changed,
     )
+
+
+class SummarisedTrace(msgspec.Struct, frozen=True, kw_only=True):
+    """A trace record as scoring reads it: the trace stays packed."""
+
+    summary: TraceSummary
+    value: bytes
+    """Of the record."""
+    revision: int
+    seen: float
+
+    @property
+    def packed(self) -> msgspec.Raw:
+        """The msgpack of the `Trace`, which is looked for in the whole record.
+
+        Raises:
+            Undecodable: the record is not a trace's.
+        """
+        return decode(_with_packed, self.value).trace
+
+    def unpack(self) -> Trace:
+        """The whole trace.
+
+        Raises:
+            Undecodable: it is none.
+        """
+        return unpacked(self.packed)
+
+
+class _WithPacked(msgspec.Struct, frozen=True, kw_only=True, tag="trace"):
+    trace: msgspec.Raw
+    revision: int
+    seen: float
+
+
+_with_packed = msgspec.msgpack.Decoder(_WithPacked)
+_scored = _view(_WithPacked, VerdictRecord)
+
+
+def decode_summarised(
+    record: Record, summariser: Summariser
+) -> SummarisedTrace | VerdictRecord | Unread:
+    """What scoring reads: the trace stays packed, unless its record lacks a summary by the rules of today."""
+    outline = outline_of(record.headers)
+    if outline is not None and outline.summary.rules == summariser.rules:
+        summary, revision, seen = outline.summary, outline.revision, outline.seen
+    else:
+        found = decode(_scored, record.value)
+        if not isinstance(found, _WithPacked):
+            return found
+        summary = summariser.summary(unpacked(found.trace), found.trace)
+        revision, seen = found.revision, found.seen
+    return SummarisedTrace(summary=summary, value=record.value, revision=revision, seen=seen)
 
 
 _packed = msgspec.msgpack.Decoder(PackedTraceRecord)
@@ -154,6 +216,14 @@ class TraceHeader(msgspec.Struct, frozen=True, kw_only=True):
     spans: int = 0
     start_time_unix_nano: int = 0
     end_time_unix_nano: int = 0
+    cost_usd: float | None = None
+    tokens: Tokens = Tokens()
+    gaps: tuple[str, ...] = ()
+
+    @property
+    def seconds(self) -> float:
+        """From the first start to the last end; 0 when clocks ran backwards."""
+        return max(0, self.end_time_unix_nano - self.start_time_unix_nano) / 1e9
 
 
 class ListedTrace(msgspec.Struct, frozen=True, kw_only=True, tag="trace"):
@@ -202,8 +272,52 @@ class CountedTrace(msgspec.Struct, frozen=True, tag="trace"):
 _counted = _view(CountedTrace, RunRecord)
 
 
+class _CountedTurn(msgspec.Struct, frozen=True):
+    trace_id: str
+    start_time_unix_nano: int
+    cost_usd: float | None = None
+    tokens: Tokens = Tokens()
+
+
+class _CountedSummary(msgspec.Struct, frozen=True):
+    turn: _CountedTurn
+    service: str
+    agent: str
+    end_time_unix_nano: int = 0
+
+
+class _CountedOutline(msgspec.Struct, frozen=True, array_like=True):
+    summary: _CountedSummary
+    revision: int
+
+
+_counted_outline = msgspec.msgpack.Decoder(_CountedOutline)
+
+
+def counted(record: Record) -> CountedTrace | RunRecord | Unread:
+    """What the metrics about agents read, of a trace from its outline where it has one."""
+    packed = packed_outline(record.headers)
+    try:
+        outline = None if packed is None else decode(_counted_outline, packed)
+    except Undecodable:
+        outline = None
+    if outline is None:
+        return decode_counted_trace(record.value)
+    summary, turn = outline.summary, outline.summary.turn
+    usage = TraceUsage(
+        trace_id=turn.trace_id,
+        service=summary.service,
+        agent=summary.agent,
+        start_time_unix_nano=turn.start_time_unix_nano,
+        end_time_unix_nano=summary.end_time_unix_nano,
+        cost_usd=turn.cost_usd,
+        tokens=turn.tokens,
+    )
+    return CountedTrace(trace=usage, revision=outline.revision)
+
+
 def decode_counted_trace(value: bytes) -> CountedTrace | RunRecord | Unread:
-    """What the metrics about agents read."""
+    """The same of a record's value."""
     return decode(_counted, value)
 
 
@@ -221,6 +335,11 @@ def decode_report(value: bytes) -> VerdictRecord | SessionRecord | RunRecord | U
 
 
 _work = _view(WorkRecord, RunawayRecord)
+
+
+def work_in(record: Record) -> WorkRecord | RunawayRecord | Unread:
+    """What ranks sessions; a trace is passed over without looking at it where its header says what it is."""
+    return Unread() if packed_outline(record.headers) is not None else decode_work(record.value)
 
 
 def decode_work(value: bytes) -> WorkRecord | RunawayRecord | Unread:

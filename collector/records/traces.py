@@ -15,9 +15,11 @@ import msgspec
 from collector.errors import Undecodable
 from collector.log.port import TRACES, Position, Record
 from collector.records.codec import decode
+from collector.records.span_refs import Piece
 from collector.records.subject import Subject
 from evaluators.matching.text import QUESTION, clip
-from evaluators.model import Outcome, Previous, SessionClosed, Trace, Work
+from evaluators.model import Outcome, Previous, SessionClosed, Trace
+from evaluators.work import Work
 
 GetRecord: TypeAlias = Callable[[Position], Awaitable[Record | None]]
 """`Log.get`, or a room's way to try it again."""
@@ -28,8 +30,8 @@ class TraceRecord(msgspec.Struct, frozen=True, kw_only=True, tag="trace", omit_d
     """A closed trace: normalised for scoring, raw for revision, replay and inspection."""
 
     trace: Trace
-    spans: tuple[bytes, ...]
-    """The raw pieces, each an ExportTraceServiceRequest, in arrival order."""
+    spans: tuple[Piece, ...]
+    """The raw pieces, each an ExportTraceServiceRequest, in arrival order, or where they stand in topic `spans`."""
     revision: int
     seen: float
     """Log time at which the newest span arrived: the signal's `time`."""
@@ -37,10 +39,10 @@ class TraceRecord(msgspec.Struct, frozen=True, kw_only=True, tag="trace", omit_d
 
 
 class PackedTraceRecord(msgspec.Struct, frozen=True, kw_only=True, tag="trace", omit_defaults=True):
-    """A `TraceRecord` to be written whose trace is msgpack already. The bytes are the same."""
+    """A `TraceRecord` to be written whose trace is msgpack already: the bytes are the same."""
 
     trace: msgspec.Raw
-    spans: tuple[bytes, ...]
+    spans: tuple[Piece, ...]
     revision: int
     seen: float
     session_changed: bool = False
@@ -172,11 +174,11 @@ class TraceReader(Generic[_T]):
     Args:
         get: Fetches a record; None when it has expired.
         partition: Of the records.
-        decode: Makes a trace of a record's value; None for another kind of record. It may raise `Undecodable`.
+        decode: Makes a trace of a record; None for another kind of record. It may raise `Undecodable`.
     """
 
     def __init__(
-        self, get: GetRecord, partition: int, decode: Callable[[bytes], _T | None]
+        self, get: GetRecord, partition: int, decode: Callable[[Record], _T | None]
     ) -> None:
         self._get = get
         self._partition = partition
@@ -192,7 +194,7 @@ class TraceReader(Generic[_T]):
 
     def _decoded(self, record: Record) -> _T | None:
         try:
-            return self._decode(record.value)
+            return self._decode(record)
         except Undecodable:
             return None
 

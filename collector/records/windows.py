@@ -57,16 +57,13 @@ class WindowEntry(msgspec.Struct, frozen=True, array_like=True):
 
         The score of the newest turn by (start, trace id) is the latest; of a session's own scores, the newest.
         """
-        return (self._started, self.trace_id, self.time, self.revision, self.final, self.id)
+        started = self.start or int(self.time * 1e9)
+        return (started, self.trace_id, self.time, self.revision, self.final, self.id)
 
     @property
     def age(self) -> tuple[int, str]:
         """Total order of sessions, oldest first. It never falls while `rank` rises, so that order does not matter."""
-        return (self._started, self.session)
-
-    @property
-    def _started(self) -> int:
-        return self.start or int(self.time * 1e9)
+        return (self.start or int(self.time * 1e9), self.session)
 
 
 class WindowRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

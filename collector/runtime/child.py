@@ -11,16 +11,15 @@ import logging
 import os
 import signal
 import socket
-import struct
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from types import TracebackType
 from typing import Protocol, Self
 
 from collector.printable import log_to_stderr
+from collector.runtime.frame_link import LENGTH, FrameLink
 from collector.runtime.retry import Backoff, Sleep
 
-LENGTH = struct.Struct(">I")
 LONGEST_RESTART = 10.0
 """Seconds: the longest wait between two starts."""
 _END_TIMEOUT = 3.0
@@ -35,7 +34,7 @@ class Child:
     """`python -m MODULE FD`: gets its configuration in the first frame; entering waits until it is ready.
 
     Raises:
-        EOFError: the child ended (asyncio.IncompleteReadError is one).
+        EOFError: the child ended.
         TimeoutError: the child did not become ready in time.
     """
 
@@ -50,13 +49,17 @@ class Child:
         with theirs:
             self._process = await asyncio.create_subprocess_exec(
                 sys.executable,
+                "-P",  # nothing that stands in the working directory is ours
                 "-m",
                 self._module,
                 str(theirs.fileno()),
                 stdin=asyncio.subprocess.DEVNULL,
                 pass_fds=(theirs.fileno(),),
+                # Ctrl-C reaches the whole session of a terminal, also a child that has not begun to ignore it. Between
+                # the fork and the new session it still does: see `was_interrupted`.
+                start_new_session=True,
             )
-        self._reader, self._writer = await asyncio.open_connection(sock=ours)
+        _, self._link = await asyncio.get_running_loop().create_connection(FrameLink, sock=ours)
         self.pid = self._process.pid
         try:
             self.send(self._config)
@@ -84,21 +87,30 @@ class Child:
         return self._process.returncode if hasattr(self, "_process") else None
 
     @property
+    def was_interrupted(self) -> bool:
+        """Whether Ctrl-C ended it before it had a session of its own; the parent was interrupted with it."""
+        return self.exit_code == -signal.SIGINT
+
+    @property
     def has_ended(self) -> bool:
-        """Whether the child's end of the socket is known to be closed."""
-        return self._reader.at_eof()
+        """Whether the child's end of the socket is known to be closed, and all that it sent is received."""
+        return self._link.has_ended
 
     def send(self, payload: bytes) -> None:
         """Send one frame, buffered: the caller bounds the unanswered frames."""
-        self.send_frame(pack_frame(payload))
+        self.send_frames([pack_frame(payload)])
 
-    def send_frame(self, framed: bytes | bytearray) -> None:
-        """Send a payload that begins with its length; it must not be changed afterwards."""
-        self._writer.write(framed)
+    def send_frames(self, framed: Sequence[bytes | bytearray]) -> None:
+        """Send payloads that begin with their lengths, at once; they must not be changed afterwards."""
+        self._link.send_frames(framed)
 
     async def receive(self) -> bytes:
         """The next frame."""
-        return await receive_frame(self._reader)
+        return await self._link.receive()
+
+    async def receive_all(self, within: float) -> Sequence[bytes]:
+        """Every frame that has come, at least one; TimeoutError if none does within so many seconds."""
+        return await self._link.receive_all(within)
 
     def kill(self) -> None:
         """End a child that hangs. A pending `receive` raises EOFError."""
@@ -106,11 +118,9 @@ class Child:
             self._process.kill()
 
     async def _end(self) -> None:
-        self._writer.close()
         try:
-            with contextlib.suppress(OSError):
-                await self._writer.wait_closed()
             async with asyncio.timeout(_END_TIMEOUT):
+                await self._link.close()
                 await self._process.wait()
         except (TimeoutError, asyncio.CancelledError) as error:
             self.kill()
@@ -122,7 +132,7 @@ class Child:
 def parent_socket(niceness: int) -> socket.socket:
     """In a child: the socket to its parent. The parent comes first on a busy machine and alone heeds Ctrl-C.
 
-    Ctrl-C reaches the whole process group; the child ends when its socket does.
+    The child ends when its socket does.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.nice(niceness)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Literal
 
-from collector.runtime.bounded_protocol import Why
 from collector.telemetry import Telemetry
 
 
@@ -31,7 +30,7 @@ class RuntimeFamilies:
         )
         self.connections_closed = telemetry.counter(
             "connections_closed",
-            "Connections of HTTP listeners that were closed to keep to a limit, by why.",
+            "Connections that were closed to keep to a limit, by why.",
             "listener",
             "reason",
         )
@@ -39,6 +38,6 @@ class RuntimeFamilies:
             "event_loop_lag_seconds", "How late the event loop ran its last heartbeat."
         )
 
-    def closed(self, listener: Literal["admin", "http"]) -> Callable[[Why], None]:
+    def closed(self, listener: Literal["admin", "grpc", "http"]) -> Callable[[str], None]:
         """Counts one connection of this listener that was closed."""
         return lambda why: self.connections_closed.labels(listener, why).inc()

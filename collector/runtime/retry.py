@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Awaitable, Callable
 from typing import TypeAlias, TypeVar
 
@@ -12,6 +13,8 @@ from collector.errors import Retryable
 Sleep: TypeAlias = Callable[[float], Awaitable[None]]
 """`asyncio.sleep`, or the sleep of a test."""
 
+SAID_AGAIN = 60.0
+"""Seconds after which a failure that lasts is logged again."""
 _T = TypeVar("_T")
 _log = logging.getLogger(__name__)
 
@@ -55,19 +58,29 @@ class Backoff:
 class Retry:
     """Repeats what a room asks of its log and its workers until it succeeds.
 
-    The first failure is logged, waits grow from 0.1 to 5 seconds. Once `stopping` is set, `last_attempts` attempts are
-    left, in quick succession; without an event, these are all the attempts.
+    A failure is logged when it begins, every SAID_AGAIN seconds while it lasts, and when it is over; waits grow from
+    0.1 to 5 seconds. Once `stopping` is set, `last_attempts` attempts are left, in quick succession; without an event,
+    these are all the attempts.
 
     Args:
         name: Of the room, for the log.
         sleep: `asyncio.sleep`, or a test's.
         last_attempts: At least one.
+        monotonic: `time.monotonic`, or a test's.
     """
 
-    def __init__(self, name: str, sleep: Sleep = asyncio.sleep, *, last_attempts: int = 1) -> None:
+    def __init__(
+        self,
+        name: str,
+        sleep: Sleep = asyncio.sleep,
+        *,
+        last_attempts: int = 1,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
         self.name = name
         self._sleep = sleep
         self._last_attempts = last_attempts
+        self._monotonic = monotonic
         self.stopping: asyncio.Event | None = None
 
     async def log(self, action: str, attempt: Callable[[], Awaitable[_T]]) -> _T:
@@ -93,17 +106,19 @@ class Retry:
         self, action: str, attempt: Callable[[], Awaitable[_T]], passing: type[Exception]
     ) -> _T:
         backoff = Backoff(first=0.1, longest=5.0, sleep=self._sleep)
-        failures = failures_at_stop = 0
+        outage = _Outage(f"{self.name} cannot {action}", self._monotonic)
+        failures_at_stop = 0
         while True:
             try:
-                return await attempt()
+                result = await attempt()
             except passing as error:
-                failures += 1
                 failures_at_stop += self._is_stopping
                 if failures_at_stop >= self._last_attempts:
                     raise
-                if failures == 1:
-                    _log.warning("%s cannot %s now and tries again: %r", self.name, action, error)
+                outage.goes_on(error)
+            else:
+                outage.ends()
+                return result
             if failures_at_stop == 1:
                 backoff.reset()  # a stop has a deadline
             if self.stopping is None or failures_at_stop:
@@ -114,3 +129,28 @@ class Retry:
     @property
     def _is_stopping(self) -> bool:
         return self.stopping is None or self.stopping.is_set()
+
+
+class _Outage:
+    """What is logged of a failure that is waited out: its begin, an error every SAID_AGAIN seconds, its end."""
+
+    def __init__(self, what: str, monotonic: Callable[[], float]) -> None:
+        self._what = what
+        self._monotonic = monotonic
+        self._began: float | None = None
+        self._said = 0.0
+
+    def goes_on(self, error: Exception) -> None:
+        """It failed, for the first time or once more."""
+        now = self._monotonic()
+        if self._began is None:
+            self._began = self._said = now
+            _log.warning("%s now and tries again: %r", self._what, error)
+        elif now - self._said >= SAID_AGAIN:
+            self._said = now
+            _log.warning("%s for %.0f s now: %r", self._what, now - self._began, error)
+
+    def ends(self) -> None:
+        """It succeeded."""
+        if self._began is not None:
+            _log.info("Over after %.1f s: %s.", self._monotonic() - self._began, self._what)

@@ -9,7 +9,7 @@ long holds up no other; and one service has at most its share of what is under w
 from __future__ import annotations
 
 import heapq
-from collections import Counter, deque
+from collections import Counter, OrderedDict, deque
 from collections.abc import Callable
 from typing import TypeAlias
 
@@ -82,6 +82,8 @@ class Backlog:
         """The records of each, from the first that is not done."""
         self._all: dict[int, Waiting] = {}
         """By number, in order."""
+        self._waiting: OrderedDict[int, Waiting] = OrderedDict()
+        """Those that are not under way."""
         self._held = 0
         self._number = 0
 
@@ -95,7 +97,7 @@ class Backlog:
         if self._held + each.size > WAITING_BYTES:
             each.record = replace(record, value=b"")
         self._held += len(each.record.value)
-        self._all[each.number] = each
+        self._all[each.number] = self._waiting[each.number] = each
         self._partitions.setdefault(record.position.partition, deque()).append(each)
         queue = self._sessions.setdefault(each.session, deque())
         queue.append(each)
@@ -121,13 +123,14 @@ class Backlog:
         heapq.heappop(sessions)
         if sessions:
             self._ready[each.service] = sessions
+        del self._waiting[each.number]
         each.is_under_way = True
         self._under_way[each.service] += 1
         self._bytes[each.service] += each.size
         return each
 
     def _oldest(self) -> Waiting | None:
-        each = next((each for each in self._all.values() if not each.is_under_way), None)
+        each = next(iter(self._waiting.values()), None)
         return each if each is not None and self._sessions[each.session][0] is each else None
 
     def _in_turn(self) -> Waiting | None:
@@ -145,8 +148,8 @@ class Backlog:
             self._offer(queue[0])
         else:
             del self._sessions[each.session]
-        self._remove(each)
         records, low = self._partitions[each.record.position.partition], None
+        self._remove(each, leaves=records[0] is each)
         while records and records[0].is_done:
             low = records.popleft().record.position.offset + 1
         return low
@@ -160,7 +163,7 @@ class Backlog:
         """The partition has another owner."""
         for session in [each for each in self._sessions if each[0] == partition]:
             for each in self._sessions.pop(session):
-                self._remove(each)
+                self._remove(each, leaves=True)
         self._partitions.pop(partition, None)
         for service, sessions in list(self._ready.items()):
             kept = [each for each in sessions if each[1][0] != partition]
@@ -176,11 +179,14 @@ class Backlog:
         under_way = self._under_way[service]
         return not under_way or (under_way < self._most and self._bytes[service] < self._most_bytes)
 
-    def _remove(self, each: Waiting) -> None:
+    def _remove(self, each: Waiting, *, leaves: bool) -> None:
+        """`leaves`: nothing refers to it from here on; else it may stand behind others for long, without its value."""
         del self._all[each.number]
+        self._waiting.pop(each.number, None)
         each.is_done = True
         self._held -= len(each.record.value)
-        each.record = replace(each.record, value=b"")  # it may stand behind others for long
+        if not leaves:
+            each.record = replace(each.record, value=b"")
         if each.is_under_way:
             self._under_way[each.service] -= 1
             self._bytes[each.service] -= each.size

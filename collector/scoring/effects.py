@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from collector.log.port import SESSIONS, SIGNALS, TRACES, New
+from collector.log.port import SESSIONS, TRACES, New
 from collector.records.codec import encode
 from collector.records.sessions import (
     SessionAwaited,
@@ -22,7 +22,11 @@ from collector.records.sessions import (
     session_key,
     turn_key,
 )
-from collector.records.signal import Signal, encode_signal, redacted, signal_headers
+from collector.records.signal import Signal, redacted
+from collector.records.signal_batch import Made, made, signal_records
+from collector.records.subject import Subject, signal_of
+from collector.records.subject_signals import SubjectSignals
+from collector.records.trace_views import SummarisedTrace
 from collector.records.traces import (
     RunawayRecord,
     RunRecord,
@@ -31,7 +35,7 @@ from collector.records.traces import (
     WorkRecord,
 )
 from collector.scoring.sliding_window import Placement
-from evaluators.model import Outcome, SessionClosed, Trace
+from evaluators.model import Outcome, SessionClosed
 
 Report: TypeAlias = SessionRecord | RunRecord | VerdictRecord
 """Records that scoring adds to topic `traces`, for the other rooms and for itself."""
@@ -40,13 +44,20 @@ LARGE, LARGE_BYTES = 4096, 8 << 20
 
 
 class Publication(msgspec.Struct, frozen=True, kw_only=True):
-    """A signal to publish."""
+    """A signal to publish: an outcome of a subject."""
 
-    signal: Signal
+    subject: Subject
+    outcome: Outcome
+    id: str
     is_first: bool
     """It is the first final outcome of its (subject, evaluator), which counters count."""
-    start: int = 0
-    """Of the trace that was scored, unix nanoseconds; 0 for a session."""
+    probability: float = 1.0
+    """Of its subject being judged."""
+
+    @property
+    def signal(self) -> Signal:
+        """It, with every field."""
+        return signal_of(self.subject, self.outcome, self.id, probability=self.probability)
 
 
 class Drop(msgspec.Struct, frozen=True, kw_only=True):
@@ -85,7 +96,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
 
     key: bytes
     """Of the session."""
-    trace: Trace
+    trace: SummarisedTrace
     entry: SessionTurn
     earlier: SessionTurn | None
     """Its earlier revision in the window."""
@@ -108,8 +119,14 @@ class Rescored(msgspec.Struct, frozen=True, kw_only=True):
 class WriteBatch:
     """Filled by effects in order, emptied only by a write that succeeded."""
 
-    def __init__(self, *, redact: bool = False) -> None:
-        """`redact`: signals leave without texts (`redaction.content: drop`)."""
+    def __init__(self, *, joined: bool, redact: bool = False) -> None:
+        """Begin empty.
+
+        Args:
+            joined: All signals of a step are one record; the log takes such records (`port.Counting`).
+            redact: Signals leave without texts (`redaction.content: drop`).
+        """
+        self._joined = joined
         self._redact = redact
         self._signals: list[New] = []
         self._work: list[New] = []
@@ -124,8 +141,9 @@ class WriteBatch:
 
     def add(self, effects: Effects, *, partition: int) -> None:
         """Write the effects of a step of this partition's sessions."""
-        for each in effects.publish:
-            self._append(self._signals, signal_record(each, redact=self._redact))
+        signals = publishable(effects.publish, redact=self._redact)
+        for each in signal_records(signals, joined=self._joined):
+            self._append(self._signals, each)
         for each in effects.work:
             self._append(self._work, work_record(each))
         self.add_changes(effects.changes, partition=partition)
@@ -156,15 +174,22 @@ class WriteBatch:
         self._size += len(record.value) if isinstance(record.value, bytes) else 0
 
 
-def signal_record(publication: Publication, *, redact: bool) -> New:
-    """The record of topic `signals`, keyed by session id."""
-    signal = redacted(publication.signal) if redact else publication.signal
-    return New(
-        topic=SIGNALS,
-        key=signal.session_id.encode(),
-        value=encode_signal(signal),
-        headers=signal_headers(signal, first=publication.is_first, start=publication.start),
-    )
+def publishable(publish: Iterable[Publication], *, redact: bool) -> list[Made]:
+    """The signals with their bytes; `redact`: without texts."""
+    if redact:
+        return [
+            made(redacted(each.signal), first=each.is_first, start=each.subject.start)
+            for each in publish
+        ]
+    ready: list[Made] = []
+    of: SubjectSignals | None = None
+    for each in publish:
+        if of is None or of.subject is not each.subject:
+            of = SubjectSignals(each.subject)
+        ready.append(
+            of.made(each.outcome, each.id, probability=each.probability, first=each.is_first)
+        )
+    return ready
 
 
 def work_record(work: WorkRecord | RunawayRecord) -> New:

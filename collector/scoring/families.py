@@ -22,6 +22,10 @@ class ScoringFamilies:
         self.records_waiting = telemetry.gauge(
             "records_waiting", "Records of traces that were read and are not scored yet."
         )
+        self.session_texts_lost = telemetry.counter(
+            "session_texts_lost",
+            "Turns whose texts the log could not give back; those of their trace records are read instead.",
+        )
         self.starts_clamped = telemetry.counter(
             "starts_clamped",
             "Traces that began more than a day after they were seen, by their sender's clock.",

@@ -9,7 +9,8 @@ from msgspec.structs import replace
 from collector.config.tree import SessionWindow
 from collector.records.sessions import SessionAwaited, SessionHead, SessionTurn, TaskClaims
 from collector.records.subject import Subject
-from collector.records.traces import RunawayRecord, TraceRecord, VerdictRecord, WorkRecord
+from collector.records.trace_views import SummarisedTrace
+from collector.records.traces import RunawayRecord, VerdictRecord, WorkRecord
 from collector.scoring.effects import Change, Drop, Effects, Publication, Rerun, Rescored, Task
 from collector.scoring.outcome_signals import (
     OutcomeSignals,
@@ -20,13 +21,12 @@ from collector.scoring.outcome_signals import (
     trace_signal_id,
 )
 from collector.scoring.rules import COMPLETED, RUNAWAY, Rules
+from collector.scoring.session_cost import SessionCosts
 from collector.scoring.session_end import SessionEnd, merge_task_claims, session_end
 from collector.scoring.session_work import calls_of, session_work
 from collector.scoring.sliding_window import (
-    OUTCOME_COST,
     SlidingWindow,
     is_turn,
-    text_size,
     without_output,
 )
 from collector.scoring.unscored_turn import unscored_turn
@@ -34,14 +34,12 @@ from evaluators.model import PENDING, Outcome, SessionClosed, Turn
 from evaluators.run import SessionScorer
 from evaluators.trace.runaway import LEAST_MODEL_CALLS, is_found, may_be_found
 
-SESSION_COST = 3_500
-"""Bytes that a session takes besides its traces, its key and its names, from what tracemalloc says."""
-
 
 class OpenSession:
     """Takes one trace record at a time: `take`, then `finish` with its outcomes."""
 
     __slots__ = (
+        "_costs",
         "_judged",
         "_rules",
         "_scorer",
@@ -54,7 +52,13 @@ class OpenSession:
     )
 
     def __init__(
-        self, key: bytes, head: SessionHead, *, rules: Rules, limits: SessionWindow
+        self,
+        key: bytes,
+        head: SessionHead,
+        *,
+        rules: Rules,
+        limits: SessionWindow,
+        costs: SessionCosts,
     ) -> None:
         self.key = key
         self.head = head
@@ -71,15 +75,26 @@ class OpenSession:
             history=rules.history if rules.history_takers else 0,
             used={(), *rules.used.values()},
         )
+        self._costs = costs
         self._judged = tuple(each.spec.name for each in rules.judged.trace)
 
     @property
     def cost(self) -> int:
-        """Bytes of memory that it takes, as of its newest trace record.
+        """Bytes of memory that it is charged, as of its newest trace record: what it takes at rest.
 
         It stands in the head, so that a restart in the middle of a write closes the same sessions for want of memory.
         """
         return self.head.cost
+
+    @property
+    def traces(self) -> tuple[SessionTurn, ...]:
+        """Of its window, in order."""
+        return tuple(self._window)
+
+    @property
+    def size(self) -> int:
+        """Traces of its window."""
+        return len(self._window)
 
     def measure(self) -> None:
         """Set the cost of a session whose head has none: an older version wrote it."""
@@ -87,10 +102,12 @@ class OpenSession:
             self.head = replace(self.head, cost=self._cost(self.head.task))
 
     def _cost(self, claims: TaskClaims | None) -> int:
-        names = text_size(self.head.session_id) + text_size(self.head.service)
-        task = 0 if claims is None else text_size(claims.task_id)
-        outcomes = OUTCOME_COST * self._rules.outcomes * len(self._window)
-        return SESSION_COST + len(self.key) + names + task + outcomes + self._window.cost
+        return self._costs.charged(self.key, self.head, claims, self._window)
+
+    @property
+    def awake_cost(self) -> int:
+        """Bytes of memory that it takes now."""
+        return self._costs.awake(self.key, self.head, self.head.task, self._window)
 
     def restore(self, entry: SessionTurn) -> None:
         """Take a trace back after a restart. It no longer waits for judged evaluators that are off since then."""
@@ -100,7 +117,7 @@ class OpenSession:
         self._window.restore(entry)
         self._note(entry)
 
-    def holds(self, record: TraceRecord, offset: int) -> bool:
+    def holds(self, record: SummarisedTrace, offset: int) -> bool:
         """Whether the record is a repeat: a trace counts once (rule 7).
 
         A trace stored from this very record, above the head's offset, was left by a crash between the two: it is
@@ -108,34 +125,30 @@ class OpenSession:
         """
         if offset <= self.head.offset:
             return True
-        entry = self._window.get(record.trace.trace_id)
+        turn = record.summary.turn
+        entry = self._window.get(turn.trace_id)
         if entry is None or entry.offset == offset:
             return False
-        return entry.turn.digest == record.trace.digest
+        return entry.turn.digest == turn.digest
 
-    def outdated(self, record: TraceRecord) -> bool:
+    def outdated(self, record: SummarisedTrace) -> bool:
         """Whether the session already has a later revision of the trace."""
-        entry = self._window.get(record.trace.trace_id)
+        entry = self._window.get(record.summary.turn.trace_id)
         return entry is not None and record.revision < entry.revision
 
-    def take(self, record: TraceRecord, *, offset: int, now: float, is_new: bool) -> Task:
+    def take(self, record: SummarisedTrace, *, offset: int, now: float, is_new: bool) -> Task:
         """Place the trace; the task says what must be scored."""
         head = self.head
         entry = unscored_turn(
-            record,
-            service=head.service,
-            session_id=head.session_id,
-            offset=offset,
-            now=now,
-            read_only=self._rules.read_only,
+            record, service=head.service, session_id=head.session_id, offset=offset, now=now
         )
         earlier = self._window.get(entry.turn.trace_id)
         placement = self._window.place(entry)
-        claims = merge_task_claims(head.task, record.trace)
+        claims = merge_task_claims(head.task, record.summary)
         self.head = replace(head, last=now, offset=offset, task=claims, cost=self._cost(claims))
         return Task(
             key=self.key,
-            trace=record.trace,
+            trace=record,
             entry=entry,
             earlier=earlier,
             is_new=is_new,
@@ -254,8 +267,8 @@ class OpenSession:
         own = next((each for each in outcomes if each.evaluator == RUNAWAY), None)
         if own is None or is_found(own) or not may_be_found(own, entry.turn.model_calls):
             return publish, ()
-        rest = [each for each in publish if each.signal.evaluator != RUNAWAY]
-        is_first = any(each.is_first for each in publish if each.signal.evaluator == RUNAWAY)
+        rest = [each for each in publish if each.outcome.evaluator != RUNAWAY]
+        is_first = any(each.is_first for each in publish if each.outcome.evaluator == RUNAWAY)
         return rest, (possible_runaway(entry, own, is_first=is_first),)
 
     def _judgement(self, task: Task) -> tuple[tuple[Outcome, ...], tuple[str, ...]]:
@@ -263,7 +276,7 @@ class OpenSession:
         if not self._judged:
             return (), ()
         judged = self._rules.judged
-        unasked = judged.unasked(task.trace, self.key)
+        unasked = judged.unasked(task.trace.summary, self.key)
         if not unasked and not task.placement.inside:
             unasked = judged.skipped("trace", "overload")
         return unasked, () if unasked else self._judged

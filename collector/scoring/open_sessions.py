@@ -17,18 +17,19 @@ from typing import Literal, TypeAlias
 
 from collector.config.tree import SessionWindow
 from collector.records.sessions import (
-    SessionAwaited,
     SessionHead,
     SessionsTopic,
     SessionTurn,
-    session_key,
     split_session_key,
 )
-from collector.records.traces import TraceRecord, VerdictRecord
+from collector.records.trace_views import SummarisedTrace
+from collector.records.traces import VerdictRecord
 from collector.scoring.effects import Change, Drop, Effects, Rescored, Task
+from collector.scoring.held_session import AWAKE, AwakeSessions, HeldSession, Packer
 from collector.scoring.open_session import OpenSession
 from collector.scoring.pending_verdicts import PendingVerdicts
 from collector.scoring.rules import Rules
+from collector.scoring.stored_sessions import stored_sessions
 from evaluators.model import Outcome, SessionClosed
 
 AWAITED_COST = 4 << 10
@@ -48,8 +49,10 @@ class OpenSessions:
         limits: SessionWindow,
         partitions: int = 1,
         waits: Callable[[bytes, int], bool] = lambda _key, _offset: False,
+        packer: Packer | None = None,
+        awake: int = AWAKE,
     ) -> None:
-        """`partitions` of `traces` have equal shares of `limits.max_open` and `limits.memory`.
+        """`partitions` of `traces` have equal shares of `limits.max_open`, `limits.memory` and `awake`.
 
         `waits` says whether a record of the session of this key, before this offset, has arrived and is not done.
         """
@@ -61,12 +64,16 @@ class OpenSessions:
         # A session closes `idle` after its newest record; one without a record for `max_age` holds nothing recent.
         self._timeout = min(limits.idle, limits.max_age)
         self._reason: SessionClosed = "idle" if limits.idle <= limits.max_age else "max_age"
-        self._open: OrderedDict[bytes, OpenSession] = OrderedDict()
-        self._overdue: dict[bytes, OpenSession] = {}
+        self._packer = packer or Packer(rules, limits)
+        self._open: OrderedDict[bytes, HeldSession] = OrderedDict()
+        self._overdue: dict[bytes, HeldSession] = {}
         """Sessions past their idle time that still wait for a verdict."""
         self._closed: dict[bytes, SessionHead] = {}
         """Heads of closed sessions that are still in the log: records below their `since` are repeats."""
         self._in_flight: set[bytes] = set()
+        self._unwritten: set[bytes] = set()
+        """Sessions that changed since the last write."""
+        self._awake = AwakeSessions(self._packer, limit=awake // partitions, stays=self._stays)
         awaited = max(1, self._memory // AWAITED_COST)
         self._waits = waits
         self._verdicts = PendingVerdicts(rules=rules, max_sessions=min(self._max_open, awaited))
@@ -86,33 +93,34 @@ class OpenSessions:
         Returns tombstones for traces whose session no longer exists, and the end of closed sessions that no judge is
         asked about any more.
         """
-        heads: dict[bytes, SessionHead] = {}
-        changes: list[Change] = []
-        traces: list[SessionTurn] = []
-        for record in records:
-            if isinstance(record, SessionTurn):
-                traces.append(record)
-            elif isinstance(record, SessionAwaited):
-                changes += self._verdicts.restore(record)
-            else:
-                heads[session_key(record.service, record.session_id)] = record
-        for key, head in sorted(heads.items(), key=lambda each: each[1].offset):
-            if head.closed:
-                self._closed[key] = head
-            else:
-                self._open[key] = self._session(key, head)
-        orphans = tuple(self._restore_traces(traces))
-        for session in self._open.values():
-            session.measure()
-            self.size += session.cost
-            for trace_id, time in session.pending.items():
-                self._verdicts.add_trace(session.key, trace_id, time)
+        stored = stored_sessions(records)
+        changes = [each for record in stored.awaited for each in self._verdicts.restore(record)]
+        self._closed |= stored.closed
+        for key, (head, traces) in stored.opened.items():
+            self._restore_session(self._packer.session(key, head, traces))
         self._verdicts.sort()
-        return (*orphans, *changes)
+        return (*stored.orphans, *changes)
+
+    def _restore_session(self, session: OpenSession) -> None:
+        session.measure()
+        self.size += session.cost
+        for trace_id, time in session.pending.items():
+            self._verdicts.add_trace(session.key, trace_id, time)
+        held = self._open[session.key] = HeldSession(session)
+        self._awake.keep(held)
 
     def arrive(self, offset: int) -> None:
         """A record was read; it is taken later."""
         self._next = offset + 1
+
+    def wake(self, key: bytes) -> None:
+        """Before a record of this session is taken: what of the session stands in the log alone is read back.
+
+        Raises:
+            LogUnavailable: the log cannot be read now.
+        """
+        if (held := self._find(key)) is not None:
+            self._awake.wake(held)
 
     def close_due(self, now: float) -> Iterator[Effects]:
         """Close the sessions that are due at this log time; a session that waits for a verdict closes with it.
@@ -128,10 +136,12 @@ class OpenSessions:
         It waits for the sessions that close for it, because it opens one too many or because memory is short. One that
         may pass others waits only where no other sessions can close in their place.
         """
-        if self._is_read_again(key, offset):
-            return True
         session = self._find(key)
         opens = session is None and len(self) >= self._max_open
+        if not opens and self.size <= self._memory:  # as mostly: nothing has to close
+            return True
+        if self._is_read_again(key, offset):
+            return True
         surplus = [*self._surplus(key)]
         idle = [each for each in surplus if not self._is_busy(each, offset)]
         if not may_pass:
@@ -148,7 +158,7 @@ class OpenSessions:
         return not opens or self._oldest(offset) is not None
 
     def make_room(
-        self, record: TraceRecord, *, key: bytes, offset: int, now: float
+        self, record: SummarisedTrace, *, key: bytes, offset: int, now: float
     ) -> Iterator[Effects]:
         """Before a record is taken: sessions due at its time close, and old ones to make room for it.
 
@@ -176,24 +186,28 @@ class OpenSessions:
         if not self._is_busy(session, self._next):
             yield from self._expire(session, since=self._next)
 
-    def take(self, record: TraceRecord, *, key: bytes, offset: int, now: float) -> Task | Dropped:
+    def take(
+        self, record: SummarisedTrace, *, key: bytes, offset: int, now: float
+    ) -> Task | Dropped:
         """Place a trace in its session, which it may open; or the reason why the record is not scored.
 
         Raises:
             Undecodable: the key is not a session's.
         """
-        session = self._find(key)
-        if session is not None and not self._is_past(key, offset):
+        held = self._find(key)
+        if held is not None and not self._is_past(key, offset):
+            session = self._awake.wake(held)
             session.seen = max(session.seen, offset)
         dropped = self._reason_to_drop(record, key, offset)
         if dropped is not None:
             return dropped
-        is_new = session is None
-        session = session or self._session(key, self._new_head(key, record, now))
+        is_new = held is None
+        held = held or HeldSession(self._packer.session(key, self._new_head(key, record, now)))
+        session = self._awake.wake(held)
         before = 0 if is_new else session.cost
         task = session.take(record, offset=offset, now=now, is_new=is_new)
         self.size += session.cost - before
-        self._touch(session)
+        self._touch(held)
         self._in_flight.add(key)
         return task
 
@@ -202,11 +216,14 @@ class OpenSessions:
     ) -> Effects:
         """The outcomes of a task, and of those of its reruns whose record the log still has."""
         self._in_flight.discard(task.key)
-        session = self._open[task.key]
+        self._unwritten.add(task.key)
+        held = self._open[task.key]
+        session = held.wake(self._packer)
         effects = session.finish(task, outcomes, rescored)
-        trace_id = task.trace.trace_id
+        trace_id = task.entry.turn.trace_id
         if (time := session.pending.get(trace_id)) is not None:
             self._verdicts.add_trace(task.key, trace_id, time)
+        self._awake.keep(held)
         return effects
 
     def on_verdict(
@@ -217,18 +234,20 @@ class OpenSessions:
         if record.scope == "session":
             yield from self._verdicts.on_verdict(record, key=key, offset=offset)
             return
-        session = self._find(key)
-        if session is None or self._is_past(key, offset):
+        held = self._find(key)
+        if held is None or self._is_past(key, offset):
             return
+        session = self._awake.wake(held)
         session.seen = max(session.seen, offset)
         effects = session.on_verdict(record, offset=offset)
         if effects is None:
             return
-        yield effects
+        self._unwritten.add(key)
         if record.subject not in session.pending:
             self._verdicts.remove_trace(key, record.subject)
-        if key in self._overdue and not session.pending:
-            yield self._close(session, self._reason, since=offset + 1)
+        yield effects
+        if key in self._overdue and not held.waits:
+            yield self._close(held, self._reason, since=offset + 1)
 
     def close_all(self, reason: SessionClosed) -> Iterator[Effects]:
         """At the end of a recording, or of a service that will not come back: every session closes."""
@@ -236,7 +255,12 @@ class OpenSessions:
             yield self._close(session, reason, since=self._next)
 
     def committed(self, offset: int) -> tuple[Drop, ...]:
-        """No record below `offset` is read again: the tombstones of heads of sessions that closed before it."""
+        """All is written, and no record below `offset` is read again.
+
+        Returns the tombstones of heads of sessions that closed before it.
+        """
+        self._unwritten.clear()
+        self._awake.make_room()
         passed = {key: head for key, head in self._closed.items() if head.since <= offset}
         for key in passed:
             del self._closed[key]
@@ -247,7 +271,7 @@ class OpenSessions:
         self._now = max(self._now, now)
         if skipped := tuple(self._verdicts.expired(now, self._pending_trace)):
             yield Effects(changes=skipped)
-        due: list[OpenSession] = []
+        due: list[HeldSession] = []
         for session in self._open.values():
             if not self._is_due(session, now):
                 break
@@ -256,16 +280,19 @@ class OpenSessions:
         for session in due:
             yield from self._expire(session, since=offset)
 
-    def _expire(self, session: OpenSession, *, since: int) -> Iterator[Effects]:
-        if session.pending:
+    def _expire(self, session: HeldSession, *, since: int) -> Iterator[Effects]:
+        if session.waits:
             self._overdue[session.key] = self._open.pop(session.key)
         else:
             yield self._close(session, self._reason, since=since)
 
-    def _close(self, session: OpenSession, reason: SessionClosed, *, since: int) -> Effects:
+    def _close(self, held: HeldSession, reason: SessionClosed, *, since: int) -> Effects:
         """Records of the session below `since`, and those that it has looked at, are repeats from now on."""
+        session = held.look(self._packer)
         self._open.pop(session.key, None)
         self._overdue.pop(session.key, None)
+        self._unwritten.discard(session.key)
+        self._awake.forget(session.key)
         self.size -= session.cost
         for trace_id in session.pending:
             self._verdicts.remove_trace(session.key, trace_id)
@@ -277,24 +304,20 @@ class OpenSessions:
         return effects
 
     def _pending_trace(self, key: bytes, trace_id: str) -> SessionTurn | None:
-        session = self._find(key)
-        return None if session is None else session.pending_trace(trace_id)
+        held = self._find(key)
+        return None if held is None else held.look(self._packer).pending_trace(trace_id)
 
-    def _restore_traces(self, traces: Iterable[SessionTurn]) -> Iterator[Drop]:
-        for entry in traces:
-            session = self._open.get(session_key(entry.service, entry.session_id))
-            if session is not None and entry.offset >= session.head.since:
-                session.restore(entry)
-            else:
-                yield Drop(state=entry)
+    def _stays(self, key: bytes) -> bool:
+        """Whether its session is scored now, or has changes that are not written yet."""
+        return key in self._in_flight or key in self._unwritten
 
-    def _find(self, key: bytes) -> OpenSession | None:
+    def _find(self, key: bytes) -> HeldSession | None:
         return self._open.get(key) or self._overdue.get(key)
 
-    def _by_age(self) -> Iterator[OpenSession]:
+    def _by_age(self) -> Iterator[HeldSession]:
         return chain(self._overdue.values(), self._open.values())
 
-    def _surplus(self, key: bytes, offset: int | None = None) -> Iterator[OpenSession]:
+    def _surplus(self, key: bytes, offset: int | None = None) -> Iterator[HeldSession]:
         """The oldest sessions without which the others fit into memory; not the session of this key.
 
         With the offset of a record: of those sessions that can close for it.
@@ -311,48 +334,45 @@ class OpenSessions:
     def _is_read_again(self, key: bytes, offset: int) -> bool:
         """Whether it is known without the record that it places nothing."""
         session = self._find(key)
-        return self._is_past(key, offset) or (session is not None and offset <= session.head.offset)
+        return self._is_past(key, offset) or (session is not None and offset <= session.offset)
 
-    def _reason_to_drop(self, record: TraceRecord, key: bytes, offset: int) -> Dropped | None:
+    def _reason_to_drop(self, record: SummarisedTrace, key: bytes, offset: int) -> Dropped | None:
         """Why the record places nothing; None: it places its trace."""
         if self._is_past(key, offset):
             return "repeated"
-        session = self._find(key)
-        if session is None:
+        held = self._find(key)
+        if held is None:
             return None
+        session = self._awake.wake(held)
         if session.holds(record, offset):
             return "repeated"
         return "outdated" if session.outdated(record) else None
 
-    def _oldest(self, offset: int) -> OpenSession | None:
+    def _oldest(self, offset: int) -> HeldSession | None:
         """The session that closes when a record at this offset opens one too many."""
         return next((each for each in self._by_age() if not self._is_busy(each, offset)), None)
 
-    def _is_busy(self, session: OpenSession, offset: int) -> bool:
+    def _is_busy(self, session: HeldSession, offset: int) -> bool:
         """Whether a record of the session before this offset is not done."""
         return session.key in self._in_flight or self._waits(session.key, offset)
 
     def _is_past(self, key: bytes, offset: int) -> bool:
         """Whether the record belongs to an earlier life of its session, which has closed."""
-        session = self._find(key)
-        head = session.head if session is not None else self._closed.get(key)
-        return head is not None and offset < head.since
+        life = self._find(key) or self._closed.get(key)
+        return life is not None and offset < life.since
 
-    def _is_due(self, session: OpenSession, now: float) -> bool:
-        return session.head.last + self._timeout <= now
+    def _is_due(self, session: HeldSession, now: float) -> bool:
+        return session.last + self._timeout <= now
 
-    def _touch(self, session: OpenSession) -> None:
+    def _touch(self, session: HeldSession) -> None:
         self._overdue.pop(session.key, None)
         self._open.pop(session.key, None)
         self._open[session.key] = session
 
-    def _session(self, key: bytes, head: SessionHead) -> OpenSession:
-        return OpenSession(key, head, rules=self._rules, limits=self._limits)
-
-    def _new_head(self, key: bytes, record: TraceRecord, now: float) -> SessionHead:
+    def _new_head(self, key: bytes, record: SummarisedTrace, now: float) -> SessionHead:
         # A revised trace stays in the session of its key, whatever it names itself.
         service, session_id = split_session_key(key)
-        trace = record.trace
+        trace = record.summary
         closed = self._closed.get(key)
         return SessionHead(
             service=service,

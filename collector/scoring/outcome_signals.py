@@ -5,18 +5,21 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import TypeVar
 
 from msgspec.structs import replace
 
 from collector.records.sessions import SessionAwaited, SessionHead, SessionTurn
 from collector.records.signal import signal_id, trace_input_digest
-from collector.records.subject import Subject, shared_fields, signal_of
+from collector.records.subject import Subject, shared_fields
 from collector.records.traces import RunawayRecord
 from collector.scoring.effects import Publication
 from collector.scoring.rules import Rules
 from collector.scoring.sliding_window import SlidingWindow, ordered_start
 from evaluators.model import Outcome, Session, SessionClosed
 from evaluators.run import SessionScorer
+
+_T = TypeVar("_T")
 
 
 def trace_subject(entry: SessionTurn) -> Subject:
@@ -182,8 +185,9 @@ class OutcomeSignals:
             (outcome.evaluator, outcome.method) in self.rules.judged_methods
         )
         probability = self.rules.judged.probability if judged else 1.0
-        signal = signal_of(subject, outcome, id_, probability=probability)
-        return Publication(signal=signal, is_first=is_first, start=subject.start)
+        return Publication(
+            subject=subject, outcome=outcome, id=id_, is_first=is_first, probability=probability
+        )
 
 
 def with_outcomes(
@@ -199,17 +203,21 @@ def with_outcomes(
     not final stay beside the scores, without texts, until a verdict replaces them.
     """
     names = {each.evaluator for each in outcomes}
-    final = {each.evaluator for each in outcomes if each.final}
-    scores = {name: value for name, value in entry.turn.scores.items() if name not in names}
-    risks = {name: value for name, value in entry.turn.risks.items() if name not in names}
-    unscored = {name for name in entry.turn.unscored if name not in names}
-    why = {name: each for name, each in entry.turn.unscored_why.items() if name not in names}
-    assumed_now = {name for name in entry.turn.assumed if name not in names}
+    turn = entry.turn
+    scores, risks = _without(names, turn.scores), _without(names, turn.risks)
+    unscored, why = set(turn.unscored) - names, _without(names, turn.unscored_why)
+    assumed_now = set(turn.assumed) - names
     pending = {each.evaluator: each for each in entry.outcomes if each.evaluator not in names}
+    ids = _without(names, entry.signal_ids)
+    final: set[str] = set()
     for each in outcomes:
         if not each.final:
             pending[each.evaluator] = replace(each, explanation=None, metadata={}, evidence=())
-        elif each.state in {"failed", "skipped"} or each.reason == "no_content":
+            continue
+        final.add(each.evaluator)
+        if each.evaluator in signal_ids:
+            ids[each.evaluator] = signal_ids[each.evaluator]
+        if each.state in {"failed", "skipped"} or each.reason == "no_content":
             unscored.add(each.evaluator)
             why[each.evaluator] = each.reason or (each.error.type if each.error else each.state)
         elif (value := _counted(each, assumed)) is not None:
@@ -218,22 +226,28 @@ def with_outcomes(
                 risks[each.evaluator] = each.risk
             if each.state == "not_applicable":
                 assumed_now.add(each.evaluator)
-    ids = {name: id_ for name, id_ in entry.signal_ids.items() if name not in names}
-    ids |= {name: id_ for name, id_ in signal_ids.items() if name in final}
     return replace(
         entry,
         turn=replace(
-            entry.turn,
-            scores=dict(sorted(scores.items())),
-            risks=dict(sorted(risks.items())),
+            turn,
+            scores=_in_order(scores),
+            risks=_in_order(risks),
             unscored=tuple(sorted(unscored)),
-            unscored_why=dict(sorted(why.items())),
+            unscored_why=_in_order(why),
             assumed=tuple(sorted(assumed_now)),
         ),
-        outcomes=tuple(pending[name] for name in sorted(pending) if name not in final),
-        signal_ids=dict(sorted(ids.items())),
-        due=tuple(name for name in entry.due if name not in final),
+        outcomes=tuple([pending[name] for name in sorted(pending) if name not in final]),
+        signal_ids=_in_order(ids),
+        due=tuple([name for name in entry.due if name not in final]),
     )
+
+
+def _without(names: Collection[str], of: Mapping[str, _T]) -> dict[str, _T]:
+    return {name: value for name, value in of.items() if name not in names} if of else {}
+
+
+def _in_order(of: dict[str, _T]) -> dict[str, _T]:
+    return dict(sorted(of.items())) if len(of) > 1 else of
 
 
 def _counted(outcome: Outcome, assumed: Collection[str]) -> float | None:

@@ -6,8 +6,9 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from evaluators.content import NO_CONTENT, has_text
-from evaluators.model import Failure, Outcome, Trace, Turn
+from collector.records.trace_summary import Summariser, TraceSummary
+from evaluators.content import NO_CONTENT
+from evaluators.model import Failure, Outcome, Turn
 from evaluators.plan import Configured, Plan, sees_history
 from evaluators.run import SessionScorer, failed, not_applicable, skipped
 
@@ -35,7 +36,7 @@ class JudgedRules:
     probability: float = 1.0
     """Of a session being judged."""
 
-    def unasked(self, trace: Trace, key: bytes) -> tuple[Outcome, ...]:
+    def unasked(self, trace: TraceSummary, key: bytes) -> tuple[Outcome, ...]:
         """Outcomes of a trace that no judge has to be asked for; empty: all of them are due."""
         if trace.unread is not None:
             message = f"the trace could not be read: {trace.unread}"
@@ -44,7 +45,7 @@ class JudgedRules:
         if not trace.is_turn:
             why = "neither a model nor a tool was called, and no agent took a step"
             return tuple(not_applicable(each, "not_a_turn", why) for each in self.trace)
-        if not has_text(trace):
+        if not trace.turn.has_text:
             return tuple(not_applicable(each, "no_content", NO_CONTENT) for each in self.trace)
         return () if self.samples(key) else self.skipped("trace", "sampled_out")
 
@@ -89,8 +90,8 @@ class Rules:
     """Trace evaluators whose assumed score counts in session formulas."""
     task_evaluator: str = "agentic"
     """The session evaluator that decides whether a task run succeeded, where its spans do not (`tasks.evaluator`)."""
-    read_only: frozenset[str] = frozenset()
-    """Tools that change nothing (`tasks.read_only`)."""
+    summariser: Summariser = field(default_factory=Summariser)
+    """Makes what scoring sees of a trace."""
     ranks: bool = False
     """Whether sessions are ranked among earlier ones: then their work is published."""
     completes: bool = False
@@ -129,7 +130,7 @@ class Rules:
             judged_methods=frozenset((each.spec.name, each.spec.method) for each in judged.trace),
             assumed=frozenset(each.spec.name for each in every if each.spec.assumed_counts),
             task_evaluator=task_evaluator,
-            read_only=frozenset(read_only),
+            summariser=Summariser(read_only),
             ranks=bool(plan.ranked) or bool(emitted & {COMPLETED, RUNAWAY}),
             completes=COMPLETED in emitted,
             counts_calls=RUNAWAY in emitted,

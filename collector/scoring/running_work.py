@@ -9,7 +9,8 @@ from collections import Counter
 
 from collector.records.sessions import SessionTurn
 from evaluators.formulas.agreement import sample
-from evaluators.model import Turn, Work
+from evaluators.model import Turn
+from evaluators.work import Work
 
 WRITE_COST = 150
 """Bytes of one write of a turn, here and in its state."""

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from collector.pool.port import ScoreJob, Workers
 from collector.records.sessions import SessionTurn
-from collector.records.traces import TraceReader, TraceRecord, previous_trace
+from collector.records.trace_views import SummarisedTrace
+from collector.records.traces import TraceReader, previous_trace
 from collector.scoring.effects import Rescored, Task
 from evaluators.model import Outcome, Previous
 
@@ -23,7 +24,7 @@ class Scored:
 
 async def score_task(
     task: Task,
-    reader: TraceReader[TraceRecord],
+    reader: TraceReader[SummarisedTrace],
     *,
     workers: Workers,
     history_takers: tuple[str, ...],
@@ -38,7 +39,7 @@ async def score_task(
             continue
         reruns.append(rerun.entry)
         history = await _history(rerun.history, reader)
-        jobs.append(ScoreJob(trace=record.trace, history=history, only=history_takers))
+        jobs.append(ScoreJob(trace=record, history=history, only=history_takers))
     own, *others = await workers.score(jobs)
     rescored = (
         Rescored(entry=entry, outcomes=outcomes)
@@ -47,14 +48,18 @@ async def score_task(
     return Scored(task=task, outcomes=own, rescored=tuple(rescored))
 
 
-async def _read_back(entry: SessionTurn, reader: TraceReader[TraceRecord]) -> TraceRecord | None:
+async def _read_back(
+    entry: SessionTurn, reader: TraceReader[SummarisedTrace]
+) -> SummarisedTrace | None:
     """The trace's newest record; None: it has expired, or the log has another trace in its place."""
     record = await reader.trace(entry.offset)
-    return record if record is not None and record.trace.digest == entry.turn.digest else None
+    if record is None or record.summary.turn.digest != entry.turn.digest:
+        return None
+    return record
 
 
 async def _history(
-    entries: Iterable[SessionTurn], reader: TraceReader[TraceRecord]
+    entries: Iterable[SessionTurn], reader: TraceReader[SummarisedTrace]
 ) -> tuple[Previous, ...]:
     """Earlier turns as evaluators see them, the newest last; outputs that state no longer keeps come from the log."""
     history: list[Previous] = []
@@ -62,7 +67,7 @@ async def _history(
         question, answer = entry.turn.input, entry.turn.output
         if not entry.kept:
             record = await _read_back(entry, reader)
-            question = None if record is None else record.trace.input
-            answer = None if record is None else record.trace.output
+            question = None if record is None else record.summary.turn.input
+            answer = None if record is None else record.summary.turn.output
         history.append(previous_trace(entry.turn.trace_id, entry.turn.digest, question, answer))
     return tuple(history)

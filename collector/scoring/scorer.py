@@ -16,15 +16,29 @@ from contextlib import asynccontextmanager
 from collector.config.tree import Windows
 from collector.errors import RecordTooLarge, Undecodable
 from collector.log.consumer import Consumer
-from collector.log.port import SESSIONS, TRACES, Assigned, Batch, Commit, Log, New, Position, Record
+from collector.log.port import (
+    SESSIONS,
+    TRACES,
+    Assigned,
+    Batch,
+    Commit,
+    Keyed,
+    Log,
+    New,
+    Position,
+    Record,
+    takes_counts,
+)
 from collector.pool.port import Workers
 from collector.records.sessions import SessionsTopic, decode_sessions
-from collector.records.trace_views import decode_without_spans
-from collector.records.traces import TraceReader, TraceRecord, VerdictRecord
+from collector.records.trace_views import SummarisedTrace, decode_summarised
+from collector.records.traces import TraceReader, VerdictRecord
 from collector.runtime.retry import Retry, Sleep
+from collector.runtime.time_slice import TimeSlice
 from collector.scoring.backlog import WAITING, Backlog, Waiting
 from collector.scoring.effects import Effects, Task, WriteBatch
 from collector.scoring.families import ScoringFamilies
+from collector.scoring.held_session import AWAKE, Packer
 from collector.scoring.open_sessions import OpenSessions
 from collector.scoring.rules import Rules
 from collector.scoring.score_task import Scored, score_task
@@ -57,10 +71,12 @@ class Scorer(Consumer):
         group: str = "scoring",
         sleep: Sleep = asyncio.sleep,
         patience: float = PATIENCE,
+        awake: int = AWAKE,
     ) -> None:
         """`share`: of the records that are scored at once, what one service may have.
 
         `patience`: seconds without an outcome, after which records are read on while workers score.
+        `awake`: bytes that sessions take which are not packed.
         """
         super().__init__(
             log=log,
@@ -78,8 +94,9 @@ class Scorer(Consumer):
         self._families = ScoringFamilies(telemetry)
         self._sessions: dict[int, OpenSessions] = {}
         """By partition."""
-        self._batch = WriteBatch(redact=redact)
+        self._batch = WriteBatch(joined=takes_counts(log), redact=redact)
         self._patience = patience
+        self._awake = awake
         self._may_pass = False
         """Whether records may pass those under way: no outcome came for a while, and not all have come since."""
         self._backlog = Backlog(share)
@@ -87,6 +104,7 @@ class Scorer(Consumer):
         self._committed: dict[int, int] = {}
         """By partition: the offset from which a new owner would read."""
         self._is_draining = False
+        self._slice = TimeSlice()
 
     async def drain(self, reason: SessionClosed = "idle") -> None:
         """Read `traces` to the end, then close every session for that reason. Call it when `run` has ended.
@@ -215,10 +233,26 @@ class Scorer(Consumer):
             limits=self._limits,
             partitions=max(1, self._log_port.partitions(TRACES)),
             waits=lambda key, offset: self._backlog.waits(partition, key, offset),
+            packer=self._packer(partition),
+            awake=self._awake,
         )
         state = await self._retry.log("read sessions", lambda: self._replayed(partition))
         self._batch.add_changes(sessions.restore(state.values()), partition=partition)
         return sessions
+
+    def _packer(self, partition: int) -> Packer:
+        log = self._log_port
+
+        def read_back(key: bytes) -> bytes | None:
+            record = log.newest(SESSIONS, partition, key) if isinstance(log, Keyed) else None
+            return None if record is None else record.value
+
+        return Packer(
+            self._rules,
+            self._limits,
+            read_back=read_back if isinstance(log, Keyed) else None,
+            lost=self._families.session_texts_lost.inc,
+        )
 
     async def _replayed(self, partition: int) -> dict[bytes, SessionsTopic]:
         state: dict[bytes, SessionsTopic] = {}
@@ -238,7 +272,7 @@ class Scorer(Consumer):
         while True:
             while (each := self._next()) is not None:
                 await self._begin(each)
-                await _yield_to_others()
+                await self._slice.give_way()
             if not self._under_way:
                 self._may_pass = False
                 return
@@ -273,7 +307,7 @@ class Scorer(Consumer):
         self._under_way[asyncio.create_task(self._score(sessions.partition, task))] = each
 
     async def _score(self, partition: int, task: Task) -> Scored:
-        reader = TraceReader(self._get, partition, _decode_trace)
+        reader = TraceReader(self._get, partition, self._summarised)
         takers = self._rules.history_takers
         return await score_task(task, reader, workers=self._workers, history_takers=takers)
 
@@ -286,7 +320,7 @@ class Scorer(Consumer):
             effects = sessions.finish(scored.task, scored.outcomes, scored.rescored)
             await self._apply(sessions, [effects])
             await self._settle(sessions, each)
-            await _yield_to_others()
+            await self._slice.give_way()
 
     async def _settle(self, sessions: OpenSessions, each: Waiting) -> None:
         position = each.record.position
@@ -295,20 +329,25 @@ class Scorer(Consumer):
             self._offsets.done(Position(position.topic, position.partition, low - 1))
         await self._apply(sessions, sessions.settle(each.record.key))
 
-    def _decoded(self, record: Record) -> TraceRecord | VerdictRecord | None:
+    def _decoded(self, record: Record) -> SummarisedTrace | VerdictRecord | None:
         """The record's trace or verdict; None: it is of another kind, or can never be processed."""
         try:
-            subject = decode_without_spans(record.value)
+            subject = decode_summarised(record, self._rules.summariser)
         except Undecodable as error:
             self._poison.unprocessable(record.position, error)
             return None
-        return subject if isinstance(subject, TraceRecord | VerdictRecord) else None
+        return subject if isinstance(subject, SummarisedTrace | VerdictRecord) else None
+
+    def _summarised(self, record: Record) -> SummarisedTrace | None:
+        found = decode_summarised(record, self._rules.summariser)
+        return found if isinstance(found, SummarisedTrace) else None
 
     async def _meet(
-        self, sessions: OpenSessions, record: Record, subject: TraceRecord | VerdictRecord
+        self, sessions: OpenSessions, record: Record, subject: SummarisedTrace | VerdictRecord
     ) -> Task | None:
         """Apply a verdict, or place a trace; None: there is nothing to score."""
         key, offset, now = record.key, record.position.offset, record.time
+        await self._retry.log("read a session", lambda: _woken(sessions, key))
         if isinstance(subject, VerdictRecord):
             effects = sessions.on_verdict(subject, key=key, offset=offset, now=now)
             await self._apply(sessions, effects)
@@ -344,11 +383,5 @@ class Scorer(Consumer):
                 await self.commit()
 
 
-async def _yield_to_others() -> None:
-    """Senders wait for their acknowledgements: between two traces other tasks run on the event loop."""
-    await asyncio.sleep(0)
-
-
-def _decode_trace(value: bytes) -> TraceRecord | None:
-    record = decode_without_spans(value)
-    return record if isinstance(record, TraceRecord) else None
+async def _woken(sessions: OpenSessions, key: bytes) -> None:
+    sessions.wake(key)

@@ -13,12 +13,13 @@ from msgspec.structs import replace
 
 from collector.records.sessions import SessionAwaited, SessionHead, TaskClaims
 from collector.records.subject import Subject, shared_fields
+from collector.records.trace_summary import TraceSummary
 from collector.records.traces import RunRecord, SessionRecord
 from collector.scoring.outcome_signals import session_outcomes, session_subject
 from collector.scoring.rules import Rules
 from collector.scoring.sliding_window import SlidingWindow, without_output
 from evaluators.formulas.task_runs import succeeded
-from evaluators.model import Outcome, SessionClosed, Trace
+from evaluators.model import Outcome, SessionClosed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +93,7 @@ def _final_outcomes(
     return session_outcomes(subject, window, scorer, closed=reason)
 
 
-def merge_task_claims(claims: TaskClaims | None, trace: Trace) -> TaskClaims | None:
+def merge_task_claims(claims: TaskClaims | None, trace: TraceSummary) -> TaskClaims | None:
     """The session's task after one more trace. If several traces set a field, the one that started last wins.
 
     A revision replaces the claims of its earlier revision, whenever it started.
@@ -100,7 +101,7 @@ def merge_task_claims(claims: TaskClaims | None, trace: Trace) -> TaskClaims | N
     if trace.task_id is None and trace.task_success is None:
         return claims
     claims = claims or TaskClaims()
-    start, trace_id = trace.start_time_unix_nano, trace.trace_id
+    start, trace_id = trace.turn.start_time_unix_nano, trace.turn.trace_id
     if trace.task_id is not None and _wins(start, trace_id, claims.named_at, claims.named_by):
         claims = replace(claims, task_id=trace.task_id, named_at=start, named_by=trace_id)
     if trace.task_success is not None and _wins(

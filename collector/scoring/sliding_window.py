@@ -32,8 +32,10 @@ TURN_COST = 1_950
 """Bytes that a trace of the window takes besides its texts and its outcomes, from what tracemalloc says."""
 CALL_COST = 400
 """Bytes of a distinct tool call of a turn, here and in the running states."""
-OUTCOME_COST = 220
-"""Bytes of one evaluator's outcome of a trace: its score, its signal's id, the verdict that is due."""
+RESTING_TURN = 100
+"""Bytes that a trace takes while its session rests, besides its texts and its outcomes."""
+RESTING_CALL = 20
+"""Bytes of a distinct tool call, or of a write, of such a trace."""
 LATEST_START = 86_400.0
 """Seconds after a trace was seen: a later start is taken for this one where traces are ordered."""
 Key = tuple[tuple[int, int], str]
@@ -71,6 +73,8 @@ class SlidingWindow:
         "_turn_ages",
         "_turns",
         "cost",
+        "resting",
+        "texts",
         "work",
     )
 
@@ -91,6 +95,10 @@ class SlidingWindow:
         """Of the turns."""
         self.cost = 0
         """Bytes of memory that its traces take, their outcomes apart: a function of what the log holds of them."""
+        self.resting = 0
+        """The same while the session rests, without their texts."""
+        self.texts = 0
+        """Bytes of their texts."""
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -142,10 +150,9 @@ class SlidingWindow:
 
     def number_of(self, entry: SessionTurn) -> int | None:
         """Its place among the turns of the window, 1-based; None: not a turn, or not in the window."""
-        index = bisect_left(self._turns, _key(entry))
-        if index < len(self._turns) and self._turns[index] == _key(entry):
-            return index + 1
-        return None
+        key = _key(entry)
+        index = bisect_left(self._turns, key)
+        return index + 1 if self._turns[index : index + 1] == [key] else None
 
     def restore(self, entry: SessionTurn) -> None:
         """Take a trace back after a restart; nothing slides out."""
@@ -158,13 +165,13 @@ class SlidingWindow:
         if earlier is not None:
             affected.update(self._after(_key(earlier)))
             self._remove(earlier)
-        self._insert(entry)
-        affected.update(self._after(_key(entry)) if is_turn(entry) else ())
+        key = self._insert(entry)
+        if is_turn(entry) and key != self._turns[-1]:
+            affected.update(self._after(key))
         removed = tuple(self._slide())
         # Turns that stay have lost predecessors.
-        affected.update(
-            each for left in removed if is_turn(left) for each in self._after(_key(left))
-        )
+        for left in filter(is_turn, removed):
+            affected.update(self._after(_key(left)))
         inside = entry.turn.trace_id in self._entries
         if not inside and earlier is None:
             return Placement(inside=False)
@@ -175,32 +182,32 @@ class SlidingWindow:
         return Placement(
             inside=inside,
             removed=removed,
-            affected=self._in_order(affected - {entry.turn.trace_id}),
+            affected=self._in_order(affected - {entry.turn.trace_id}) if affected else (),
             text_dropped=tuple(self._drop_texts(entry)),
         )
 
     def replace(self, entry: SessionTurn) -> None:
-        """Replace a trace of the window with the same trace and its outcomes."""
-        earlier = self._entries[entry.turn.trace_id]
+        """Replace a trace of the window with the same trace and its outcomes, which `cost` leaves out."""
         if is_turn(entry):
-            self._input.replace(earlier, entry)
-        self.cost += _cost(entry) - _cost(earlier)
+            self._input.replace(self._entries[entry.turn.trace_id], entry)
         self._entries[entry.turn.trace_id] = entry
 
-    def _insert(self, entry: SessionTurn) -> None:
+    def _insert(self, entry: SessionTurn) -> Key:
         self._entries[entry.turn.trace_id] = entry
-        self.cost += _cost(entry)
+        self._charge(entry, 1)
+        key = _key(entry)
         if not is_turn(entry):
-            insort(self._others, _key(entry))
-            insort(self._other_ages, _age(entry))
-            return
-        insort(self._turns, _key(entry))
-        insort(self._turn_ages, _age(entry))
+            insort(self._others, key)
+            insort(self._other_ages, (entry.seen, key))
+            return key
+        insort(self._turns, key)
+        insort(self._turn_ages, (entry.seen, key))
         self._input.add(entry)
         self.work.add(entry)
+        return key
 
     def _remove(self, entry: SessionTurn) -> None:
-        self.cost -= _cost(self._entries.pop(entry.turn.trace_id))
+        self._charge(self._entries.pop(entry.turn.trace_id), -1)
         if not is_turn(entry):
             del self._others[bisect_left(self._others, _key(entry))]
             del self._other_ages[bisect_left(self._other_ages, _age(entry))]
@@ -209,6 +216,15 @@ class SlidingWindow:
         del self._turn_ages[bisect_left(self._turn_ages, _age(entry))]
         self._input.remove(entry)
         self.work.remove(entry)
+
+    def _charge(self, entry: SessionTurn, sign: int) -> None:
+        turn = entry.turn
+        texts = text_size(turn.output) + text_size(turn.input)
+        calls, writes = len(turn.call_counts), len(turn.writes)
+        others = text_size(entry.agent) + CALL_COST * calls + WRITE_COST * writes
+        self.cost += sign * (TURN_COST + texts + others)
+        self.resting += sign * (RESTING_TURN + RESTING_CALL * (calls + writes))
+        self.texts += sign * texts
 
     def _slide(self) -> Iterator[SessionTurn]:
         for ages in (self._turn_ages, self._other_ages):
@@ -228,14 +244,18 @@ class SlidingWindow:
         At most two lose it: the turn that was pushed out of the newest, and the placed one when it is older still.
         """
         candidates = [entry.turn.trace_id]
-        if len(self._turns) > TEXTS_KEPT:
+        if len(self._turns) <= TEXTS_KEPT:
+            if is_turn(entry):
+                return  # all of them do
+        else:
             candidates.append(self._turns[-TEXTS_KEPT - 1][1])
         for trace_id in candidates:
             held = self._entries.get(trace_id)
             if held is None or not held.kept or self._keeps_text(held):
                 continue
             self._entries[trace_id] = without_text = _without_text(held)
-            self.cost -= _cost(held) - _cost(without_text)
+            self._charge(held, -1)
+            self._charge(without_text, 1)
             yield trace_id
 
     def _keeps_text(self, entry: SessionTurn) -> bool:
@@ -301,22 +321,24 @@ class _RunningInput:
     def replace(self, earlier: SessionTurn, entry: SessionTurn) -> None:
         """The same turn with other signals: only sums that read them change."""
         for used in self._sums:
-            was, now = _inputs(earlier, used), _inputs(entry, used)
+            was, now = _read(earlier, used), _read(entry, used)
             if was != now:
-                self._sums[used] += _turn_term(*now) - _turn_term(*was)
+                turn = entry.turn
+                more = _turn_term(turn.trace_id, turn.digest, now)
+                self._sums[used] += more - _turn_term(turn.trace_id, turn.digest, was)
 
     def digest(self, used: Used) -> str:
         return session_input_digest([self._sums[used]])
 
 
-def _inputs(entry: SessionTurn, used: Used) -> tuple[str, str, tuple[str, ...]]:
-    """Of the term of a turn: trace id, digest, signal ids."""
-    ids = tuple([entry.signal_ids[name] for name in used if name in entry.signal_ids])
-    return entry.turn.trace_id, entry.turn.digest, ids
+def _read(entry: SessionTurn, used: Used) -> tuple[str, ...]:
+    """The ids of the turn's signals that are read of it."""
+    ids = entry.signal_ids
+    return tuple([ids[name] for name in used if name in ids]) if ids else ()
 
 
 def _term(entry: SessionTurn, used: Used) -> int:
-    return _turn_term(*_inputs(entry, used))
+    return _turn_term(entry.turn.trace_id, entry.turn.digest, _read(entry, used))
 
 
 _turn_term = lru_cache(maxsize=64)(turn_term)
@@ -336,13 +358,6 @@ def _age(entry: SessionTurn) -> Age:
     return (entry.seen, _key(entry))
 
 
-def _cost(entry: SessionTurn) -> int:
-    turn = entry.turn
-    texts = text_size(turn.output) + text_size(turn.input) + text_size(entry.agent)
-    calls = CALL_COST * len(turn.call_counts) + WRITE_COST * len(turn.writes)
-    return TURN_COST + texts + calls
-
-
 def text_size(text: str | None) -> int:
     """Bytes that a text takes at most: one for each character, four where one of them is not ASCII."""
     if text is None:
@@ -358,6 +373,11 @@ def is_turn(entry: SessionTurn) -> bool:
 def _without_text(entry: SessionTurn) -> SessionTurn:
     """The trace without its texts; History reads that from the trace record when it is needed."""
     return replace(entry, turn=replace(entry.turn, output=None, input=None), kept=False)
+
+
+def without_texts(entry: SessionTurn) -> SessionTurn:
+    """The trace with its turn as session formulas get it."""
+    return replace(entry, turn=without_output(entry.turn))
 
 
 def without_output(turn: Turn) -> Turn:

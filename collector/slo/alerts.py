@@ -15,7 +15,10 @@ SCORED = ("service", "agent", "evaluator", "scope")
 AGENT_PAGE = (
     "[[page]]/?service={{ $labels.service | urlquery }}&agent={{ $labels.agent | urlquery }}"
 )
-"""Lists the agent's sessions, newest first."""
+"""What changed, and what runs away."""
+_SESSIONS = "[[page]]/sessions?service={{ $labels.service | urlquery }}&agent={{ $labels.agent | urlquery }}"
+_FAILED = f"{_SESSIONS}&failed={{{{ $labels.evaluator | urlquery }}}}&since="
+"""The sessions in which the evaluator failed; since when stands behind it."""
 SERVICE_PAGE = "[[page]]/?service={{ $labels.service | urlquery }}"
 PAGE = "[[page]]/"
 
@@ -60,7 +63,7 @@ BURNS = (
         description="Of [[ask agent:quality_valid:increase1h | %.0f]] scores in the last hour"
         " {{ $value | humanizePercentage }} failed, in the last 5 minutes"
         f" [[ask agent:quality_fail:ratio_rate5m | humanizePercentage]]. {_BURN}",
-        page=AGENT_PAGE,
+        page=f"{_FAILED}1h",
     ),
     Alert(
         name="AgentQualitySlowBurn",
@@ -74,7 +77,7 @@ BURNS = (
         description="Of [[ask agent:quality_valid:increase6h | %.0f]] scores in the last 6 hours"
         " {{ $value | humanizePercentage }} failed, in the last 30 minutes"
         f" [[ask agent:quality_fail:ratio_rate30m | humanizePercentage]]. {_BURN}",
-        page=AGENT_PAGE,
+        page=f"{_FAILED}6h",
     ),
     Alert(
         name="AgentQualityBudgetDraining",
@@ -87,7 +90,7 @@ BURNS = (
         " of {{ $labels.evaluator }} failed in three days, more than its objective allows",
         description="{{ $value | humanizePercentage }} of the scores of the last 3 days failed, of the last"
         f" 6 hours [[ask agent:quality_fail:ratio_rate6h | humanizePercentage]]. {_BURN}",
-        page=AGENT_PAGE,
+        page=f"{_FAILED}3d",
     ),
     Alert(
         name="AgentReliabilityBelowObjective",
@@ -99,7 +102,7 @@ BURNS = (
         summary="{{ $labels.agent }} ({{ $labels.service }}): {{ $labels.evaluator }} is below its objective",
         description=f"{_WINDOW} Even the upper bound is below the objective of"
         " [[ask 1 - agent:error_budget:ratio | %.2f]].",
-        page=AGENT_PAGE,
+        page=_SESSIONS,
     ),
 )
 

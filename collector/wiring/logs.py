@@ -15,7 +15,8 @@ from collector.log.families import LogFamilies
 from collector.log.kafka.kafka_log import KafkaLog
 from collector.log.lag import LagMeter, Watched
 from collector.log.memory import MemoryLog
-from collector.log.port import CLOSINGS, SIGNALS, SPANS, TRACES, Lag, Lags, Log
+from collector.log.port import CLOSINGS, LOG_REQUESTS, SIGNALS, SPANS, TRACES, Lag, Lags, Log
+from collector.receiver import log_requests
 from collector.signals.prometheus import exporter, trace_metrics
 from collector.signals.ranking import ranking_room
 from collector.telemetry import Telemetry
@@ -25,11 +26,19 @@ from collector.wiring.sinks import delivery_groups
 MEMORY_SIZE = 512 << 20
 """Bytes that the memory log holds."""
 
+JOINED_RECORD = 1 << 20
+"""Bytes up to which the pieces of one request are one record of `spans`: as much as a reader takes without a pause."""
+
 Open = Callable[[Config, Clock, Telemetry], Awaitable[Log]]
 WAITS_FOR: Mapping[str, frozenset[str]] = {TRACES: frozenset({SCORING})}
 """A trace that scoring has not read is never dropped: assembly waits, then spans fill up and senders are told to."""
 
-_ROLES: Mapping[str, Role] = {ASSEMBLY: "assemble", SCORING: "score", JUDGING: "judge"}
+_ROLES: Mapping[str, Role] = {
+    log_requests.GROUP: "receive",
+    ASSEMBLY: "assemble",
+    SCORING: "score",
+    JUDGING: "judge",
+}
 """By group, the role that reads for it; every other group is of role `publish`."""
 _READ_AHEAD = frozenset({ASSEMBLY, exporter.GROUP})
 """Groups that commit later than they take records in: at the oldest open trace; where the stored windows end."""
@@ -74,9 +83,20 @@ async def open_log(config: Config, clock: Clock, telemetry: Telemetry) -> Log:
     return await LOGS[config.log.kind](config, clock, telemetry)
 
 
+def joined_record(config: Config, log: Log) -> int:
+    """Bytes up to which a record of `spans` holds several traces; 0: one trace each, as partitions need it.
+
+    Not on Kafka, whatever its partitions: others read that topic too, and it may be given more of them.
+    """
+    return JOINED_RECORD if config.log.kind != "kafka" and log.partitions(SPANS) == 1 else 0
+
+
 def groups(config: Config) -> Mapping[str, frozenset[str]]:
     """By topic, the groups that read it."""
-    return {
+    requests: dict[str, frozenset[str]] = {}
+    if config.log.kind == "kafka":
+        requests = {LOG_REQUESTS: frozenset({log_requests.GROUP})}
+    return requests | {
         SPANS: frozenset({ASSEMBLY}),
         CLOSINGS: frozenset({ASSEMBLY}),
         TRACES: frozenset(

@@ -26,7 +26,7 @@ from collector.records.trace_views import decode_work
 from collector.records.traces import RunawayRecord, WorkRecord
 from collector.records.windows import RankedSignal
 from collector.signals.ranking.ranker import Ranker
-from collector.signals.ranking.ranking_room import ranked_signals, signal_record
+from collector.signals.ranking.ranking_room import ranked_records, ranked_signals
 from collector.signals.ranking.runaways import Call
 from collector.telemetry import Telemetry
 from collector.wiring.rooms import ASSEMBLY, Rooms
@@ -162,7 +162,7 @@ class OfflineService:
                 elif each.trace is not None:
                     self._ranker.put_call(Call.of(each.service, each.trace))
             signals += ranked_signals(self._ranker.take(session), redact=self._redacts_texts)
-        await self._log_port.write([signal_record(each) for each in signals])
+        await self._log_port.write([*ranked_records(signals, joined=True)])
 
     async def _taken(self, *topics: str) -> list[Record]:
         """What the log holds of these topics, which is released."""

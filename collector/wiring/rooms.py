@@ -14,6 +14,7 @@ from collector.log.port import Log
 from collector.pool.port import Workers
 from collector.pool.processes import ProcessWorkers
 from collector.pool.worker import InlineWorkers, JobRunner
+from collector.records.handed import Handed
 from collector.scoring.rules import RUNAWAY, JudgedRules, Rules
 from collector.scoring.scorer import Scorer
 from collector.telemetry import Telemetry
@@ -36,6 +37,7 @@ class Rooms:
         workers: Read and score traces.
         telemetry: Counts.
         clock: The time that budgets are kept by.
+        handed: What a receiver in this process knows of the records that it wrote.
     """
 
     def __init__(
@@ -47,8 +49,10 @@ class Rooms:
         workers: Workers,
         telemetry: Telemetry,
         clock: Clock,
+        handed: Handed | None = None,
     ) -> None:
         self._config = config
+        self._handed = handed
         self._plan = plan
         self._log_port = log
         self._workers = workers
@@ -64,6 +68,7 @@ class Rooms:
             telemetry=self._telemetry,
             share=self._config.fairness.share,
             group=ASSEMBLY,
+            handed=self._handed,
         )
 
     def _assembled(self) -> Windows:
@@ -150,13 +155,14 @@ def start_workers(
     *,
     count: int,
     up: Callable[[], None] = lambda: None,
+    down: Callable[[], None] = lambda: None,
 ) -> Workers:
     """Evaluator workers: `count` processes, or with 0 none, then jobs run inline. The caller closes them.
 
-    `up` is called whenever a process becomes ready for jobs.
+    `up` is called whenever a process becomes ready for jobs, `down` whenever one has ended.
     """
     if count == 0:
         return InlineWorkers(JobRunner(config, plan))
-    workers = ProcessWorkers(config, plan, count=count, telemetry=telemetry, up=up)
+    workers = ProcessWorkers(config, plan, count=count, telemetry=telemetry, up=up, down=down)
     workers.start()
     return workers

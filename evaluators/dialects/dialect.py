@@ -19,7 +19,9 @@ from evaluators.model import Span
 Lack = Literal[
     "no_content",
     "content_in_logs",
+    "no_question",
     "no_tool_arguments",
+    "no_tool_results",
     "no_tool_definitions",
     "no_session",
     "scrubbed",
@@ -28,10 +30,13 @@ Lack = Literal[
     "truncated",
     "dropped_attributes",
 ]
-"""What spans can lack. `content_in_logs`: it came as log records; `scrubbed`: logfire replaced the session id."""
+"""What spans can lack. `content_in_logs`: it came as log records; `no_question`: what was asked, though the answer is
+there; `scrubbed`: logfire replaced the session id."""
 LACKS: tuple[Lack, ...] = get_args(Lack)
-CONTENT: tuple[Lack, ...] = ("no_content", "no_tool_arguments")
-ALL_CONTENT: tuple[Lack, ...] = ("no_content", "content_in_logs", "no_tool_arguments")
+CONTENT: tuple[Lack, ...] = ("no_content", "no_question", "no_tool_arguments", "no_tool_results")
+ALL_CONTENT: tuple[Lack, ...] = (*CONTENT, "content_in_logs")
+NO_SETTING = "(no setting)"
+"""The `setting` of an advice where nothing can be set; its note says why."""
 OPT_IN = "OTEL_SEMCONV_STABILITY_OPT_IN=gen_ai_latest_experimental"
 CAPTURE = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
 

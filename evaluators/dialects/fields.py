@@ -110,6 +110,8 @@ class Field:
 
     def _filler(self, keys: tuple[str, ...]) -> Fill:
         into, read, default, overrides = self._into, self._read, self._default, self.overrides
+        if read is string and len(keys) == 1 and default is None and not overrides:
+            return _text_filler(into, keys[0])
 
         def fill(facts: Facts, get: Get) -> None:
             value = getattr(facts, into)
@@ -123,6 +125,16 @@ class Field:
                 setattr(facts, into, default(facts.span))
 
         return fill
+
+
+def _text_filler(into: str, key: str) -> Fill:
+    """The most frequent: a text under one key."""
+
+    def fill(facts: Facts, get: Get) -> None:
+        if getattr(facts, into) is None:
+            setattr(facts, into, string(get(key)))
+
+    return fill
 
 
 def _as_is(value: JSON) -> JSON:
@@ -297,38 +309,53 @@ def agent(
 class _Counts(Field):
     """Token counts under keys of their own."""
 
-    __slots__ = ("_table",)
+    __slots__ = ("_counter", "_table")
 
-    def __init__(self, into: str, table: usage.TokenKeys, read: Callable[..., Tokens]) -> None:
+    def __init__(
+        self,
+        into: str,
+        table: usage.TokenKeys,
+        counter: Callable[[AbstractSet[str]], usage.Counter | None],
+    ) -> None:
         keys = tuple(key for keys in table.by_kind.values() for key in keys)
-        super().__init__("input tokens", into, keys, read)
-        self._table = table
+        super().__init__("input tokens", into, keys, _as_is)
+        self._table, self._counter = table, counter
 
     def rows(self, on: On) -> tuple[Row, ...]:
         """One row per kind of count."""
         return tuple(each for each in token_rows(self._table, on) if each.keys)
 
-    def _filler(self, keys: tuple[str, ...]) -> Fill:
-        return partial(self._fill, keys)
+    def within(self, names: AbstractSet[str]) -> Fill | None:
+        """The spellings that are there are found once."""
+        into, count = self._into, self._counter(names)
+        if count is None:
+            return None
 
-    def _fill(self, keys: tuple[str, ...], facts: Facts, get: Get) -> None:
-        if (counts := self._read(facts.span.attributes)) is not NO_TOKENS:
-            setattr(facts, self._into, counts)
+        def fill(facts: Facts, get: Get) -> None:
+            if (counts := count(get)) is not NO_TOKENS:
+                setattr(facts, into, counts)
+
+        return fill
 
 
 def tokens(table: usage.TokenKeys) -> Field:
     """The counts of a model call."""
-    return _Counts("tokens", table, partial(usage.read_tokens, keys=table))
+    return _Counts("tokens", table, partial(usage.counter_of, table))
 
 
 def genai_tokens() -> Field:
     """The counts of a model call, as the conventions write them."""
-    return _Counts("tokens", usage.GENAI, usage.read_genai_tokens)
+    return _Counts("tokens", usage.GENAI, usage.genai_counter)
 
 
-def aggregate(table: usage.TokenKeys, read: Callable[..., Tokens] | None = None) -> Field:
-    """The sum of counts over the span's descendants; `read` where the table alone does not tell them."""
-    return _Counts("aggregate", table, read or partial(usage.read_tokens, keys=table))
+def aggregate(table: usage.TokenKeys) -> Field:
+    """The sum of counts over the span's descendants."""
+    return _Counts("aggregate", table, partial(usage.counter_of, table))
+
+
+def genai_aggregate() -> Field:
+    """The sum of counts over the span's descendants, as the conventions write them."""
+    return _Counts("aggregate", usage.GENAI, usage.genai_counter)
 
 
 def tokens_in(*keys: str, read: Callable[[JSON], Tokens]) -> Field:
@@ -337,17 +364,22 @@ def tokens_in(*keys: str, read: Callable[[JSON], Tokens]) -> Field:
 
 
 class Step(Field):
-    """What depends on more than one value: done on spans whose keys answer a question."""
+    """What depends on more than one value: `plan` tells for a span's keys what is done on it; None: nothing."""
 
-    __slots__ = ("_fill", "_when")
+    __slots__ = ("_plan",)
 
-    def __init__(self, when: Question, fill: Fill) -> None:
+    def __init__(self, plan: Callable[[AbstractSet[str]], Fill | None]) -> None:
         super().__init__("input", "", (), _as_is)
-        self._when, self._fill = when, fill
+        self._plan = plan
 
     def within(self, names: AbstractSet[str]) -> Fill | None:
-        """The step, where the question has an answer."""
-        return self._fill if self._when.answer(names) else None
+        """The step, where these keys want it."""
+        return self._plan(names)
+
+
+def step(when: Question, fill: Fill) -> Field:
+    """A step that is the same on all spans whose keys answer a question."""
+    return Step(lambda names: fill if when.answer(names) else None)
 
 
 class Plan(Question):

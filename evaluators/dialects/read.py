@@ -9,8 +9,11 @@ from evaluators.dialects.content.sessions import Keys
 from evaluators.dialects.decoding.decode import decode
 from evaluators.dialects.decoding.room import one_trace
 from evaluators.dialects.joining.assemble import assemble
+from evaluators.dialects.lending.lend import lend
 from evaluators.dialects.registry import read_facts
 from evaluators.model import Closed, Trace
+
+_KEYS = Keys()
 
 
 def read_trace(
@@ -32,9 +35,16 @@ def read_trace(
     decoded = decode(pieces, trace_id.lower())
     if not decoded.spans:
         raise ValueError(f"no span of trace `{trace_id}` could be read")
+    spans, records = lend(decoded.spans)
     with one_trace() as room:
-        facts = [read_facts(span) for span in decoded.spans]
-        trace = assemble(facts, closed=closed, keys=keys or Keys(), broken=decoded.unreadable > 0)
+        facts = [read_facts(span) for span in spans]
+        trace = assemble(
+            facts,
+            closed=closed,
+            keys=keys or _KEYS,
+            broken=decoded.unreadable > 0,
+            records=records,
+        )
     if room.is_whole or trace.truncated:
         return trace
     return replace(trace, truncated=True, gaps=(*trace.gaps, "truncated"))

@@ -14,6 +14,9 @@ from evaluators.dialects.decoding.values import string
 from evaluators.dialects.dialect import ANY, Dialect, Reader
 from evaluators.dialects.readers import genai, langgraph
 from evaluators.dialects.readers.claude_code import CLAUDE_CODE
+from evaluators.dialects.readers.codex import CODEX
+from evaluators.dialects.readers.copilot import COPILOT
+from evaluators.dialects.readers.gemini_cli import GEMINI_CLI
 from evaluators.dialects.readers.genai_dialects import (
     AGENT_FRAMEWORK,
     ANTHROPIC_SDK,
@@ -32,9 +35,11 @@ from evaluators.dialects.readers.litellm import LITELLM
 from evaluators.dialects.readers.logfire import LOGFIRE
 from evaluators.dialects.readers.mastra import MASTRA
 from evaluators.dialects.readers.mlflow import MLFLOW
+from evaluators.dialects.readers.opencode import OPENCODE
 from evaluators.dialects.readers.openinference import OPENINFERENCE
 from evaluators.dialects.readers.openlit import OPENLIT
 from evaluators.dialects.readers.pydantic_ai import PYDANTIC_AI
+from evaluators.dialects.readers.qwen_code import QWEN_CODE
 from evaluators.dialects.readers.spring_ai import SPRING_AI
 from evaluators.dialects.readers.traceloop import TRACELOOP
 from evaluators.dialects.readers.vercel_ai import VERCEL_AI
@@ -44,6 +49,7 @@ from evaluators.model import Span
 DIALECTS: tuple[Dialect, ...] = (
     LANGFUSE,  # backends' SDKs come first: they add attributes to the spans of other instrumentations
     MLFLOW,
+    OPENCODE,  # before the SDK that it is made with
     VERCEL_AI,  # before OpenInference, which adds its keys to these spans
     OPENINFERENCE,
     LANGSMITH,
@@ -56,6 +62,10 @@ DIALECTS: tuple[Dialect, ...] = (
     TRACELOOP,  # its decorators may stand around any of those above
     HAYSTACK,
     CLAUDE_CODE,
+    CODEX,
+    COPILOT,
+    GEMINI_CLI,
+    QWEN_CODE,
     LITELLM,
     OPENLIT,
     LOGFIRE,  # the conventions under a scope of its own, as the rest
@@ -86,23 +96,24 @@ def read_facts(span: Span) -> Facts:
     if not isinstance(attributes, Attributes):
         return find_reader(span)(span)
     readers = attributes.shape.readers
-    read: Reader | None = readers.get(span.scope)
+    key = (span.scope, True) if span.events else span.scope
+    read: Reader | None = readers.get(key)
     if read is None:
         if len(readers) >= _SCOPES:
             readers.clear()
-        read = readers[span.scope] = find_reader(span)
+        read = readers[key] = find_reader(span)
     return read(span)
 
 
 def find_reader(span: Span) -> Reader:
-    """The reader of all spans that agree with this one in scope and keys."""
+    """The reader of all spans that agree with this one in scope, keys and whether they have events."""
     keys = names_of(span.attributes)
     by_event: Dialect | None = None
     for dialect in (*DIALECTS, _PLAIN):
         if not dialect.speaks.holds(span.scope, keys):
             continue
         if dialect.event is not None:
-            by_event = dialect
+            by_event = dialect if span.events else None
             continue
         read = _reader_of(dialect, span.scope, keys)
         if by_event is None:
@@ -138,10 +149,7 @@ def _read_wrapping(wraps: Wraps, read: Reader, span: Span) -> Facts:
 
 
 def _read_by_event(prefix: str, read: Reader, otherwise: Reader, span: Span) -> Facts:
-    events = span.events
-    if not events:  # as nearly all
-        return otherwise(span)
-    for event in events:
+    for event in span.events:
         if event.name.startswith(prefix):
             return read(span)
     return otherwise(span)

@@ -47,7 +47,7 @@ def show(trace: Trace) -> dict[str, JSON]:
 
 
 def _show_call(call: ToolCall) -> dict[str, JSON]:
-    shown = ("id", "name", "arguments", "result", "error", "agent", "span_id")
+    shown = ("id", "name", "arguments", "result", "error", "rejected", "agent", "span_id")
     return {name: getattr(call, name) for name in shown}
 
 

@@ -6,12 +6,19 @@ least 28,800 scores while the true mean is not below the objective; at 40 scores
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import msgspec
 
 ALARM = 28_800.0
 
 BETS = (0.02, 0.05, 0.1, 0.2, 0.4, 0.6, 0.9)
 """Shares of the largest allowed bet 1 / (1 - objective): small ones find small drops, large ones find them fast."""
+
+
+@lru_cache(maxsize=64)
+def _bets(objective: float) -> tuple[float, ...]:
+    return tuple(bet / (1 - objective) for bet in BETS)
 
 
 class Detector(msgspec.Struct, kw_only=True):
@@ -26,9 +33,10 @@ class Detector(msgspec.Struct, kw_only=True):
         """Take in the next score, one per session or per trace."""
         if self.alarmed:
             return
+        room = objective - score
         self.wealth = [
-            max(wealth, 1.0) * (1 + bet / (1 - objective) * (objective - score))
-            for wealth, bet in zip(self.wealth, BETS, strict=True)
+            max(wealth, 1.0) * (1 + bet * room)
+            for wealth, bet in zip(self.wealth, _bets(objective), strict=True)
         ]
         self.alarmed = sum(self.wealth) / len(BETS) >= ALARM
 

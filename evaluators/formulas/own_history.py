@@ -71,6 +71,7 @@ class OwnHistory:
         self._strata: dict[int, Stratum] = {}
         self._counts = [0, 0, 0]
         self._forgot_at = -1
+        self._named = (-1, _names(0))
         self._lacking: set[int] = set()
         self._begun = state.begun if state else 0.0
         self._number = state.number if state else 0
@@ -94,7 +95,7 @@ class OwnHistory:
         `frozen`: the history is not to change, so no score of it is forgotten.
         """
         minute = int(time) // _MINUTE
-        names = _names(minute)
+        names = self._names(minute)
         if not frozen:
             self._forget_old(names, minute)
         limits, (_, hours, blocks) = self._limits, self._counts
@@ -118,7 +119,7 @@ class OwnHistory:
             self._lacking.update(
                 each for each in _names(given_up.minute) if not self._has(each, given_up)
             )
-        self._put(entry, _names(entry.minute))
+        self._put(entry, self._names(entry.minute))
 
     def clear(self) -> None:
         """Begin anew: what was inserted so far is forgotten, stored strata too."""
@@ -152,6 +153,12 @@ class OwnHistory:
         journal = self._journal
         while journal and all(self._has(name, journal[0]) for name in _names(journal[0].minute)):
             journal.popleft()
+
+    def _names(self, minute: int) -> tuple[int, int, int]:
+        """`_names` of a minute: many scores come in the same one."""
+        if minute != self._named[0]:
+            self._named = (minute, _names(minute))
+        return self._named[1]
 
     def _has(self, name: int, entry: Insertion) -> bool:
         """Whether the stored record of a stratum holds the insertion."""

@@ -54,17 +54,21 @@ class OwnPast:
         self._state = state or PastState()
         self._history = OwnHistory(self._limits, self._state.history, strata)
 
-    def feed(self, session: str, score: float, time: float, version: str) -> None:
+    def feed(
+        self, session: str, score: float, time: float, version: str, *, tie: float | None = None
+    ) -> None:
         """Take in the score of a session (or trace) that was not fed before.
 
         `session` orders equal scores. `score` is in [0, 1], higher is better. `time` is log time in seconds; one older
-        than the newest counts as the newest. `version` is that of the agent, "" when it is not known.
+        than the newest counts as the newest. `version` is that of the agent, "" when it is not known. `tie`: of the
+        session, where the caller knows its `tie_break`.
         """
         state = self._state
         time = state.time = max(time, state.time)
         self.expire(time)
         frozen = state.worse.alarm is not None or state.better.alarm is not None
-        rank = self._history.rank(score, tie_break(session), time, frozen=frozen)
+        tie = tie_break(session) if tie is None else tie
+        rank = self._history.rank(score, tie, time, frozen=frozen)
         if not frozen:
             self._history.insert(score, time)
         if rank is None:
@@ -85,6 +89,8 @@ class OwnPast:
         """End alarms that are old at log time `now`, and begin the history anew; whether there was one."""
         state = self._state
         alarms = (state.worse.alarm, state.better.alarm)
+        if alarms == (None, None):
+            return False
         if not any(each and now - each.began >= self._limits.new_normal for each in alarms):
             return False
         self._history.clear()

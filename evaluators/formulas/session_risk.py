@@ -40,8 +40,8 @@ class TailRisk(SignalState):
         if k and value > risks[-k]:
             self._tail += value - risks[-k]
         insort(risks, value)
-        if self._k > k:
-            self._tail += risks[-self._k]
+        if (now := self._k) > k:
+            self._tail += risks[-now]
 
     def remove(self, value: int) -> None:
         """Take a turn's risk out: O(log n) comparisons."""

@@ -6,7 +6,6 @@ import math
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from evaluators.model import JSON, Turn
@@ -50,11 +49,11 @@ Inputs = Literal["calibrated", "raw"]
 def risks(turn: Turn, signals: tuple[str, ...], inputs: Inputs) -> dict[str, float]:
     """The risk of every signal present, by signal; a score that is no finite number is not present."""
     calibrated: Mapping[str, float] = turn.risks if inputs == "calibrated" else {}
-    return {
-        name: calibrated.get(name, 1.0 - turn.scores[name])
-        for name in SIGNALS
-        if name in signals and name in turn.scores and math.isfinite(turn.scores[name])
-    }
+    found: dict[str, float] = {}
+    for name in SIGNALS:
+        if name in signals and name in turn.scores and math.isfinite(score := turn.scores[name]):
+            found[name] = calibrated.get(name, 1.0 - score)
+    return found
 
 
 UNIT = 1 << 60
@@ -65,8 +64,7 @@ def exact(value: float) -> int:
     return round(math.ldexp(value, 60))
 
 
-@dataclass(frozen=True, slots=True)
-class _Part:
+class _Part(NamedTuple):
     value: int | None
     present: int
     missing: tuple[str, ...]
@@ -101,11 +99,12 @@ class SignalState(Running):
         self.drop(turn.trace_id)
         risk = risks(turn, self.signals, self.inputs)
         value = self.value(risk)
-        missing = (n for n in turn.unscored if n in self.signals and n not in risk)
+        why, assumed = turn.unscored_why, turn.assumed
+        missing = [n for n in turn.unscored if n in self.signals and n not in risk]
         part = _Part(
             None if value is None else exact(value),
-            sum(1 for name in risk if name not in turn.assumed),
-            tuple(turn.unscored_why.get(name, "unscored") for name in missing),
+            len(risk) if not assumed else len([name for name in risk if name not in assumed]),
+            tuple([why.get(name, "unscored") for name in missing]),
             bool(turn.scores),
         )
         self._count(part, 1)

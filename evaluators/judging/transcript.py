@@ -13,7 +13,7 @@ from typing import Literal
 from evaluators.expectations import Expectation
 from evaluators.judging.prompt import visible
 from evaluators.matching.json_values import encoded
-from evaluators.model import JSON, AgentStep, ModelCall, ToolCall, ToolDefinition, Trace
+from evaluators.model import JSON, AgentStep, ModelCall, Rejection, ToolCall, ToolDefinition, Trace
 from evaluators.resources import Conversation
 
 CHARACTERS_PER_TOKEN = 4
@@ -121,13 +121,21 @@ def _answering(trace: Trace) -> ModelCall | AgentStep | None:
     return next((each for each in (*same, *steps) if each.output == trace.output), None)
 
 
+_ENDED: dict[Rejection | None, str] = {
+    None: "failed",
+    "user": "refused by the user",
+    "policy": "refused by a rule",
+}
+"""How a call ended that has an error, by who refused it."""
+
+
 def _tool_call(number: int, call: ToolCall) -> Iterator[_Piece]:
     by = f" by {cut(call.agent, 60)}" if call.agent else ""
     yield _Piece("call", f"tool call {number}{by}: ", call.name)
     if call.arguments is not None:
         yield _Piece("value", "  arguments: ", _shown(call.arguments))
     if call.error is not None:
-        yield _Piece("error", "  failed: ", call.error)
+        yield _Piece("error", f"  {_ENDED[call.rejected]}: ", call.error)
     if call.result is not None:
         yield _Piece("value", "  result: ", _shown(call.result))
 

@@ -31,7 +31,7 @@ class FirstFailure:
 
 def first_failure(trace: Trace) -> FirstFailure | None:
     """The trace's first failure; None when no tool failed."""
-    failed = [call for call in trace.tool_calls if call.error is not None]
+    failed = [call for call in trace.tool_calls if call.failed]
     if not failed:
         return None
     call = min(failed, key=lambda each: each.start_time_unix_nano)

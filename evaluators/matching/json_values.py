@@ -69,6 +69,8 @@ def brief(value: JSON) -> JSON:
 
 def bounded(entries: Sequence[JSON]) -> list[JSON]:
     """As many of the first entries as fit into 16 kB of JSON."""
+    if len(encoded(entries)) <= LIST_LIMIT:  # the whole list is longer than its entries together
+        return list(entries)
     kept: list[JSON] = []
     room = LIST_LIMIT
     for entry in entries:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 
-from evaluators.matching.text import QUESTION, clip
+from evaluators.matching.text import QUESTION, ascii_words, clip
 
 _WORD = re.compile(r"\w+")
 LEAST = 12
@@ -44,7 +44,7 @@ def _words(question: str | None) -> frozenset[str] | None:
 def _words_of(kept: str) -> frozenset[str]:
     if len(kept.encode(errors="replace")) > QUESTION - 4:  # a cut leaves out a character's bytes
         return frozenset()
-    words = _WORD.findall(kept.lower())
+    words = ascii_words(kept) if kept.isascii() else _WORD.findall(kept.lower())
     size = len("".join(words).encode(errors="replace"))
     return frozenset(words) if size >= LEAST else frozenset()
 

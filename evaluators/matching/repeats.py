@@ -3,7 +3,7 @@
 A call repeats an earlier one when tool, arguments and result are the same; failed calls too, with the error in place of
 the result. A result that changes is progress: then none of the calls with that tool and these arguments is a repeat,
 because polling until a build is done asks the same until the answer differs; a result that was not exported is no
-change. Waiting in between (a tool named sleep, wait, ...) repeats nothing.
+change, and of refusals one is like the other. Waiting in between (a tool named sleep, wait, ...) repeats nothing.
 """
 
 from __future__ import annotations
@@ -36,12 +36,14 @@ class _Grouped(NamedTuple):
 
     calls: Sequence[ToolCall]
     questions: tuple[Question | None, ...]
-    """Of each call; None: it can repeat no other one."""
+    """Of each call; None: it can repeat no other one, as its arguments were not exported or it only waits."""
     groups: Mapping[Question, Sequence[ToolCall]]
     again: tuple[ToolCall, ...]
     """The calls that repeat an earlier one, in order."""
     changing: int
     """Calls whose question was asked before or after with another result."""
+    untold: int
+    """Calls whose arguments were not exported."""
 
 
 _last: ContextVar[_Grouped | None] = ContextVar("last", default=None)
@@ -52,7 +54,10 @@ def _grouped(calls: Sequence[ToolCall]) -> _Grouped:
     known = _last.get()
     if known is not None and known.calls is calls:
         return known
-    questions = tuple([_question(call) if _tells(call) else None for call in calls])
+    waits = {name: _WAITS.search(name) is not None for name in {call.name for call in calls}}
+    questions = tuple(
+        [None if call.arguments is None or waits[call.name] else _question(call) for call in calls]
+    )
     groups: dict[Question, list[ToolCall]] = {}
     for call, question in zip(calls, questions, strict=True):
         if question is not None:
@@ -71,6 +76,7 @@ def _grouped(calls: Sequence[ToolCall]) -> _Grouped:
         groups,
         tuple([call for call in calls if id(call) in again]) if again else (),
         sum(len(group) for group, changes in zip(several, progress, strict=True) if changes),
+        sum(call.arguments is None for call in calls),
     )
     if isinstance(calls, tuple):  # a list may change
         _last.set(found)
@@ -125,8 +131,13 @@ def is_stuck(calls: Sequence[ToolCall], repeated: Sequence[ToolCall]) -> bool:
 
 def _is_progress(group: Sequence[ToolCall]) -> bool:
     """Whether one question was answered differently; False of a single call."""
-    failed = sum(call.error is not None for call in group)
-    return 0 < failed < len(group) or len({_answer(call) for call in group} - {_UNKNOWN}) > 1
+    failed = sum(call.failed for call in group)
+    refused = sum(call.rejected is not None for call in group)
+    return (
+        0 < failed < len(group)
+        or 0 < refused < len(group)
+        or len({_answer(call) for call in group} - {_UNKNOWN}) > 1
+    )
 
 
 def call_counts(calls: Sequence[ToolCall]) -> tuple[CallCount, ...]:
@@ -134,7 +145,7 @@ def call_counts(calls: Sequence[ToolCall]) -> tuple[CallCount, ...]:
     counts: dict[tuple[int, int, bool], int] = {}
     for call, question in zip(calls, _grouped(calls).questions, strict=True):
         if question is not None:
-            made = (_digest(*question), _digest(_answer(call)), call.error is not None)
+            made = (_digest(*question), _digest(_answer(call)), call.failed)
             counts[made] = counts.get(made, 0) + 1
     kept = counts.items()
     if len(counts) > MOST_DISTINCT:
@@ -159,9 +170,9 @@ class Told(NamedTuple):
         grouped = _grouped(calls)
         return cls(
             repeated=len(grouped.again),
-            failed=sum(call.error is not None for call in grouped.again),
+            failed=sum(call.failed for call in grouped.again),
             changing=grouped.changing,
-            untold=sum(call.arguments is None for call in calls),
+            untold=grouped.untold,
         )
 
     @property
@@ -180,21 +191,22 @@ class Told(NamedTuple):
         return "; ".join(parts)
 
 
-def _tells(call: ToolCall) -> bool:
-    """Whether the call can repeat another one: its arguments were exported, and it does more than wait."""
-    return call.arguments is not None and not _WAITS.search(call.name)
-
-
 def _question(call: ToolCall) -> Question:
     return call.name, encoded(call.arguments)
 
 
 def _answer(call: ToolCall) -> bytes:
+    if call.rejected is not None:
+        return _REFUSED
     return encoded(call.result) if call.error is None else b"error " + encoded(call.error)
 
 
 _UNKNOWN = encoded(None)
 """The answer of a call whose result was not exported."""
+
+
+_REFUSED = b"refused"
+"""The answer of a call that was refused, in whatever words."""
 
 
 def _digest(*parts: str | bytes) -> int:
@@ -206,3 +218,5 @@ def _digest(*parts: str | bytes) -> int:
 
 UNKNOWN = _digest(_UNKNOWN)
 """`CallCount.answered` of a call whose result was not exported."""
+REFUSED = _digest(_REFUSED)
+"""`CallCount.answered` of a call that was refused."""

@@ -50,16 +50,31 @@ def clip(text: str, limit: int = LIMIT) -> str:
     return raw[:end].decode("utf-8", "surrogatepass")
 
 
+_ASCII = "".join(c if _WORD.match(c) else " " for c in map(chr, range(128))).lower()
+_SHORT_WORDS = frozenset(_ASCII)
+
+
+def ascii_words(text: str) -> list[str]:
+    """Lower-cased runs of word characters of a text that is ASCII alone, several times as fast as an expression."""
+    return text.translate(_ASCII).split()
+
+
 @lru_cache(maxsize=256)
 def words(text: str) -> frozenset[str]:
     """Lower-cased runs of word characters, longer than one, without 70 English function words."""
+    if text.isascii():
+        return frozenset(ascii_words(text)) - _IGNORED
     return frozenset(_LONG_WORD.findall(text.lower())) - _STOP_WORDS
+
+
+_IGNORED = _STOP_WORDS | _SHORT_WORDS
 
 
 def jaccard(left: frozenset[str], right: frozenset[str]) -> float:
     """Shared words over all words; 0 when there are none."""
-    union = len(left | right)
-    return len(left & right) / union if union else 0.0
+    shared = len(left & right)
+    union = len(left) + len(right) - shared
+    return shared / union if union else 0.0
 
 
 def cosine_distance(left: Vector, right: Vector) -> float:

@@ -19,14 +19,16 @@ TRACE_STEPS = 500_000
 
 
 def failures(calls: Sequence[ToolCall]) -> tuple[tuple[ToolCall, ...], tuple[ToolCall, ...]]:
-    """(unrecovered, recovered) errors: recovered when a later call of the same tool succeeded."""
+    """(unrecovered, recovered) errors: recovered when a later call of the same tool succeeded. Refusals are none."""
+    if not any(call.failed for call in calls):
+        return (), ()
     succeeded: set[str] = set()
     lost: list[ToolCall] = []
     recovered: list[ToolCall] = []
     for call in reversed(calls):
         if call.error is None:
             succeeded.add(call.name)
-        else:
+        elif call.failed:
             (recovered if call.name in succeeded else lost).append(call)
     return tuple(reversed(lost)), tuple(reversed(recovered))
 
@@ -78,7 +80,7 @@ def check_arguments(trace: Trace) -> Checked:
 
 def _check(trace: Trace) -> Checked:
     schemas = {tool.name: tool.parameters for tool in trace.tools_offered}
-    texts: dict[str, bytes] = {}
+    texts: dict[str, _Schema] = {}
     judged: list[tuple[ToolCall, str | None]] = []
     left, unchecked = TRACE_STEPS, 0
     seen: set[str] = set()
@@ -90,7 +92,7 @@ def _check(trace: Trace) -> Checked:
             unchecked += 1
             continue
         if call.name not in texts:
-            texts[call.name] = encoded(schema)
+            texts[call.name] = _Schema.of(schema)
         each = _judge(texts[call.name], call.arguments)
         left -= each.steps + (0 if call.name in seen else each.checked)
         seen.add(call.name)
@@ -123,7 +125,7 @@ def argument_error(schema: JSON, arguments: JSON) -> str | None:
     Raises:
         Unjudgeable: The schema is no valid schema or refers to other documents, or either is too long.
     """
-    judged = _judge(encoded(schema), arguments)
+    judged = _judge(_Schema.of(schema), arguments)
     if not judged.is_judged:
         raise Unjudgeable(judged.error)
     return judged.error
@@ -141,20 +143,42 @@ class _Judged(NamedTuple):
     """Whether the schema, or a pattern in it, was left out because it takes too long."""
 
 
-def _judge(schema: bytes, arguments: JSON) -> _Judged:
+class _Schema(NamedTuple):
+    text: str
+    size: int
+    """Its bytes."""
+
+    @classmethod
+    def of(cls, schema: JSON) -> _Schema:
+        text = encoded(schema)
+        return cls(text.decode(), len(text))
+
+
+PLAIN = 4_000
+"""Bytes of arguments below which no integer has more digits than Python reads."""
+
+
+def _judge(schema: _Schema, arguments: JSON) -> _Judged:
     text = encoded(arguments)
-    if max(len(schema), len(text)) > SCHEMA_LIMIT:
+    if max(schema.size, len(text)) > SCHEMA_LIMIT:
         return _Judged("longer than 64 KiB", False, 1, 0)
-    return _judge_texts(schema, text)
+    if len(text) < PLAIN:
+        # jsonschema takes 100 ms to import: only workers pay for it.
+        from evaluators.providers import schemas  # noqa: PLC0415
+
+        counted = schemas.fitting(schema.text, arguments)
+        if counted is not None:
+            return _Judged(None, True, counted.steps, counted.checked, counted.untried)
+    return _judge_texts(schema.text, text)
 
 
 @lru_cache(maxsize=256)
-def _judge_texts(schema: bytes, arguments: bytes) -> _Judged:
-    # Agents make the same call again and again. jsonschema takes 100 ms to import: only workers pay for it.
+def _judge_texts(schema: str, arguments: bytes) -> _Judged:
+    # Agents make the same call again and again.
     from evaluators.providers import schemas  # noqa: PLC0415
 
     try:
-        counted = schemas.counted_error(schema.decode(), json.loads(arguments))
+        counted = schemas.counted_error(schema, json.loads(arguments))
     except Unjudgeable as why:
         is_costly = str(why) == schemas.COSTLY
         return _Judged(str(why), False, schemas.STEPS, schemas.CHECK_STEPS, is_costly)

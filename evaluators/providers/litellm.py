@@ -20,6 +20,7 @@ from evaluators.judging.prompt import Answer, JudgeError, Prompt
 
 MAX_OUTPUT = 4096
 """Tokens that an answer may have: what the budget reserves for it."""
+_ON_AWS = ("bedrock", "sagemaker")
 _PRICES = "model_prices_and_context_window_backup.json"
 _CAUSES = 20
 """Errors behind an error that are looked at."""
@@ -206,6 +207,15 @@ def listed_price(model: str) -> Price | None:
                 float(entry.get("output_cost_per_token") or 0.0),
             )
     return None
+
+
+def missing_library(model: str) -> str | None:
+    """The library that this model's provider needs and that is not installed; None = the model can be asked."""
+    provider = model.partition("/")[0]
+    if not provider.startswith(_ON_AWS):
+        provider = str(_price_list().get(model, {}).get("litellm_provider", ""))
+    on_aws = provider.startswith(_ON_AWS)
+    return "boto3" if on_aws and importlib.util.find_spec("boto3") is None else None
 
 
 @lru_cache(maxsize=1)

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import lru_cache
-from typing import Any, NamedTuple, Protocol, cast
+from functools import cache, lru_cache
+from typing import Any, Literal, NamedTuple, Protocol, cast
 
 from jsonschema import validators
 from jsonschema.exceptions import ValidationError
@@ -20,6 +20,7 @@ from evaluators.errors import Unjudgeable
 from evaluators.matching import ecmascript, patterns
 from evaluators.matching.json_values import encoded, list_of, object_of
 from evaluators.model import JSON
+from evaluators.providers.compiled_schemas import AT_ONCE, Check, Dialect, compiled, unsure
 
 PATTERN_LIMIT = 256
 """Characters of a string that a pattern out of a trace is tried on."""
@@ -69,7 +70,8 @@ def first_error(text: str, instance: JSON, *, trusted: bool = False) -> str | No
         Unjudgeable: The schema is no valid schema, or a reference leads nowhere or nowhere but to itself, or it would
             take more than its steps.
     """
-    return counted_error(text, instance, trusted=trusted).error
+    fits = fitting(text, instance, trusted=trusted)
+    return None if fits else counted_error(text, instance, trusted=trusted).error
 
 
 class Counted(NamedTuple):
@@ -86,21 +88,38 @@ class Counted(NamedTuple):
 
 
 def counted_error(text: str, instance: JSON, *, trusted: bool = False) -> Counted:
-    """As `first_error`, with the steps.
+    """As `first_error`, with the steps, by jsonschema alone.
 
     Raises:
         Unjudgeable: See `first_error`.
     """
-    validator, checked = _validator(text, trusted=trusted)
-    if isinstance(validator, str):
-        raise Unjudgeable(validator)
+    known = _known(text, trusted=trusted)
+    if isinstance(known.validator, str):
+        raise Unjudgeable(known.validator)
     steps = TRUSTED_STEPS if trusted else STEPS
-    error, work = _first(validator, instance, steps)
+    error, work = _first(known.validator, instance, steps)
     shown = None
     if error is not None:
         path = "/".join(str(step) for step in error.absolute_path)
         shown = f"{path}: {error.message[:200]}" if path else error.message[:200]
-    return Counted(shown, steps - work.left, checked, work.untried)
+    return Counted(shown, steps - work.left, known.checked, work.untried)
+
+
+def fitting(text: str, instance: JSON, *, trusted: bool = False) -> Counted | None:
+    """What `counted_error` gives for an instance that surely satisfies the schema, at a tenth of the cost.
+
+    None: it may not, or take too many steps; only jsonschema can say.
+    """
+    known = _known(text, trusted=trusted)
+    work = _Work(steps := TRUSTED_STEPS if trusted else STEPS)
+    before = _work.set(work)
+    try:
+        fits = known.check(instance, work) and work.left >= 0
+    except Exception:  # noqa: BLE001 - unsure, or what jsonschema will meet as well
+        return None
+    finally:
+        _work.reset(before)
+    return Counted(None, steps - work.left, known.checked, work.untried) if fits else None
 
 
 def _first(
@@ -115,37 +134,65 @@ def _first(
         raise
     except Exception as broken:  # a dangling or endless reference surfaces only here
         raise Unjudgeable(type(broken).__name__) from broken
+    except BaseException as broken:
+        # What a library in Rust makes of a RecursionError is no Exception, and would end the process.
+        if type(broken).__name__ != "PanicException":
+            raise
+        raise Unjudgeable(RecursionError.__name__) from broken
     finally:
         _work.reset(before)
 
 
+class _Known(NamedTuple):
+    """What is made of a schema once."""
+
+    validator: _Validator | str
+    """Or why there is none."""
+    checked: int
+    """Steps that the check of the schema itself took."""
+    check: Check = unsure
+    """Tells at a small part of the cost that a value fits, for most values that do."""
+
+
 @lru_cache(maxsize=256)
-def _validator(text: str, *, trusted: bool) -> tuple[_Validator | str, int]:
-    """The schema's validator, or why there is none; and the steps that its check took."""
+def _known(text: str, *, trusted: bool) -> _Known:
     schema: JSON = json.loads(text)
     # Not isinstance: that would narrow Any to a half-known dict.
     if type(schema) not in (dict, bool):
-        return "not a valid schema", 0
+        return _Known("not a valid schema", 0)
     # jsonschema's own types do not say that a boolean is a schema.
     known = cast("Any", validators)
     base = known.validator_for(schema, default=known.Draft202012Validator)
-    checking = _counting(base, _OWN, search=1)(base.META_SCHEMA, format_checker=base.FORMAT_CHECKER)
+    checking = _counting(base, "schemas")(base.META_SCHEMA, format_checker=base.FORMAT_CHECKER)
     steps = TRUSTED_STEPS if trusted else CHECK_STEPS
     try:
         fault, work = _first(checking, schema, steps)
     except Unjudgeable as why:
-        return str(why), steps
+        return _Known(str(why), steps)
     if fault is not None:
-        return "not a valid schema", steps - work.left
+        return _Known("not a valid schema", steps - work.left)
     # An empty registry: the default one would fetch remote references over the network.
     nowhere: Registry[Any] = Registry()
-    own = _OWN | (_TRUSTED if trusted else _UNTRUSTED)
-    validator = _counting(base, own, search=_SEARCH)(schema, registry=nowhere)
-    return cast("_Validator", validator), steps - work.left
+    use: _Use = "trusted" if trusted else "untrusted"
+    validator = _counting(base, use)(schema, registry=nowhere)
+    check = unsure
+    if base in (known.Draft7Validator, known.Draft201909Validator, known.Draft202012Validator):
+        draft = Dialect(
+            base.VALIDATORS.keys(), base is known.Draft7Validator, _plain_form, _KEYWORDS[use]
+        )
+        check = compiled(schema, draft)
+    return _Known(cast("_Validator", validator), steps - work.left, check)
 
 
-def _counting(base: Any, own: Mapping[str, _Keyword], *, search: int) -> Any:
-    """The validator with these keywords, each of which spends steps, and a search for a name that many more."""
+_Use = Literal["schemas", "trusted", "untrusted"]
+"""What is checked: schemas themselves, or values by a schema."""
+
+
+@cache  # jsonschema has a handful of drafts
+def _counting(base: Any, use: _Use) -> Any:
+    """The validator with this package's keywords, each of which spends steps, and a search for a name many more."""
+    own = _KEYWORDS[use]
+    search = 1 if use == "schemas" else _SEARCH
     keywords = {**base.VALIDATORS, **{k: v for k, v in own.items() if k in base.VALIDATORS}}
     made = cast("Any", validators).extend(
         base,
@@ -165,18 +212,16 @@ def _evolve(self: Any, **changes: Any) -> Any:
 def _counted(name: str, keyword: _Keyword, search: int) -> _Keyword:
     def run(validator: Any, value: Any, instance: JSON, schema: Any) -> Iterator[ValidationError]:
         work = _work.get()
-        work.spend(1 + (_size(value) + _size(instance)) // _AT_ONCE)
+        work.spend(1 + (_size(value) + _size(instance)) // AT_ONCE)
         if name in _REFERENCES and not (value == "#" or value.startswith("#/")):
             work.spend(search)
         for error in keyword(validator, value, instance, schema) or ():
-            work.spend(len(error.message) // _AT_ONCE)
+            work.spend(len(error.message) // AT_ONCE)
             yield error
 
     return run
 
 
-_AT_ONCE = 16
-"""Members of a container, or characters, that are looked at in the time of a step."""
 _REFERENCES = frozenset({"$ref", "$dynamicRef", "$recursiveRef"})
 _SEARCH = 1_000
 """Steps to find a name anywhere in a schema that was not searched before."""
@@ -245,10 +290,24 @@ def _additional(
     validator: Any, value: Any, instance: JSON, schema: Any
 ) -> Iterable[ValidationError] | None:
     # Which properties are additional depends on patterns that are not tried.
-    if "patternProperties" in schema:
-        return ()
-    known = cast("Any", validators).Draft202012Validator.VALIDATORS
-    return known["additionalProperties"](validator, value, instance, schema)
+    return (
+        ()
+        if "patternProperties" in schema
+        else _trusted_additional(validator, value, instance, schema)
+    )
+
+
+def _trusted_additional(
+    validator: Any, value: Any, instance: JSON, schema: Any
+) -> Iterable[ValidationError] | None:
+    members = object_of(instance)
+    if members is None or object_of(value) is None or "patternProperties" in schema:
+        known = cast("Any", validators).Draft202012Validator.VALIDATORS
+        return known["additionalProperties"](validator, value, instance, schema)
+    # In their order: jsonschema's is that of a set, another one in each process.
+    named = schema.get("properties", {})
+    extras = ((name, inner) for name, inner in members.items() if name not in named)
+    return (error for name, inner in extras for error in validator.descend(inner, value, path=name))
 
 
 def _nothing(*_: object) -> Iterator[ValidationError]:
@@ -257,9 +316,13 @@ def _nothing(*_: object) -> Iterator[ValidationError]:
 
 def _form(value: JSON) -> bytes:
     """Equal for values that JSON Schema calls equal: 1 is 1.0, and is not true."""
-    form = encoded(_numbers(value))
-    _work.get().spend(len(form) // _AT_ONCE)
+    form = _plain_form(value)
+    _work.get().spend(len(form) // AT_ONCE)
     return form
+
+
+def _plain_form(value: JSON) -> bytes:
+    return encoded(_numbers(value))
 
 
 def _numbers(value: JSON) -> JSON:
@@ -284,7 +347,6 @@ _OWN: dict[str, _Keyword] = {
     "const": _const,
     "enum": _enum,
 }
-_TRUSTED: dict[str, _Keyword] = {"pattern": _trusted_pattern}
 _UNTRUSTED: dict[str, _Keyword] = {
     "pattern": _pattern,
     "patternProperties": _nothing,
@@ -292,4 +354,13 @@ _UNTRUSTED: dict[str, _Keyword] = {
     # Their search for what other keywords have looked at goes around the counting.
     "unevaluatedItems": _nothing,
     "unevaluatedProperties": _nothing,
+}
+_KEYWORDS: Mapping[_Use, Mapping[str, _Keyword]] = {
+    "schemas": _OWN,
+    "trusted": {
+        **_OWN,
+        "pattern": _trusted_pattern,
+        "additionalProperties": _trusted_additional,
+    },
+    "untrusted": {**_OWN, **_UNTRUSTED},
 }

@@ -28,10 +28,11 @@ def agent_reliability(
         return Score.assume(1.0, "No traces or signals to evaluate.", {"note": "empty_session"})
     if not state.evaluated:
         return Score.assume(1.0, "No evaluable traces.")
+    risk, tail, worst = state.raw_risk, state.mean_top_k, state.max_risk
     metadata: dict[str, JSON] = {
         "total_traces_in_session": state.turns,
         "traces_evaluated": state.evaluated,
-        "raw_risk": rounded(state.raw_risk),
+        "raw_risk": rounded(risk),
         "signal_weights": state.weights,
     }
     if session.closed is not None:
@@ -40,13 +41,12 @@ def agent_reliability(
         "method": "max_compose_top_k",
         "top_k_percentile": TOP_SHARE,
         "ensemble_weight": MAX_WEIGHT,
-        "mean_top_k_risk": rounded(state.mean_top_k),
-        "max_risk": rounded(state.max_risk),
+        "mean_top_k_risk": rounded(tail),
+        "max_risk": rounded(worst),
     }
     return Score(
-        value=rounded(clamp(1 - state.raw_risk)),
-        explanation=f"worst turn's risk {state.max_risk:.2f}, tail {state.mean_top_k:.2f}"
-        f" over {state.evaluated} turns",
+        value=rounded(clamp(1 - risk)),
+        explanation=f"worst turn's risk {worst:.2f}, tail {tail:.2f} over {state.evaluated} turns",
         metadata=metadata,
     )
 

@@ -15,9 +15,10 @@ from msgspec.structs import replace
 
 from evaluators.declare import evaluator
 from evaluators.formulas.work import WorkHistory
-from evaluators.matching.repeats import UNKNOWN, Told
-from evaluators.model import JSON, Outcome, Score, Session, Turn, Work
+from evaluators.matching.repeats import REFUSED, UNKNOWN, Told
+from evaluators.model import JSON, Outcome, Score, Session, Turn
 from evaluators.resources import Running
+from evaluators.work import Work
 
 
 class RepeatCount(Running):
@@ -111,7 +112,8 @@ class _Answers:
         if again < 1:
             return _NOTHING
         results = len(self._times) - (UNKNOWN in self._times)
-        if results > 1 or 0 < self.failed < self.calls:
+        refused = self._times.get(REFUSED, 0)
+        if results > 1 or 0 < self.failed < self.calls or 0 < refused < self.calls:
             return Told(repeated=0, failed=0, changing=self.calls, untold=0)
         return Told(repeated=again, failed=min(self.failed, again), changing=0, untold=0)
 

@@ -58,7 +58,7 @@ def confidence(trace: Trace) -> Score:
     the trace broke off in a tool call 0.6. Session formulas count otherwise: unrecovered error 0.55 at least where no
     later call succeeded, else 0.2 each; recovered 0.05; repeats 0.6 where the agent went round in a circle (twice or
     more in a row without a new call), else 0.05 each, at most 0.15; ended with a call 0.1; a last model call that
-    failed 0.6; doubt 0.15.
+    failed 0.6; doubt 0.15. A refused call is no error, and no answer need follow it.
     """
     doubts = [*_tool_doubts(trace), *_model_doubts(trace), *_answer_doubts(trace)]
     spans = dict.fromkeys(span for doubt in doubts for span in doubt.spans)
@@ -75,6 +75,8 @@ def _tool_doubts(trace: Trace) -> Iterator[_Doubt]:
     calls = trace.tool_calls
     lost, recovered = failures(calls)
     again = repeats(calls)
+    if not (lost or recovered or again):
+        return
     lost_risk = max(0.55, 0.3 * len(lost)) if given_up(calls, lost) else 0.2 * len(lost)
     again_risk = 0.6 if is_stuck(calls, again) else min(0.15, 0.05 * len(again))
     repeated = Told.of(calls).repeats
@@ -104,14 +106,15 @@ def _model_doubts(trace: Trace) -> Iterator[_Doubt]:
 
 def _answer_doubts(trace: Trace) -> Iterator[_Doubt]:
     if _broke_off(trace):
-        yield _Doubt(
-            cost=0.6,
-            reason="it broke off in a tool call: neither its result nor the root span came",
-        )
+        told = trace.tool_calls[-1].unanswered
+        missing = "its end never came" if told else "neither its result nor the root span came"
+        yield _Doubt(cost=0.6, reason=f"it broke off in a tool call: {missing}")
         return
     if trace.output is None or not trace.output.strip():
         # Without content or root the answer may exist and just not be recorded.
         if {"no_content", "no_root"} & set(trace.gaps):
+            return
+        if _ended_refused(trace):
             return
         if _ended_in_action(trace):
             yield _Doubt(cost=0.2, risk=0.1, reason="it ended with a tool call and no answer")
@@ -131,14 +134,19 @@ def _hedge(text: str) -> re.Match[str] | None:
 def _broke_off(trace: Trace) -> bool:
     """Whether the process died in a tool call: the last call has no end, and no span came any more, nor the root.
 
+    Where the root is a prompt's record, which comes first, that the call was let run and no end of it was told.
     A trace that was closed for its age or size went on elsewhere; one without model calls is a tool's own. Some
     libraries never export the root: without it alone nothing broke off.
     """
-    if trace.root != "missing" or trace.closed != "idle" or not trace.model_calls:
+    if trace.closed not in ("idle", "root_ended") or not trace.model_calls:
         return False
     if not _ends_with_call(trace):
         return False
     last = trace.tool_calls[-1]
+    if last.unanswered:
+        return True
+    if trace.root != "missing" or trace.closed != "idle":
+        return False
     return last.span_id is None and last.result is None and last.error is None
 
 
@@ -152,6 +160,11 @@ def _says_what_models_answered(trace: Trace) -> bool:
 def _ended_in_action(trace: Trace) -> bool:
     """Whether the last thing done was a tool call that succeeded, a hand-over for instance."""
     return _ends_with_call(trace) and trace.tool_calls[-1].error is None
+
+
+def _ended_refused(trace: Trace) -> bool:
+    """Whether the last thing asked for was refused: who refuses often stops the agent there."""
+    return _ends_with_call(trace) and trace.tool_calls[-1].rejected is not None
 
 
 def _ends_with_call(trace: Trace) -> bool:

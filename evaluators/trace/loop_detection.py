@@ -41,11 +41,12 @@ def loop_detection(trace: Trace, *, history: History, embedder: Embedder) -> Sco
     if not earlier:
         return _nothing("no_previous_outputs", "no earlier trace of the session has output text")
     mine, *others = embedder.embed([current, *(text for _, text in earlier)])
+    said = words(current)
     hybrids: list[float] = []
     comparisons: list[JSON] = []
     for (index, text), other in zip(earlier, others, strict=True):
         similarity = 1 - cosine_distance(mine, other)
-        overlap = jaccard(words(current), words(text))
+        overlap = jaccard(said, words(text))
         hybrids.append(similarity * overlap)
         comparisons.append(
             {
@@ -56,13 +57,16 @@ def loop_detection(trace: Trace, *, history: History, embedder: Embedder) -> Sco
             }
         )
     worst = max(hybrids)
-    again = asked_again(trace.input, [previous.input for previous in history.previous])
-    looped = {
-        index: hybrid
-        for (index, _), hybrid in zip(earlier, hybrids, strict=True)
-        if hybrid > LOOP and index in again and not _progressed(trace, history.previous[index])
-    }
-    excuse = _excuse(trace, history, looped) if worst > LOOP else None
+    looped: dict[int, float] = {}
+    excuse = None
+    if worst > LOOP:
+        again = asked_again(trace.input, [previous.input for previous in history.previous])
+        looped = {
+            index: hybrid
+            for (index, _), hybrid in zip(earlier, hybrids, strict=True)
+            if hybrid > LOOP and index in again and not _progressed(trace, history.previous[index])
+        }
+        excuse = _excuse(trace, history, looped)
     return Score(
         value=rounded(clamp(1 - worst)),
         risk=0.0 if excuse else max(looped.values(), default=0.0),

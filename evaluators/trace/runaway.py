@@ -40,7 +40,7 @@ def repeats_missing(trace: Trace, options: Mapping[str, JSON]) -> int:
 
 
 def _told(again: Sequence[ToolCall]) -> Told:
-    failed = sum(call.error is not None for call in again)
+    failed = sum(call.failed for call in again)
     return Told(repeated=len(again), failed=failed, changing=0, untold=0)
 
 

@@ -42,25 +42,29 @@ def tool_correctness(trace: Trace) -> Score:
     """Share of tool calls that call a known tool, fit its schema, end without error and are no identical repeat.
 
     The explanation points at the step before the first tool error, which is the decisive one in .42 of labelled runs
-    with an error, its agent in .62. Without an error it points at nothing.
+    with an error, its agent in .62. Without an error it points at nothing. Calls that a person or a rule refused are
+    left out.
     """
-    calls = trace.tool_calls
+    calls = _allowed(trace.tool_calls)
     if not calls:
-        return Score.not_applicable("the trace called no tools")
+        every = "every tool call was refused" if trace.tool_calls else "the trace called no tools"
+        return Score.not_applicable(every)
     checked = check_arguments(trace)
     faults = {
-        "failed": tuple(call for call in calls if call.error is not None),
+        "failed": tuple(call for call in calls if call.failed),
         "repeated": repeats(calls),
-        "not offered": unknown(trace),
-        "against the schema": checked.misfits,
+        "not offered": _allowed(unknown(trace)),
+        "against the schema": _allowed(checked.misfits),
     }
     wrong = {id(call) for faulty in faults.values() for call in faulty}
-    counted = {kind: f"{len(faulty)} {kind}" for kind, faulty in faults.items()}
-    counted["repeated"] = Told.of(calls).repeats
-    reasons = [f"{counted[kind]} ({named(faulty)})" for kind, faulty in faults.items() if faulty]
+    reasons = [
+        f"{Told.of(calls).repeats if kind == 'repeated' else f'{len(faulty)} {kind}'} ({named(faulty)})"
+        for kind, faulty in faults.items()
+        if faulty
+    ]
     metadata, truncated = _metadata(trace)
     first = first_failure(trace)
-    spans = span_ids([call for call in calls if id(call) in wrong])
+    spans = span_ids([call for call in calls if id(call) in wrong]) if wrong else ()
     if first is not None:
         reasons.append(first.explanation)
         spans = tuple(dict.fromkeys(filter(None, (first.span_id, *spans))))
@@ -75,8 +79,16 @@ def tool_correctness(trace: Trace) -> Score:
     )
 
 
+def _allowed(calls: tuple[ToolCall, ...]) -> tuple[ToolCall, ...]:
+    """Those that were not refused; the same tuple where none was."""
+    allowed = tuple([call for call in calls if call.rejected is None])
+    return calls if len(allowed) == len(calls) else allowed
+
+
 def _risk(calls: Sequence[ToolCall], faults: Mapping[str, Sequence[ToolCall]]) -> float:
     """Mean of what the calls count: a failed one by what came of it, another one by its worst fault."""
+    if not any(faults.values()):
+        return 0.0
     lost, recovered = failures(calls)
     again = faults["repeated"]
     stuck = is_stuck(calls, again)

@@ -89,7 +89,10 @@ def pods() -> dict[str, str]:
     agent = {
         "name": "agent",
         "image": "your-agent:1.0",
-        "env": [{"name": "OTEL_EXPORTER_OTLP_ENDPOINT", "value": "http://127.0.0.1:4317"}],
+        "env": [
+            {"name": "OTEL_EXPORTER_OTLP_ENDPOINT", "value": "http://127.0.0.1:4317"},
+            {"name": "OTEL_EXPORTER_OTLP_PROTOCOL", "value": "grpc"},  # on 4318: http/protobuf
+        ],
     }
     specs: dict[str, dict[str, Any]] = {
         "native-sidecar": {"initContainers": [native], "containers": [agent]},

@@ -2,7 +2,7 @@
 
 python -m tests.bench.client TARGET FILE --passes N --inflight 16 [--gzip] [--rate SPANS_PER_S]
 
-A request that is refused is sent again: what is counted was acknowledged.
+A request that is refused is sent again, unless `--drop`: what is counted was acknowledged.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ async def send(arguments: argparse.Namespace, requests: list[Request]) -> dict[s
         todo = itertools.islice(todo, arguments.requests)
     compression = grpc.Compression.Gzip if arguments.gzip else grpc.Compression.NoCompression
     latencies: list[float] = []
-    count = refused = started = 0
+    count = sent_bytes = refused = started = 0
     begin = time.perf_counter()
     async with grpc.aio.insecure_channel(arguments.target, compression=compression) as channel:
         call: grpc.aio.UnaryUnaryMultiCallable[bytes, bytes] = channel.unary_unary(EXPORT)
 
         async def worker() -> None:
-            nonlocal count, refused, started
+            nonlocal count, sent_bytes, refused, started
             for each in todo:
                 started += each.spans
                 if arguments.rate:
@@ -61,18 +61,23 @@ async def send(arguments: argparse.Namespace, requests: list[Request]) -> dict[s
                         if error.code() is not grpc.StatusCode.UNAVAILABLE:
                             raise
                         refused += 1
+                        if arguments.drop:
+                            break
                         await asyncio.sleep(0.2)
                         continue
                     latencies.append(time.perf_counter() - sent)
                     count += each.spans
+                    sent_bytes += len(each.body)
                     break
 
         async with asyncio.TaskGroup() as group:
             for _ in range(arguments.inflight):
                 group.create_task(worker())
     latencies.sort()
+    latencies = latencies or [0.0]
     return {
         "spans": count,
+        "bytes": sent_bytes,
         "refused": refused,
         "seconds": time.perf_counter() - begin,
         "p50_ms": latencies[len(latencies) // 2] * 1e3,
@@ -91,6 +96,7 @@ def main() -> None:
     parser.add_argument("--inflight", type=int, default=16)
     parser.add_argument("--rate", type=float, default=0)
     parser.add_argument("--gzip", action="store_true")
+    parser.add_argument("--drop", action="store_true")
     arguments = parser.parse_args()
     requests: list[Request] = pickle.loads(Path(arguments.file).read_bytes())
     print(json.dumps(asyncio.run(send(arguments, requests))))

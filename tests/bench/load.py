@@ -6,6 +6,7 @@ new traces and sessions by replacing these bytes.
 
 from __future__ import annotations
 
+import itertools
 import json
 import random
 from dataclasses import dataclass
@@ -38,12 +39,15 @@ class _Text:
             "".join(self._random.choices(syllables, k=self._random.randint(1, 4)))
             for _ in range(4000)
         ]
-        self._weights = [1.0 / (rank + 3) for rank in range(len(self._words))]
+        # Accumulated once: with plain weights, `choices` adds up all 4,000 of them for every text.
+        self._up_to = [*itertools.accumulate(1.0 / (rank + 3) for rank in range(4000))]
 
     def of(self, length: int) -> str:
         """About `length` characters."""
         count = max(1, length // 7)
-        return " ".join(self._random.choices(self._words, self._weights, k=count))[:length]
+        return " ".join(self._random.choices(self._words, cum_weights=self._up_to, k=count))[
+            :length
+        ]
 
 
 class _Trace:

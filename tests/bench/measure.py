@@ -13,10 +13,10 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from tests.bench.load import Request, requests
 from tests.support.service import ROOT, Service, children
@@ -27,13 +27,30 @@ TRACES = 300
 MEMORY_SHARE = "log.disk.max_size=12GiB"
 
 
+class Usage(NamedTuple):
+    """What a process tree has used since it began."""
+
+    cpu: float
+    """User and system seconds."""
+    main: float
+    """The same of the tree's first process alone."""
+    written: int
+    """Bytes that the first process caused to be written to the disk: no other one writes."""
+
+    def since(self, before: Usage) -> Usage:
+        """What was used after `before`."""
+        return Usage(self.cpu - before.cpu, self.main - before.main, self.written - before.written)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
     """What one run used, start-up apart."""
 
     label: str
     spans: int
-    cpu: float
+    wire: int
+    """Bytes of the requests that were acknowledged, before compression."""
+    used: Usage
     p50_ms: float
     p99_ms: float
     refused: int
@@ -41,15 +58,37 @@ class Run:
     @property
     def per_million(self) -> float:
         """CPU seconds per million spans."""
-        return self.cpu / self.spans * 1e6
+        return self.used.cpu / self.spans * 1e6
+
+    @property
+    def main_per_million(self) -> float:
+        """The same of the main process alone."""
+        return self.used.main / self.spans * 1e6
+
+    @property
+    def written_per_wire(self) -> float:
+        """Bytes that were given to the disk for each byte that came."""
+        return self.used.written / self.wire
 
 
-def load_file(batch: int) -> Path:
-    """The prepared requests for a batch size, made once."""
-    file = CACHE / f"b{batch}-{TRACES}.pickle"
+def load_file(batch: int, *, matching: bool = True) -> Path:
+    """The prepared requests for a batch size, made once.
+
+    `matching`: tools' spans carry the ids that models asked with.
+    """
+    name = f"b{batch}-{TRACES}{'' if matching else '-ids-differ'}.pickle"
+    return prepared(name, lambda: requests(TRACES, batch, matching=matching))
+
+
+def prepared(name: str, make: Callable[[], list[Request]]) -> Path:
+    """The file of this name in the cache, made if it is missing: whole at any time, whoever else makes it."""
+    file = CACHE / name
     if not file.exists():
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_bytes(pickle.dumps(requests(TRACES, batch)))
+        CACHE.mkdir(parents=True, exist_ok=True)
+        content = pickle.dumps(make())
+        with tempfile.NamedTemporaryFile(dir=CACHE, prefix=f"{name}-", delete=False) as made:
+            made.write(content)
+        Path(made.name).replace(file)
     return file
 
 
@@ -61,9 +100,28 @@ def spans_in(file: Path) -> int:
 
 def cpu_seconds(pid: int) -> float:
     """User and system time of a process, those it has reaped, and its living children."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-    own = sum(map(int, fields[11:15])) / TICK
+    own = sum(_times(pid)) / TICK
     return own + sum(cpu_seconds(child) for child in children(pid))
+
+
+def usage(pid: int) -> Usage:
+    """What a process and those that it started have used so far."""
+    user, system, *_ = _times(pid)
+    return Usage(cpu_seconds(pid), (user + system) / TICK, written_bytes(pid))
+
+
+def written_bytes(pid: int) -> int:
+    """Bytes that a process caused to be written to the disk, at the time when it dirtied their pages."""
+    for line in Path(f"/proc/{pid}/io").read_text().splitlines():
+        if line.startswith("write_bytes:"):
+            return int(line.split()[1])
+    raise AssertionError("no write_bytes")
+
+
+def _times(pid: int) -> list[int]:
+    """User and system ticks of a process, then of the children that it has reaped."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return [int(each) for each in fields[11:15]]
 
 
 def anonymous_bytes(pid: int) -> int:
@@ -105,9 +163,9 @@ def run_transport(file: Path, *options: str, passes: int = 1) -> Run:
     """The denominator."""
     with transport() as (pid, target):
         send(target, file, "--requests", "20", base=9000)
-        before = cpu_seconds(pid)
+        before = usage(pid)
         sent = send(target, file, *options, passes=passes)
-        return _run("transport", sent, cpu_seconds(pid) - before)
+        return _run("transport", sent, usage(pid).since(before))
 
 
 def run_service(
@@ -119,19 +177,20 @@ def run_service(
         with Service(folder / "data", MEMORY_SHARE, "windows.trace.root_grace=1s", *settings) as it:
             send(it.grpc, file, "--requests", "20", base=9000)
             settled(it)
-            before = cpu_seconds(it.pid)
+            before = usage(it.pid)
             sent = send(it.grpc, file, *options, passes=passes)
             settled(it)
-            return _run(label, sent, cpu_seconds(it.pid) - before)
+            return _run(label, sent, usage(it.pid).since(before))
     finally:
         shutil.rmtree(folder)
 
 
-def _run(label: str, sent: dict[str, Any], cpu: float) -> Run:
+def _run(label: str, sent: dict[str, Any], used: Usage) -> Run:
     return Run(
         label=label,
         spans=sent["spans"],
-        cpu=cpu,
+        wire=sent["bytes"],
+        used=used,
         p50_ms=sent["p50_ms"],
         p99_ms=sent["p99_ms"],
         refused=sent["refused"],

@@ -1,4 +1,7 @@
-"""What the main process holds at rest, and which libraries it must never import."""
+"""What the processes hold at rest, after load and under lasting load; and which libraries the main one never imports.
+
+Measured is RssAnon, what the system cannot take back.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +12,17 @@ import tempfile
 import time
 from pathlib import Path
 
-from tests.bench.measure import CACHE, anonymous_bytes
-from tests.support.service import ROOT, Service
+from collector.runtime.heap import QUIET
+from tests.bench.measure import (
+    CACHE,
+    MEMORY_SHARE,
+    anonymous_bytes,
+    load_file,
+    send,
+    settled,
+    spans_in,
+)
+from tests.support.service import ROOT, Service, children
 
 HEAVY = ("litellm", "numpy", "scipy", "sklearn", "wordllama")
 _IMPORTED = """
@@ -34,6 +46,62 @@ def rest_megabytes() -> float:
         maps = Path(f"/proc/{it.pid}/maps").read_text()
         assert not [name for name in HEAVY if f"/{name}" in maps]
         return anonymous_bytes(it.pid) / (1 << 20)
+
+
+def all_megabytes(service: Service) -> float:
+    """RssAnon of all processes of a service, in MiB."""
+    every = (service.pid, *children(service.pid))
+    return sum(anonymous_bytes(each) for each in every) / (1 << 20)
+
+
+def idle_megabytes() -> float:
+    """RssAnon of all processes some seconds after 30,000 spans, as fast as they go, when every session has closed."""
+    file = load_file(64)
+    with (
+        tempfile.TemporaryDirectory(prefix="spanwise-bench-", dir=CACHE) as folder,
+        Service(
+            Path(folder) / "data",
+            MEMORY_SHARE,
+            "windows.trace.root_grace=1s",
+            "windows.session.idle=5s",
+        ) as it,
+    ):
+        it.become_ready()
+        send(it.grpc, file, passes=5)
+        settled(it)
+
+        def has_closed() -> bool:
+            found = it.metrics()
+            return not found["spanwise_traces_active"] + found["spanwise_sessions_active"]
+
+        it.wait_for("all sessions are closed", has_closed)
+        time.sleep(2 * QUIET)
+        return all_megabytes(it)
+
+
+def minutes_megabytes(minutes: int, *, rate: int) -> list[float]:
+    """RssAnon of all processes at the end of each minute of a load of so many spans per second.
+
+    Sessions close after a minute of silence, so that as many are open in the last minute as in the third.
+    """
+    file = load_file(64)
+    passes = max(1, round(60 * rate / spans_in(file)))
+    with (
+        tempfile.TemporaryDirectory(prefix="spanwise-bench-", dir=CACHE) as folder,
+        Service(
+            Path(folder) / "data",
+            MEMORY_SHARE,
+            "windows.trace.root_grace=1s",
+            "windows.session.idle=1m",
+        ) as it,
+    ):
+        it.become_ready()
+        found: list[float] = []
+        for minute in range(minutes):
+            base = 1 + minute * passes
+            send(it.grpc, file, "--rate", str(rate), passes=passes, base=base)
+            found.append(all_megabytes(it))
+        return found
 
 
 def heavy_imports() -> list[str]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from statistics import median
 
 from tests.bench.measure import Run, load_file, run_service, run_transport
@@ -24,26 +25,39 @@ class Load:
     batch: int
     passes: int
     options: tuple[str, ...] = ()
+    matching: bool = True
+    """Tools' spans carry the ids that models asked with."""
+
+    @property
+    def file(self) -> Path:
+        """Its requests."""
+        return load_file(self.batch, matching=self.matching)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stage:
-    """One service under one load. `mark` is the ratio to hold; None: printed for its share only."""
+    """One service under one load. The marks are the ratios to hold; None: printed for its share only."""
 
     label: str
     load: Load
     settings: tuple[str, ...]
     mark: float | None = None
+    """Of all processes / the transport."""
+    main: float | None = None
+    """Of the main process / the transport."""
+    written: float | None = None
+    """Bytes given to the disk / bytes that came."""
 
 
 B64 = Load(batch=64, passes=4)
 MANY64 = Load(batch=64, passes=8)
+DIFFER64 = Load(batch=64, passes=4, matching=False)
 B512 = Load(batch=512, passes=7)
 B1 = Load(batch=1, passes=1)
 GZIP = Load(batch=64, passes=3, options=("--gzip",))
 
 DURABLE = (
-    Stage(label="durable, batch 64", load=MANY64, settings=(RECEIVE,), mark=3.0),
+    Stage(label="durable, batch 64", load=MANY64, settings=(RECEIVE,), mark=2.4),
     Stage(label="durable, batch 512", load=B512, settings=(RECEIVE,), mark=4.0),
     Stage(label="durable, batch 1", load=B1, settings=(RECEIVE,), mark=1.5),
     Stage(label="durable, batch 64, gzip", load=GZIP, settings=(RECEIVE,), mark=1.5),
@@ -57,8 +71,12 @@ SHARES = (
     ),
 )
 EVERYTHING = (
-    Stage(label="everything, no embedder", load=B64, settings=(NO_EMBEDDER,), mark=12.0),
-    Stage(label="everything, wordllama", load=B64, settings=(), mark=20.0),
+    Stage(label="everything, no embedder", load=B64, settings=(NO_EMBEDDER,), mark=10.0),
+    Stage(label="everything", load=B64, settings=(), mark=13.0, main=7.0, written=3.0),
+)
+OTHER_LOADS = (
+    Stage(label="everything, ids differ", load=DIFFER64, settings=()),
+    Stage(label="everything, batch 1", load=B1, settings=(), written=10.0),
 )
 
 
@@ -68,12 +86,24 @@ class Measured:
 
     stage: Stage
     ratios: list[float] = field(default_factory=list[float])
+    mains: list[float] = field(default_factory=list[float])
+    writes: list[float] = field(default_factory=list[float])
     costs: list[float] = field(default_factory=list[float])
 
     @property
     def ratio(self) -> float:
-        """The median of the rounds."""
+        """Of all processes / the transport, the median of the rounds."""
         return median(self.ratios)
+
+    @property
+    def main(self) -> float:
+        """Of the main process / the transport, the median of the rounds."""
+        return median(self.mains)
+
+    @property
+    def written(self) -> float:
+        """Bytes given to the disk / bytes that came, the median of the rounds."""
+        return median(self.writes)
 
     @property
     def cost(self) -> float:
@@ -88,13 +118,15 @@ def interleaved(stages: tuple[Stage, ...], rounds: int) -> Iterator[Measured]:
         transports: dict[Load, Run] = {}
         for stage in stages:
             load = stage.load
-            file = load_file(load.batch)
             if load not in transports:
                 passes = load.passes * TRANSPORT_PASSES
-                transports[load] = run_transport(file, *load.options, passes=passes)
+                transports[load] = run_transport(load.file, *load.options, passes=passes)
             run = run_service(
-                stage.label, file, *stage.settings, options=load.options, passes=load.passes
+                stage.label, load.file, *stage.settings, options=load.options, passes=load.passes
             )
-            measured[stage.label].ratios.append(run.per_million / transports[load].per_million)
+            transport = transports[load].per_million
+            measured[stage.label].ratios.append(run.per_million / transport)
+            measured[stage.label].mains.append(run.main_per_million / transport)
+            measured[stage.label].writes.append(run.written_per_wire)
             measured[stage.label].costs.append(run.per_million)
     yield from measured.values()

@@ -10,6 +10,7 @@ from collector.config.plan import plan_from
 from collector.config.tree import Config, TraceWindow
 from collector.pool.port import GlanceJob
 from collector.pool.worker import JobRunner
+from collector.records.span_refs import Piece, size_of
 from tests.support.dialect_spans import TRACE_ID, SpanSpec, request
 from tests.support.open_traces_driver import OpenTracesDriver
 
@@ -40,9 +41,9 @@ def ratio(pace: float, *, length: float, loops: bool = False) -> float:
     read = number = 0
     now = 0.0
 
-    def look(pieces: tuple[bytes, ...], *, is_part: bool) -> tuple[int, int]:
+    def look(pieces: tuple[Piece, ...], *, is_part: bool) -> tuple[int, int]:
         nonlocal read
-        read += sum(map(len, pieces))
+        read += sum(map(size_of, pieces))
         seen = runner.glance(
             GlanceJob(
                 trace_id=bytes.fromhex(TRACE_ID),

@@ -16,8 +16,9 @@ import pytest
 from collector.api.families import ApiFamilies
 from collector.api.index import HIGH, Index
 from collector.api.query import Query
-from collector.log.port import Record
-from collector.records.signal import Signal, decode_signal, encode_signal
+from collector.log.port import SIGNALS, Position, Record
+from collector.records.signal import Signal, encode_signal
+from collector.records.signal_batch import batch_records, made
 from collector.records.traces import TraceRecord, decode_traces
 from collector.telemetry import Telemetry
 from evaluators.model import Trace
@@ -43,16 +44,20 @@ WORDS = [f"{random.Random(seed).getrandbits(40):x}"[: 2 + seed % 8] for seed in 
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """Records of one-trace sessions, as scoring writes them."""
+    """Records of one-trace sessions, as scoring writes them on a log of one process."""
 
     traces: list[Record]
     signals: list[Record]
+    told: list[Signal]
+    """The signals in them."""
 
 
 def recorded(count: int) -> Recorded:
     draw = random.Random(5)
     traces: list[bytes] = []
-    signals: list[Signal] = []
+    signals: list[Record] = []
+    told: list[Signal] = []
+    offset = -1
     for number in range(count):
         of = make.trace(
             draw.getrandbits(120),
@@ -63,19 +68,27 @@ def recorded(count: int) -> Recorded:
             end_time_unix_nano=int((make.START + number + 3) * 1e9),
         )
         traces.append(make.trace_value(of))
-        signals += [told(draw, of, name) for name in TRACE]
-        signals += [
+        own = [scored(draw, of, name) for name in TRACE]
+        own += [
             make.session_signal(of, name, draw.random(), explanation=words(draw, 6))
             for name in SESSION
         ]
-    return Recorded(make.trace_records(*traces), make.signal_records(*signals))
+        (new,) = batch_records([made(each) for each in own])
+        assert isinstance(new.value, bytes)
+        offset += new.count
+        position = Position(SIGNALS, 0, offset)
+        signals.append(
+            Record(position=position, key=b"", value=new.value, time=make.START, count=new.count)
+        )
+        told += own
+    return Recorded(make.trace_records(*traces), signals, told)
 
 
 def words(draw: random.Random, count: int) -> str:
     return " ".join(draw.choices(WORDS, k=count))
 
 
-def told(draw: random.Random, of: Trace, evaluator: str) -> Signal:
+def scored(draw: random.Random, of: Trace, evaluator: str) -> Signal:
     metadata = {"steps": draw.randrange(20), "value": draw.random(), "success": True}
     return make.signal(
         of,
@@ -98,11 +111,10 @@ def index_in(folder: str) -> Index:
 
 
 def fill(index: Index, of: Recorded) -> None:
-    per_batch = BATCH * (len(TRACE) + len(SESSION))
     for at in range(0, len(of.traces), BATCH):
         index.take_traces(of.traces[at : at + BATCH])
-    for at in range(0, len(of.signals), per_batch):
-        index.take_signals(of.signals[at : at + per_batch])
+    for at in range(0, len(of.signals), BATCH):
+        index.take_signals(of.signals[at : at + BATCH])
 
 
 def cpu(work: Callable[[], object]) -> float:
@@ -115,7 +127,6 @@ def cpu(work: Callable[[], object]) -> float:
 def index_ratio() -> float:
     """CPU of the index for these records / CPU of encoding each once."""
     of = recorded(256)
-    decoded = [decode_signal(each.value) for each in of.signals]
     whole = [decode_traces(each.value) for each in of.traces]
     traces = [each for each in whole if isinstance(each, TraceRecord)]
     taken: list[float] = []
@@ -128,7 +139,7 @@ def index_ratio() -> float:
         encoded.append(
             cpu(
                 lambda: (
-                    [encode_signal(each) for each in decoded],
+                    [encode_signal(each) for each in of.told],
                     [msgspec.msgpack.encode(each) for each in traces],
                 )
             )
@@ -149,7 +160,7 @@ def sessions_that_fit() -> float:
 
 
 def test_the_index_costs_a_few_encodings_of_its_records() -> None:
-    assert index_ratio() <= 7.5
+    assert index_ratio() <= 8.5
 
 
 def test_the_index_holds_a_hundred_thousand_sessions() -> None:

@@ -1,4 +1,4 @@
-"""What a signal costs from its trace's outcomes to its record, and to the metrics: in calls of functions.
+"""What a signal costs from its trace's outcomes to its record, to the metrics and to the file: in calls of functions.
 
 CPU time says the same only on a quiet machine, these counts are the same everywhere.
 """
@@ -10,63 +10,27 @@ import cProfile
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import count
+from pathlib import Path
 
 import pytest
-from prometheus_client import CollectorRegistry
 
-from collector.config.plan import plan_from
-from collector.config.tree import AgentWindow, Config
-from collector.log.port import SIGNALS, New, Position, Record
-from collector.otlp.split import split_by_trace
-from collector.pool.port import ScoreJob
-from collector.pool.worker import JobRunner
-from collector.records.sessions import session_key
-from collector.records.traces import TraceRecord
-from collector.scoring.effects import Task, WriteBatch
-from collector.scoring.open_sessions import OpenSessions
-from collector.scoring.rules import Rules
+from collector.config.tree import AgentWindow
+from collector.log.port import SIGNALS, New, Record
+from collector.records.signal_batch import made
+from collector.records.trace_views import SummarisedTrace
+from collector.scoring.effects import Task
 from collector.signals.prometheus.exporter import PrometheusExporter
+from collector.signals.prometheus.seen import Seen
 from collector.signals.prometheus.targets import Targets
-from collector.telemetry import Telemetry
-from evaluators.dialects.read import read_trace
-from evaluators.model import Outcome, Trace
-from evaluators.resources import WINDOW
-from evaluators.run import SessionScorer
-from tests.bench.load import requests
+from collector.signals.prometheus.window import MOST_WAITING
+from collector.signals.sinks.jsonl import JsonlSink
+from tests.bench.signal_path import Desk, Scored, new_exporter, published_signals, scored_traces
 from tests.support.faulty_log import FaultyLog
 from tests.support.signals import BASE, signal
 
 pytestmark = pytest.mark.bench
-CONFIG = Config.model_validate({"workers": 0, "embedder": {"kind": "none"}})
 TRACES = 60
-DESK, METRICS = 225, 136
-START = 1_790_000_000.0
-
-
-def scored_traces() -> list[tuple[Trace, tuple[Outcome, ...]]]:
-    """The load of the service's own bench, read and scored."""
-    pieces: dict[str, list[bytes]] = {}
-    for each in requests(TRACES, 64):
-        for piece in split_by_trace(each.body, max_item=1 << 22, strict=False).pieces:
-            pieces.setdefault(piece.key.hex(), []).append(piece.value)
-    runner = JobRunner(CONFIG)
-    read = [read_trace(each, trace_id=id_, closed="root_ended") for id_, each in pieces.items()]
-    return [(trace, runner.score(ScoreJob(trace=trace))) for trace in read]
-
-
-def to_records(found: Sequence[tuple[Trace, tuple[Outcome, ...]]]) -> list[New]:
-    """The signals of traces and of their running sessions, as records of the log."""
-    plan = plan_from(CONFIG)
-    rules = Rules.of(plan, lambda: SessionScorer(plan), WINDOW)
-    sessions = OpenSessions(partition=0, rules=rules, limits=CONFIG.windows.session)
-    batch = WriteBatch()
-    for offset, (trace, outcomes) in enumerate(found):
-        record = TraceRecord(trace=trace, spans=(), revision=0, seen=START)
-        key = session_key(trace.service, trace.session_id)
-        task = sessions.take(record, key=key, offset=offset, now=START + offset)
-        assert isinstance(task, Task)
-        batch.add(sessions.finish(task, outcomes, ()), partition=0)
-    return [each for each in batch.records if each.topic == SIGNALS]
+PLACED, DESK, METRICS, FILE = 155, 90, 76, 7
 
 
 async def read_back(made: Sequence[New]) -> list[Record]:
@@ -82,14 +46,9 @@ def to_metrics(exporter: PrometheusExporter, records: Sequence[Record]) -> None:
         exporter._take(each)
 
 
-def new_exporter() -> PrometheusExporter:
-    return PrometheusExporter(
-        log=FaultyLog(),
-        telemetry=Telemetry(CollectorRegistry()),
-        windows=CONFIG.windows.agent,
-        objectives=lambda _: 0.9,
-        clock=lambda: START,
-    )
+def to_file(sink: JsonlSink, records: Sequence[Record]) -> None:
+    """The same signals in the file."""
+    sink._deliver(published_signals(records))
 
 
 def calls(action: Callable[[], object]) -> int:
@@ -99,18 +58,41 @@ def calls(action: Callable[[], object]) -> int:
     return sum(each.callcount for each in profile.getstats())
 
 
-def test_a_signal_takes_a_bounded_number_of_calls() -> None:
-    """Reached: 204 from a trace's outcomes to the record, 130 to the metrics; before, 248 and 139."""
-    found = scored_traces()
-    records = asyncio.run(read_back(to_records(found)))
-    to_records(found)  # what is computed once is known now
+def published(found: Sequence[Scored]) -> tuple[list[New], int, int]:
+    """The records of all their signals; the calls in which the traces are placed, and those for the signals."""
+    desk, tasks = Desk(), list[Task]()
+    placed = finished = 0
+    for trace, outcomes in found:
+        placed += calls(partial(_place, desk, trace, tasks))
+        finished += calls(partial(desk.finish, tasks.pop(), outcomes))
+    return desk.taken(), placed, finished
 
-    desk = calls(partial(to_records, found)) / len(records)
-    metrics = calls(partial(to_metrics, new_exporter(), records)) / len(records)
 
-    print(f"calls per signal: desk {desk:.1f}, metrics {metrics:.1f}")
+def _place(desk: Desk, trace: SummarisedTrace, tasks: list[Task]) -> None:
+    tasks.append(desk.place(trace))
+
+
+def test_a_signal_takes_a_bounded_number_of_calls(tmp_path: Path) -> None:
+    """Reached: 140 to place a trace; per signal 83 to the record, 72 to metrics, 6 to the file."""
+    found = scored_traces(TRACES)
+    published(found)  # what is computed once is known now
+
+    written, placed, finished = published(found)
+    records = asyncio.run(read_back(written))
+    signals = sum(each.count for each in records)
+    placed /= len(found)
+    desk = finished / signals
+    metrics = calls(partial(to_metrics, new_exporter(), records)) / signals
+    sink = JsonlSink(tmp_path / "signals.jsonl", max_size=1 << 30, keep=1)
+    file = calls(partial(to_file, sink, records)) / signals
+    asyncio.run(sink.close(1.0))
+
+    print(f"calls per trace: placed {placed:.1f}")
+    print(f"calls per signal: desk {desk:.1f}, metrics {metrics:.1f}, file {file:.1f}")
+    assert placed < PLACED
     assert desk < DESK
     assert metrics < METRICS
+    assert file < FILE
 
 
 def test_a_signal_costs_the_same_in_a_full_window() -> None:
@@ -122,12 +104,15 @@ def test_a_signal_costs_the_same_in_a_full_window() -> None:
         for _ in range(sessions):
             number = next(taken)
             at = BASE + number
-            made = signal(f"s-{number}", None, evaluator="work_baseline", at=at)
-            labels = targets.admit(made, at).labels
-            targets.take(made, labels, Position(SIGNALS, 0, number), at, first=True)
+            what = signal(f"s-{number}", None, evaluator="work_baseline", at=at)
+            ready = made(what, first=True)
+            names = (what.service, what.agent, what.evaluator)
+            labels = targets.admit(*names, what.scope, at).labels
+            place = targets.place(labels, what.service, what.evaluator)
+            targets.take(place, Seen(ready.subject, at), ready.header, 0, number)
 
-    first = calls(partial(take, 40))
-    take(200)
-    later = calls(partial(take, 40))
+    first = calls(partial(take, 2 * MOST_WAITING))  # it settles once
+    take(2 * MOST_WAITING)
+    later = calls(partial(take, 2 * MOST_WAITING))
 
     assert later < 1.2 * first

@@ -84,7 +84,7 @@ def test_alerts_and_dashboard_lead_to_the_page_that_is_set() -> None:
     made = evaluated("{ page: 'https://spanwise.example.com' }")
 
     assert PAGE not in json.dumps(made)
-    assert "https://spanwise.example.com/?service=" in json.dumps(made["alerts"])
+    assert "https://spanwise.example.com/sessions?service=" in json.dumps(made["alerts"])
     assert "https://spanwise.example.com" in json.dumps(made["dashboards"])
 
 

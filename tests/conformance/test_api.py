@@ -134,6 +134,7 @@ async def test_agents_carry_the_numbers_of_the_gauges(stand: Stand) -> None:
             "consistency": None,
         },
         "drops": [],
+        "detectors": [],
         "runaways": [],
     }
     assert [row["sessions"] for row in agents["items"]] == [63, None]
@@ -158,6 +159,12 @@ async def test_sessions_are_listed_newest_first(stand: Stand) -> None:
         "consistency": 0.6,
         "coverage": {"expected": 4, "present": 3},
         "closed": None,
+        "question": "question 1",
+        "work_baseline": None,
+        "seconds": 3.0,
+        "cost_usd": None,
+        "tokens": {"input": None, "output": None},
+        "errors": 0,
     }
 
 

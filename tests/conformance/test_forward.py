@@ -9,16 +9,21 @@ from typing import TypeAlias
 
 import grpc
 import pytest
+from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
 
 from collector.config.tree import OtlpTarget
+from collector.otlp.signal import LOGS_SERVICE
 from collector.receiver.families import ReceiverFamilies
-from collector.receiver.forward import Forwarder, forwarder
+from collector.receiver.forward import forwarders
+from collector.records.otlp_signals import OTLP_SIGNALS
 from collector.telemetry import Telemetry
+from tests.support import otlp_logs
 from tests.support.eventually import eventually
 from tests.support.otlp import body, span
 from tests.support.otlp_backend import Backend, grpc_backend, http_backend
 from tests.support.receiving import Served, export, serving
 
+LogsAt: TypeAlias = Callable[[], contextlib.AbstractAsyncContextManager[otlp_logs.LogsServer]]
 Server: TypeAlias = Callable[..., contextlib.AbstractAsyncContextManager[Backend]]
 PROTOCOLS = pytest.mark.parametrize(
     ("protocol", "server"), [("grpc", grpc_backend), ("http", http_backend)]
@@ -32,14 +37,16 @@ async def forwarding(endpoint: str, protocol: str) -> AsyncGenerator[tuple[Serve
         {"endpoint": endpoint, "protocol": protocol, "headers": {"X-Key": "secret"}}
     )
     telemetry, stopping = Telemetry(), asyncio.Event()
-    forward: Forwarder = forwarder(target, families=ReceiverFamilies(telemetry), clock=lambda: 0.0)
-    run = asyncio.create_task(forward.run(stopping))
+    forward = forwarders(
+        target, OTLP_SIGNALS, families=ReceiverFamilies(telemetry), clock=lambda: 0.0
+    )
+    runs = [asyncio.create_task(each.run(stopping)) for each in forward.values()]
     try:
         async with serving(forward=forward) as served:
             yield served, telemetry
     finally:
         stopping.set()
-        await asyncio.wait_for(run, 20)
+        await asyncio.wait(runs, timeout=20)
 
 
 def counted(telemetry: Telemetry, result: str) -> float:
@@ -121,3 +128,22 @@ async def test_what_the_receiver_refuses_is_not_forwarded() -> None:
         await eventually(lambda: counted(telemetry, "forwarded") == 1)
 
         assert backend.requests == [body(span())]
+
+
+@pytest.mark.parametrize(
+    ("protocol", "server"), [("grpc", otlp_logs.grpc_server), ("http", otlp_logs.http_server)]
+)
+async def test_log_records_go_where_log_records_are_taken(protocol: str, server: LogsAt) -> None:
+    request = ExportLogsServiceRequest()
+    scope = request.resource_logs.add().scope_logs.add()
+    scope.log_records.add(event_name="of no agent that we know")
+    async with (
+        server() as backend,
+        forwarding(backend.endpoint, protocol) as (served, telemetry),
+    ):
+        said = await export(served.target, request.SerializeToString(), method=LOGS_SERVICE.method)
+        await eventually(lambda: counted(telemetry, "forwarded") == 1)
+
+    assert said.code is grpc.StatusCode.OK
+    assert [each.event_name for each in backend.records()] == ["of no agent that we know"]
+    assert served.log.written == [], "it is passed on as it came, also what is dropped here"

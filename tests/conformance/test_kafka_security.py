@@ -20,7 +20,7 @@ from collector.telemetry import Telemetry
 from tests.support import certificates
 from tests.support.kafka.kafka_node import KafkaNode
 from tests.support.kafka.topics import create_topic
-from tests.support.log_contract import all_of, new
+from tests.support.log_steps import all_of, new
 from tests.support.service import ROOT
 
 pytestmark = pytest.mark.kafka

@@ -32,7 +32,7 @@ class _Folder:
         resource.setrlimit(resource.RLIMIT_FSIZE, self.limits)
 
     def poison(self) -> bytes:
-        return b'{"id": "torn'
+        return b'{"id":\n1}'
 
 
 class TestJsonlSink(SinkContract):

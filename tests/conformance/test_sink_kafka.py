@@ -14,14 +14,14 @@ from aiokafka.structs import ConsumerRecord
 from collector.config.tree import KafkaSinkConfig
 from collector.errors import Retryable
 from collector.kafka.client import RateLimited, limit_aiokafka_log
-from collector.records.signal import FIRST, Signal
+from collector.records.signal import Signal
 from collector.signals.sinks.kafka import KafkaSink
 from collector.signals.sinks.port import Refused
 from tests.support.eventually import eventually
 from tests.support.faulty_log import FaultyLog
 from tests.support.kafka.kafka_node import KafkaNode
 from tests.support.kafka.topics import create_topic, read_topic
-from tests.support.signals import BASE, signal
+from tests.support.signals import BASE, headers, signal
 from tests.support.signals import new as new_record
 from tests.support.sink_contract import (
     SinkContract,
@@ -30,7 +30,7 @@ from tests.support.sink_contract import (
     count,
     ids,
     outbox,
-    record,
+    published,
     until_delivered,
 )
 
@@ -85,15 +85,15 @@ async def topic(kafka: str) -> str:
 async def test_key_value_and_headers_go_out_without_the_internal_ones(
     kafka: str, topic: str
 ) -> None:
-    sent = record(7)
-    assert FIRST in sent.headers
+    sent = published(7)
+    assert sent.header.first
     sink = a_sink(kafka, topic)
 
     await sink.deliver([sent])
 
     (found,) = await read_topic(kafka, topic)
-    assert (found.key, found.value) == (sent.key, sent.value)
-    assert found.headers == tuple(each for each in sent.headers if each != FIRST)
+    assert (found.key, found.value) == (sent.subject.session_id.encode(), sent.json)
+    assert found.headers == headers(signal("s-1", "t-7", at=BASE + 7), first=False)
     names = {name for name, _ in found.headers}
     assert names >= {"ce_id", "ce_source", "ce_type", "traceparent", "content-type"}
     await sink.close(5.0)
@@ -104,12 +104,12 @@ async def test_a_missing_topic_is_said_clearly_and_waited_for(kafka: str) -> Non
     sink = a_sink(kafka, name)
     async with asyncio.timeout(5):
         with pytest.raises(Retryable, match=f"topic `{name}` does not exist"):
-            await sink.deliver([record(1)])
+            await sink.deliver([published(1)])
 
     await create_topic(kafka, name)
-    await until_delivered(sink, [record(1)])
+    await until_delivered(sink, [published(1)])
 
-    assert await ids_in(kafka, name) == ids([record(1)])
+    assert await ids_in(kafka, name) == ids([published(1)])
     await sink.close(5.0)
 
 
@@ -117,10 +117,12 @@ async def test_a_record_above_the_clients_own_limit_is_refused(kafka: str, topic
     sink = a_sink(kafka, topic)
 
     with pytest.raises(Refused) as refused:
-        await sink.deliver([record(0), record(1, b'"' + b"x" * (2 << 20) + b'"'), record(2)])
+        await sink.deliver(
+            [published(0), published(1, b'"' + b"x" * (2 << 20) + b'"'), published(2)]
+        )
 
     assert [position.offset for position in refused.value.reasons] == [1]
-    assert set(await ids_in(kafka, topic)) == set(ids([record(0), record(2)]))
+    assert set(await ids_in(kafka, topic)) == set(ids([published(0), published(2)]))
     await sink.close(5.0)
 
 
@@ -129,7 +131,7 @@ async def test_the_neighbours_of_a_too_large_record_are_delivered(kafka: str) ->
     name = f"small-{uuid.uuid4().hex}"
     await create_topic(kafka, name, max_message_bytes="3000")
     noise = b'{"x": "' + b"".join(uuid.uuid4().hex.encode() for _ in range(400)) + b'"}'
-    records = [record(0), record(1, noise), *(record(number) for number in range(2, 40))]
+    records = [published(0), published(1, noise), *(published(number) for number in range(2, 40))]
     sink = a_sink(kafka, name, timeout=20.0)
 
     with pytest.raises(Refused) as refused:
@@ -227,26 +229,28 @@ async def test_a_broker_away_at_the_start_is_waited_for(kafka_node: KafkaNode) -
     sink = a_sink(kafka_node.bootstrap, "signals", timeout=2.0)
     for _ in range(2):
         with pytest.raises(Retryable):
-            await sink.deliver([record(1)])
+            await sink.deliver([published(1)])
 
     kafka_node.start()  # from the main thread: the broker ends with the thread that started it
-    await until_delivered(sink, [record(1)])
+    await until_delivered(sink, [published(1)])
 
-    assert set(await ids_in(kafka_node.bootstrap, "signals")) == set(ids([record(1)]))
+    assert set(await ids_in(kafka_node.bootstrap, "signals")) == set(ids([published(1)]))
     await sink.close(5.0)
 
 
 async def test_what_is_in_flight_is_not_sent_a_second_time(kafka_node: KafkaNode) -> None:
     await create_topic(kafka_node.bootstrap, "signals")
     sink = a_sink(kafka_node.bootstrap, "signals", timeout=1.0)
-    await sink.deliver([record(0)])
+    await sink.deliver([published(0)])
     kafka_node.pause()
     for _ in range(3):
         with pytest.raises(Retryable):
-            await sink.deliver([record(1), record(2)])
+            await sink.deliver([published(1), published(2)])
 
     kafka_node.resume()
-    await until_delivered(sink, [record(1), record(2)])
+    await until_delivered(sink, [published(1), published(2)])
 
-    assert await ids_in(kafka_node.bootstrap, "signals") == ids([record(0), record(1), record(2)])
+    assert await ids_in(kafka_node.bootstrap, "signals") == ids(
+        [published(0), published(1), published(2)]
+    )
     await sink.close(5.0)

@@ -51,8 +51,15 @@ def private(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
             request("desk-bot", spans(Turn(service="x", session=f"{order}"[:4], number=1))),
         )
         service.wait_for("scored", lambda: len(session_signals(service)) >= 2)
-        service.shown(trace_id("secret"))
+        service.shown(trace_id("secret"), spans=2)
+        service.shown(trace_id("secret", 1))
+        service.wait_for("its session at the API", lambda: shown_reliability(service))
         yield service
+
+
+def shown_reliability(service: Service) -> bool:
+    signals = service.get("/api/v1/sessions/secret")["signals"]
+    return any(each["evaluator"] == "agent_reliability" for each in signals)
 
 
 def session_signals(service: Service) -> list[str]:
@@ -74,6 +81,8 @@ def text(service: Service, path: str) -> str:
         "/",
         "/session?id=secret",
         f"/trace?id={trace_id('secret')}",
+        "/evaluators",
+        "/health",
         f"/api/v1/traces/{trace_id('secret')}",
         "/api/v1/sessions/secret",
         "/api/v1/sessions",
@@ -85,6 +94,19 @@ def test_dropped_content_is_on_no_page(private: Service, path: str) -> None:
     said = text(private, path)
 
     assert len(said) > 100
+    assert [secret for secret in SECRETS if secret in said] == []
+
+
+@pytest.mark.parametrize("file", ["recording", "case"])
+def test_dropped_content_is_in_no_file(private: Service, file: str) -> None:
+    address = f"{private.admin}/trace/{file}?id={trace_id('secret')}"
+
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        urllib.request.urlopen(address, timeout=10)
+
+    said = refused.value.read().decode()
+    assert refused.value.code == 404
+    assert "There is nothing to download" in said
     assert [secret for secret in SECRETS if secret in said] == []
 
 
@@ -108,7 +130,12 @@ def test_kept_content_is_shown(tmp_path: Path) -> None:
 
         service.shown(trace_id("open"))
 
-        assert SECRETS[0] in text(service, f"/trace?id={trace_id('open')}")
+        for path in ("/trace", "/trace/case"):
+            assert SECRETS[0] in text(service, f"{path}?id={trace_id('open')}")
+        with urllib.request.urlopen(
+            f"{service.admin}/trace/recording?id={trace_id('open')}", timeout=10
+        ) as file:
+            assert SECRETS[0].encode() in file.read()
 
 
 # --- the admin port ----------------------------------------------------------------------------------------------
@@ -124,7 +151,19 @@ def status(url: str, token: str | None = None) -> int:
         return error.code
 
 
-CONTENT = ("/", "/api/v1/agents", "/api/v1/sessions", "/api/v1/signals", "/session?id=x")
+CONTENT = (
+    "/",
+    "/api/v1/agents",
+    "/api/v1/sessions",
+    "/api/v1/signals",
+    "/session?id=x",
+    "/trace?id=x",
+    "/trace/recording?id=x",
+    "/trace/case?id=x",
+    "/evaluators",
+    "/health",
+    "/nowhere",
+)
 
 
 def test_an_open_admin_port_without_token_answers_metrics_and_health_only(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import signal
 import urllib.request
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,8 @@ from tests.support.service import ROOT, Service, children
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 
+README = ROOT / "README.md"
+AGENTS_PAGE = "service=support-bot&agent=order-desk"
 RULES = ROOT / "helm" / "spanwise" / "files" / "rules.yaml"
 DROP, RUNAWAY = "AgentScoreDrop", "AgentRunaway"
 RELIABILITY = "spanwise_agent_reliability_ratio"
@@ -104,7 +107,9 @@ def test_the_regression_is_seen_by_version_and_as_an_alert_that_says_what_happen
     stand.wait_for("said", lambda: re.search(r"noticed +agent_reliability", stand.said()))
 
 
-def test_an_exemplar_leads_from_a_failing_counter_to_the_trace_on_the_page(stand: Stand) -> None:
+def test_an_exemplar_leads_from_a_failing_counter_to_the_trace_and_its_session(
+    stand: Stand,
+) -> None:
     failing = (
         f'spanwise_evaluations_total{{outcome="fail",scope="trace",agent="{SESSION["agent"]}"}}'
     )
@@ -119,6 +124,8 @@ def test_an_exemplar_leads_from_a_failing_counter_to_the_trace_on_the_page(stand
     page = text(f"{stand.demo.admin}/trace?id={trace_id}")
     assert trace_id in page
     assert "find_order" in page
+    (session,) = set(re.findall(r'href="(/session\?[^"#]+)', page))
+    assert f'id="trace-{trace_id}"' in text(f"{stand.demo.admin}{unescape(session)}")
 
 
 def test_an_open_trace_that_repeats_a_call_alerts_until_it_closes(stand: Stand) -> None:
@@ -172,6 +179,37 @@ def test_the_dashboard_offers_and_shows_what_is_chosen(stand: Stand) -> None:
     assert {labels["agent"] for labels, _ in chosen} == {"support"}
 
 
+def shown() -> list[str]:
+    """The lines that README shows, as patterns: times, counts, ranks and ids differ from run to run."""
+    block = re.findall(
+        r"^```\n( +0 s  good .*?)^```", README.read_text(), re.MULTILINE | re.DOTALL
+    )[0]
+    lines = [re.escape(line.partition(" s  ")[2]) for line in block.splitlines()]
+    changing = (
+        (r"127\\\.0\\\.0\\\.1:\d+", r"127\.0\.0\.1:\\d+"),
+        (r"id=[0-9a-f]{32}", "id=[0-9a-f]{32}"),
+        (r"after\\ \d+", r"after \\d+"),
+        (r"0\\\.\d\d\\ in", r"0\.\\d\\d in"),
+        (r"asked\\ \d+", r"asked \\d+"),
+    )
+    for pattern, by in changing:
+        lines = [re.sub(pattern, by, line) for line in lines]
+    return [rf"^ *\d+ s  {line}$" for line in lines]
+
+
+def test_the_story_goes_as_readme_shows_it_with_addresses_of_the_page(stand: Stand) -> None:
+    so_far = shown()[:6]
+    for line in so_far:
+        stand.wait_for(line, lambda line=line: re.search(line, stand.said(), re.MULTILINE))
+
+    (runaway,) = re.findall(r"/trace\?id=([0-9a-f]{32})", stand.said())
+    assert "order-desk" in text(f"{stand.demo.admin}/agent?{AGENTS_PAGE}")
+    assert "find_order" in text(f"{stand.demo.admin}/trace?id={runaway}")
+    told = stand.wait_for("its score", lambda: stand.demo.shown(runaway)["signals"])
+    failed = [each["evaluator"] for each in told if each["success"] is False]
+    assert "runaway" in failed
+
+
 @pytest.mark.slow
 def test_the_alert_fires_and_is_over_once_the_next_release_has_mended_it(stand: Stand) -> None:
     stand.wait_for("firing", lambda: "agent_reliability" in stand.dropped("firing"))
@@ -182,6 +220,8 @@ def test_the_alert_fires_and_is_over_once_the_next_release_has_mended_it(stand: 
     wanted = f'alertname="{DROP}",alertstate="firing",agent="{SESSION["agent"]}",scope="session"'
     fired = f"max_over_time(ALERTS{{{wanted}}}[1h])"
     assert {labels["evaluator"] for labels, _ in stand.prometheus.query(fired)} == PAGING
+    for line in shown():
+        assert re.search(line, stand.said(), re.MULTILINE), line
     before, after = stand.said().split("  mended ")
     assert set(CLEARED.findall(after)) == PAGING
     assert not CLEARED.findall(before)

@@ -90,17 +90,13 @@ def test_its_own_check_asks_the_port_that_is_set(built: Engine, running: Contain
 
 
 def test_a_span_sent_to_it_is_scored(running: Container) -> None:
-    """The README's ten lines, by the image's own Python."""
-    (code,) = re.findall(
-        r"^```python\n(import os, time\n.*?)^```",
-        (ROOT / "README.md").read_text(),
-        re.MULTILINE | re.DOTALL,
-    )
+    """The README's small agent, by the image's own Python."""
+    code = (ROOT / "examples" / "agent.py").read_text()
 
     running.call("python", "-", stdin=code)
     found = running.wait_for("a score", lambda: scored(running))
 
-    assert {each["agent"] for each in found} == {"clerk"}
+    assert {each["agent"] for each in found} == {"helper"}
     assert all(0 <= each["score"] <= 1 for each in found)
 
 

@@ -249,11 +249,12 @@ def test_a_session_that_closes_gets_its_final_verdict(tmp_path: Path) -> None:
         service.wait_for("the verdict", lambda: bool(found()))
         time.sleep(0.5)
         (verdict,) = found()
-        metrics = service.metrics()
+        ok = 'spanwise_judge_requests_total{model="openai/test-judge",result="ok"}'
+        service.wait_for(
+            "every call is counted", lambda: service.metrics().get(ok) == len(server.requests)
+        )
     assert (verdict["scope"], verdict["session_id"]) == ("session", "s-0")
     assert (verdict["method"], verdict["outcome"]) == ("llm_judge", "scored")
     assert verdict["final"]
     assert verdict["closed"] == "idle"
     assert verdict["judge"]["cost_usd"] > 0
-    ok = 'spanwise_judge_requests_total{model="openai/test-judge",result="ok"}'
-    assert metrics[ok] == len(server.requests)

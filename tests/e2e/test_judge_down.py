@@ -105,6 +105,7 @@ def stand(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stand]:
         service.wait_for("the blind session to close", lambda: closed(service, BLIND))
         shown = service.wait_for("the API", lambda: (s := rows(service)) and len(s) == 5 and s)
         assert shown
+        service.wait_for("its agents", lambda: len(service.get("/api/v1/agents")["items"]) == 3)
         yield Stand(service, judge)
 
 
@@ -163,7 +164,7 @@ def test_the_api_and_the_page_show_no_score_and_say_why(stand: Stand) -> None:
             return answer.read().decode()
 
     agents_shown = stand.service.get("/api/v1/agents")["items"]
-    overview = page("/")
+    overview = page("/") + page("/sessions")
     session = page(f"/session?service={BLIND}&id={BLIND}")
 
     assert {(s["reliability"], s["consistency"]) for s in rows(stand.service)} == {(None, None)}

@@ -11,7 +11,7 @@ from aiokafka import AIOKafkaProducer
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from tests.support import agents
-from tests.support.fleet import Fleet, differing, latest, scores, settled, turns
+from tests.support.fleet import Fleet, differing, latest, scores, turns
 
 pytestmark = [pytest.mark.e2e, pytest.mark.kafka]
 
@@ -81,7 +81,7 @@ def test_records_of_a_collector_are_scored_and_poison_is_passed_over(
         with Fleet(tmp_path / name, kafka, partitions=PARTITIONS) as fleet:
             one = fleet.add("one", "assemble", "score", "publish")
             asyncio.run(produce(kafka, f"{fleet.prefix}spans", records))
-            one.wait_for("every trace scored", lambda one=one: settled(one, traces, []), 120)
+            fleet.settle(one, traces, [])
             found[name] = {k: v for k, v in scores(one.signals()).items() if k[1] == "trace"}
             assert differing(one.signal_lines()) == 0
             assert {key[2] for key in latest(one.signals()) if key[1] == "trace"} == {

@@ -16,7 +16,6 @@ from tests.support.fleet import (
     quiet,
     scores,
     send,
-    settled,
     turns,
 )
 from tests.support.service import Service
@@ -29,7 +28,7 @@ def alone(folder: Path, bootstrap: str, expected: list[agents.Turn], sent: list[
     with Fleet(folder, bootstrap) as fleet:
         one = fleet.add("one", "receive", "assemble", "score", "publish")
         send(sent, lambda: one.grpc, during=lambda: None, pause=0.0)
-        one.wait_for("every trace scored", lambda: settled(one, expected, []), 120)
+        fleet.settle(one, expected, [])
         quiet(one)
         assert one.stop() == 0
         return scores(one.signals())
@@ -80,7 +79,7 @@ def test_members_that_come_go_die_and_wake_up_change_nothing(tmp_path: Path, kaf
             assert others[1].stop() == 0
 
         send(sent, lambda: receiver.grpc, during=happens, pause=24 / len(sent))
-        publisher.wait_for("every trace scored", lambda: settled(publisher, expected, [first]), 120)
+        fleet.settle(publisher, expected, [first])
         check(publisher, whole, "rebalances", len(sent), len(expected))
         assert lag([first, publisher]) == 0
         assert first.stop() == 0

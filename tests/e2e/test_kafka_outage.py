@@ -11,7 +11,7 @@ import pytest
 
 from tests.e2e.test_kafka_fleet import alone, check
 from tests.support import agents
-from tests.support.fleet import Fleet, send, settled, turns
+from tests.support.fleet import Fleet, send, turns
 from tests.support.kafka.kafka_node import KafkaNode
 from tests.support.sender import EXPORT
 
@@ -55,9 +55,7 @@ def outage(tmp_path: Path, node: KafkaNode, *, seconds: float) -> None:
             node.start()
 
         sender = send(sent, lambda: receiver.grpc, during=happens, pause=8 / len(sent))
-        publisher.wait_for(
-            "every trace scored", lambda: settled(publisher, expected, [worker]), 120
-        )
+        fleet.settle(publisher, expected, [worker])
         check(publisher, whole, f"outage of {seconds:g} s", len(sent), len(expected))
         assert sender.tries > len(sent)
         flood = max(len(each.output.read_text().splitlines()) for each in fleet.services)

@@ -13,7 +13,7 @@ import pytest
 
 from tests.e2e.test_kafka_fleet import alone, check
 from tests.support import agents
-from tests.support.fleet import Fleet, lag, settled, turns
+from tests.support.fleet import Fleet, lag, turns
 from tests.support.kafka.kafka_node import KafkaNode
 from tests.support.sender import Sender
 from tests.support.service import Service
@@ -108,7 +108,7 @@ def test_a_fleet_in_trouble_says_what_one_process_says(
         trouble.until_sent(sender, SECONDS)
         lasted = time.monotonic() - began
         assert sender.acknowledged == len(sent), f"{sender.acknowledged} of {len(sent)}"
-        publisher.wait_for("every trace scored", lambda: settled(publisher, expected, workers), 180)
+        fleet.settle(publisher, expected, workers, 180)
         told = " ".join(f"{what}={count}" for what, count in sorted(trouble.happened.items()))
         check(publisher, whole, f"soak of {lasted:.0f} s ({told})", len(sent), len(expected))
         assert trouble.happened["broker"] == 1

@@ -34,7 +34,10 @@ SERIES = re.compile(
     r"spanwise_(agent_reliability_ratio|agent_consistency_ratio|version_sessions|version_last_session_timestamp_seconds)"
 )
 LABEL = re.compile(r'(\w+)="([^"]*)"')
-ROW = re.compile(r'<td class="nowrap"><a class="name".*?</tr>', re.DOTALL)
+ROW = re.compile(
+    r'<tr class="\w+" data-service="(.*?)" data-agent="(.*?)" data-version="(.*?)">(.*?)</tr>',
+    re.DOTALL,
+)
 
 Version: TypeAlias = tuple[str, str, str]
 Numbers: TypeAlias = dict[Version, dict[str, float | None]]
@@ -95,16 +98,14 @@ def page(service: Service) -> dict[Version, list[str]]:
     with urllib.request.urlopen(service.admin + "/", timeout=10) as answer:
         rows = ROW.findall(answer.read().decode())
     found: dict[Version, list[str]] = {}
-    for row in rows:
-        agent = re.search(r'href="/\?service=(.*?)&amp;agent=(.*?)"', row)
-        version = re.search(r'<div class="quiet small">\S+ (\S+)</div>', row)
-        sessions = re.search(r'<td class="number">(\S+)</td>', row)
-        assert agent is not None
-        assert version is not None
+    for *version, row in rows:
+        sessions = re.search(r'<td class="number">(?:<a [^>]*>)?([^<]+)<', row)
         assert sessions is not None
-        shown = re.findall(r"<b>(\S+)</b>", row)
         if sessions[1] != NOTHING:
-            found[agent[1], agent[2], version[1]] = [*shown, sessions[1]]
+            found[version[0], version[1], version[2]] = [
+                *re.findall(r"<b>(\S+)</b>", row),
+                sessions[1],
+            ]
     return found
 
 

@@ -96,7 +96,9 @@ async def test_the_empty_page_shows_the_command_that_sends_something(tmp_path: P
         await seen.page.goto(seen.base)
 
         await expect(seen.page.locator("pre")).to_have_text(
-            "OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4317 python my_agent.py"
+            "OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4317 OTEL_EXPORTER_OTLP_PROTOCOL=grpc python my_agent.py"
+            " OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4318 OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf"
+            " python my_agent.py"
         )
         assert seen.complaints == []
 
@@ -109,10 +111,9 @@ async def test_from_the_agent_to_the_span(tmp_path: Path) -> None:
         await expect(page.locator("#agents tbody tr")).to_have_count(1)
         await expect(page.locator("#agents")).to_contain_text("0.42")
 
-        await page.fill("input[name=agent]", "planner")
-        await page.click("button")
+        await page.click("#agents a[href^='/sessions']")
         await expect(page.locator("#sessions tbody tr")).to_have_count(25)
-        await page.click("text=s-1 >> nth=0")
+        await page.click("#sessions a[title='s-1']")
         await expect(page.locator("h1")).to_have_text(re.compile(r"Session s-1"))
         await expect(page.locator("article").first).to_contain_text("step efficiency 0.30")
         await expect(page.locator(".why").first).to_contain_text("repeated an earlier one")
@@ -146,7 +147,7 @@ async def test_the_refresh_shows_what_is_new_and_keeps_the_scroll(tmp_path: Path
         fill(seen.stand)
         page = seen.page
         await page.clock.install()
-        await page.goto(seen.base)
+        await page.goto(f"{seen.base}/sessions?sort=newest")
         await page.evaluate("scrollTo(0, 600)")
         newest = make.trace(99, session_id="brand-new")
         seen.stand.take_traces(make.trace_value(newest))
@@ -175,17 +176,18 @@ async def test_the_refresh_leaves_open_what_is_open_and_alone_what_is_typed(tmp_
         await expect(page.locator("main")).to_contain_text("0.11")
         await expect(page.locator("details[open]")).to_have_count(1)
 
-        await page.goto(seen.base)
-        await page.click("input[name=service]")
+        await page.goto(f"{seen.base}/sessions")
+        await page.click("input[name=q]")
         await page.keyboard.type("half a wo")
         await page.clock.run_for(11_000)
-        assert await page.input_value("input[name=service]") == "half a wo"
+        assert await page.input_value("input[name=q]") == "half a wo"
 
 
 async def test_every_control_has_a_name_and_every_table_its_heads(tmp_path: Path) -> None:
     async with visit(tmp_path) as seen:
         fill(seen.stand)
-        for path in ("/", "/session?id=s-1", f"/trace?id={1:032x}"):
+        agent = "/agent?service=support-bot&agent=planner"
+        for path in ("/", agent, "/sessions", "/session?id=s-1", f"/trace?id={1:032x}"):
             await seen.page.goto(seen.base + path)
             unnamed = await seen.page.evaluate(
                 """() => [...document.querySelectorAll("a, button, input, svg[role=img]")]

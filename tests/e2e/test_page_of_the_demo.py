@@ -66,8 +66,9 @@ async def test_from_the_agents_to_a_bad_session_to_its_trace_without_a_complaint
         page.on("requestfailed", lambda failed: complaints.extend(failure(failed)))
 
         await page.goto(service.admin + "/")
-        await expect(page.locator("#agents tbody tr")).to_have_count(2)  # a release each
+        await expect(page.locator("#agents tr.version")).to_have_count(2)  # a release each
         await expect(page.locator("#agents")).to_contain_text("order-desk")
+        await page.click("#agents .number a >> nth=0")
         await page.click("#sessions tbody tr a >> nth=0")
         await expect(page.locator("h1")).to_have_text(re.compile(r"Session demo-\d+"))
         await expect(page.locator("article").first).to_contain_text("I could not find that")

@@ -1,4 +1,4 @@
-"""What README.md shows works: its Python is run, its command lines exist."""
+"""What README.md shows works: its first commands are run as they stand, its other command lines exist."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ import re
 import runpy
 import shlex
 import shutil
-from collections.abc import Iterator
+import signal
+import subprocess
+import time
+from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from pathlib import Path
 
@@ -18,16 +21,20 @@ from collector.config.load import load
 from evaluators.declare import declared
 from scripts.false_alarms import HEALTHY, RECORDINGS, TROUBLED
 from tests.support.command import spanwise
+from tests.support.ports import free_ports
 from tests.support.service import ROOT
 
 README = ROOT / "README.md"
+EVALUATOR = ROOT / "docs" / "own-evaluator.md"
+ONE_SCREEN = 70
+"""Lines."""
 BLOCK = re.compile(r"^```(\w+)[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
 pytestmark = [pytest.mark.e2e]
 
 
-def blocks(*languages: str) -> list[str]:
+def blocks(*languages: str, page: Path = README) -> list[str]:
     """The code blocks of these languages, in order."""
-    return [code for language, code in BLOCK.findall(README.read_text()) if language in languages]
+    return [code for language, code in BLOCK.findall(page.read_text()) if language in languages]
 
 
 def lines() -> Iterator[str]:
@@ -51,9 +58,67 @@ def commands() -> list[list[str]]:
     return list(found.values())
 
 
-def test_there_are_commands_and_python() -> None:
+def test_it_is_one_screen_with_commands() -> None:
+    assert len(README.read_text().splitlines()) <= ONE_SCREEN
     assert commands()
-    assert blocks("python")
+
+
+@pytest.mark.timeout(200)
+def test_its_first_commands_do_what_it_says(tmp_path: Path) -> None:
+    """Word for word, in a shell, but for the ports: others may be at work on this machine."""
+    run, agent, curl = blocks("sh")[0].splitlines()
+    (shown,) = re.findall(
+        r"^```\n(spanwise_agent_reliability_ratio.*)\n```", README.read_text(), re.MULTILINE
+    )
+    ports = dict(zip(("4317", "4318", "4390"), map(str, free_ports(3)), strict=True))
+    settings = {
+        "SPANWISE_RECEIVER__GRPC__PORT": ports["4317"],
+        "SPANWISE_RECEIVER__HTTP__PORT": ports["4318"],
+        "SPANWISE_ADMIN__PORT": ports["4390"],
+        "SPANWISE_DATA_DIR": str(tmp_path),
+        "OTEL_EXPORTER_OTLP_ENDPOINT": f"http://127.0.0.1:{ports['4317']}",
+    }
+    page = f"127.0.0.1:{ports['4390']}"
+    process = subprocess.Popen(
+        ["bash", "-c", f"exec {run}"],
+        cwd=ROOT,
+        env={**os.environ, **settings},
+        stdout=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    try:
+        told = until(f"curl -sf {page}/readyz", settings)
+        assert told
+        shell(agent, settings)
+        found = until(curl.replace("127.0.0.1:4390", page), settings)
+        assert found == shown + "\n"
+    finally:
+        os.killpg(process.pid, signal.SIGTERM)
+        process.wait(30)
+
+
+def shell(command: str, environment: Mapping[str, str]) -> str:
+    """What the command printed; empty if it failed."""
+    done = subprocess.run(
+        ["bash", "-c", command],
+        cwd=ROOT,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    return done.stdout if done.returncode == 0 else ""
+
+
+def until(command: str, environment: Mapping[str, str]) -> str:
+    """What it printed once it succeeded, within a minute."""
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        if told := shell(command, environment):
+            return told
+        time.sleep(0.3)
+    raise AssertionError(f"{command}: not within a minute")
 
 
 @pytest.mark.parametrize("name", sorted({each[0] for each in commands()}))
@@ -90,7 +155,7 @@ def test_the_limit_shown_passes_for_healthy_agents_and_for_no_others(
 ) -> None:
     """`evaluate recordings/ --fail-under ...` as it stands, over the tests' recordings."""
     (shown,) = [words for words in commands() if "--fail-under" in words]
-    for path in RECORDINGS.glob("*/*.otlp"):
+    for path in RECORDINGS[0].glob("*/*.otlp"):
         if path.stem in scenarios:
             folder = tmp_path / "recordings" / path.parent.name
             folder.mkdir(parents=True, exist_ok=True)
@@ -102,24 +167,15 @@ def test_the_limit_shown_passes_for_healthy_agents_and_for_no_others(
     assert done.code == code, done.err or done.out[-2000:]
 
 
-PYTHON = blocks("python", "py")
-
-
-@pytest.mark.parametrize("code", PYTHON, ids=[f"block {n + 1}" for n in range(len(PYTHON))])
-def test_every_python_block_runs(
-    code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As a module; one with `@evaluator` must declare an evaluator. Its exporters find nobody at home."""
-    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:9")
-    monkeypatch.setenv("OTEL_SDK_DISABLED", "true")
+def test_the_evaluator_of_ones_own_is_one(tmp_path: Path) -> None:
+    (code,) = blocks("python", page=EVALUATOR)
     module = tmp_path / "block.py"
     module.write_text(code)
 
     made = runpy.run_path(str(module))
 
-    if "@evaluator" in code:
-        specs = [spec for value in made.values() if (spec := declared(value)) is not None]
-        assert specs, "the block declares no evaluator"
+    (spec,) = (spec for value in made.values() if (spec := declared(value)) is not None)
+    assert spec.name == "tool_success"
 
 
 def test_every_file_that_it_names_is_there() -> None:

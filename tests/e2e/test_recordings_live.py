@@ -19,6 +19,7 @@ import pytest
 import yaml
 
 from tests.support.command import spanwise
+from tests.support.recorded_signals import Signal, key, newest_final
 from tests.support.recordings import recordings, requests, trace_ids
 from tests.support.sender import EXPORT
 from tests.support.service import Service
@@ -34,8 +35,6 @@ SETTINGS = (
 )
 """Longer than any pause between two requests of one trace, also on a machine that is busy with something else."""
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(400)]
-
-Signal = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,22 +101,6 @@ def in_closed_sessions(service: Service) -> frozenset[str]:
     return frozenset(
         each["trace_id"] for each in signals if each["scope"] == "trace" and key(each)[:2] in closed
     )
-
-
-def key(signal: Signal) -> tuple[str, str]:
-    return signal["service"], signal["session_id"]
-
-
-def newest_final(signals: list[Signal]) -> dict[tuple[str, ...], Signal]:
-    """The final signal of each (subject, evaluator) with the highest revision."""
-    found: dict[tuple[str, ...], Signal] = {}
-    for each in signals:
-        if each["final"]:
-            subject = each["trace_id"] if each["scope"] == "trace" else each["session_id"]
-            at = (each["service"], each["scope"], subject, each["evaluator"])
-            if at not in found or each["revision"] >= found[at]["revision"]:
-                found[at] = each
-    return found
 
 
 def test_every_request_is_accepted_whole(walk: Walk) -> None:

@@ -74,7 +74,7 @@ def test_a_loop_is_told_while_it_goes_on_after_a_kill_and_decided_when_it_closes
         send(service.grpc, calls(10, 6))
         send(service.grpc, calls(20, 8))
         service.wait_for("the gauge", lambda: service.metrics().get(SERIES) == 1)
-        (early,) = runaways(service.get("/api/v1/signals?evaluator=runaway")["items"])
+        (early,) = service.wait_for("the API", lambda: _listed(service))
         page = _page(service, f"/trace?id={TRACE_ID}")
         overview = _page(service, "/")
 
@@ -100,6 +100,10 @@ def test_a_loop_is_told_while_it_goes_on_after_a_kill_and_decided_when_it_closes
     assert (last["closed"], last["score"], last["success"]) == ("root_ended", 0.0, False)
     assert last["id"] == expected["id"] != early["id"]
     assert [each["session_id"] for each in sessions] == ["s-1"]
+
+
+def _listed(service: Service) -> list[dict[str, Any]]:
+    return runaways(service.get("/api/v1/signals?evaluator=runaway")["items"])
 
 
 def _final(service: Service) -> dict[str, Any] | None:

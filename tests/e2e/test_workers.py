@@ -19,6 +19,7 @@ from evaluators.model import ModelCall, Outcome, Trace
 from tests.support import plugin
 from tests.support.asking import asked, trace_id
 from tests.support.eventually import eventually
+from tests.support.scoring_fakes import score_job
 from tests.support.sender import send
 from tests.support.service import Service, children
 
@@ -29,8 +30,8 @@ CONFIG = Config.model_validate({"embedder": {"kind": "none"}})
 
 
 def job(question: str) -> ScoreJob:
-    return ScoreJob(
-        trace=Trace(
+    return score_job(
+        Trace(
             trace_id=question.encode().hex().ljust(32, "0")[:32],
             service="bot",
             agent="bot",

@@ -22,6 +22,7 @@ from collector.printable import escape_json
 from collector.telemetry import Telemetry
 from collector.wiring.rooms import ASSEMBLY, SCORING, Rooms
 from tests.support.faulty_log import FaultyLog
+from tests.support.signals import jsons_in
 
 CONFIG = Config.model_validate({"embedder": {"kind": "none"}})
 PLAN = plan_from(CONFIG)
@@ -80,7 +81,7 @@ class Pipeline:
     @property
     def signals(self) -> list[bytes]:
         """All that were published, in order."""
-        return [each.value for each in self.log.history(SIGNALS)]
+        return jsons_in(self.log.history(SIGNALS))
 
     @property
     def passed_over(self) -> float:

@@ -13,10 +13,11 @@ import pytest
 from hypothesis import strategies as st
 
 from collector.errors import Undecodable
-from collector.log.port import CLOSINGS, SESSIONS, SIGNALS, SPANS, TRACES
+from collector.log.port import CLOSINGS, SESSIONS, SIGNALS, SPANS, TRACES, Position, Record
 from collector.records.closings import decode_mark
 from collector.records.sessions import decode_sessions, session_key, split_session_key
 from collector.records.signal import decode_signal, decode_signal_header
+from collector.records.signal_batch import signals_in
 from collector.records.traces import decode_traces
 from collector.records.windows import decode_task, decode_window
 from evaluators.dialects.content.names import clean
@@ -36,11 +37,19 @@ STEPS = st.lists(
     max_size=12,
 )
 DAMAGED = (SPANS, TRACES, SESSIONS, CLOSINGS)
+
+
+def read_signals(value: bytes) -> object:
+    return signals_in(
+        Record(position=Position(SIGNALS, 0, 8), key=b"", value=value, time=0, count=9)
+    )
+
+
 DECODERS: dict[str, tuple[Callable[[bytes], object], ...]] = {
     TRACES: (decode_traces,),
     SESSIONS: (decode_sessions,),
     CLOSINGS: (decode_mark,),
-    SIGNALS: (decode_signal, decode_signal_header),
+    SIGNALS: (decode_signal, decode_signal_header, read_signals),
     "windows": (decode_window, decode_task),
 }
 

@@ -1,6 +1,6 @@
 """Healthy agents are not red, agents in trouble are: bounds over recordings of real libraries (docs/evidence.md).
 
-`SPANWISE_CAPTURES` names another folder of recordings; those in the tree hold every kind.
+`SPANWISE_CAPTURES` and `SPANWISE_LOG_CAPTURES` name other folders of recordings; those in the tree hold every kind.
 """
 
 from __future__ import annotations
@@ -11,17 +11,20 @@ from pathlib import Path
 
 from scripts.false_alarms import HEALTHY, RECORDINGS, RECOVERED, TROUBLED, Row, rows, table
 from tests.golden.test_captures import FOLDER
+from tests.golden.test_log_captures import FOLDER as LOG_FOLDER
+
+FOLDERS = (FOLDER, LOG_FOLDER)
 
 
 @cache
-def found(folder: Path = FOLDER) -> list[Row]:
-    return rows(folder)
+def found(*folders: Path) -> list[Row]:
+    return rows(*(folders or FOLDERS))
 
 
 def reliability(scenarios: Collection[str]) -> list[Row]:
     every = [row for row in found() if row.evaluator == "agent_reliability"]
     scored = [row for row in every if row.scenario in scenarios and row.score is not None]
-    assert scored or FOLDER != RECORDINGS
+    assert scored or FOLDERS != RECORDINGS
     return scored
 
 
@@ -59,7 +62,7 @@ def test_sessions_in_trouble_are_unreliable() -> None:
 def test_blind_sessions_are_never_perfect() -> None:
     blind = [row for row in found() if row.reason in {"no_content", "low_coverage"}]
 
-    assert blind or FOLDER != RECORDINGS
+    assert blind or FOLDERS != RECORDINGS
     assert {row.score for row in blind} <= {None}
 
 
@@ -74,6 +77,6 @@ def test_the_tables_name_every_evaluator_and_every_stack_in_trouble() -> None:
 
 
 def test_the_page_shows_the_tables_of_the_recordings_in_the_tree() -> None:
-    page = (RECORDINGS.parents[2] / "docs" / "evidence.md").read_text().splitlines()
+    page = (Path(__file__).parents[2] / "docs" / "evidence.md").read_text().splitlines()
 
-    assert [line for line in table(found(RECORDINGS)).splitlines() if line not in page] == []
+    assert [line for line in table(found(*RECORDINGS)).splitlines() if line not in page] == []

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import random
 import tempfile
 from pathlib import Path
 from typing import Any
 
 import msgspec
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -14,6 +16,7 @@ from collector.api.families import ApiFamilies
 from collector.api.index import Index
 from collector.api.query import Query
 from collector.log.port import SIGNALS, TRACES, Position, Record
+from collector.records.signal_batch import batch_records, made
 from collector.telemetry import Telemetry
 from tests.support import api_records as make
 
@@ -85,6 +88,51 @@ def test_the_highest_revision_wins_then_the_later_offset(
     assert {(s["trace_id"], s["evaluator"]): s["score"] for s in kept} == {
         key: score for key, (_, _, score) in expected.items()
     }
+
+
+@pytest.mark.parametrize("every", [7, 200])
+def test_the_index_is_the_same_however_its_records_come_in_batches(every: int) -> None:
+    """Of more traces and sessions than are looked up with one statement."""
+    draw = random.Random(every)
+    coming = [
+        (draw.randrange(90), draw.randrange(60), draw.randrange(3), draw.random() < 0.5)
+        for _ in range(400)
+    ]
+    traces: list[Record] = []
+    signals: list[Record] = []
+    for offset, (number, session, revision, is_trace) in enumerate(coming):
+        of = make.trace(number + 1, session_id=f"s-{session}")
+        if is_trace:
+            traces.append(record(TRACES, offset, make.trace_value(of, revision=revision)))
+            continue
+        own = make.signal(of, score=revision / 2, revision=revision)
+        told = make.session_signal(of, "agent_reliability", 0.5, revision=revision)
+        (joined,) = batch_records([made(own), made(told)])
+        assert isinstance(joined.value, bytes)
+        position = Position(SIGNALS, 0, 2 * offset + 1)
+        signals.append(
+            Record(position=position, key=b"", value=joined.value, time=make.START, count=2)
+        )
+
+    def shown(size: int) -> tuple[Any, ...]:
+        with tempfile.TemporaryDirectory() as folder:
+            index = index_in(folder)
+            for at in range(0, len(traces), size):
+                index.take_traces(traces[at : at + size])
+            for at in range(0, len(signals), size):
+                index.take_signals(signals[at : at + size])
+            query = Query(index)
+            sessions = query.sessions(limit=100).items
+            found = (
+                sessions,
+                [query.session(each.session_id) for each in sessions],
+                query.agents(limit=100).items,
+                query.signals(limit=1000).items,
+            )
+            index.close()
+        return found
+
+    assert shown(every) == shown(1)
 
 
 @settings(max_examples=60, deadline=None)

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry
 
 from collector.config.tree import AgentWindow
-from collector.log.port import Position
+from collector.records.signal_batch import made
 from collector.signals.prometheus.families import AgentFamilies
+from collector.signals.prometheus.seen import Seen
 from collector.signals.prometheus.targets import MAX_AGENTS, MAX_EVALUATORS, Targets
 from collector.slots import FEW, WAITING, Slots
 from collector.telemetry import MAX_SERVICES, Telemetry
@@ -96,11 +97,14 @@ def test_the_number_of_series_is_bounded_whatever_arrives(found: list[tuple[int,
         loser = targets.count_trace(what.service, what.agent, now)
         if loser is not None:
             families.forget_agent(*loser)
-        admitted = targets.admit(what, now)
+        ready = made(what, first=True)
+        admitted = targets.admit(what.service, what.agent, what.evaluator, what.scope, now)
         if admitted.evicted_evaluator is not None:
             families.forget_evaluator(admitted.evicted_evaluator)
-        targets.take(what, admitted.labels, Position("signals", 0, offset), now, first=True)
-        families.count_first(what, admitted.labels, now, histogram=True)
+        place = targets.place(admitted.labels, what.service, what.evaluator)
+        targets.take(place, Seen(ready.subject, now), ready.header, 0, offset)
+        counts = families.counts(admitted.labels)
+        counts.count_first(ready.subject, ready.header, 0.0, histogram=True)
         telemetry.count_service(what.service, now)
         closed.labels(telemetry.service(what.service), "idle").inc()
 

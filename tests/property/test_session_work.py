@@ -14,8 +14,9 @@ from collector.records.sessions import SessionHead, SessionsTopic, SessionTurn, 
 from collector.records.traces import TraceRecord, WorkRecord
 from collector.scoring.effects import Drop, Effects, Task
 from collector.scoring.open_sessions import OpenSessions
-from evaluators.model import ToolCall, Work
-from tests.support.scoring_fakes import make_record, rules
+from evaluators.model import ToolCall
+from evaluators.work import Work
+from tests.support.scoring_fakes import make_record, rules, summarised
 
 KEY = session_key("bot", "s")
 WINDOW = 5
@@ -62,7 +63,7 @@ def in_revision_order(records: Sequence[TraceRecord]) -> list[TraceRecord]:
 
 def lived(records: Sequence[TraceRecord], *, crash_at: int | None = None) -> list[WorkRecord]:
     """What a session that got these records and closed was ranked by, each time; a restart comes after `crash_at`."""
-    ranked = replace(rules(), ranks=True, read_only=frozenset({"mine"}))
+    ranked = replace(rules(), ranks=True)
     limits = SessionWindow(max_traces=WINDOW)
 
     def fresh() -> OpenSessions:
@@ -84,7 +85,9 @@ def lived(records: Sequence[TraceRecord], *, crash_at: int | None = None) -> lis
         if offset == crash_at:
             sessions = fresh()
             sessions.restore(state.values())
-        task = sessions.take(record, key=KEY, offset=offset, now=0.0)
+        task = sessions.take(
+            summarised(record, read_only={"mine"}), key=KEY, offset=offset, now=0.0
+        )
         if isinstance(task, Task):
             apply(sessions.finish(task, (), ()))
     for effects in sessions.close_all("idle"):

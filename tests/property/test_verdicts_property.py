@@ -10,9 +10,11 @@ from typing import TypeAlias
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from collector.log.port import SIGNALS, TRACES
-from collector.records.signal import FIRST, Signal
+from collector.config.tree import Windows
+from collector.log.port import SIGNALS, TRACES, Headers, Position
+from collector.records.signal import Signal
 from collector.records.traces import SessionRecord, TraceRecord, VerdictRecord, decode_traces
+from collector.scoring.held_session import AWAKE
 from tests.property.test_scoring_property import arrivals
 from tests.support.faulty_log import Crash, FaultyLog
 from tests.support.scoring_fakes import (
@@ -26,6 +28,7 @@ from tests.support.scoring_fakes import (
     verdict_of,
     windows,
 )
+from tests.support.signals import jsons_in, published_in
 
 Arrival = tuple[float, TraceRecord | VerdictRecord]
 
@@ -47,10 +50,19 @@ def conversations(draw: st.DrawFn) -> list[Arrival]:
     return arrived
 
 
-async def _lived(arrived: Sequence[Arrival], fuses: Sequence[int], *, atomic: bool) -> FaultyLog:
+async def _lived(
+    arrived: Sequence[Arrival],
+    fuses: Sequence[int],
+    *,
+    atomic: bool,
+    limits: Windows | None = None,
+    max_lag: float = 1e9,
+    awake: int = AWAKE,
+) -> FaultyLog:
     """Feed in stages, be killed by each fuse in turn, end by draining; a judge answers for closed sessions."""
     log = scored_log(atomic=atomic)
-    limits = windows(idle=5.0, max_age=20.0, max_traces=3)
+    limits = limits or windows(idle=5.0, max_age=20.0, max_traces=3)
+    judged = judged_rules(max_lag=max_lag)
     left = list(fuses)
     answered: set[int] = set()
     stages = [arrived[n : n + 4] for n in range(0, len(arrived), 4)]
@@ -63,7 +75,7 @@ async def _lived(arrived: Sequence[Arrival], fuses: Sequence[int], *, atomic: bo
         while True:
             log.restart()
             log.crash_after = left.pop(0) if left else None
-            scorer = make_scorer(log, limits=limits, judged=judged_rules(max_lag=1e9))
+            scorer = make_scorer(log, limits=limits, judged=judged, awake=awake)
             try:
                 await (scorer.drain("idle") if stage is None else run_to_end(scorer, log))
             except Crash:
@@ -71,6 +83,38 @@ async def _lived(arrived: Sequence[Arrival], fuses: Sequence[int], *, atomic: bo
             break
         _answer(log, answered)
     return log
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    arrived=conversations(),
+    fuses=st.lists(st.integers(0, 60), max_size=3),
+    atomic=st.booleans(),
+    max_traces=st.sampled_from([2, 3, 1000]),
+    max_open=st.sampled_from([1, 2, 1000]),
+    memory=st.sampled_from([1, 1_300, 2_500, 1 << 30]),
+    max_lag=st.sampled_from([2.0, 1e9]),
+)
+def test_a_session_that_is_packed_writes_the_same_to_the_byte(
+    arrived: list[Arrival],
+    fuses: list[int],
+    *,
+    atomic: bool,
+    max_traces: int,
+    max_open: int,
+    memory: int,
+    max_lag: float,
+) -> None:
+    limits = windows(
+        idle=5.0, max_age=20.0, max_traces=max_traces, max_open=max_open, memory=memory
+    )
+
+    def written(awake: int) -> list[tuple[Position, bytes, bytes, Headers]]:
+        lived = _lived(arrived, fuses, atomic=atomic, limits=limits, max_lag=max_lag, awake=awake)
+        every = asyncio.run(lived).written
+        return [(each.position, each.key, each.value, each.headers) for each in every]
+
+    assert written(awake=0) == written(awake=1 << 40)
 
 
 def _answer(log: FaultyLog, answered: set[int]) -> None:
@@ -102,9 +146,7 @@ def test_a_crash_changes_no_verdict_and_no_score_that_follows_from_it(
     calm = asyncio.run(_lived(arrived, [], atomic=True))
     stormy = asyncio.run(_lived(arrived, fuses, atomic=True))
 
-    assert {each.value for each in stormy.history(SIGNALS)} == {
-        each.value for each in calm.history(SIGNALS)
-    }
+    assert set(jsons_in(stormy.history(SIGNALS))) == set(jsons_in(calm.history(SIGNALS)))
     assert len(signals(stormy)) == len(signals(calm))
 
 
@@ -148,10 +190,7 @@ def test_an_id_stands_for_one_text(
     """A verdict publishes no second text under the id of a signal that it does not change."""
     log = asyncio.run(_lived(arrived, fuses, atomic=atomic))
 
-    texts = {
-        (each.id, record.value)
-        for record, each in zip(log.history(SIGNALS), signals(log), strict=True)
-    }
+    texts = {(each.header.id, each.json) for each in published_in(log.history(SIGNALS))}
     assert len({id_ for id_, _ in texts}) == len(texts)
 
 
@@ -161,10 +200,10 @@ def test_counters_count_a_judged_outcome_of_a_trace_once(arrived: list[Arrival])
     log = asyncio.run(_lived(arrived, [], atomic=True))
 
     counted: Counter[tuple[str | None, int]] = Counter()
-    for record, signal in zip(log.history(SIGNALS), signals(log), strict=True):
-        if signal.evaluator == "confidence" and FIRST in record.headers:
-            assert signal.final
-            counted[signal.trace_id, 0] += 1
+    for each in published_in(log.history(SIGNALS)):
+        if each.header.evaluator == "confidence" and each.header.first:
+            assert each.header.final
+            counted[each.subject.trace_id, 0] += 1
     lives = Counter(
         each.session_id for each in signals(log) if each.evaluator == "latency" and each.final
     )

@@ -9,6 +9,7 @@ from typing import Any
 import httpx
 import msgspec
 
+from collector.api.about import About
 from collector.api.api import Api
 from collector.api.index import Taken
 from collector.config.load import load
@@ -29,9 +30,15 @@ EVALUATORS: list[dict[str, Any]] = [{"name": "step_efficiency", "scope": "trace"
 class Stand:
     """`take` puts records into the log and, without a reader, straight into the index."""
 
-    def __init__(self, folder: Path, *overrides: str) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *overrides: str,
+        log: FaultyLog | None = None,
+        about: About | None = None,
+    ) -> None:
         self.config: Config = load([], {}, overrides)
-        self.log = FaultyLog()
+        self.log = FaultyLog() if log is None else log
         self.telemetry = Telemetry()
         self.health = Health(RuntimeFamilies(self.telemetry).event_loop_lag)
         self.time = make.START
@@ -47,6 +54,7 @@ class Stand:
             standings=lambda: self.standings,
             health=self.health,
             clock=lambda: self.time,
+            about=about,
         )
 
     def take_traces(self, *values: bytes) -> Taken:

@@ -8,13 +8,18 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Literal
 
+from msgspec.structs import replace
+
 from collector.assembly.assembler import Assembler
 from collector.config.tree import TraceWindow, Windows
 from collector.log.port import CLOSINGS, SPANS, TRACES
 from collector.records.closings import Mark, decode_mark
+from collector.records.handed import Handed
+from collector.records.span_refs import SpanRef
 from collector.records.traces import TraceRecord, decode_traces
 from collector.telemetry import Telemetry
 from tests.support.faulty_log import FaultyLog
+from tests.support.keeping_log import KeepingLog
 from tests.support.reading import ReadingWorkers
 from tests.support.spans import Made, request
 from tests.support.ticking import SetClock
@@ -39,10 +44,16 @@ class Site:
     atomic: bool = True
     share: float = 0.5
     max_marks: int = 1000
+    handed: Handed | None = None
+    by_ref: bool = False
+    """Whether the log reads parts of records and keeps spans, as that on disk."""
     slept: list[float] = field(default_factory=list[float])
     log: FaultyLog = field(init=False)
 
     def __post_init__(self) -> None:
+        if self.by_ref:
+            self.log = KeepingLog(clock=self.clock, partitions=self.partitions, groups=GROUPS)
+            return
         self.log = FaultyLog(
             clock=self.clock, partitions=self.partitions, atomic=self.atomic, groups=GROUPS
         )
@@ -61,6 +72,7 @@ class Site:
             share=self.share,
             sleep=self._sleep,
             max_marks=self.max_marks,
+            handed=self.handed,
         )
 
     async def _sleep(self, seconds: float) -> None:
@@ -106,6 +118,15 @@ class Site:
     def traces(self) -> list[TraceRecord]:
         found = [decode_traces(record.value) for record in self.log.history(TRACES)]
         return [each for each in found if isinstance(each, TraceRecord)]
+
+    def with_spans(self, record: TraceRecord) -> TraceRecord:
+        """The record with the bytes of the spans that it names."""
+        values = {each.position: each.value for each in self.log.history(SPANS)}
+        spans = (
+            values[each.position][each.start : each.end] if isinstance(each, SpanRef) else each
+            for each in record.spans
+        )
+        return replace(record, spans=tuple(spans))
 
     def marks(self) -> list[Mark]:
         return [decode_mark(record.value) for record in self.log.history(CLOSINGS)]

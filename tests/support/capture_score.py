@@ -63,7 +63,7 @@ def _turn(
     for side in ("input", "output"):
         if turn[f"{side}_exported"] and turn[side] is not None:
             got = [t[side] for t in texts]
-            yield claim(side, any(_text(g) == _text(turn[side]) for g in got), got)
+            yield claim(side, any(text(g) == text(turn[side]) for g in got), got)
     if turn["tokens_exported"] and scenario != "killed":
         want = [turn["input_tokens"], turn["output_tokens"]]
         sums = [sum(t["tokens"][k] or 0 for t in found) for k in ("input", "output")]
@@ -93,7 +93,7 @@ def _calls(
             if named:
                 left.remove(named[0])
             continue
-        fits = [c for c in named if scenario == "trunc" or _same(c["arguments"], want["args"])]
+        fits = [c for c in named if scenario == "trunc" or same(c["arguments"], want["args"])]
         best = next((c for c in fits if _fits(want, c)), fits[0] if fits else None)
         yield "tool_call", best is not None, (want["name"], want["args"], left)
         if best is None:
@@ -128,23 +128,28 @@ def _carried(value: Any, raw: bytes) -> bool:
     return str(value).encode() in raw
 
 
-def _text(value: Any) -> str:
-    text = value if isinstance(value, str) else "" if value is None else json.dumps(value)
-    return re.sub(r"\s+", " ", text).strip()
+def text(value: Any) -> str:
+    whole = value if isinstance(value, str) else "" if value is None else json.dumps(value)
+    return re.sub(r"\s+", " ", whole).strip()
 
 
-def _same(a: Any, b: Any) -> bool:
+def same(a: Any, b: Any) -> bool:
     if isinstance(a, bool) or isinstance(b, bool):
         return a is b
     if isinstance(a, int | float) and isinstance(b, int | float):
         return math.isclose(a, b, rel_tol=1e-9)
     if isinstance(a, dict) and isinstance(b, dict):
         one, two = as_dict(a), as_dict(b)
-        return one.keys() == two.keys() and all(_same(one[k], two[k]) for k in one)
-    return _text(a) == _text(b)
+        return one.keys() == two.keys() and all(same(one[k], two[k]) for k in one)
+    return text(a) == text(b)
 
 
-def _letters(value: Any) -> str:
+def has_letters_of(want: str, got: str, size: int = 400) -> bool:
+    """Whether the beginning of `want` stands in `got`, of which only letters and digits are left."""
+    return letters(want)[:size] in got
+
+
+def letters(value: Any) -> str:
     return re.sub(
         r"\W", "", value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     )
@@ -154,4 +159,4 @@ def _has_result(want: str | None, got: Any) -> bool:
     if want is None:
         return True
     beginning = want.split("...[")[0] if re.search(r"\.\.\.\[\d+ characters\]$", want) else want
-    return _letters(beginning)[:600] in _letters(got)
+    return letters(beginning)[:600] in letters(got)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
-from tests.support.service import ROOT
+from tests.support.service import ROOT, environment_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,17 +26,20 @@ class Ended:
 
 
 def spanwise(
-    *arguments: str, timeout: float = 100.0, environment: Mapping[str, str] | None = None
+    *arguments: str,
+    timeout: float = 100.0,
+    environment: Mapping[str, str] | None = None,
+    cwd: Path = ROOT,
 ) -> Ended:
-    """Run `spanwise ARGUMENTS` to its end."""
+    """Run `spanwise ARGUMENTS` to its end, in that folder."""
     done = subprocess.run(
         [sys.executable, "-m", "collector.cli", *arguments],
-        cwd=ROOT,
+        cwd=cwd,
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
         timeout=timeout,
         check=False,
-        env={**os.environ, **(environment or {})},
+        env=environment_of(environment or {}),
     )
     return Ended(code=done.returncode, out=done.stdout, err=done.stderr)

@@ -10,13 +10,14 @@ import msgspec
 
 from collector.log.port import SIGNALS
 from collector.records.drops import SettlingScore
-from collector.records.signal import FIRST, Signal, decode_signal
+from collector.records.signal import Signal, decode_signal
 from collector.signals.prometheus.drop_watch import DropWatch, digest_of
 from collector.signals.prometheus.drops import Drops
 from collector.signals.prometheus.target import Labels
 from evaluators.formulas.own_past import OwnPast
 from evaluators.formulas.past_limits import PastLimits
 from tests.support.faulty_log import FaultyLog
+from tests.support.signals import published_in
 
 
 def shown(past: OwnPast) -> tuple[object, ...]:
@@ -50,14 +51,14 @@ def defined(
 ) -> dict[Labels, tuple[object, ...]]:
     """As `held`, computed from all signals of the log at once: a score enters when its subject has settled."""
     subjects: defaultdict[tuple[str, ...], list[tuple[float, Signal]]] = defaultdict(list)
-    for record in log.history(SIGNALS):
-        signal = decode_signal(record.value)
+    for each in published_in(log.history(SIGNALS)):
+        signal = decode_signal(each.json)
         if signal.scope == "session":
             key = (signal.service, signal.evaluator, signal.session_id)
-            subjects[key].append((record.time, signal))
-        elif FIRST in record.headers:
+            subjects[key].append((each.time, signal))
+        elif each.header.first:
             key = (signal.service, signal.evaluator, signal.trace_id or "")
-            subjects[key].append((record.time, signal))
+            subjects[key].append((each.time, signal))
     entering: defaultdict[Labels, list[tuple[float, str, Signal]]] = defaultdict(list)
     for (service, evaluator, subject), updates in subjects.items():
         found = _settled(updates, settle)

@@ -129,22 +129,34 @@ def _plant_in_files() -> None:
 
 
 def _plant_in_families() -> None:
-    counters: Any = Counter
+    import_module(
+        "collector.telemetry"
+    )  # its counters are prometheus_client's, with an `inc` of their own
+    kinds: list[Any] = [Counter]
+    for kind in kinds:
+        kinds += kind.__subclasses__()
+        if "inc" in vars(kind):
+            _plant_in_counter(kind)
     gauges: Any = Gauge
-    real_inc, real_set = counters.inc, gauges.set
-
-    def inc(counter: Any, *given: Any, **settings: Any) -> None:
-        if counter._name in _FAMILIES:
-            _check(_FAMILIES[counter._name])
-        real_inc(counter, *given, **settings)
+    real_set = gauges.set
 
     def set_to(gauge: Any, value: float) -> None:
         if gauge._name in _FAMILIES:
             _check(_FAMILIES[gauge._name])
         real_set(gauge, value)
 
-    counters.inc = inc
     gauges.set = set_to
+
+
+def _plant_in_counter(counters: Any) -> None:
+    real_inc = counters.inc
+
+    def inc(counter: Any, *given: Any, **settings: Any) -> None:
+        if counter._name in _FAMILIES:
+            _check(_FAMILIES[counter._name])
+        real_inc(counter, *given, **settings)
+
+    counters.inc = inc
 
 
 def _plant_in_connections() -> None:

@@ -65,6 +65,7 @@ class FaultyLog(MemoryLog):
         """Every record that was ever appended, in order; a tombstone has an empty value."""
         self._store = _RememberingRecords(self.written)
         self.atomic = atomic
+        self.counts_offsets = atomic
 
         self.calls: list[tuple[Sequence[New], Sequence[Commit]]] = []
         """Every write that was not refused."""
@@ -389,6 +390,7 @@ class _RememberingRecords(MemoryRecords):
                 value=prepared.value or b"",
                 time=time,
                 headers=prepared.headers,
+                count=prepared.count,
             )
         )
 

@@ -69,6 +69,21 @@ class Fleet:
         self.services.append(service)
         return service.start()
 
+    def settle(
+        self,
+        publisher: Service,
+        expected: Sequence[agents.Turn],
+        workers: Sequence[Service],
+        timeout: float = 120.0,
+    ) -> None:
+        """Wait until every trace is scored and delivered; what each process said and lags behind, if that fails."""
+        try:
+            publisher.wait_for(
+                "every trace scored", lambda: settled(publisher, expected, workers), timeout
+            )
+        except AssertionError as error:
+            raise AssertionError("\n".join((str(error), *map(_told, self.services)))) from None
+
     def __enter__(self) -> Fleet:
         """Nothing started yet."""
         return self
@@ -78,6 +93,16 @@ class Fleet:
         for service in self.services:
             if service.is_running:
                 service.kill()
+
+
+def _told(service: Service) -> str:
+    """The end of its log and the lag of its groups."""
+    try:
+        lags = {k: v for k, v in service.metrics().items() if k.startswith("spanwise_log_lag")}
+    except OSError as error:
+        lags = {repr(error): 0.0}
+    tail = service.output.read_text(errors="replace")[-8000:]
+    return f"--- {service.data.name}, which lags {lags}:\n{tail}"
 
 
 def latest(signals: list[dict[str, Any]]) -> dict[tuple[str, ...], dict[str, Any]]:

@@ -22,4 +22,6 @@ def index_content(folder: Path) -> bytes:
             for row in connection.execute(f"SELECT * FROM {table}"):
                 said += [unpack(each) for each in row if isinstance(each, bytes)]
                 said.append(repr([each for each in row if not isinstance(each, bytes)]).encode())
+        connection.execute("CREATE VIRTUAL TABLE temp.words USING fts5vocab (main, texts, row)")
+        said += [word.encode() for (word,) in connection.execute("SELECT term FROM words")]
     return b"\n".join(said)

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from collector.errors import LogFull, LogUnavailable, RecordTooLarge
+from collector.errors import LogUnavailable, RecordTooLarge
 from collector.log.port import (
     CLOSINGS,
     SESSIONS,
@@ -20,80 +20,26 @@ from collector.log.port import (
     SPANS,
     TRACES,
     WINDOWS,
-    Assigned,
-    Batch,
     Commit,
+    Keyed,
     Lag,
     Lags,
     Log,
     New,
     Position,
-    Reader,
     Record,
     partition_of,
 )
-
-GROUPS = {
-    SPANS: frozenset({"assembly"}),
-    TRACES: frozenset({"scoring", "api"}),
-    SIGNALS: frozenset({"sink.jsonl", "sink.prometheus", "api"}),
-}
-PARTITIONS = 3
-PATIENCE = 20.0
-"""Seconds that a log may take to deliver what was written."""
-
-
-def new(topic: str, value: bytes, key: bytes = b"key", partition: int | None = 0) -> New:
-    return New(topic=topic, key=key, value=value, partition=partition)
-
-
-def values(records: Sequence[Record]) -> list[bytes]:
-    return [record.value for record in records]
-
-
-async def assigned(reader: Reader) -> dict[int, Assigned]:
-    """Poll until the reader owns something."""
-    async with asyncio.timeout(PATIENCE):
-        while True:
-            batch = await reader.poll(timeout=0.2)
-            if batch.assigned:
-                assert not batch.records
-                return {each.partition: each for each in batch.assigned}
-
-
-async def take(reader: Reader, count: int, *, max_records: int = 256) -> list[Record]:
-    """Poll until `count` records have come."""
-    records: list[Record] = []
-    async with asyncio.timeout(PATIENCE):
-        while len(records) < count:
-            batch = await reader.poll(max_records=max_records, timeout=0.2)
-            assert len(batch.records) <= max_records
-            records.extend(batch.records)
-    return records
-
-
-async def at_end(reader: Reader, partition: int = 0) -> Batch:
-    """Poll until the reader stands at the partition's end."""
-    async with asyncio.timeout(PATIENCE):
-        while True:
-            batch = await reader.poll(timeout=0.05)
-            if partition in batch.ends:
-                return batch
-
-
-async def all_of(log: Log, topic: str, partition: int = 0, since: int | None = None) -> list[bytes]:
-    return [record.value async for record in log.replay(topic, partition, since)]
-
-
-async def fill(log: Log, topic: str, size: int) -> list[Position]:
-    """Write until the topic is full; keys are 0, 1, 2 ..."""
-    written: list[Position] = []
-    for n in range(10_000):
-        try:
-            written += await log.write([new(topic, b"s" * size, b"%d" % n)])
-        except LogFull:
-            return written
-    raise AssertionError(f"`{topic}` never fills up")
+from tests.support.log_steps import (
+    PARTITIONS,
+    PATIENCE,
+    all_of,
+    assigned,
+    at_end,
+    new,
+    take,
+    values,
+)
 
 
 class LogContract:
@@ -298,6 +244,11 @@ class LogContract:
             if not record.value:
                 del state[record.key]
         assert state == {b"a": b"a2", b"c": b"c1"}
+        if isinstance(log, Keyed):
+            found = {key: log.newest(SESSIONS, 0, key) for key in (b"a", b"b", b"c", b"d")}
+            read = {key: each.value for key, each in found.items() if each is not None}
+            assert read == state
+            assert log.newest(SESSIONS, 1, b"a") is None
 
     async def test_replay_ends_where_the_log_ended_at_the_call(self, log: Log) -> None:
         positions = await log.write([new(TRACES, b"%d" % n) for n in range(3)])

@@ -19,9 +19,15 @@ class OpenTracesDriver:
     """The open traces of partition 0: `send` puts one request into them at a log time."""
 
     def __init__(
-        self, window: TraceWindow = WINDOW, closed_traces: ClosedTraces | None = None
+        self,
+        window: TraceWindow = WINDOW,
+        closed_traces: ClosedTraces | None = None,
+        *,
+        by_ref: bool = False,
     ) -> None:
-        self.open_traces = OpenTraces(0, window, closed_traces or ClosedTraces(), start=None)
+        self.open_traces = OpenTraces(
+            0, window, closed_traces or ClosedTraces(), start=None, by_ref=by_ref
+        )
         self.next = 0
 
     def send(self, time: float, *spans: Made, value: bytes | None = None) -> TakeResult:

@@ -10,26 +10,30 @@ import pytest
 from collector.errors import LogFull, RecordTooLarge
 from collector.log.port import (
     CLOSINGS,
+    MAX_COUNT,
     SESSIONS,
     SIGNALS,
     SPANS,
     TRACES,
     Commit,
+    Lags,
     Log,
     New,
     Position,
+    takes_counts,
 )
 from collector.telemetry import Telemetry
-from tests.support.log_contract import (
+from tests.support.log_contract import LogContract
+from tests.support.log_steps import (
     GROUPS,
     PARTITIONS,
-    LogContract,
     all_of,
     assigned,
     at_end,
     fill,
     new,
     take,
+    values,
 )
 from tests.support.ticking import SetClock
 
@@ -150,18 +154,6 @@ class OwnedLogContract(LogContract):
         assert 3 <= len(batch.records) < 5
         assert len(await take(reader, 5 - len(batch.records))) == 5 - len(batch.records)
 
-    async def test_spans_go_when_released_or_committed(self, log: Log) -> None:
-        positions = await log.write([new(SPANS, b"%d" % n) for n in range(5)])
-
-        log.release([positions[3]])
-        await log.write(
-            [],
-            [Commit(group="assembly", topic=SPANS, partition=0, offset=positions[1].offset)],
-        )
-
-        assert await all_of(log, SPANS) == [b"1", b"2", b"4"]
-        assert await log.get(positions[0]) is None
-
     async def test_closings_go_below_the_marks(self, log: Log) -> None:
         positions = await log.write([new(CLOSINGS, b"%d" % n) for n in range(4)])
         commit = Commit(
@@ -186,40 +178,6 @@ class OwnedLogContract(LogContract):
 
         assert before == [b"signal"]
         assert await all_of(log, SIGNALS) == []
-
-    async def test_a_group_that_nobody_named_holds_nothing(self, log: Log) -> None:
-        (position,) = await log.write([new(SPANS, b"span")])
-        await log.write([], [Commit(group="removed", topic=SPANS, partition=0, offset=0)])
-
-        await log.write(
-            [],
-            [Commit(group="assembly", topic=SPANS, partition=0, offset=position.offset + 1)],
-        )
-
-        assert await all_of(log, SPANS) == []
-
-    async def test_full_spans_are_refused_until_a_commit_frees_them(self, small: Log) -> None:
-        written = await fill(small, SPANS, 150_000)
-        held = len(await all_of(small, SPANS))
-        assert held == len(written)
-        with pytest.raises(LogFull):
-            await small.write([new(TRACES, b"with it"), new(SPANS, b"s" * 150_000)])
-        assert await all_of(small, TRACES) == []
-
-        await small.write([new(CLOSINGS, b"closing still fits")])
-        half = written[held // 2].offset
-        await small.write([], [Commit(group="assembly", topic=SPANS, partition=0, offset=half)])
-        await small.write([new(SPANS, b"s" * 150_000)])
-
-        assert len(await all_of(small, SPANS)) == held - held // 2 + 1
-
-    async def test_release_alone_makes_room(self, small: Log) -> None:
-        written = await fill(small, SPANS, 150_000)
-
-        small.release(written)
-
-        await small.write([new(SPANS, b"s" * 150_000)])
-        assert len(await all_of(small, SPANS)) == 1
 
     async def test_the_oldest_traces_go_and_are_counted(
         self, small: Log, telemetry: Telemetry
@@ -291,6 +249,67 @@ class OwnedLogContract(LogContract):
         assert (len(in_hand.records), dict(in_hand.lost)) == (20, {})
         assert batch.lost == {0: 800 - len(held)}
 
+    async def test_a_record_of_several_offsets_stands_at_its_last(self, log: Log) -> None:
+        assert takes_counts(log)
+        positions = await log.write([_counted(b"one"), _counted(b"three", 3), _counted(b"two", 2)])
+        records = [record async for record in log.replay(SIGNALS, 0)]
+        got = await log.get(positions[1])
+
+        assert [each.offset for each in positions] == [0, 3, 5]
+        assert [(each.first, each.position.offset, each.count) for each in records] == [
+            (0, 0, 1),
+            (1, 3, 3),
+            (4, 5, 2),
+        ]
+        assert got is not None
+        assert (got.value, got.count) == (b"three", 3)
+
+    async def test_a_reader_goes_on_behind_a_record_of_several_offsets(self, log: Log) -> None:
+        reader = log.read("sink.jsonl", SIGNALS)
+        await assigned(reader)
+        first = [_counted(b"3", 3), _counted(b"2", 2)]
+        await log.write(first)
+        read = await take(reader, 1, max_records=1)
+        await log.write([_counted(b"4", 4)])
+        batch = await reader.poll(timeout=0)
+
+        assert values([*read, *batch.records]) == [b"3", b"2", b"4"]
+        assert batch.lost == {}
+
+    async def test_the_lag_counts_what_records_hold(self, log: Log) -> None:
+        assert isinstance(log, Lags)
+        await log.write([_counted(b"3", 3), _counted(b"2", 2)])
+        commit = Commit(group="sink.jsonl", topic=SIGNALS, partition=0, offset=3)
+
+        before = await log.lag("sink.jsonl", SIGNALS)
+        await log.write([], [commit])
+        after = await log.lag("sink.jsonl", SIGNALS)
+
+        assert before is not None
+        assert after is not None
+        assert (before.records, after.records) == (5, 2)
+
+    async def test_what_is_dropped_counts_by_what_it_holds(
+        self, small: Log, telemetry: Telemetry
+    ) -> None:
+        for n in range(0, 600, 30):
+            await small.write([_counted(b"%04d" % n * 10_000, 10) for _ in range(3)])
+        kept = sum([each.count async for each in small.replay(SIGNALS, 0)])
+        commit = Commit(group="sink.jsonl", topic=SIGNALS, partition=0, offset=30)
+        await small.write([], [commit])
+
+        assert 0 < kept < 400
+        assert dropped(telemetry, SIGNALS, "share") == 600 - kept
+        assert await lost_to(small, "sink.jsonl") == 600 - kept - 30
+        lag = await small.lag("sink.jsonl", SIGNALS) if isinstance(small, Lags) else None
+        assert lag is not None
+        assert lag.records == kept
+
+    async def test_several_offsets_are_refused_where_keys_are_compacted(self, log: Log) -> None:
+        for topic, count in ((SESSIONS, 2), (SIGNALS, 0), (SIGNALS, MAX_COUNT + 1)):
+            with pytest.raises(ValueError, match="offsets"):
+                await log.write([New(topic=topic, key=b"k", value=b"v", partition=0, count=count)])
+
     async def test_new_sessions_are_refused_when_full_but_known_ones_go_on(
         self, small: Log
     ) -> None:
@@ -305,7 +324,7 @@ class OwnedLogContract(LogContract):
 
     async def test_a_call_larger_than_the_share_is_refused_for_good(self, small: Log) -> None:
         with pytest.raises(RecordTooLarge):
-            await small.write([new(TRACES, b"x" * 900_000) for _ in range(6)])
+            await small.write([new(TRACES, b"x" * 900_000) for _ in range(8)])
 
     async def test_trimming_does_not_wait_for_a_slow_replay(self, small: Log) -> None:
         await small.write([new(TRACES, b"%d" % n * 20_000) for n in range(9)])
@@ -318,6 +337,10 @@ class OwnedLogContract(LogContract):
 
         assert first.value == b"0" * 20_000
         assert b"n" * 600_000 not in rest
+
+
+def _counted(value: bytes, count: int = 1) -> New:
+    return New(topic=SIGNALS, key=b"key", value=value, partition=0, count=count)
 
 
 def dropped(telemetry: Telemetry, topic: str, reason: str) -> float:

@@ -12,13 +12,14 @@ from collector.config.tree import Config
 from collector.log.port import SIGNALS, TRACES
 from collector.records.codec import encode
 from collector.records.sessions import session_key
-from collector.records.signal import FIRST, Signal, decode_signal
+from collector.records.signal import Signal
 from collector.records.traces import WorkRecord
 from collector.signals.ranking.ranker import Ranker
 from collector.signals.ranking.ranking_room import RankingRoom
 from collector.telemetry import Telemetry
-from evaluators.model import Work
+from evaluators.work import Work
 from tests.support.faulty_log import FaultyLog
+from tests.support.signals import decoded_in, published_in
 
 RANKED = plan_from(Config()).ranked
 
@@ -68,9 +69,9 @@ def make_room(log: FaultyLog, telemetry: Telemetry | None = None) -> RankingRoom
 
 def published(log: FaultyLog) -> list[Signal]:
     """Every signal that was ever written, repeats included."""
-    return [decode_signal(each.value) for each in log.history(SIGNALS)]
+    return decoded_in(log.history(SIGNALS))
 
 
 def firsts(log: FaultyLog) -> list[bool]:
     """Of every signal, whether counters count it."""
-    return [FIRST in each.headers for each in log.history(SIGNALS)]
+    return [each.header.first for each in published_in(log.history(SIGNALS))]

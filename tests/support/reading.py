@@ -10,7 +10,9 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from opentelemetry.proto.common.v1.common_pb2 import KeyValue
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
-from collector.pool.port import GlanceJob, ReadJob, ScoreJob, Seen
+from collector.pool.piece_reader import only_bytes
+from collector.pool.port import SPANS_MISSING, GlanceJob, ReadJob, ScoreJob, Seen
+from collector.pool.worker import bare_trace
 from collector.records.subject import Subject
 from collector.records.traces import RunawayRecord
 from evaluators.digest import trace_digest
@@ -57,12 +59,18 @@ class ReadingWorkers:
 
 
 def read(job: ReadJob) -> Trace:
+    pieces = only_bytes(job.pieces)
+    if pieces is None:
+        return bare_trace(job.trace_id, job.closed, SPANS_MISSING)
     spans: list[tuple[str, Span]] = []
-    for piece in job.pieces:
+    for piece in pieces:
         for resource in ExportTraceServiceRequest.FromString(piece).resource_spans:
             service = _text(resource.resource.attributes, "service.name") or "unknown"
             spans += [(service, span) for scope in resource.scope_spans for span in scope.spans]
-    assert all(span.trace_id == job.trace_id for _, span in spans)
+    assert all(
+        span.trace_id == job.trace_id or span.trace_state.startswith("spanwise=")
+        for _, span in spans
+    )
     ids = [span.span_id.hex() for _, span in spans]
     assert len(set(ids)) == len(ids), "a span reached the worker twice"
     spans.sort(key=lambda each: (each[1].start_time_unix_nano, each[1].span_id))

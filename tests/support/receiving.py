@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+import time
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -21,6 +22,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from collector.config.tree import Grpc, Http, ReceiverConfig
 from collector.otlp.signal import OtlpSignal
 from collector.receiver.receiver import Receiver
+from collector.records.handed import Handed
 from collector.records.otlp_signals import OTLP_SIGNALS
 from collector.telemetry import Telemetry
 from tests.support.received_log import ReceivedLog
@@ -51,14 +53,24 @@ class Served:
         return found or 0.0
 
 
+def dropped(served: Served, transport: str) -> float | None:
+    """spanwise_requests_dropped_total of metrics."""
+    labels = {"transport": transport, "signal": "metrics"}
+    return served.telemetry.registry.get_sample_value("spanwise_requests_dropped_total", labels)
+
+
 @asynccontextmanager
 async def serving(
     *,
     max_item: int = 1 << 20,
-    forward: Callable[[bytes], None] | None = None,
+    forward: Callable[[bytes], None] | Mapping[str, Callable[[bytes], None]] | None = None,
     host: str = "127.0.0.1",
     paths: tuple[str, ...] = ("/v1/traces",),
+    cors: tuple[str, ...] = (),
     signals: Sequence[OtlpSignal] = OTLP_SIGNALS,
+    joined: int = 0,
+    handed: Handed | None = None,
+    behind: Callable[[], float] | None = None,
     **settings: Any,
 ) -> AsyncGenerator[Served]:
     """A receiver with these settings, stopped at the end."""
@@ -66,13 +78,16 @@ async def serving(
     receiver = Receiver(
         log=log,
         config=ReceiverConfig(
-            grpc=Grpc(port=0), http=Http(host=host, port=0, paths=paths), **settings
+            grpc=Grpc(port=0), http=Http(host=host, port=0, paths=paths, cors=cors), **settings
         ),
         max_item=max_item,
         telemetry=telemetry,
-        clock=lambda: 0.0,
-        forward=forward,
+        clock=time.monotonic,
+        forward={"spans": forward} if callable(forward) else forward,
         signals=signals,
+        joined=joined,
+        handed=handed,
+        behind=behind,
     )
     await receiver.start()
     try:

@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
+
+import msgspec
 
 from collector.config.tree import SessionWindow, Windows
 from collector.log.port import SIGNALS, TRACES
 from collector.pool.port import GlanceJob, ReadJob, ScoreJob, Seen
 from collector.records.codec import encode
 from collector.records.sessions import session_key
-from collector.records.signal import FIRST, Signal, decode_signal
+from collector.records.signal import Signal
+from collector.records.trace_summary import (
+    Summariser,
+    packed_trace,
+)
+from collector.records.trace_views import SummarisedTrace
 from collector.records.traces import SessionRecord, TraceRecord, VerdictRecord
+from collector.scoring.held_session import AWAKE
 from collector.scoring.rules import JudgedRules, Rules
 from collector.scoring.scorer import Scorer
 from collector.telemetry import Telemetry
@@ -24,6 +32,7 @@ from evaluators.registry import Registry
 from evaluators.resources import Block, History, UnitInterval
 from evaluators.run import SessionScorer
 from tests.support.faulty_log import FaultyLog
+from tests.support.signals import decoded_in, published_in
 from tests.support.ticking import SetClock
 
 HISTORY = 3
@@ -59,7 +68,7 @@ def unit(text: str) -> float:
 
 
 def outcomes_of(job: ScoreJob, *, stand_in: bool = False) -> tuple[Outcome, ...]:
-    trace = job.trace
+    trace = job.trace.unpack()
     compared = tuple(each.digest for each in job.history)
     texts = [each.output or "" for each in job.history]
     loop = Outcome(
@@ -237,6 +246,22 @@ def make_record(
     return TraceRecord(trace=trace, spans=(), revision=revision, seen=seen)
 
 
+def summarised(record: TraceRecord, *, read_only: Collection[str] = ()) -> SummarisedTrace:
+    """The record as scoring reads it."""
+    packed = msgspec.Raw(packed_trace(record.trace))
+    return SummarisedTrace(
+        summary=Summariser(read_only).summary(record.trace, packed),
+        value=encode(record),
+        revision=record.revision,
+        seen=record.seen,
+    )
+
+
+def score_job(trace: Trace) -> ScoreJob:
+    """The job that scores the trace."""
+    return ScoreJob(trace=summarised(TraceRecord(trace=trace, spans=(), revision=0, seen=0.0)))
+
+
 def scored_log(*, atomic: bool = True) -> FaultyLog:
     """A log whose time begins at 0."""
     return FaultyLog(clock=SetClock(0.0), atomic=atomic)
@@ -273,6 +298,7 @@ def make_scorer(
     judged: JudgedRules | None = None,
     pause: Callable[[float], Awaitable[None]] = _no_pause,
     patience: float = 60.0,
+    awake: int = AWAKE,
 ) -> Scorer:
     """`patience`: the default is above what a fake takes on the slowest machine, so that no test depends on it."""
     return Scorer(
@@ -284,6 +310,7 @@ def make_scorer(
         redact=redact,
         sleep=pause,
         patience=patience,
+        awake=awake,
     )
 
 
@@ -294,7 +321,7 @@ async def run_to_end(scorer: Scorer, log: FaultyLog) -> None:
 
 
 def signals(log: FaultyLog) -> list[Signal]:
-    return [decode_signal(each.value) for each in log.history(SIGNALS)]
+    return decoded_in(log.history(SIGNALS))
 
 
 def latest(log: FaultyLog) -> dict[tuple[str, str, str], Signal]:
@@ -356,8 +383,7 @@ def shown(log: FaultyLog, evaluator: str) -> list[Signal]:
 
 def first_counts(log: FaultyLog) -> dict[tuple[str, str], int]:
     counts: dict[tuple[str, str], int] = {}
-    for record in log.history(SIGNALS):
-        signal = decode_signal(record.value)
-        key = (signal.trace_id or signal.session_id, signal.evaluator)
-        counts[key] = counts.get(key, 0) + (FIRST in record.headers)
+    for each in published_in(log.history(SIGNALS)):
+        key = (each.subject.trace_id or each.subject.session_id, each.header.evaluator)
+        counts[key] = counts.get(key, 0) + each.header.first
     return counts

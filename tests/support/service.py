@@ -33,6 +33,8 @@ class Service:
         environment: Mapping[str, str] | None = None,
         says: frozenset[str] = frozenset({"gRPC", "HTTP", "page"}),
         module: str = "collector.cli",
+        cwd: Path = ROOT,
+        safe_path: bool = False,
     ) -> None:
         """Settings are `path=value`; `says` names the lines that make it ready: its roles serve no more than those."""
         self.data = data
@@ -40,6 +42,8 @@ class Service:
         self._environment = environment or {}
         self._says = says
         self._module = module
+        self._cwd = cwd
+        self._python = [sys.executable, *(["-P"] if safe_path else [])]
         self._settings = [
             f"data_dir={data}",
             "receiver.grpc.port=0",
@@ -60,13 +64,13 @@ class Service:
         arguments = [part for each in self._settings for part in ("--set", each)]
         with self.output.open("ab") as output:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", self._module, self._command, *arguments],
-                cwd=ROOT,
+                [*self._python, "-m", self._module, self._command, *arguments],
+                cwd=self._cwd,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
                 start_new_session=True,
-                env={**os.environ, "PYTHONUNBUFFERED": "1", **self._environment},
+                env=environment_of({"PYTHONUNBUFFERED": "1", **self._environment}),
             )
         deadline = time.monotonic() + timeout
         while time.monotonic() < deadline:
@@ -206,6 +210,12 @@ class Service:
         while (value := read()) != expected and time.monotonic() < deadline:
             time.sleep(0.2)
         return value
+
+
+def environment_of(given: Mapping[str, str]) -> dict[str, str]:
+    """This process's with what is given, and this tree's packages before any that is installed."""
+    path = given.get("PYTHONPATH", os.environ.get("PYTHONPATH", ""))
+    return {**os.environ, **given, "PYTHONPATH": os.pathsep.join((str(ROOT), path)).rstrip(":")}
 
 
 def children(pid: int) -> Sequence[int]:

@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
+
 from collector.log.port import (
+    SIGNALS,
     SPANS,
     Batch,
     Commit,
     Lag,
     Lags,
     Log,
+    New,
+    takes_counts,
 )
-from tests.support.log_contract import (
-    PARTITIONS,
-    PATIENCE,
-    LogContract,
-    assigned,
-    new,
-    take,
-    values,
-)
+from tests.support.log_contract import LogContract
+from tests.support.log_steps import PARTITIONS, PATIENCE, assigned, new, take, values
 
 
 class SharedLogContract(LogContract):
@@ -41,6 +39,11 @@ class SharedLogContract(LogContract):
         async with asyncio.timeout(PATIENCE * 3):
             while mine != set(range(PARTITIONS)):
                 mine = owned_after(mine, await first.poll(timeout=0.2))
+
+    async def test_every_record_takes_one_offset(self, log: Log) -> None:
+        assert not takes_counts(log)
+        with pytest.raises(ValueError, match="2 offsets"):
+            await log.write([New(topic=SIGNALS, key=b"s", value=b"batch", partition=0, count=2)])
 
     async def test_a_partition_that_moves_goes_on_from_its_commit(
         self, log: Log, other: Log

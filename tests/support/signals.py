@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
 
-from collector.log.port import SIGNALS, Headers, New
-from collector.records.signal import FIRST, START, Coverage, Signal, SignalError, rfc3339
+from collector.log.port import SIGNALS, Headers, New, Record
+from collector.records.cloud_events import FIRST, START
+from collector.records.signal import Coverage, Signal, SignalError, decode_signal, rfc3339
+from collector.records.signal_batch import Published, signals_in
 
 BASE = 1_700_000_000.0
 
@@ -99,3 +102,18 @@ def new(what: Signal, *, first: bool = True, partition: int | None = None, start
         partition=partition,
         headers=headers(what, first=first, start=start),
     )
+
+
+def published_in(records: Iterable[Record]) -> list[Published]:
+    """The signals of all these records, in order."""
+    return [each for record in records for each in signals_in(record)]
+
+
+def decoded_in(records: Iterable[Record]) -> list[Signal]:
+    """The same, with every field."""
+    return [decode_signal(each.json) for each in published_in(records)]
+
+
+def jsons_in(records: Iterable[Record]) -> list[bytes]:
+    """The same, as they are published."""
+    return [each.json for each in published_in(records)]

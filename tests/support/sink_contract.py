@@ -7,9 +7,11 @@ from collections.abc import Sequence
 from typing import Protocol
 
 import pytest
+from msgspec.structs import replace
 
 from collector.errors import Retryable
 from collector.log.port import SIGNALS, Position, Record
+from collector.records.signal_batch import Published, signals_in
 from collector.runtime.retry import Backoff
 from collector.signals.sinks.delivery import Delivery
 from collector.signals.sinks.families import SinkFamilies
@@ -45,20 +47,22 @@ class FarEnd(Protocol):
         ...
 
 
-def record(number: int, value: bytes | None = None) -> Record:
-    """The record number `number` of topic `signals`."""
+def published(number: int, json: bytes | None = None) -> Published:
+    """The signal number `number` of the topic; `json` in place of its own."""
     what = signal(f"s-{number % 3}", f"t-{number}", at=BASE + number)
-    return Record(
+    record = Record(
         position=Position(SIGNALS, 0, number),
         key=what.session_id.encode(),
-        value=encode(what) if value is None else value,
+        value=encode(what),
         time=BASE + number,
         headers=headers(what),
     )
+    (found,) = signals_in(record)
+    return found if json is None else replace(found, json=json)
 
 
-def ids(records: Sequence[Record]) -> list[str]:
-    return [value.decode() for each in records for name, value in each.headers if name == "ce_id"]
+def ids(signals: Sequence[Published]) -> list[str]:
+    return [each.header.id for each in signals]
 
 
 class SinkContract:
@@ -66,28 +70,28 @@ class SinkContract:
 
     async def test_what_was_delivered_is_there_in_order(self, far_end: FarEnd) -> None:
         sink = far_end.sink()
-        records = [record(number) for number in range(100)]
+        signals = [published(number) for number in range(100)]
 
-        await sink.deliver(records[:60])
-        await sink.deliver(records[60:])
+        await sink.deliver(signals[:60])
+        await sink.deliver(signals[60:])
 
-        assert await far_end.received() == ids(records)
+        assert await far_end.received() == ids(signals)
         await sink.close(5.0)
 
     async def test_an_outage_is_retryable_and_loses_nothing(self, far_end: FarEnd) -> None:
         sink = far_end.sink()
-        records = [record(number) for number in range(30)]
-        await sink.deliver(records[:10])
+        signals = [published(number) for number in range(30)]
+        await sink.deliver(signals[:10])
         await far_end.break_off()
 
         for _ in range(2):
             async with asyncio.timeout(20):
                 with pytest.raises(Retryable):
-                    await sink.deliver(records[10:])
+                    await sink.deliver(signals[10:])
         await far_end.mend()
-        await until_delivered(sink, records[10:])
+        await until_delivered(sink, signals[10:])
 
-        assert list(dict.fromkeys(await far_end.received())) == ids(records)
+        assert list(dict.fromkeys(await far_end.received())) == ids(signals)
         await sink.close(5.0)
 
     async def test_a_sink_that_starts_during_an_outage_delivers_after_it(
@@ -97,42 +101,42 @@ class SinkContract:
         sink = far_end.sink()
         async with asyncio.timeout(20):
             with pytest.raises(Retryable):
-                await sink.deliver([record(1)])
+                await sink.deliver([published(1)])
 
         await far_end.mend()
-        await until_delivered(sink, [record(1)])
+        await until_delivered(sink, [published(1)])
 
-        assert set(await far_end.received()) == set(ids([record(1)]))
+        assert set(await far_end.received()) == set(ids([published(1)]))
         await sink.close(5.0)
 
     async def test_what_is_refused_for_ever_is_named_and_the_rest_delivered(
         self, far_end: FarEnd
     ) -> None:
         sink = far_end.sink()
-        records = [record(0), record(1, far_end.poison()), record(2), record(3)]
+        signals = [published(0), published(1, far_end.poison()), published(2), published(3)]
 
         with pytest.raises(Refused) as refused:
-            await sink.deliver(records)
+            await sink.deliver(signals)
 
         assert [position.offset for position in refused.value.reasons] == [1]
-        expected = ids([record(0), record(2), record(3)])
+        expected = ids([published(0), published(2), published(3)])
         assert list(dict.fromkeys(await far_end.received())) == expected
         await sink.close(5.0)
 
     async def test_close_is_bounded_while_the_other_side_is_away(self, far_end: FarEnd) -> None:
         sink = far_end.sink()
-        await sink.deliver([record(0)])
+        await sink.deliver([published(0)])
         await far_end.break_off()
         with pytest.raises(Retryable):
-            await sink.deliver([record(1)])
+            await sink.deliver([published(1)])
 
         async with asyncio.timeout(8):
             await sink.close(3.0)
 
         await far_end.mend()
         after = far_end.sink()
-        await until_delivered(after, [record(1)])
-        assert set(await far_end.received()) == set(ids([record(0), record(1)]))
+        await until_delivered(after, [published(1)])
+        assert set(await far_end.received()) == set(ids([published(0), published(1)]))
         await after.close(5.0)
 
     async def test_every_signal_of_the_log_is_acked_once_through_an_outage(
@@ -193,12 +197,12 @@ async def committed(log: FaultyLog, offset: int) -> None:
     await eventually(lambda: any(each.offset >= offset for each in log.commits))
 
 
-async def until_delivered(sink: Sink, records: Sequence[Record]) -> None:
+async def until_delivered(sink: Sink, signals: Sequence[Published]) -> None:
     """What `Delivery` does after an outage."""
     async with asyncio.timeout(30):
         while True:
             try:
-                await sink.deliver(records)
+                await sink.deliver(signals)
             except Retryable:
                 await asyncio.sleep(0.05)
             else:

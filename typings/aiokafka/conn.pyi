@@ -1,7 +1,17 @@
+import asyncio
 import ssl
+from collections.abc import Awaitable
+from enum import IntEnum
+from typing import Any
+
+class CloseReason(IntEnum):
+    CONNECTION_BROKEN = 0
 
 class AIOKafkaConnection:
-    def close(self) -> object: ...
+    _writer: asyncio.StreamWriter | None
+    def send(self, request: object, expect_response: bool = ...) -> Awaitable[Any]: ...
+    def connected(self) -> bool: ...
+    def close(self, reason: CloseReason | None = ..., exc: Exception | None = ...) -> object: ...
 
 async def create_conn(
     host: str,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any, TypeVar
 
@@ -13,10 +14,35 @@ PAGE = 2 << 20
 """Bytes of HTML that a page has for what senders said."""
 SHOWN = 2048
 """Characters of a text; the API has the rest."""
+OPENING = 900
+"""Characters of a long text that are seen at once; the rest, up to `LONG`, is folded."""
+LONG = 32_768
+"""Characters of a long text, the folded ones included."""
 NAME = 200
 """Characters of a name."""
+_WORD = 80
+"""Characters that an opening may be shorter, to end between words."""
 T = TypeVar("T")
 R = TypeVar("R")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Folded:
+    """A text of which the beginning is seen at once."""
+
+    opening: str = ""
+    rest: str = ""
+    """What a fold shows; empty when the opening is all of it."""
+    missing: str = ""
+    """How much of it is on no part of the page, and where that is; empty when nothing is missing."""
+
+    @property
+    def size(self) -> int:
+        """Characters on the page."""
+        return len(self.opening) + len(self.rest)
+
+    def __bool__(self) -> bool:
+        return bool(self.opening or self.missing)
 
 
 class Sheet:
@@ -40,6 +66,22 @@ class Sheet:
         if not shown:
             return f"{missing:,} characters are not shown; {where}"
         return f"{shown} \u2026 {missing:,} more characters; {where}"
+
+    def long(self, value: Any, whole: str | None = None) -> Folded:
+        """A text that may be long, as an opening and a rest; what does not fit is counted, as in `text`."""
+        text = plain(value)
+        end = _opening(text)
+        opening, rest = text[:end], text[end:LONG]
+        if not self._put(opening):
+            opening = rest = ""
+        elif not self._put(rest):
+            rest = ""
+        missing = len(text) - len(opening) - len(rest)
+        if not missing:
+            return Folded(opening=opening, rest=rest)
+        said = "more characters" if opening else "characters are not shown"
+        note = f"{missing:,} {said}; the whole in {whole or self.whole}"
+        return Folded(opening=opening, rest=rest, missing=note)
 
     def name(self, value: Any) -> str:
         """A name, cut where it is longer than names are."""
@@ -65,6 +107,14 @@ class Sheet:
             return False
         self.left -= size
         return True
+
+
+def _opening(text: str) -> int:
+    """Where the opening of a text ends: between words, where there are any."""
+    if len(text) <= OPENING + _WORD:
+        return len(text)
+    space = max(text.rfind(blank, OPENING - _WORD, OPENING) for blank in " \n")
+    return OPENING if space < 0 else space + 1
 
 
 def left_out(items: Sequence[Any], rows: Sequence[Any]) -> int:

@@ -15,9 +15,17 @@ from collector.clock import Clock
 from collector.errors import ConfigError, DataDamaged, LogUnavailable, Undecodable
 from collector.log.commits import Committed
 from collector.log.disk.damage import DamagedRecords
-from collector.log.disk.frames import offset_of, piece_key, read_record, time_of
+from collector.log.disk.frames import (
+    count_of,
+    offset_of,
+    piece_key,
+    read_ranges,
+    read_record,
+    time_of,
+)
 from collector.log.disk.store import REMEDY, DiskStore, LockFile
 from collector.log.disk.tail import Tail
+from collector.log.disk.transaction import key_digest
 from collector.log.disk.writer import Answer, Appended, Call, DiskWriter
 from collector.log.embedded.polling import (
     FOREVER,
@@ -28,10 +36,11 @@ from collector.log.embedded.polling import (
     Slice,
     replay,
 )
+from collector.log.embedded.released_spans import ReleasedSpans
 from collector.log.embedded.retention import Quotas, Retention
 from collector.log.embedded.unfinished import Unfinished, lag_of, unfinished
 from collector.log.families import LogFamilies
-from collector.log.port import TOPICS, WINDOWS, Commit, Lag, New, Position, Record
+from collector.log.port import SPANS, TOPICS, WINDOWS, Commit, Lag, New, Position, Record
 from collector.runtime.lmdb_check import check
 from collector.telemetry import Telemetry
 
@@ -40,6 +49,8 @@ _log = logging.getLogger(__name__)
 
 class DiskLog:
     """See `port.Log`. Made by `open`."""
+
+    counts_offsets = True
 
     def __init__(
         self,
@@ -68,7 +79,7 @@ class DiskLog:
         self._writer = DiskWriter(
             store,
             load=lambda: store.load_state(groups),
-            retention=Retention(quotas, self.partitions, waits_for),
+            retention=Retention(quotas, self.partitions, waits_for, keeps=ReleasedSpans()),
             log_time=self._time,
             families=families,
             deliver=self._deliver,
@@ -158,10 +169,49 @@ class DiskLog:
         records = self.slice(topic, partition, offset, end=offset + 1, most=1).records
         return records[0] if records else None
 
+    def newest(self, topic: str, partition: int, key: bytes) -> Record | None:
+        """See `port.Keyed`; one short read transaction."""
+        try:
+            with self._store.reading() as txn:
+                at = txn.get(key_digest(key), db=self._store.keys[topic, partition])
+                if at is None:
+                    return None
+                cursor = txn.cursor(self._store.records[topic, partition])
+                return self._record_at(
+                    cursor, Position(topic, partition, int.from_bytes(at, "big"))
+                )
+        except lmdb.Error as error:
+            raise LogUnavailable(f"the log cannot be read: {error}") from error
+
+    def _record_at(self, cursor: lmdb.Cursor[memoryview], position: Position) -> Record | None:
+        try:
+            if not cursor.set_key(piece_key(position.offset)):
+                return None
+            return read_record(cursor, position.topic, position.partition)[0]
+        except Undecodable as error:
+            self._damaged.pass_over(position, error)
+            return None
+
+    async def value_range(self, position: Position, start: int, end: int) -> bytes | None:
+        """See `port.Ranges`."""
+        topic, partition, offset = position
+        try:
+            with self._cursor(topic, partition) as cursor:
+                read = read_ranges(cursor, offset, [(start, end)])
+        except Undecodable as error:
+            self._damaged.pass_over(position, error)
+            return None
+        return None if read is None else read[0]
+
+    def clear_readers(self) -> None:
+        """See `port.Ranges`: the pages that its reads held may be used again."""
+        if self._open:
+            self._store.clear_readers()
+
     def release(self, positions: Iterable[Position]) -> None:
         """See `port.Log.release`; a crash may forget it."""
         released = tuple(positions)
-        self._tail.forget(released)
+        self._tail.forget(each for each in released if each.topic != SPANS)
         self._writer.release(released)
 
     def partitions(self, topic: str) -> int:
@@ -239,12 +289,14 @@ class DiskLog:
         return Slice(records, end=True)
 
     def _first(self, topic: str, waiting: Unfinished) -> tuple[int, float] | None:
-        """Offset and time of the oldest record in these offsets; None: all were deleted."""
+        """The first offset and the time of the oldest record in these offsets; None: all were deleted."""
         with self._cursor(topic, waiting.partition) as cursor:
             if not cursor.set_range(piece_key(waiting.low)):
                 return None
-            offset = offset_of(cursor.key())
-            return (offset, time_of(cursor.value())) if offset < waiting.end else None
+            offset, head = offset_of(cursor.key()), cursor.value()
+            if offset >= waiting.end:
+                return None
+            return max(waiting.low, offset - count_of(head) + 1), time_of(head)
 
     @contextmanager
     def _cursor(self, topic: str, partition: int) -> Generator[lmdb.Cursor[memoryview]]:
@@ -278,7 +330,7 @@ class DiskLog:
 
     def _take_appended(self, appended: Appended) -> None:
         read = {reader.topic for reader in self._readers}
-        self._tail.forget_topics(appended.dropped)
+        self._tail.forget(appended.dropped)
         self._tail.add(
             (each for each in appended.written if each.position.topic in read), appended.time
         )

@@ -16,8 +16,8 @@ import fcntl
 import os
 import struct
 import threading
-from collections.abc import Generator, Mapping
-from contextlib import contextmanager
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -106,6 +106,10 @@ class DiskStore:
         """Every topic with each of its partitions."""
         return tuple(self.records)
 
+    def databases(self, topic: str) -> Sequence[Database]:
+        """Everything that holds records of the topic, and what finds them by key."""
+        return self._of_topic[topic]
+
     def reopen(self) -> None:
         """Open the file again after an error that LMDB does not recover from (a meta page that was not written)."""
         with self._lock:
@@ -116,6 +120,11 @@ class DiskStore:
         """Give a full map a few more pages, once: deleting needs pages too."""
         with self._lock:
             self._env.set_mapsize(self._map_size + _STEP)
+
+    def clear_readers(self) -> None:
+        """Free the snapshots of processes that have ended: LMDB keeps their pages until someone does."""
+        with self._lock, suppress(lmdb.Error):  # the writer will see what is wrong with the file
+            self._env.reader_check()
 
     def close(self) -> None:
         """Close the file."""
@@ -189,12 +198,15 @@ class DiskStore:
         self._check_partitions()
         self.records: dict[TopicPartition, Database] = {}
         self.keys: dict[TopicPartition, Database] = {}
+        self._of_topic: dict[str, list[Database]] = {topic: [] for topic in TOPICS}
         for topic in TOPICS:
             for partition in range(1 if topic == WINDOWS else self._partitions):
                 name = f"{topic}/{partition}"
                 self.records[topic, partition] = self._env.open_db(name.encode())
                 if topic in COMPACTED:
                     self.keys[topic, partition] = self._env.open_db(f"{name}/keys".encode())
+        for (topic, _), database in (*self.records.items(), *self.keys.items()):
+            self._of_topic[topic].append(database)
 
     def _check_partitions(self) -> None:
         configured = str(self._partitions).encode()

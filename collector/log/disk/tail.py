@@ -6,7 +6,7 @@ write --commit--> tail --> reader, reader, reader      the same objects, no copi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from collector.log.embedded.polling import Slice
 from collector.log.embedded.prepared_record import PreparedRecord, TopicPartition
@@ -67,11 +67,6 @@ class Tail:
             if segment is not None:
                 segment.remove(position.offset)
 
-    def forget_topics(self, topics: Sequence[str] | frozenset[str]) -> None:
-        """Some records of these topics were dropped to free space: only the disk knows which."""
-        for topic_partition in [each for each in self._segments if each[0] in topics]:
-            del self._segments[topic_partition]
-
 
 class _Segment:
     """The existing records of one partition, of the offsets from `first` to below `next`."""
@@ -86,9 +81,9 @@ class _Segment:
 
     def add(self, record: Record, limit: int) -> None:
         offset = record.position.offset
-        if offset != self.next:
+        if record.first != self.next:
             self.records.clear()
-            self.size, self.first = 0, offset
+            self.size, self.first = 0, record.first
         self.records[offset] = record
         self.next = offset + 1
         self.size += _cost(record)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from hashlib import blake2b
 from typing import NamedTuple
 
@@ -11,6 +11,7 @@ import lmdb
 from collector.log.commits import CommitKey, Committed
 from collector.log.disk.frames import (
     Piece,
+    count_of,
     footprint,
     offset_of,
     piece_key,
@@ -24,15 +25,8 @@ from collector.log.embedded.prepared_record import (
     check_commits,
     prepare,
 )
-from collector.log.embedded.retention import Drops, Retention
-from collector.log.port import COMPACTED, Commit, New, Position
-
-
-class Admitted(NamedTuple):
-    """Records that may be appended, and the bytes by which each topic grows with them."""
-
-    prepared: Sequence[PreparedRecord]
-    need: dict[str, int]
+from collector.log.embedded.retention import Drops, Oldest, Retention
+from collector.log.port import COMPACTED, SPANS, Commit, New, Position
 
 
 class DiskTxn:
@@ -58,8 +52,8 @@ class DiskTxn:
         self._end_offsets: dict[TopicPartition, int] = {}
         self._commits: dict[CommitKey, Committed] = {}
 
-    def admit(self, records: Sequence[New], commits: Sequence[Commit]) -> Admitted:
-        """The first half of a call; nothing is changed when it raises.
+    def admit(self, records: Sequence[New], commits: Sequence[Commit]) -> Sequence[PreparedRecord]:
+        """The first half of a call; nothing of it is written when it raises, but room was made.
 
         Raises:
             LogFull, RecordTooLarge, ValueError: see `prepared_record.prepare` and `Retention.admit`.
@@ -71,23 +65,31 @@ class DiskTxn:
         )
         need = self._need(prepared)
         topics = {commit.topic for commit in commits}
-        self._retention.admit(self._records, self.state.commits, need, committing=topics)
-        return Admitted(prepared, need)
+        self._retention.admit(
+            self._records, self.state.commits, need, self.drops, committing=topics
+        )
+        return prepared
 
-    def append(self, admitted: Admitted, commits: Sequence[Commit]) -> Sequence[Position]:
+    def append(
+        self, prepared: Sequence[PreparedRecord], commits: Sequence[Commit]
+    ) -> Sequence[Position]:
         """The second half; when it raises, the transaction must be given up."""
-        prepared, need = admitted
-        self._retention.make_space(self._records, self.state.commits, need, self.drops)
         self._records.append(prepared, self._time)
         self._advance(prepared, commits)
         self.written += prepared
         return [record.position for record in prepared]
 
     def release(self, positions: Iterable[Position]) -> None:
-        """Delete records before their commit; positions without a record are passed over."""
+        """Delete records before their commit, or note that they may go; positions without a record are passed over."""
         for position in positions:
-            if position.topic not in COMPACTED and position[:2] in self._store.records:
+            if position.topic == SPANS and self._retention.keeps is not None:
+                self._retention.keeps.add(position.partition, position.offset)
+            elif position.topic not in COMPACTED and position[:2] in self._store.records:
                 self._records.delete(position)
+
+    def free(self, size: int) -> None:
+        """Drop records that nobody waits for, though no share is used up."""
+        self._retention.free(self._records, self.state.commits, self.drops, size)
 
     def trim(self, budget: int) -> bool:
         """Delete records that no group needs; True when there are more."""
@@ -128,30 +130,38 @@ class DiskRecords:
         self._store = store
         self._txn = txn
         self._cursors: dict[TopicPartition, lmdb.Cursor[bytes]] = {}
-        self._by_topic: dict[str, list[TopicPartition]] = {}
-        for topic_partition in store.topic_partitions:
-            self._by_topic.setdefault(topic_partition[0], []).append(topic_partition)
+        self._used: dict[str, int] = {}
+        """By topic, until something of it is written or deleted."""
+        self._newest: dict[tuple[TopicPartition, bytes], _Newest] = {}
+        """By partition and key of a compacted topic, what was looked up or written in this transaction."""
 
     def used(self, topic: str) -> int:
         """Bytes of the pages that hold the topic."""
-        databases = [
-            self._store.records[topic_partition] for topic_partition in self._by_topic[topic]
-        ]
-        if topic in COMPACTED:
-            databases += [
-                self._store.keys[topic_partition] for topic_partition in self._by_topic[topic]
-            ]
-        return sum(self._pages(db) for db in databases) * self._store.page
+        used = self._used.get(topic)
+        if used is None:
+            pages = sum(map(self._pages, self._store.databases(topic)))
+            used = self._used[topic] = pages * self._store.page
+        return used
 
-    def oldest(self, topic: str, partition: int) -> tuple[int, float] | None:
-        """Offset and time of the partition's oldest record."""
+    def oldest(self, topic: str, partition: int) -> Oldest | None:
+        """The partition's oldest record."""
         cursor = self._cursor((topic, partition))
         if not cursor.first():
             return None
-        return offset_of(cursor.key()), time_of(cursor.value())
+        head = cursor.value()
+        return Oldest(offset_of(cursor.key()), time_of(head), count_of(head))
+
+    def at(self, position: Position) -> Oldest | None:
+        """See `retention.RecordStore.at`."""
+        cursor = self._cursor(position[:2])
+        if not cursor.set_key(piece_key(position.offset)):
+            return None
+        head = cursor.value()
+        return Oldest(position.offset, time_of(head), count_of(head))
 
     def delete(self, position: Position) -> None:
         """Remove every piece of a record."""
+        self._used.pop(position.topic, None)
         cursor = self._cursor(position[:2])
         first = piece_key(position.offset)
         if cursor.key() != first:
@@ -163,48 +173,62 @@ class DiskRecords:
         """Bytes by which the topic grows; 0 for a tombstone or a key that the topic holds already."""
         if prepared.value is None:
             return 0
-        topic_partition = prepared.position[:2]
-        if prepared.position.topic in COMPACTED:
-            stored = self._txn.get(_digest(prepared.key), db=self._store.keys[topic_partition])
-            if stored is not None:
-                return 0
+        if prepared.position.topic in COMPACTED and self._look_up(prepared).offset is not None:
+            return 0
         return footprint(prepared.size, page=self._store.page)
 
     def append(self, records: Sequence[PreparedRecord], time: float) -> None:
-        """Append records; their offsets are above every offset that their partitions ever had."""
-        waiting: dict[TopicPartition, list[Piece]] = {}
-        for prepared in records:
-            topic_partition = prepared.position[:2]
+        """Append records; their offsets are above every offset that their partitions ever had.
+
+        Of a compacted topic only the last one of each key is written: nobody could see the others.
+        """
+        stored: dict[TopicPartition, list[PreparedRecord]] = {}
+        for prepared in _without_superseded(records):
             if prepared.position.topic in COMPACTED:
                 self._supersede(prepared)
-                self._cursor(topic_partition).putmulti(self._pieces(prepared, time), append=True)
-            else:
-                waiting.setdefault(topic_partition, []).extend(self._pieces(prepared, time))
-        for topic_partition, items in waiting.items():
-            self._cursor(topic_partition).putmulti(items, append=True)
+            if prepared.value is not None:
+                stored.setdefault(prepared.position[:2], []).append(prepared)
+        for topic_partition, of_one in stored.items():
+            self._used.pop(topic_partition[0], None)
+            self._cursor(topic_partition).putmulti(self._pieces(of_one, time), append=True)
 
-    def _pieces(self, prepared: PreparedRecord, time: float) -> Iterable[Piece]:
-        if prepared.value is None:
-            return ()
-        return pieces(
-            prepared.position.offset,
-            time=time,
-            key=prepared.key,
-            value=prepared.value,
-            headers=prepared.headers,
-            page=self._store.page,
-        )
+    def _pieces(self, records: Iterable[PreparedRecord], time: float) -> Iterator[Piece]:
+        """Of one record after the other: no copy of all is held."""
+        page = self._store.page
+        for each in records:
+            yield from pieces(
+                each.position.offset,
+                time=time,
+                key=each.key,
+                value=each.value or b"",
+                headers=each.headers,
+                count=each.count,
+                page=page,
+            )
+
+    def _look_up(self, prepared: PreparedRecord) -> _Newest:
+        """The record of the same key that the topic holds now."""
+        topic_partition = prepared.position[:2]
+        found = self._newest.get((topic_partition, prepared.key))
+        if found is None:
+            digest = key_digest(prepared.key)
+            stored = self._txn.get(digest, db=self._store.keys[topic_partition])
+            offset = None if stored is None else int.from_bytes(stored, "big")
+            found = self._newest[topic_partition, prepared.key] = _Newest(digest, offset)
+        return found
 
     def _supersede(self, prepared: PreparedRecord) -> None:
-        topic_partition, digest = prepared.position[:2], _digest(prepared.key)
+        topic_partition = prepared.position[:2]
         keys = self._store.keys[topic_partition]
-        old = self._txn.get(digest, db=keys)
+        digest, old = self._look_up(prepared)
         if old is not None:
-            self.delete(Position(*topic_partition, int.from_bytes(old, "big")))
-        if prepared.value is not None:
-            self._txn.put(digest, prepared.position.offset.to_bytes(8, "big"), db=keys)
+            self.delete(Position(*topic_partition, old))
+        new = None if prepared.value is None else prepared.position.offset
+        if new is not None:
+            self._txn.put(digest, new.to_bytes(8, "big"), db=keys)
         elif old is not None:
             self._txn.delete(digest, db=keys)
+        self._newest[topic_partition, prepared.key] = _Newest(digest, new)
 
     def _cursor(self, topic_partition: TopicPartition) -> lmdb.Cursor[bytes]:
         if topic_partition not in self._cursors:
@@ -216,6 +240,28 @@ class DiskRecords:
         return stat["branch_pages"] + stat["leaf_pages"] + stat["overflow_pages"]
 
 
-def _digest(key: bytes) -> bytes:
+class _Newest(NamedTuple):
+    """Where the newest record of a key stands; None: there is none."""
+
+    digest: bytes
+    offset: int | None
+
+
+def _without_superseded(records: Sequence[PreparedRecord]) -> Sequence[PreparedRecord]:
+    """Without those of compacted topics whose key comes again."""
+    last: dict[tuple[TopicPartition, bytes], int] = {}
+    superseded: set[int] = set()
+    for number, each in enumerate(records):
+        if each.position.topic in COMPACTED:
+            named = each.position[:2], each.key
+            if (earlier := last.get(named)) is not None:
+                superseded.add(earlier)
+            last[named] = number
+    if not superseded:
+        return records
+    return [each for number, each in enumerate(records) if number not in superseded]
+
+
+def key_digest(key: bytes) -> bytes:
     """LMDB takes keys of at most 511 bytes; session ids may be longer."""
     return blake2b(key, digest_size=16).digest()

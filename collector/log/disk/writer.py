@@ -17,7 +17,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeAlias
 
 import lmdb
@@ -27,7 +27,7 @@ from collector.log.disk.store import DiskStore, LogState
 from collector.log.disk.transaction import DiskTxn
 from collector.log.embedded.polling import LogTime
 from collector.log.embedded.prepared_record import PreparedRecord
-from collector.log.embedded.retention import Retention
+from collector.log.embedded.retention import Quotas, Retention
 from collector.log.families import LogFamilies
 from collector.log.port import SPANS, TOPICS, Commit, New, Position
 
@@ -42,6 +42,8 @@ _TRIM = 250
 _RELEASED = 100_000
 """Released positions that may wait; above it the oldest are forgotten: those records go with the commit."""
 
+_FREED = 4 << 20
+"""Bytes of records that go at once where the map has no page left."""
 _MEASURE = 1.0
 """Seconds between two measurements of the topics' sizes."""
 
@@ -75,8 +77,8 @@ class Appended(NamedTuple):
 
     written: Sequence[PreparedRecord]
     time: float
-    dropped: frozenset[str]
-    """Topics of which records were dropped to free space."""
+    dropped: Sequence[Position]
+    """Records that were dropped to free space."""
 
 
 Deliver: TypeAlias = Callable[[Sequence[Call], Sequence[Answer], Sequence[Appended]], None]
@@ -103,6 +105,8 @@ class DiskWriter:
         self._store = store
         self._load_state = load
         self._retention = retention
+        self._least = retention.quotas.max_size // 2
+        """Bytes that the log keeps as its own, however often its map was full."""
         self._log_time = log_time
         self._families = families
         self._deliver = deliver
@@ -189,10 +193,16 @@ class DiskWriter:
         return self._one_by_one(calls)
 
     def _make_space(self) -> None:
-        """Trim in a transaction of its own: the one that found the map full was rolled back with its trimming."""
+        """Trim in a transaction of its own: the one that found the map full was rolled back with its trimming.
+
+        From now on the shares are smaller: a map that is full again would have no page left to delete with.
+        """
+        quotas = self._retention.quotas
+        smaller = Quotas(max(quotas.max_size - _FREED, self._least))
+        self._retention = replace(self._retention, quotas=smaller)
         try:
             self._store.grow()
-            self._transact([])
+            self._transact([], free=_FREED)
         except Exception as error:  # noqa: BLE001 - logged; the calls are answered
             _log.warning("The log's map is full and cannot be trimmed.", exc_info=error)
 
@@ -202,7 +212,9 @@ class DiskWriter:
         appended = [each for _, some in answered for each in some]
         return [answer for answers, _ in answered for answer in answers], appended
 
-    def _transact(self, calls: Sequence[Call]) -> tuple[list[Answer], list[Appended]]:
+    def _transact(
+        self, calls: Sequence[Call], *, free: int = 0
+    ) -> tuple[list[Answer], list[Appended]]:
         self._more = False
         released = [self._released.popleft() for _ in range(min(_TRIM, len(self._released)))]
         now = self._log_time.begin()
@@ -210,6 +222,8 @@ class DiskWriter:
             with self._store.writing() as txn:
                 work = DiskTxn(self._store, txn, self.state, retention=self._retention, time=now)
                 work.release(released)
+                if free:
+                    work.free(free)
                 answers = [_attempt(work, call) for call in calls]
                 more = work.trim(_TRIM)
                 work.save()
@@ -223,7 +237,7 @@ class DiskWriter:
         self._more = more or bool(self._released)
         work.drops.report(self._families)
         self._recovered()
-        dropped = work.drops.topics
+        dropped = work.drops.positions
         appended = [Appended(work.written, now, dropped)] if work.written or dropped else []
         return answers, appended
 

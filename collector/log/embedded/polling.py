@@ -167,7 +167,7 @@ class PollingReader:
             time = self._source.end_time()
             records, end = self._source.slice(self.topic, partition, since, most=buffer.space)
             if records:
-                self._note_gap(partition, records[0].position.offset - since, buffer)
+                self._note_gap(partition, records[0].first - since, buffer)
                 since = buffer.add(partition, records)
             if end:
                 buffer.ends[partition] = max(time, records[-1].time) if records else time

@@ -8,24 +8,41 @@ import msgspec
 
 from collector.errors import RecordTooLarge
 from collector.log.embedded.retention import Quotas
-from collector.log.port import COMPACTED, Commit, Headers, New, Position, Record, partition_of
+from collector.log.port import (
+    COMPACTED,
+    MAX_COUNT,
+    Commit,
+    Headers,
+    New,
+    Position,
+    Record,
+    partition_of,
+)
 
 TopicPartition = tuple[str, int]
 """A topic and a partition."""
 
 
-class PreparedRecord(msgspec.Struct, frozen=True):
+class PreparedRecord(msgspec.Struct, frozen=True, gc=False):
     """A record that is ready to be appended. `value` None: a tombstone."""
 
     position: Position
     key: bytes
     value: bytes | None
     headers: Headers
+    count: int = 1
+
+    @property
+    def first(self) -> int:
+        """The first of its offsets."""
+        return self.position.offset - self.count + 1
 
     @property
     def size(self) -> int:
         """Bytes of key, value and headers; the store adds its own."""
-        size = len(self.key) + len(self.value or b"")
+        size = len(self.key) + (len(self.value) if self.value else 0)
+        if self.count > 1:
+            size += 4
         for name, value in self.headers:
             size += len(name) + len(value) + 8
         return size
@@ -38,6 +55,7 @@ class PreparedRecord(msgspec.Struct, frozen=True):
             value=self.value or b"",
             time=time,
             headers=self.headers,
+            count=self.count,
         )
 
 
@@ -52,19 +70,25 @@ def prepare(
 
     Raises:
         RecordTooLarge: one of them can never be written.
-        ValueError: a tombstone on a topic that is not compacted, or a partition that does not exist.
+        ValueError: a tombstone on a topic that is not compacted, several offsets on one that is, or a partition that
+            does not exist.
     """
     claimed: dict[TopicPartition, int] = {}
     positions: list[Position] = []
     prepared: list[PreparedRecord] = []
+    largest: dict[str, int] = {}
     for new in records:
-        topic_partition = _target(new, partitions(new.topic))
-        offset = claimed.get(topic_partition, end_offsets.get(topic_partition, 0))
+        topic = new.topic
+        if topic not in largest:
+            largest[topic] = quotas.largest(topic)
+        topic_partition = _target(new, partitions(topic))
+        first = claimed.get(topic_partition, end_offsets.get(topic_partition, 0))
+        position = Position(topic, topic_partition[1], first + new.count - 1)
         value = new.value(tuple(positions)) if callable(new.value) else new.value
-        record = PreparedRecord(Position(*topic_partition, offset), new.key, value, new.headers)
-        _check(record, quotas)
-        claimed[topic_partition] = offset + 1
-        positions.append(record.position)
+        record = PreparedRecord(position, new.key, value, new.headers, new.count)
+        _check(record, largest[topic])
+        claimed[topic_partition] = position.offset + 1
+        positions.append(position)
         prepared.append(record)
     return prepared
 
@@ -91,10 +115,11 @@ def _check_partition(topic: str, partition: int, partitions: int) -> None:
         raise ValueError(f"topic `{topic}` has no partition {partition}")
 
 
-def _check(record: PreparedRecord, quotas: Quotas) -> None:
+def _check(record: PreparedRecord, largest: int) -> None:
     topic = record.position.topic
     if record.value is None and topic not in COMPACTED:
         raise ValueError(f"topic `{topic}` is not compacted and takes no tombstones")
-    largest = quotas.largest(topic)
-    if record.size > largest:
-        raise RecordTooLarge(f"a record of {record.size} bytes on `{topic}`; at most {largest}")
+    if not 1 <= record.count <= (1 if topic in COMPACTED else MAX_COUNT):
+        raise ValueError(f"a record on `{topic}` cannot take {record.count} offsets")
+    if (size := record.size) > largest:
+        raise RecordTooLarge(f"a record of {size} bytes on `{topic}`; at most {largest}")

@@ -1,8 +1,10 @@
 """How much each topic may hold, and which records go when: one rule for disk and memory.
 
-spans              released, or below the commit of all its groups; full: refused
+spans              kept for the trace records that name them; nobody waits for those released or below the commits
 closings           below the metadata of the commits on spans
-traces             over its share: oldest first, but none that scoring has not read: then the writer waits
+traces             kept as long as there is room, those that scoring has not read even longer
+  spans, closings, traces share one pool; over it: the oldest of traces and of spans that nobody waits for. Where
+  nothing may go, writers wait
 signals            below the commit of all its groups; over its share: oldest first
 sessions, windows  the newest per key; full: new keys are refused
 
@@ -15,10 +17,11 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from collector.errors import LogFull, RecordTooLarge
 from collector.log.commits import Commits
+from collector.log.embedded.released_spans import ReleasedSpans
 from collector.log.families import LogFamilies
 from collector.log.port import (
     CLOSINGS,
@@ -32,17 +35,21 @@ from collector.log.port import (
     Position,
 )
 
+_TRACED = (SPANS, CLOSINGS, TRACES)
 _POOLS: dict[str, tuple[tuple[str, ...], float]] = {
-    SPANS: ((SPANS, CLOSINGS), 0.50),
-    CLOSINGS: ((SPANS, CLOSINGS), 0.50),
-    TRACES: ((TRACES,), 0.25),
+    SPANS: (_TRACED, 0.75),
+    CLOSINGS: (_TRACED, 0.75),
+    TRACES: (_TRACED, 0.75),
     SIGNALS: ((SIGNALS,), 0.15),
     SESSIONS: ((SESSIONS, WINDOWS), 0.10),
     WINDOWS: ((SESSIONS, WINDOWS), 0.10),
 }
-_STOP = {SPANS: 0.9}
-"""Appends to `spans` stop early: closing traces is what frees them, and closings need the rest."""
-_DROPPING = (TRACES, SIGNALS)
+_STOP = {SPANS: 0.8}
+"""Appends to `spans` stop early: closing traces is what frees them, and traces and closings need the rest."""
+_DROPPING = (*_TRACED, SIGNALS)
+_REASONS = {SPANS: "expired", SIGNALS: "share"}
+_AT_ONCE = 4 << 20
+"""Bytes that are freed together in a pool that is full: each deletion writes the pages around it again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,11 +72,25 @@ class Quotas:
 
     def largest(self, topic: str) -> int:
         """The largest record of the topic that can ever be written."""
-        return min(MAX_RECORD, self.limit(topic) * 4 // 5)
+        return min(MAX_RECORD, self.at_once(topic) * 4 // 5)
+
+    def at_once(self, topic: str) -> int:
+        """The bytes of the topic that one call may write: of `traces`, what spans always leave."""
+        limit = self.limit(topic)
+        return limit - self.limit(SPANS) if topic == TRACES else limit
 
     def limits(self) -> dict[str, int]:
         """The quota of every topic."""
         return {topic: self.quota(topic) for topic in TOPICS}
+
+
+class Oldest(NamedTuple):
+    """The oldest record of a partition."""
+
+    offset: int
+    time: float
+    width: int = 1
+    """How many offsets it takes."""
 
 
 class RecordStore(Protocol):
@@ -79,8 +100,12 @@ class RecordStore(Protocol):
         """Bytes that the topic holds."""
         ...
 
-    def oldest(self, topic: str, partition: int) -> tuple[int, float] | None:
-        """Offset and time of the partition's oldest record."""
+    def oldest(self, topic: str, partition: int) -> Oldest | None:
+        """The partition's oldest record."""
+        ...
+
+    def at(self, position: Position) -> Oldest | None:
+        """The record there; None: there is none."""
         ...
 
     def delete(self, position: Position) -> None:
@@ -89,22 +114,22 @@ class RecordStore(Protocol):
 
 
 class Drops:
-    """Records dropped in one transaction, reported once it has committed."""
+    """Records dropped in one transaction, each by its count, reported once it has committed."""
 
     def __init__(self) -> None:
         self._records: Counter[tuple[str, str]] = Counter()
+        self.positions: list[Position] = []
 
-    def take(self, topic: str, behind: tuple[str, ...]) -> None:
-        """Count a record that was dropped although the groups `behind` had not read it."""
-        if topic == SIGNALS:
-            self._records[topic, "share"] += 1
-        else:
-            self._records[topic, "unread" if behind else "expired"] += 1
+    def take(self, position: Position, behind: tuple[str, ...], count: int = 1) -> None:
+        """Count a record of `count` offsets that was dropped although the groups `behind` had not read it.
 
-    @property
-    def topics(self) -> frozenset[str]:
-        """The topics of the dropped records."""
-        return frozenset(topic for topic, _ in self._records)
+        Of spans nobody waited for any: they have expired.
+        """
+        self.positions.append(position)
+        reason = "unread" if behind else "expired"
+        if position.topic in _REASONS:
+            reason = _REASONS[position.topic]
+        self._records[position.topic, reason] += count
 
     def report(self, families: LogFamilies) -> None:
         """Add to the counters."""
@@ -120,16 +145,19 @@ class Retention:
     partitions: Callable[[str], int]
     waits_for: Mapping[str, frozenset[str]] = field(default_factory=dict[str, frozenset[str]])
     """By topic, the groups whose unread records are never dropped: writers wait for these groups."""
+    keeps: ReleasedSpans | None = None
+    """The log keeps spans until their room is needed, and here it notes which were released; None: it deletes them."""
 
     def admit(
         self,
         store: RecordStore,
         commits: Commits,
         need: Mapping[str, int],
+        drops: Drops,
         *,
         committing: Collection[str] = (),
     ) -> None:
-        """Refuse a call that would put a topic over its share.
+        """Drop what may go, the oldest first, until `need` more bytes fit; refuse a call that does not fit even so.
 
         A call that commits on the very topic makes space there, so it passes where others wait.
 
@@ -138,49 +166,45 @@ class Retention:
             RecordTooLarge: the call is larger than the whole share.
         """
         for topic, size in need.items():
-            limit = self.quotas.limit(topic)
-            if size > limit:
-                raise RecordTooLarge(f"{size} bytes at once on `{topic}`; its share is {limit}")
+            most = self.quotas.at_once(topic)
+            if size > most:
+                raise RecordTooLarge(f"{size} bytes at once on `{topic}`; at most {most}")
+        for topic, size in need.items():
             if topic in _DROPPING:
-                if topic not in committing:
-                    self._wait(store, commits, topic, size)
-                continue
-            if not size:
-                continue
-            pool = self.quotas.pool(topic)
-            used = sum(store.used(other) for other in pool)
-            if used + size > limit:
+                self._drop(store, commits, topic, drops, need=size, budget=sys.maxsize)
+            limit, used = self.quotas.limit(topic), self._used(store, topic)
+            if size and topic not in committing and used + size > limit:
                 raise LogFull(f"topic `{topic}` holds {used} bytes of {limit}; try again later")
 
-    def _wait(self, store: RecordStore, commits: Commits, topic: str, size: int) -> None:
-        used = store.used(topic)
-        if used + size <= self.quotas.limit(topic):
-            return
-        position = self._oldest(store, topic)
-        if position is not None and self._is_awaited(commits, position):
-            raise LogFull(f"topic `{topic}` holds {used} bytes that are not read; try again later")
+    def _used(self, store: RecordStore, topic: str) -> int:
+        return sum(store.used(other) for other in self.quotas.pool(topic))
 
     def _is_awaited(self, commits: Commits, position: Position) -> bool:
         groups = self.waits_for.get(position.topic, frozenset())
         return bool(groups) and not groups.isdisjoint(commits.behind(*position))
 
-    def make_space(
-        self, store: RecordStore, commits: Commits, need: Mapping[str, int], drops: Drops
-    ) -> None:
-        """Drop the oldest of `traces` and `signals` until `need` more bytes fit into their quotas."""
-        for topic in _DROPPING:
-            if topic in need:
-                self._drop(store, commits, topic, drops, need=need[topic], budget=sys.maxsize)
-
     def trim(self, store: RecordStore, commits: Commits, drops: Drops, budget: int) -> bool:
         """Delete up to `budget` records that no group needs or that are over a quota; True when there are more."""
-        for topic in (SPANS, CLOSINGS, SIGNALS):
+        for topic in (CLOSINGS, SIGNALS) if self.keeps is not None else (SPANS, CLOSINGS, SIGNALS):
             for partition in range(self.partitions(topic)):
                 low = Position(topic, partition, _low(commits, topic, partition))
                 budget -= _trim_below(store, low, budget)
-        for topic in _DROPPING:
+        for topic in (TRACES, SIGNALS):
             budget -= self._drop(store, commits, topic, drops, need=0, budget=budget)
         return budget <= 0
+
+    def free(self, store: RecordStore, commits: Commits, drops: Drops, size: int) -> None:
+        """Drop the oldest spans and traces that may go, about `size` bytes of them, though the share is not used up."""
+        wanted = self._used(store, TRACES) - size
+        while self._used(store, TRACES) > wanted:
+            found = self._next_drop(store, commits, TRACES)
+            if found is None:
+                break
+            self._take(store, commits, found, drops)
+
+    def _take(self, store: RecordStore, commits: Commits, found: _Candidate, drops: Drops) -> None:
+        drops.take(found.position, commits.behind(*found.position), found.width)
+        store.delete(found.position)
 
     def _drop(
         self,
@@ -192,23 +216,79 @@ class Retention:
         need: int,
         budget: int,
     ) -> int:
+        limit = self.quotas.limit(topic)
+        if self._used(store, topic) + need <= limit:
+            return 0
+        if self.keeps is not None and topic in _TRACED:
+            limit -= min(_AT_ONCE, limit // 64)
         dropped = 0
-        while dropped < budget and store.used(topic) + need > self.quotas.limit(topic):
-            position = self._oldest(store, topic)
-            if position is None or self._is_awaited(commits, position):
+        while dropped < budget and self._used(store, topic) + need > limit:
+            found = self._next_drop(store, commits, topic)
+            if found is None:
                 break
-            drops.take(topic, commits.behind(*position))
-            store.delete(position)
+            self._take(store, commits, found, drops)
             dropped += 1
         return dropped
 
-    def _oldest(self, store: RecordStore, topic: str) -> Position | None:
-        candidates = [
-            (oldest[1], Position(topic, partition, oldest[0]))
+    def _next_drop(self, store: RecordStore, commits: Commits, topic: str) -> _Candidate | None:
+        """What goes next to make room for the topic; None: nothing may."""
+        if topic in _TRACED:
+            found = [self._oldest(store, TRACES), self._oldest_span(store, commits)]
+        else:
+            found = [self._oldest(store, topic) if topic in _DROPPING else None]
+        candidates = (
+            each
+            for each in found
+            if each is not None and not self._is_awaited(commits, each.position)
+        )
+        return min(candidates, default=None)
+
+    def _oldest(self, store: RecordStore, topic: str) -> _Candidate | None:
+        """The topic's oldest record."""
+        candidates = (
+            _Candidate.of(topic, partition, oldest)
             for partition in range(self.partitions(topic))
             if (oldest := store.oldest(topic, partition)) is not None
-        ]
-        return min(candidates)[1] if candidates else None
+        )
+        return min(candidates, default=None)
+
+    def _oldest_span(self, store: RecordStore, commits: Commits) -> _Candidate | None:
+        """The oldest record of spans that nobody waits for; None: there is none, or this log keeps none."""
+        if self.keeps is None:
+            return None
+        candidates = (
+            _Candidate.of(SPANS, partition, found)
+            for partition in range(self.partitions(SPANS))
+            if (found := _unneeded(store, commits, self.keeps, partition)) is not None
+        )
+        return min(candidates, default=None)
+
+
+class _Candidate(NamedTuple):
+    """A record that may be dropped; the older one is the smaller."""
+
+    time: float
+    position: Position
+    width: int
+
+    @classmethod
+    def of(cls, topic: str, partition: int, oldest: Oldest) -> _Candidate:
+        return cls(oldest.time, Position(topic, partition, oldest.offset), oldest.width)
+
+
+def _unneeded(
+    store: RecordStore, commits: Commits, released: ReleasedSpans, partition: int
+) -> Oldest | None:
+    low = commits.passed(SPANS, partition)
+    oldest = store.oldest(SPANS, partition)
+    if oldest is None or oldest.offset < low:
+        return oldest
+    while (offset := released.first(partition, low)) is not None:
+        found = store.at(Position(SPANS, partition, offset))
+        if found is not None:
+            return found
+        released.remove(partition, offset)
+    return None
 
 
 def _low(commits: Commits, topic: str, partition: int) -> int:
@@ -222,8 +302,8 @@ def _trim_below(store: RecordStore, low: Position, budget: int) -> int:
     deleted = 0
     while deleted < budget:
         oldest = store.oldest(low.topic, low.partition)
-        if oldest is None or oldest[0] >= low.offset:
+        if oldest is None or oldest.offset >= low.offset:
             break
-        store.delete(low._replace(offset=oldest[0]))
+        store.delete(Position(low.topic, low.partition, oldest.offset))
         deleted += 1
     return deleted

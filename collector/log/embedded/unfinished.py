@@ -43,7 +43,7 @@ def unfinished(
 def lag_of(
     waiting: Iterable[Unfinished], first: Callable[[Unfinished], tuple[int, float] | None]
 ) -> Lag:
-    """The lag; `first` says offset and time of the oldest record in these offsets, None: all were deleted."""
+    """The lag; `first` says first offset and time of the oldest record in these offsets, None: all were deleted."""
     records, times = 0, list[float]()
     for each in waiting:
         found = first(each)

@@ -29,7 +29,7 @@ from collector.config.tree import KafkaLogConfig
 from collector.errors import ConfigError, LogUnavailable
 from collector.kafka.client import ClientSettings, ended, within
 from collector.log.families import LogFamilies
-from collector.log.port import COMPACTED, MAX_RECORD, TOPICS, WINDOWS
+from collector.log.port import COMPACTED, KAFKA_TOPICS, LOG_REQUESTS, MAX_RECORD, WINDOWS
 from collector.runtime.retry import Backoff
 
 LARGEST = MAX_RECORD
@@ -101,7 +101,7 @@ class Cluster:
 
     def name(self, topic: str) -> str:
         """The topic's name in the cluster."""
-        if topic not in TOPICS:
+        if topic not in KAFKA_TOPICS:
             raise ValueError(f"there is no topic `{topic}`")
         return f"{self.settings.topic_prefix}{topic}"
 
@@ -111,7 +111,7 @@ class Cluster:
 
     def partitions(self, topic: str) -> int:
         """How many partitions the topic has; the configured number until the cluster has been reached."""
-        if topic not in TOPICS:
+        if topic not in KAFKA_TOPICS:
             raise ValueError(f"there is no topic `{topic}`")
         if self.topics is not None:
             return self.topics.partitions[topic]
@@ -184,11 +184,11 @@ class Bootstrap:
             raise LogUnavailable(str(error) or repr(error)) from error
 
 
-def refusal(servers: str | None, error: Exception) -> str:
+def refusal(servers: str | None, error: Exception, *, section: str = "log.kafka") -> str:
     """One line for the operator: which setting to correct."""
     return (
-        f"log.kafka.bootstrap_servers: {servers} refuses us ({error or type(error).__name__}); "
-        "check log.kafka.security"
+        f"{section}.bootstrap_servers: {servers} refuses us ({error or type(error).__name__}); "
+        f"check {section}.security"
     )
 
 
@@ -256,7 +256,7 @@ async def ensure_topics(client: ClientSettings, kafka: KafkaLogConfig) -> Topics
     try:
         await admin.start()
         present = set(await admin.list_topics())
-        missing = [topic for topic in TOPICS if f"{kafka.topic_prefix}{topic}" not in present]
+        missing = [topic for topic in KAFKA_TOPICS if f"{kafka.topic_prefix}{topic}" not in present]
         if missing:
             await _create(admin, kafka, missing)
         while (topics := await _described(admin, kafka)) is None:  # noqa: ASYNC110 - leaders come
@@ -291,14 +291,14 @@ async def _create(
 
 
 async def _described(admin: AIOKafkaAdminClient, kafka: KafkaLogConfig) -> Topics | None:
-    names = {f"{kafka.topic_prefix}{topic}": topic for topic in TOPICS}
+    names = {f"{kafka.topic_prefix}{topic}": topic for topic in KAFKA_TOPICS}
     described = await admin.describe_topics(list(names))
     counts = {
         names[each["topic"]]: len(each["partitions"])
         for each in described
         if each["topic"] in names and _is_led(each["partitions"])
     }
-    if len(counts) < len(TOPICS):
+    if len(counts) < len(KAFKA_TOPICS):
         return None
     configs = await topic_settings(admin, list(names))
     limits = {
@@ -321,7 +321,9 @@ def _is_led(partitions: Sequence[Mapping[str, int]]) -> bool:
 
 
 def _check(counts: Mapping[str, int], prefix: str) -> None:
-    keyed = {topic: count for topic, count in counts.items() if topic != WINDOWS}
+    keyed = {
+        topic: count for topic, count in counts.items() if topic not in {WINDOWS, LOG_REQUESTS}
+    }
     if len(set(keyed.values())) > 1:
         each = ", ".join(f"{prefix}{topic} has {count}" for topic, count in sorted(keyed.items()))
         raise ConfigError(

@@ -19,7 +19,7 @@ from aiokafka.structs import OffsetAndMetadata, TopicPartition
 from collector.clock import Clock
 from collector.config.tree import KafkaLogConfig
 from collector.errors import LogUnavailable
-from collector.kafka.client import client_settings, ended, limit_aiokafka_log
+from collector.kafka.client import client_settings, ended, prepare_aiokafka
 from collector.log.families import LogFamilies
 from collector.log.kafka.cluster import Bootstrap, Cluster
 from collector.log.kafka.lag import GroupLags
@@ -67,7 +67,7 @@ class KafkaLog:
         Raises:
             ConfigError: the servers refuse the connection, or the topics do not fit.
         """
-        limit_aiokafka_log()
+        prepare_aiokafka()
         client = client_settings(
             settings.bootstrap_servers or "", settings.security, section="log.kafka"
         )

@@ -20,7 +20,7 @@ from aiokafka.protocol.fetch import FetchRequest
 from aiokafka.structs import OffsetAndMetadata, TopicPartition
 
 from collector.errors import LogUnavailable
-from collector.kafka.client import committed_offsets, ended, network_client
+from collector.kafka.client import check_membership, committed_offsets, ended, network_client
 from collector.log.commits import Committed, advanced
 from collector.log.kafka.cluster import Cluster
 from collector.log.port import Commit
@@ -48,6 +48,7 @@ class Member(ConsumerRebalanceListener):
         self.committed: dict[int, Committed] = {}
         self.fetched_ends: dict[int, tuple[int, float]] = {}
         """By partition: its end offset, and the clock when the fetch that returned it was sent."""
+        self._ended: KafkaError | None = None
         self._revoked_taken = asyncio.Event()
         self._patience = cluster.settings.session_timeout / 2
         session = int(cluster.settings.session_timeout * 1000)
@@ -68,6 +69,28 @@ class Member(ConsumerRebalanceListener):
         await self.consumer.start()
         self._watch()
         self.consumer.subscribe([self._name], listener=self)
+
+    def check(self) -> None:
+        """Raise what ended its part in the group: as long as it owns nothing, no fetch does.
+
+        Raises:
+            KafkaError: another member has to join in its place.
+        """
+        try:
+            check_membership(self.consumer)
+        except Exception as error:  # noqa: BLE001 - whatever a task of aiokafka has ended of; it says so once
+            self._ended = KafkaError(repr(error))
+        if self._ended is not None:
+            raise self._ended
+
+    def look_for_topic(self) -> None:
+        """Ask for the topic's partitions, if the client knows of none.
+
+        The member that shares them out may have done so while a starting broker named none: nobody owns any then,
+        until its metadata, which aiokafka asks for every five minutes, say otherwise.
+        """
+        if not self.consumer.partitions_for_topic(self._name):
+            network_client(self.consumer).force_metadata_update()
 
     async def stop(self, seconds: float) -> None:
         """Leave the group, within that time."""
@@ -132,9 +155,19 @@ class Member(ConsumerRebalanceListener):
     async def commit(self, commits: Sequence[Commit]) -> None:
         """Store the commits of owned partitions; those of other partitions are their owners'.
 
+        Once it is no part of its group any more it owns nothing: the next poll says so, and another member joins.
+
         Raises:
             LogUnavailable: no answer in time; they may be stored.
         """
+        try:
+            self.check()
+        except KafkaError as error:
+            _log.warning(
+                "A commit of `%s` was not stored, it joins its group anew: %r", self._group, error
+            )
+            self.revoked_pending |= self.owned
+            self.owned.clear()
         offsets: dict[TopicPartition, OffsetAndMetadata] = {}
         stored: dict[int, Committed] = {}
         for commit in commits:

@@ -20,9 +20,9 @@ from aiokafka.record.memory_records import MemoryRecords
 from aiokafka.structs import ConsumerRecord, TopicPartition
 
 from collector.errors import LogUnavailable
-from collector.kafka.client import ended, network_client
+from collector.kafka.client import ended, is_lost, network_client
 from collector.log.kafka.cluster import Cluster
-from collector.log.port import TOPICS
+from collector.log.port import KAFKA_TOPICS
 
 FETCH_BYTES = 1 << 20
 """Bytes of one fetch; a larger batch comes whole."""
@@ -74,6 +74,8 @@ class PartitionReader:
         except OffsetOutOfRangeError:
             raise
         except TimeoutError as error:
+            if self._consumer is not None and is_lost(network_client(self._consumer)):
+                await self.close(1.0)  # the next question makes another
             raise LogUnavailable("Kafka did not answer in time") from error
         except (KafkaError, OSError) as error:
             raise LogUnavailable(f"Kafka: {error!r}") from error
@@ -93,7 +95,7 @@ class PartitionReader:
                 try:
                     await consumer.start()
                     await network_client(consumer).set_topics(
-                        [self._cluster.name(each) for each in TOPICS]
+                        [self._cluster.name(each) for each in KAFKA_TOPICS]
                     )
                 except BaseException:
                     await ended(asyncio.create_task(consumer.stop()), 1.0)

@@ -98,6 +98,7 @@ class KafkaReader:
             return self._end()
         try:
             member = await self._joined()
+            member.check()
             batch = await self._changes(member)
             if batch is None:
                 batch = await self._records(member, max_records, timeout)
@@ -245,6 +246,7 @@ class KafkaReader:
         with suppress(LogUnavailable):
             await self._commit_pending()
         if not member.owned:
+            member.look_for_topic()
             await self._wait(member, timeout)
             return self._without_records(member)
         fetching = self._fetching

@@ -60,7 +60,7 @@ class Writer:
             RecordTooLarge: see `port.Log.write`.
         """
         call = _Call(records, self._cluster.reached(), self._cluster.owner)
-        self._refuse_while_stuck(records)
+        await self._refuse_while_stuck(records)
         try:
             await self._cluster.within(self._append(call))
         except TimeoutError as error:
@@ -145,12 +145,16 @@ class Writer:
         if error is not None:
             raise error
 
-    def _refuse_while_stuck(self, records: Sequence[New]) -> None:
+    async def _refuse_while_stuck(self, records: Sequence[New]) -> None:
         for key in [key for key in self._given_up if self._in_flight[key].answer.done()]:
             self._given_up.discard(key)
             del self._in_flight[key]
         if self._given_up and not any(id(new) in self._given_up for new in records):
-            raise LogUnavailable("Kafka has not acknowledged earlier records yet")
+            # The call that was given up may never come again: a sender that has gone does not repeat its request.
+            if await self._producer.renew_if_stuck():
+                self._forget()
+            else:
+                raise LogUnavailable("Kafka has not acknowledged earlier records yet")
 
     def _forget(self) -> None:
         self._in_flight.clear()
@@ -171,6 +175,8 @@ class _Call:
         self._topics = topics
         self._owner = owner
         for new in records:
+            if new.count != 1:
+                raise ValueError(f"on Kafka no record takes {new.count} offsets")
             if not callable(new.value):
                 self._check(new, new.value)
 

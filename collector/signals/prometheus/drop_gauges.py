@@ -1,6 +1,6 @@
 """The gauges of the comparisons with the past: `spanwise_drift_*`.
 
-They say "worse than it was" alone. For BOTH the other direction is as bad: what an agent gives up early is less work.
+They say "worse than it was" alone. Of the evaluators BOTH (`drop_watch`) the other direction is as bad.
 """
 
 from __future__ import annotations
@@ -11,12 +11,7 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from collector.signals.prometheus.drops import Drops
-from collector.signals.prometheus.target import Labels
-from evaluators.formulas.drop import Change
-from evaluators.formulas.own_past import OwnPast
 
-BOTH = frozenset({"work_baseline"})
-"""Evaluators whose scores should neither fall nor rise."""
 NEAR = 0.5
 """Progress towards an alarm that is told whatever the number of agents."""
 
@@ -64,9 +59,8 @@ class DropGauges(Collector):
         is_detailed = self._is_detailed()
         for watch in self._drops:
             labels, past = watch.labels, watch.past
-            alarm = alarm_of(labels, past)
-            is_compared = alarm is not None or past.history_samples >= self._drops.least
-            progress = _progress(labels, past)
+            alarm, progress = watch.alarm, watch.progress
+            is_compared = self._drops.is_compared(watch)
             is_told = is_detailed or progress >= NEAR
             if past.history_samples and (is_told or not is_compared):
                 gauges["history_samples"].add_metric(labels, past.history_samples)
@@ -78,12 +72,3 @@ class DropGauges(Collector):
                 gauges["mean_rank_ratio"].add_metric(labels, alarm.mean_rank)
                 gauges["since_timestamp_seconds"].add_metric(labels, alarm.since)
         yield from gauges.values()
-
-
-def alarm_of(labels: Labels, past: OwnPast) -> Change | None:
-    """The alarm that the gauges show, if one is raised."""
-    return past.worse or (past.better if labels.evaluator in BOTH else None)
-
-
-def _progress(labels: Labels, past: OwnPast) -> float:
-    return max(past.progress, past.better_progress if labels.evaluator in BOTH else 0.0)

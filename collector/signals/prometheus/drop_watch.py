@@ -9,21 +9,26 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping
-from math import inf
+from functools import lru_cache
+from heapq import heapify, heappop, heappush
 from typing import Literal, NamedTuple
 
-from collector.log.port import Position
 from collector.records.codec import encode
 from collector.records.drops import DropState, SettlingScore
 from collector.signals.prometheus.entered import Entered
 from collector.signals.prometheus.target import Labels
+from collector.signals.prometheus.trail import Trail
 from evaluators.formulas.drop import Change
 from evaluators.formulas.own_history import STRATA
 from evaluators.formulas.own_past import OwnPast
 from evaluators.formulas.past_limits import PastLimits
 
+BOTH = frozenset({"work_baseline"})
+"""Evaluators whose scores should neither fall nor rise: what an agent gives up early is less work."""
 MAX_SETTLING = 4096
 """Subjects of a label set that may settle at the same time."""
+FEW = 64
+_DIGESTS = 2**64
 
 
 class Update(NamedTuple):
@@ -35,7 +40,8 @@ class Update(NamedTuple):
     """As `SettlingScore.rank`."""
     time: float
     """The record's log time."""
-    position: Position
+    partition: int
+    offset: int
 
 
 class DropWatch:
@@ -64,8 +70,10 @@ class DropWatch:
             state.entered if state else 0, state.newest if state else b"", entered
         )
         self.past = OwnPast(limits, state.past if state else None, parts)
-        self._next_due = min((each.due for each in self._settling.values()), default=inf)
-        """No score settles before."""
+        self.trail = Trail(state.trail if state else ())
+        self._dues: list[tuple[float, str]] = []
+        """A heap of (log time, subject) at which scores settle, also of some that have changed or gone since."""
+        self._note_dues()
 
     # --- scores ------------------------------------------------------------------------------------------------------
 
@@ -82,22 +90,25 @@ class DropWatch:
         Returns whether it was new; None: too many settle at once, and it is left out.
         """
         subject = update.subject
-        if self._has_read(update.position):
+        if self._has_read(update):
             return False
         if subject not in self._settling and len(self._settling) >= MAX_SETTLING:
             return None
-        self._mark_read(update.position)
+        self._mark_read(update)
         self._settling[subject] = SettlingScore(subject, due, *update.rank, score, version)
-        self._next_due = min(self._next_due, due)
+        if len(self._dues) > 2 * len(self._settling) + FEW:
+            self._note_dues()
+        else:
+            heappush(self._dues, (due, subject))
         return True
 
     def withdraw(self, update: Update) -> bool:
         """The subject's latest score is another agent's, or missing; whether one was here that has not settled."""
         if update.subject not in self._settling or self.is_decided(update):
             return False
-        if self._has_read(update.position):
+        if self._has_read(update):
             return False
-        self._mark_read(update.position)
+        self._mark_read(update)
         del self._settling[update.subject]
         return True
 
@@ -106,15 +117,20 @@ class DropWatch:
 
         Returns whether there were any. None can still change: a record that comes has `passed` or a later time.
         """
-        if self._next_due >= passed:
-            return False
-        due = [each for each in self._settling.values() if each.due < passed]
-        for each in sorted(due, key=lambda each: (each.due, each.subject)):
-            del self._settling[each.subject]
-            self._entered.add(digest_of(each.subject))
-            self.past.feed(each.subject, each.score, each.due, each.version)
-        self._next_due = min((each.due for each in self._settling.values()), default=inf)
-        return bool(due)
+        dues, settling = self._dues, self._settling
+        has_entered = False
+        while dues and dues[0][0] < passed:
+            due, subject = heappop(dues)
+            each = settling.get(subject)
+            if each is None or each.due != due:
+                continue  # a later score took its place, or it was withdrawn
+            del settling[subject]
+            digest = digest_of(subject)
+            self._entered.add(digest)
+            self.past.feed(subject, each.score, due, each.version, tie=digest / _DIGESTS)
+            self.trail.note(due, self.progress)
+            has_entered = True
+        return has_entered
 
     def alarms(self) -> Iterator[tuple[Literal["worse", "better"], Change]]:
         """What is raised now."""
@@ -122,6 +138,17 @@ class DropWatch:
             yield "worse", self.past.worse
         if self.past.better is not None:
             yield "better", self.past.better
+
+    @property
+    def alarm(self) -> Change | None:
+        """The alarm that gauges show, if one is raised: worse, or for BOTH in either direction."""
+        return self.past.worse or (self.past.better if self.labels.evaluator in BOTH else None)
+
+    @property
+    def progress(self) -> float:
+        """How near such an alarm is, 0 to 1."""
+        better = self.past.better_progress if self.labels.evaluator in BOTH else 0.0
+        return max(self.past.progress, better)
 
     # --- storing -----------------------------------------------------------------------------------------------------
 
@@ -135,6 +162,7 @@ class DropWatch:
                 next_offsets=self._next_offsets,
                 entered=self._entered.count,
                 newest=self._entered.newest,
+                trail=self.trail.packed,
             )
         )
 
@@ -150,14 +178,19 @@ class DropWatch:
         if STRATA in parts:
             self._entered.written(parts[STRATA])
 
-    def _has_read(self, position: Position) -> bool:
+    def _has_read(self, update: Update) -> bool:
         """Whether the record was taken in before, perhaps before a restart."""
-        return position.offset < self._next_offsets.get(position.partition, 0)
+        return update.offset < self._next_offsets.get(update.partition, 0)
 
-    def _mark_read(self, position: Position) -> None:
-        self._next_offsets[position.partition] = position.offset + 1
+    def _mark_read(self, update: Update) -> None:
+        self._next_offsets[update.partition] = update.offset + 1
+
+    def _note_dues(self) -> None:
+        self._dues = [(each.due, each.subject) for each in self._settling.values()]
+        heapify(self._dues)
 
 
+@lru_cache(maxsize=4096)
 def digest_of(subject: str) -> int:
     """The number of 64 bits by which it is remembered that a subject has entered."""
     return int.from_bytes(hashlib.sha256(subject.encode(errors="replace")).digest()[:8])

@@ -7,19 +7,18 @@ order, does not depend on how partitions interleave, nor on what a restart reads
 
 from __future__ import annotations
 
-import hashlib
 import struct
 from collections.abc import Callable, Iterator, Mapping
 
 from collector.errors import Undecodable
-from collector.log.port import Position
 from collector.records.codec import encode
 from collector.records.drops import DropPart, DropState, drop_key
-from collector.records.signal import Signal
-from collector.records.standing import AgentLabels, Drop
-from collector.signals.prometheus.drop_watch import DropWatch, Update, digest_of
+from collector.records.signal_batch import SignalHeader
+from collector.records.standing import AgentLabels, Drop, Watched
+from collector.signals.prometheus.drop_watch import DropWatch, Update
+from collector.signals.prometheus.seen import Seen
 from collector.signals.prometheus.target import Labels, ServiceKey
-from collector.telemetry import LONGEST_LABEL, OTHER, short
+from collector.telemetry import OTHER, short
 from evaluators.coverage import is_low
 from evaluators.formulas.past_limits import PastLimits
 
@@ -65,13 +64,26 @@ class Drops:
                 found[service, agent] = (*found.get((service, agent), ()), drop)
         return found
 
+    def watched(self) -> dict[AgentLabels, tuple[Watched, ...]]:
+        """Every comparison of each agent that has any."""
+        found: dict[AgentLabels, tuple[Watched, ...]] = {}
+        for (service, agent, evaluator, scope), watch in sorted(self._watches.items()):
+            each = Watched(
+                evaluator=evaluator,
+                scope="trace" if scope == "trace" else "session",
+                progress=watch.progress if self.is_compared(watch) else None,
+                samples=watch.past.history_samples,
+                trail=watch.trail.packed,
+            )
+            found[service, agent] = (*found.get((service, agent), ()), each)
+        return found
+
+    def is_compared(self, watch: DropWatch) -> bool:
+        """Whether the label set's history is long enough for a comparison, or its alarm stands."""
+        return watch.alarm is not None or watch.past.history_samples >= self._limits.least
+
     def __iter__(self) -> Iterator[DropWatch]:
         return iter(tuple(self._watches.values()))
-
-    @property
-    def least(self) -> int:
-        """Scores that a history needs before anything is compared with it."""
-        return self._limits.least
 
     # --- log time ----------------------------------------------------------------------------------------------------
 
@@ -108,28 +120,28 @@ class Drops:
     # --- scores ------------------------------------------------------------------------------------------------------
 
     def offer(
-        self, signal: Signal, labels: Labels, position: Position, time: float, *, first: bool
+        self, labels: Labels, seen: Seen, header: SignalHeader, partition: int, offset: int
     ) -> bool:
-        """Take in the signal at `position`, written at log time `time`; `first`: counters count it.
+        """Take in a signal that `is_fed`, at this offset of a partition.
 
         Every sample is random (`Signal.sample`). An agent or evaluator without a label value of its own is not
         compared with anything: `_other` is a mixture.
         Returns False when too many of its label set settle at once, and it is left out.
         """
-        is_trace = signal.scope == "trace"
-        if not is_fed(signal) or (is_trace and not (first and signal.final)):
-            return True
-        key = (short(signal.service), labels.evaluator, labels.scope)
-        update = _update(signal, position, time)
+        rank = (seen.subject.revision, header.final)
+        update = Update(*seen.fed, rank, seen.time, partition, offset)
+        key = (short(seen.subject.service), labels.evaluator, labels.scope)
         if self._is_decided(key, labels, update) or OTHER in labels:
             return True
-        if signal.score is None or _is_unseen(signal):
-            self._withdraw(self._watches.get(labels), update)
+        score, coverage = header.score, header.coverage
+        watch = self._watches.get(labels)
+        if score is None or (coverage is not None and is_low(coverage)):
+            self._withdraw(watch, update)
             return True
-        watch = self._watches.get(labels) or self._add(key, DropWatch(labels, self._limits))
-        due = time if signal.final else time + self._settle
-        version = short(signal.agent_version or "")
-        taken = watch.offer(update, signal.score, due=due, version=version)
+        if watch is None:
+            watch = self._add(key, DropWatch(labels, self._limits))
+        due = seen.time if header.final else seen.time + self._settle
+        taken = watch.offer(update, score, due=due, version=seen.version)
         if taken:
             self._changed.add(labels)
         return taken is not None
@@ -140,7 +152,10 @@ class Drops:
         That is done for records that were taken in before, too: a crash may have stored one agent's state of the two.
         """
         decided = False
-        for each in self._services.get(key, {}).values():
+        agents = self._services.get(key)
+        if agents is None:
+            return False
+        for each in agents.values():
             if each.is_decided(update):
                 decided = True
             elif each.labels != labels:
@@ -217,20 +232,8 @@ class Drops:
         return watch
 
 
-def is_fed(signal: Signal) -> bool:
-    """Whether the scores of its evaluator are compared with their past."""
-    if signal.scope == "trace":
-        return signal.evaluator in TRACES
-    return signal.evaluator in SESSIONS or signal.method == "llm_judge"
-
-
-def _is_unseen(signal: Signal) -> bool:
-    coverage = signal.coverage
-    return coverage is not None and is_low((coverage.expected, coverage.present))
-
-
-def _update(signal: Signal, position: Position, time: float) -> Update:
-    subject = (signal.trace_id if signal.scope == "trace" else None) or signal.session_id
-    if len(subject) > 2 * LONGEST_LABEL:
-        subject = hashlib.sha256(subject.encode(errors="replace")).hexdigest()
-    return Update(subject, digest_of(subject), (signal.revision, signal.final), time, position)
+def is_fed(header: SignalHeader, *, is_trace: bool) -> bool:
+    """Whether the signal is compared with the past of its evaluator; of a trace the first final one."""
+    if is_trace:
+        return header.first and header.final and header.evaluator in TRACES
+    return header.evaluator in SESSIONS or header.method == "llm_judge"

@@ -32,30 +32,24 @@ from collector.log.port import (
     New,
     Record,
 )
-from collector.records.drops import DROPS
-from collector.records.signal import FIRST, decode_signal, start_in
+from collector.records.signal import decode_signal
+from collector.records.signal_batch import Group, SignalHeader, groups_in
 from collector.records.standing import AgentLabels, OpenRunaway, Standing, Standings
-from collector.records.windows import (
-    RANKED,
-    RUNAWAYS,
-    SLOTS,
-    TASK,
-    VERSIONS,
-    decode_runaways,
-    decode_slots,
-    decode_task,
-    decode_versions,
-    decode_window,
-)
+from collector.records.windows import RUNAWAYS
 from collector.runtime.retry import Retry
+from collector.runtime.time_slice import TimeSlice
 from collector.signals.prometheus.drop_gauges import DropGauges
-from collector.signals.prometheus.drops import Drops
-from collector.signals.prometheus.families import AgentFamilies, AgentGauges, TaskGauges
+from collector.signals.prometheus.drops import Drops, is_fed
+from collector.signals.prometheus.families import AgentFamilies
+from collector.signals.prometheus.gauges import AgentGauges, TaskGauges
+from collector.signals.prometheus.known_names import Known, KnownNames
 from collector.signals.prometheus.runaway_families import RunawayFamilies, RunawayGauges
-from collector.signals.prometheus.runaways import OpenRunaways
+from collector.signals.prometheus.runaways import RUNAWAY, OpenRunaways
+from collector.signals.prometheus.seen import Seen
 from collector.signals.prometheus.stored_drops import read_drops
+from collector.signals.prometheus.stored_windows import read_windows
 from collector.signals.prometheus.target import RecentIds
-from collector.signals.prometheus.targets import Admitted, Objectives, Targets
+from collector.signals.prometheus.targets import Objectives, Targets
 from collector.signals.prometheus.task_runs import TaskRuns
 from collector.signals.prometheus.trace_metrics import TraceMetrics
 from collector.signals.sinks.families import SinkFamilies
@@ -67,8 +61,6 @@ _log = logging.getLogger(__name__)
 GROUP = "sink.prometheus"
 EVERY = 10.0
 """Seconds between two writes of the windows."""
-YIELD_EVERY = 32
-"""Signals taken before other tasks may run: senders wait for their acknowledgements."""
 RECENT = 32_768
 
 
@@ -100,7 +92,6 @@ class PrometheusExporter(Consumer):
             telemetry=telemetry,
             linger=BACKGROUND_LINGER,
         )
-        self._label_overflow = telemetry.label_overflow
         self._lost = SinkFamilies(telemetry).signals.labels("prometheus", "lost")
         self._clock = clock
         self._targets = Targets(windows, objectives)
@@ -119,6 +110,7 @@ class PrometheusExporter(Consumer):
         self._runaways = OpenRunaways(trace_age)
         self._runaway_families = RunawayFamilies(telemetry)
         self._recent = RecentIds(RECENT)
+        self._known = KnownNames(self._targets, self._families, telemetry.label_overflow)
         self._now = 0.0
         self._durable: dict[int, int] = {}
         self._counted: dict[int, int] = {}
@@ -130,6 +122,7 @@ class PrometheusExporter(Consumer):
         self._caught_up = False
         self._has_counted = False
         self._was_detailed = True
+        self._slice = TimeSlice()
         self._registry = telemetry.registry
         self._gauges = (
             AgentGauges(self._targets, self._log_time, caught_up=lambda: self._caught_up),
@@ -170,6 +163,9 @@ class PrometheusExporter(Consumer):
         for (service, agent), drops in self._drops.by_agent().items():
             standing = found.get((service, agent)) or Standing(service=service, agent=agent)
             found[service, agent] = replace(standing, drops=drops)
+        for (service, agent), watched in self._drops.watched().items():
+            standing = found.get((service, agent)) or Standing(service=service, agent=agent)
+            found[service, agent] = replace(standing, watched=watched)
         for (service, agent), traces in self._open_runaways().items():
             standing = found.get((service, agent)) or Standing(service=service, agent=agent)
             found[service, agent] = replace(standing, runaways=tuple(traces))
@@ -198,35 +194,13 @@ class PrometheusExporter(Consumer):
 
     async def restore(self) -> None:
         """Take back the windows and task runs of the topic `windows`."""
-        newest: dict[bytes, Record] = {}
-        for partition in range(self._log_port.partitions(WINDOWS)):
-            async for record in self._log_port.replay(WINDOWS, partition):
-                if not record.key.startswith((RANKED, DROPS)):
-                    newest[record.key] = record
-        for record in sorted(newest.values(), key=lambda each: each.key != SLOTS):
-            if not record.value:
-                continue
-            try:
-                self._restore_one(record)
-            except Undecodable as error:
-                self._poison.unprocessable(record.position, error)
-
-    def _restore_one(self, record: Record) -> None:
-        if record.key == SLOTS:
-            self._targets.restore_slots(decode_slots(record.value))
-            return
-        if record.key == RUNAWAYS:
-            self._runaways.restore(decode_runaways(record.value))
-            return
-        if record.key.startswith(VERSIONS):
-            self._targets.restore_versions(decode_versions(record.value))
-            return
-        if not record.key.startswith(TASK):
-            self._targets.restore(decode_window(record.value))
-            return
-        agent, time = self._runs.restore(decode_task(record.value))
-        if self._targets.agent_labels(*agent, time) != agent:
-            self._runs.forget_agent(*agent)
+        await read_windows(
+            self._log_port,
+            targets=self._targets,
+            runs=self._runs,
+            runaways=self._runaways,
+            poison=self._poison,
+        )
 
     async def _restore_drops(self) -> None:
         self._drops.clear()
@@ -264,10 +238,9 @@ class PrometheusExporter(Consumer):
             self._now = max(self._now, min(batch.ends.values()))
         for partition, count in batch.lost.items():
             self._lost.inc(max(0, count - self._ahead.get(partition, 0)))
-        for number, record in enumerate(batch.records, 1):
+        for record in batch.records:
             self._take(record)
-            if number % YIELD_EVERY == 0:
-                await asyncio.sleep(0)
+            await self._slice.give_way()
         new = {each.partition for each in batch.assigned}
         ends = {partition: end for partition, end in batch.ends.items() if partition not in new}
         self._drops.advance({each.position.partition: each.time for each in batch.records} | ends)
@@ -293,49 +266,73 @@ class PrometheusExporter(Consumer):
         _, partition, offset = record.position
         self._ahead.pop(partition, None)
         self._now = max(self._now, record.time)
-        self._durable.setdefault(partition, offset)
-        is_new = offset >= self._counted.get(partition, 0)
+        self._durable.setdefault(partition, record.first)
+        counted = self._counted.get(partition, 0)
         try:
-            self._apply(record, is_new=is_new)
+            groups = groups_in(record)
         except Undecodable as error:
-            if is_new:
+            groups = ()
+            if offset >= counted:
                 self._poison.unprocessable(record.position, error)
+        for group in groups:
+            try:
+                self._apply(group, partition, record.time, counted)
+            except Undecodable as error:
+                if group.first >= counted:
+                    self._poison.unprocessable(record.position, error)
         self._taken[partition] = offset + 1
-        self._counted[partition] = max(self._counted.get(partition, 0), offset + 1)
+        self._counted[partition] = max(counted, offset + 1)
 
-    def _apply(self, record: Record, *, is_new: bool) -> None:
-        signal = decode_signal(record.value)
-        first = FIRST in record.headers
-        admitted = self._targets.admit(signal, record.time)
-        self._forget_evicted(admitted, is_new=is_new)
-        if (dropped := self._runaways.take(signal)) is not None:
-            self._runaway_families.dropped.labels(dropped).inc()
-        start = start_in(record.headers)
-        self._targets.take(
-            signal, admitted.labels, record.position, record.time, first=first, start=start
-        )
-        is_taken = self._drops.offer(
-            signal, admitted.labels, record.position, record.time, first=first
-        )
-        if is_new and not is_taken:
-            self._families.drop_scores("max_settling", 1)
-        if not signal.final or not self._recent.add(signal.id) or not is_new:
-            return
-        if self._was_detailed and not self._targets.is_detailed:
+    def _apply(self, group: Group, partition: int, time: float, counted: int) -> None:
+        """Take in the signals of a subject; those from offset `counted` on were not counted before."""
+        subject = group.subject
+        seen = Seen(subject, time)
+        known = self._known.of(subject)
+        lag = max(0.0, time - seen.arrived)
+        offset, at = group.first, 0
+        for header in group.headers:
+            is_new = offset >= counted
+            found = known.get(header.evaluator)
+            if found is None:
+                found = self._known.find(subject, header.evaluator, time, is_new=is_new)
+                known = self._known.of(subject)
+            elif found.place.tally is not None:
+                found.place.tally.count(time)
+            place = found.place
+            if header.evaluator == RUNAWAY:
+                self._take_runaway(seen, header, group.lines[at : at + header.size])
+            self._targets.take(place, seen, header, partition, offset)
+            if is_fed(header, is_trace=seen.is_trace):
+                is_taken = self._drops.offer(place.labels, seen, header, partition, offset)
+                if is_new and not is_taken:
+                    self._families.drop_scores("max_settling", 1)
+            if header.final and self._recent.add(header.id) and is_new:
+                self._count(found, seen, header, lag)
+            offset += 1
+            at += header.size + 1
+
+    def _count(self, found: Known, seen: Seen, header: SignalHeader, lag: float) -> None:
+        """Count a final outcome that was not counted before."""
+        is_detailed = self._targets.is_detailed
+        if self._was_detailed and not is_detailed:
             self._was_detailed = False
             self._families.forget_scores()
-        if first:
-            histogram = self._targets.has_histogram(admitted.labels)
-            self._families.count_first(signal, admitted.labels, record.time, histogram=histogram)
+            self._known.clear()
+            found.counts = self._families.counts(found.place.labels)
+        if header.first:
+            histogram = is_detailed or found.has_objective
+            found.counts.count_first(seen.subject, header, lag, histogram=histogram)
         else:
-            self._families.count_revision(signal, admitted.labels)
+            found.counts.count_revision(header)
 
-    def _forget_evicted(self, admitted: Admitted, *, is_new: bool) -> None:
-        if admitted.evicted_evaluator is not None:
-            self._families.forget_evaluator(admitted.evicted_evaluator)
-        if is_new:
-            for label in admitted.overflows:
-                self._label_overflow.labels(label).inc()
+    def _take_runaway(self, seen: Seen, header: SignalHeader, json: memoryview) -> None:
+        trace_id = seen.subject.trace_id
+        if trace_id is None:
+            return
+        if header.final:
+            self._runaways.close(trace_id, seen.subject.revision)
+        elif (dropped := self._runaways.find(decode_signal(bytes(json)))) is not None:
+            self._runaway_families.dropped.labels(dropped).inc()
 
     async def _store(self) -> None:
         """Write the windows that changed together with how far they reach."""

@@ -33,19 +33,26 @@ class OpenRunaways:
         """Revisions of the traces that closed last."""
         self._has_changed = False
 
-    def take(self, signal: Signal) -> str | None:
-        """Take in a signal of any evaluator; returns the reason for which a trace was forgotten to make room.
+    def find(self, signal: Signal) -> str | None:
+        """Take in what is said of a trace that is open; returns the reason for which one was forgotten to make room.
 
         Raises:
             Undecodable: its time cannot be read.
         """
-        if signal.evaluator != RUNAWAY or signal.trace_id is None:
+        trace_id = signal.trace_id
+        if trace_id is None or signal.score != 0:
             return None
-        if signal.final:
-            self._close(signal.trace_id, signal.revision)
-        elif signal.score == 0 and signal.revision > self._closed.get(signal.trace_id, -1):
-            return self._find(signal, signal.trace_id)
-        return None
+        if signal.revision <= self._closed.get(trace_id, -1):
+            return None
+        return self._find(signal, trace_id)
+
+    def close(self, trace_id: str, revision: int) -> None:
+        """The final outcome of a trace is here: it is open no longer."""
+        self._closed[trace_id] = max(revision, self._closed.pop(trace_id, -1))
+        if len(self._closed) > MAX_CLOSED:
+            self._closed.popitem(last=False)
+        if self._open.pop(trace_id, None) is not None:
+            self._has_changed = True
 
     def shown(self, now: float) -> Iterator[OpenRunaway]:
         """Those that are open at log time `now`, the one that was found longest ago first."""
@@ -96,10 +103,3 @@ class OpenRunaways:
             return None
         self._open.popitem(last=False)
         return "max_traces"
-
-    def _close(self, trace_id: str, revision: int) -> None:
-        self._closed[trace_id] = max(revision, self._closed.pop(trace_id, -1))
-        if len(self._closed) > MAX_CLOSED:
-            self._closed.popitem(last=False)
-        if self._open.pop(trace_id, None) is not None:
-            self._has_changed = True

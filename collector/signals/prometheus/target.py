@@ -9,7 +9,6 @@ from typing import NamedTuple, TypeAlias
 from msgspec.structs import replace
 
 from collector.config.tree import AgentWindow
-from collector.log.port import Position
 from collector.records.codec import encode
 from collector.records.signal import HEADLINES
 from collector.records.windows import WindowEntry, WindowRecord
@@ -50,25 +49,21 @@ class Target:
         self._window = self._empty()
         self._versions: dict[str, Window] = {}
         self._detector = Detector()
-        self._next_offsets: dict[int, int] = {}
+        self.next_offsets: dict[int, int] = {}
+        """By partition, the offset below which every signal was taken in, perhaps before a restart."""
         self._fed = RecentIds(MAX_FED)
-
-    def has_read(self, position: Position) -> bool:
-        """Whether this record was taken in before, perhaps before a restart."""
-        return position.offset < self._next_offsets.get(position.partition, 0)
-
-    def mark_read(self, position: Position) -> None:
-        """Remember that the record was taken in."""
-        self._next_offsets[position.partition] = position.offset + 1
 
     def offer(self, entry: WindowEntry, version: str) -> None:
         """Take in a session's score, under the version of the agent that it names."""
         self._window.offer(entry)
         if self.labels.evaluator not in HEADLINES:
             return
-        if _hand_over((w for v, w in self._versions.items() if v != version), entry) is None:
-            entry = replace(entry, gone=True)
-        self._versions.setdefault(version, self._empty()).offer(entry)
+        versions = self._versions
+        if len(versions) > 1 or version not in versions:
+            if _hand_over((w for v, w in versions.items() if v != version), entry) is None:
+                entry = replace(entry, gone=True)
+            versions.setdefault(version, self._empty())
+        versions[version].offer(entry)
         if len(self._versions) > MAX_VERSIONS:
             del self._versions[min(self._versions, key=lambda v: (self._versions[v].newest, v))]
 
@@ -118,7 +113,7 @@ class Target:
                 versions={version: each.entries for version, each in self._versions.items()},
                 detector=self._detector,
                 last_score=self.last_score,
-                next_offsets=self._next_offsets,
+                next_offsets=self.next_offsets,
                 fed=self._fed.ids,
             )
         )
@@ -131,7 +126,7 @@ class Target:
         target._window = target._empty(record.entries)
         target._versions = {v: target._empty(each) for v, each in record.versions.items()}
         target._detector = record.detector
-        target._next_offsets = dict(record.next_offsets)
+        target.next_offsets = dict(record.next_offsets)
         for each in record.fed:
             target._fed.add(each)
         return target

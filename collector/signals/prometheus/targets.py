@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 from msgspec.structs import replace
 
 from collector.config.tree import AgentWindow
-from collector.log.port import Position
 from collector.records.codec import encode
-from collector.records.sessions import session_key
-from collector.records.signal import HEADLINES, Signal, unix_seconds
+from collector.records.signal import HEADLINES
+from collector.records.signal_batch import SignalHeader
 from collector.records.standing import AgentLabels, Standing
 from collector.records.windows import SLOTS, SlotsRecord, VersionsRecord, WindowEntry, WindowRecord
+from collector.signals.prometheus.seen import Seen
 from collector.signals.prometheus.standings import Headline, standing_of
 from collector.signals.prometheus.target import Labels, ServiceKey, Target
 from collector.signals.prometheus.versions import VersionsOfAgents
-from collector.slots import Slots
-from collector.telemetry import LONGEST_LABEL, OTHER, short
+from collector.slots import Slots, Tally
+from collector.telemetry import OTHER, short
 from evaluators.coverage import is_low
 
 Agent = tuple[str, str]
@@ -37,6 +37,22 @@ MAX_DETAILED_AGENTS = 12
 
 Above it only those that alerts read have them: it is measured so that a scrape stays below 0.4 MB either way.
 """
+
+
+@dataclass(slots=True)
+class Place:
+    """A label set with what its next signal needs, found once. It holds until `Targets.generation` changes."""
+
+    labels: Labels
+    target: Target
+    objective: float | None
+    others: tuple[tuple[Labels, Target], ...]
+    """The targets of other agents that may hold the same sessions."""
+    tally: Tally | None
+    """Of its evaluator, while agent and evaluator have label values of their own."""
+    version: str = ""
+    moment: int = -1
+    """The last (version, moment) in which the agent had a session: once seen, it changes nothing again."""
 
 
 class Admitted(NamedTuple):
@@ -63,6 +79,8 @@ class Targets:
         self._evaluators: Slots[str] = Slots(MAX_EVALUATORS)
         self._versions = VersionsOfAgents(limits.version_silence)
         self._slots_written = b""
+        self.generation = 0
+        """Changes when a place that was found no longer holds."""
 
     def count_trace(self, service: str, agent: str, now: float) -> Agent | None:
         """Count a trace of the agent at log time `now`; returns the agent that lost its slot to it, if one did."""
@@ -89,86 +107,99 @@ class Targets:
         pair = (short(service), short(agent))
         return pair if pair in self._agents else (OTHER, OTHER)
 
-    def admit(self, signal: Signal, now: float) -> Admitted:
-        """The labels to use for a signal."""
-        agent = self.agent_labels(signal.service, signal.agent)
-        evaluator = short(signal.evaluator)
+    def admit(self, service: str, agent: str, evaluator: str, scope: str, now: float) -> Admitted:
+        """The labels to use for a signal of these names, written at log time `now`."""
+        labelled = self.agent_labels(service, agent)
+        evaluator = short(evaluator)
         loser = None if evaluator == OTHER else self._evaluators.count(evaluator, now)
         if loser is not None:
             self._remove(lambda each: each.evaluator == loser)
         if evaluator not in self._evaluators:  # counting it has taken a slot where it could
             evaluator = OTHER
-        labels = Labels(*agent, evaluator, signal.scope)
+        labels = Labels(*labelled, evaluator, scope)
         if OTHER not in labels:
             return Admitted(labels, loser)
-        folded = {"agent": agent == (OTHER, OTHER), "evaluator": evaluator == OTHER}
+        folded = {"agent": labelled == (OTHER, OTHER), "evaluator": evaluator == OTHER}
         return Admitted(labels, loser, tuple(each for each in folded if folded[each]))
 
-    def take(
-        self,
-        signal: Signal,
-        labels: Labels,
-        position: Position,
-        time: float,
-        *,
-        first: bool,
-        start: int = 0,
-    ) -> None:
-        """Take in the signal at `position`, written at log time `time`.
-
-        Windows take final scores and those of open sessions, and leave out a session from when too little of it is
-        seen for a score; the detector takes each subject's first final score.
-        `start` is that of the trace that was scored, unix nanoseconds; 0: it is not known.
-        A session counts for one agent: the one that its latest score names.
-
-        Raises:
-            Undecodable: its time cannot be read.
-        """
-        version = short(signal.agent_version or "")
-        entry = _entry(signal, labels, start, version)
-        if entry is not None and OTHER not in labels[:2]:
-            self._versions.see(labels[:2], version, entry.time)
-        is_latest = entry is None or self._hand_over_elsewhere(signal, entry, labels)
+    def place(self, labels: Labels, service: str, evaluator: str) -> Place:
+        """The place of a label set, for signals of these names; its target begins if there is none."""
         target = self._targets.get(labels)
         if target is None:
             target = self._add(Target(labels, self._limits))
             self._removed.discard(labels)
-        if target.has_read(position):
+        return Place(
+            labels=labels,
+            target=target,
+            objective=self._objectives(evaluator),
+            others=self._others(labels, service) if labels.scope == "session" else (),
+            tally=None if OTHER in labels else self._evaluators.tally(labels.evaluator),
+        )
+
+    def take(
+        self, place: Place, seen: Seen, header: SignalHeader, partition: int, offset: int
+    ) -> None:
+        """Take in a signal of `place`, at this offset of a partition.
+
+        Windows take final scores and those of open sessions, and leave out a session from when too little of it is
+        seen for a score; the detector takes each subject's first final score.
+        A session counts for one agent: the one that its latest score names.
+        """
+        entry = _entry(seen, header, place.labels)
+        is_latest = True
+        if entry is not None:
+            if place.labels.agent != OTHER:
+                self._see_version(place, seen)
+            is_latest = not place.others or self._hand_over_elsewhere(place, seen, entry)
+        target = place.target
+        if offset < target.next_offsets.get(
+            partition, 0
+        ):  # taken in before, perhaps before a restart
             return
-        target.mark_read(position)
-        self._changed.add(labels)
+        target.next_offsets[partition] = offset + 1
+        self._changed.add(place.labels)
         if entry is None:
             return
-        target.offer(entry if is_latest else replace(entry, gone=True), version)
-        if signal.score is None:
+        target.offer(entry if is_latest else replace(entry, gone=True), seen.version)
+        if header.score is None:
             return
-        target.last_score = max(target.last_score, time)
-        objective = self._objectives(signal.evaluator)
+        target.last_score = max(target.last_score, seen.time)
+        objective = place.objective
         if objective is None:
             return
-        if first and signal.final:
-            target.feed(signal.id, entry.score, objective)
-        target.settle(time, objective)
+        if header.first and header.final:
+            target.feed(header.id, entry.score, objective)
+        target.settle(seen.time, objective)
 
-    def _hand_over_elsewhere(self, signal: Signal, entry: WindowEntry, labels: Labels) -> bool:
+    def _see_version(self, place: Place, seen: Seen) -> None:
+        moment = self._versions.moment(seen.arrived)
+        if moment != place.moment or seen.version != place.version:
+            self._versions.see(place.labels[:2], seen.version, seen.arrived)
+            place.moment, place.version = moment, seen.version
+
+    def _hand_over_elsewhere(self, place: Place, seen: Seen, entry: WindowEntry) -> bool:
         """A session counts no longer under its earlier agents; False: its latest score names another agent.
 
         It runs for signals that were taken in before, too: a crash may have stored one agent's windows of the two.
         """
-        if signal.scope != "session":
-            return True
         is_latest = True
-        for service in {short(signal.service), OTHER}:
-            targets = self._services.get((service, labels.evaluator, labels.scope), {})
-            for other, target in targets.items():
-                if other == labels:
-                    continue
-                name = _session_name(signal, other)
-                handed_over = target.hand_over(replace(entry, session=name))
-                is_latest = is_latest and handed_over is not None
-                if handed_over:
-                    self._changed.add(other)
+        for other, target in place.others:
+            handed_over = target.hand_over(replace(entry, session=seen.session_in(other)))
+            is_latest = is_latest and handed_over is not None
+            if handed_over:
+                self._changed.add(other)
         return is_latest
+
+    def _others(self, labels: Labels, service: str) -> tuple[tuple[Labels, Target], ...]:
+        services = {short(service), OTHER}
+        return tuple(
+            (other, target)
+            for each in sorted(services)
+            for other, target in self._services.get(
+                (each, labels.evaluator, labels.scope), {}
+            ).items()
+            if other != labels
+        )
 
     def expire(self, now: float) -> None:
         """Forget sessions that had no trace for too long."""
@@ -178,6 +209,7 @@ class Targets:
 
     def restore_slots(self, record: SlotsRecord) -> None:
         """Take the slots back, before any target."""
+        self.generation += 1
         self._agents.restore((record.agents, record.agents_waiting))
         self._evaluators.restore((record.evaluators, record.evaluators_waiting))
 
@@ -278,11 +310,13 @@ class Targets:
                 self._versions.see(record.labels[:2], version, each.time)
 
     def _add(self, target: Target) -> Target:
+        self.generation += 1
         self._targets[target.labels] = target
         self._services.setdefault(_service(target.labels), {})[target.labels] = target
         return target
 
     def _remove(self, leaves: Callable[[Labels], bool]) -> None:
+        self.generation += 1
         for labels in [each for each in self._targets if leaves(each)]:
             del self._targets[labels]
             targets = self._services[_service(labels)]
@@ -293,41 +327,32 @@ class Targets:
             self._removed.add(labels)
 
 
-def _entry(signal: Signal, labels: Labels, start: int, version: str) -> WindowEntry | None:
+def _entry(seen: Seen, header: SignalHeader, labels: Labels) -> WindowEntry | None:
     """The entry of a scored signal, or of a session that is too little seen: it takes the place of its earlier score.
 
     None for the stand-in of a trace, which is not mixed with verdicts.
     """
-    covered = signal.coverage is None or not is_low(
-        (signal.coverage.expected, signal.coverage.present)
-    )
-    if signal.scope == "trace" and not signal.final:
+    score, final, coverage = header.score, header.final, header.coverage
+    if not final and seen.is_trace:
         return None
-    if signal.score is None and (covered or signal.outcome != "skipped"):
+    covered = coverage is None or not is_low(coverage)
+    if score is None and (covered or header.outcome != "skipped"):
         return None
+    subject = seen.subject
     return WindowEntry(
-        _session_name(signal, labels),
-        unix_seconds(signal.time),
-        signal.revision,
-        signal.final,
-        signal.id,
-        signal.score or 0.0,
+        seen.session if labels.agent != OTHER else seen.session_in(labels),
+        seen.arrived,
+        subject.revision,
+        final,
+        header.id,
+        score or 0.0,
         covered,
-        start,
-        signal.trace_id or "",
-        version=version,
+        subject.start,
+        subject.trace_id or "",
+        False,
+        seen.version,
     )
 
 
 def _service(labels: Labels) -> ServiceKey:
     return labels.service, labels.evaluator, labels.scope
-
-
-def _session_name(signal: Signal, labels: Labels) -> str:
-    """The session's name in the windows of these labels, which several services share when they are `_other`."""
-    name = signal.session_id
-    if OTHER in (labels.service, labels.agent):
-        name = session_key(signal.service, name).decode()
-    if len(name) <= 2 * LONGEST_LABEL:
-        return name
-    return hashlib.sha256(name.encode(errors="replace")).hexdigest()

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collector.errors import Undecodable
 from collector.log.consumer import Consumer
 from collector.log.port import BACKGROUND_LINGER, TRACES, WINDOWS, Batch, Log, New, Record
-from collector.records.trace_views import CountedTrace, TraceUsage, decode_counted_trace
+from collector.records.trace_views import CountedTrace, TraceUsage, counted
 from collector.records.traces import RunRecord
 from collector.records.windows import SLOTS
 from collector.runtime.retry import Retry
@@ -77,7 +77,7 @@ class TraceMetrics(Consumer):
 
     def _take(self, record: Record) -> None:
         try:
-            decoded = decode_counted_trace(record.value)
+            decoded = counted(record)
         except Undecodable as error:
             self._poison.unprocessable(record.position, error)
             return

@@ -80,8 +80,13 @@ class VersionsOfAgents:
 
     def __init__(self, silence: float) -> None:
         self._silence = silence
+        self._moment = silence / MOMENTS
         self._agents: dict[AgentLabels, AgentVersions] = {}
         self._changed: set[AgentLabels] = set()
+
+    def moment(self, time: float) -> int:
+        """The moment of a log time: seen twice in one, a version changes nothing the second time."""
+        return int(time / self._moment)
 
     def see(self, agent: AgentLabels, version: str, time: float) -> None:
         """A version of the agent had a session at log time `time`."""

@@ -10,9 +10,12 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from collector.records.windows import WindowEntry
+from collector.records.windows import Rank, WindowEntry
 from collector.signals.prometheus.running_mean import Age, RunningMean
 from evaluators.formulas.distribution import ConfidenceInterval, bounds
+
+MOST_WAITING = 256
+"""Sessions whose latest score waits."""
 
 
 class Stats(NamedTuple):
@@ -23,7 +26,10 @@ class Stats(NamedTuple):
 
 
 class Window:
-    """The newest `sessions` sessions. The state depends on the set of entries offered, never on their order."""
+    """The newest `sessions` sessions. The state depends on the set of entries offered, never on their order.
+
+    So what is offered waits, the latest entry of each session, until something is asked for.
+    """
 
     def __init__(
         self,
@@ -39,11 +45,12 @@ class Window:
         session that went keeps its place among all, or what is evicted would depend on when it went.
         """
         self._limit = sessions
-        self._held = sessions + spare
+        self._most = sessions + spare
         self._max_age = max_age
-        self._entries: dict[str, WindowEntry] = {}
+        self._waiting: dict[str, tuple[Rank, WindowEntry]] = {}
+        self._held: dict[str, tuple[Rank, WindowEntry]] = {}
         self._ages: list[Age] = []
-        """Of the entries, sorted."""
+        """Of what is held, sorted."""
         self._since = inf
         """No entry is older than this log time."""
         self._mean: RunningMean | None = None
@@ -52,47 +59,44 @@ class Window:
             self.offer(entry)
 
     def __len__(self) -> int:
-        return len(self._entries)
+        self._settle()
+        return len(self._held)
 
-    def offer(self, entry: WindowEntry) -> bool:
-        """Take in a score; False if it is a repeat or older than the score that is held."""
-        held = self._entries.get(entry.session)
-        age = entry.age
-        if held is not None:
-            if entry.rank <= held.rank:
-                return False
-            self._remove(held)
-        elif len(self._entries) >= self._held:
-            oldest = self._ages[0]
-            if age <= oldest:
-                return False
-            self._remove(self._entries[oldest[1]])
-        self._entries[entry.session] = entry
-        insort(self._ages, age)
-        self._since = min(self._since, entry.time)
-        if self._mean is not None and not entry.gone:
-            self._mean.put(age, entry.score if entry.covered else None)
-        return True
+    def offer(self, entry: WindowEntry) -> None:
+        """Take in a score; one that is a repeat or older than the session's latest changes nothing."""
+        rank = entry.rank
+        waiting = self._waiting
+        earlier = waiting.get(entry.session)
+        if earlier is None:
+            if len(waiting) >= MOST_WAITING:
+                self._settle()
+        elif rank <= earlier[0]:
+            return
+        waiting[entry.session] = (rank, entry)
 
     def get(self, session: str) -> WindowEntry | None:
         """The session's score, if it is held."""
-        return self._entries.get(session)
+        self._settle()
+        held = self._held.get(session)
+        return None if held is None else held[1]
 
     def mark_gone(self, entry: WindowEntry) -> None:
         """The session of an entry that is held counts no longer."""
+        rank, _ = self._held[entry.session]
         if self._mean is not None and not entry.gone:
-            self._mean.drop(entry.age)
-        self._entries[entry.session] = replace(entry, gone=True)
+            self._mean.drop(_age(rank, entry.session))
+        self._held[entry.session] = (rank, replace(entry, gone=True))
 
     def expire(self, now: float) -> bool:
         """Forget sessions that had no trace within the window's age; whether there were any."""
+        self._settle()
         since = now - self._max_age
         if self._since >= since:
             return False
-        expired = [each for each in self._entries.values() if each.time < since]
-        for each in expired:
-            self._remove(each)
-        self._since = min((each.time for each in self._entries.values()), default=inf)
+        expired = [each for each in self._held.values() if each[1].time < since]
+        for rank, entry in expired:
+            self._remove(rank, entry)
+        self._since = min((each.time for _, each in self._held.values()), default=inf)
         return bool(expired)
 
     def stats(self, now: float, current: frozenset[str] | None = None) -> Stats | None:
@@ -107,19 +111,22 @@ class Window:
 
     def mean(self, now: float) -> float | None:
         """The mean of `stats` for all versions, without a walk over the window while no session is too old."""
+        self._settle()
         if self._since < now - self._max_age:
             stats = self.stats(now)
             return stats and stats.bounds.mean
         if self._mean is None:
             self._mean = RunningMean(self._limit)
-            for each in self._entries.values():
+            for rank, each in self._held.values():
                 if not each.gone:
-                    self._mean.put(each.age, each.score if each.covered else None)
+                    score = each.score if each.covered else None
+                    self._mean.put(_age(rank, each.session), score)
         return self._mean.value
 
     def counting(self, now: float, current: frozenset[str] | None = None) -> list[WindowEntry]:
         """The sessions that count now, also those of which too little is seen for a score."""
-        here = [each for each in self._entries.values() if not each.gone]
+        self._settle()
+        here = [each for _, each in self._held.values() if not each.gone]
         if current is not None:
             here = [each for each in here if each.version is None or each.version in current]
         if len(here) > self._limit:
@@ -129,16 +136,49 @@ class Window:
     @property
     def newest(self) -> float:
         """Log time of its newest session that counts; 0 when there is none."""
-        return max((each.time for each in self._entries.values() if not each.gone), default=0.0)
+        self._settle()
+        return max((each.time for _, each in self._held.values() if not each.gone), default=0.0)
 
     @property
     def entries(self) -> tuple[WindowEntry, ...]:
         """The entries, oldest first."""
-        return tuple(self._entries[session] for _started, session in self._ages)
+        self._settle()
+        return tuple(self._held[session][1] for _started, session in self._ages)
 
-    def _remove(self, entry: WindowEntry) -> None:
-        age = entry.age
-        del self._entries[entry.session]
+    def _settle(self) -> None:
+        """Let what waits in: each session once."""
+        if self._waiting:
+            waiting, self._waiting = self._waiting, {}
+            for rank, entry in waiting.values():
+                self._put(rank, entry)
+
+    def _put(self, rank: Rank, entry: WindowEntry) -> None:
+        session = entry.session
+        held = self._held.get(session)
+        age = _age(rank, session)
+        if held is not None:
+            if rank <= held[0]:
+                return
+            self._remove(*held)
+        elif len(self._held) >= self._most:
+            oldest = self._ages[0]
+            if age <= oldest:
+                return
+            self._remove(*self._held[oldest[1]])
+        self._held[session] = (rank, entry)
+        insort(self._ages, age)
+        self._since = min(self._since, entry.time)
+        if self._mean is not None and not entry.gone:
+            self._mean.put(age, entry.score if entry.covered else None)
+
+    def _remove(self, rank: Rank, entry: WindowEntry) -> None:
+        age = _age(rank, entry.session)
+        del self._held[entry.session]
         del self._ages[bisect_left(self._ages, age)]
         if self._mean is not None and not entry.gone:
             self._mean.drop(age)
+
+
+def _age(rank: Rank, session: str) -> Age:
+    """As `WindowEntry.age`, of an entry whose rank is known."""
+    return (rank[0], session)

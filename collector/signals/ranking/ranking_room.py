@@ -12,12 +12,12 @@ is read again was ranked in one history only, and its signal is the same byte fo
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import groupby
 
 from collector.errors import RecordTooLarge, Undecodable
 from collector.log.consumer import Consumer
 from collector.log.port import (
-    SIGNALS,
     TRACES,
     WINDOWS,
     Assigned,
@@ -26,10 +26,12 @@ from collector.log.port import (
     Log,
     New,
     Record,
+    takes_counts,
 )
 from collector.records.codec import encode
-from collector.records.signal import encode_signal, redacted, signal_headers
-from collector.records.trace_views import decode_work
+from collector.records.signal import redacted
+from collector.records.signal_batch import headers_of, made, made_before, signal_records
+from collector.records.trace_views import work_in
 from collector.records.traces import RunawayRecord, WorkRecord
 from collector.records.windows import (
     LAST_RANKED,
@@ -39,6 +41,7 @@ from collector.records.windows import (
     decode_ranked,
 )
 from collector.runtime.retry import Retry
+from collector.runtime.time_slice import TimeSlice
 from collector.signals.ranking.families import RankingFamilies
 from collector.signals.ranking.ranker import RankedSession, Ranker
 from collector.signals.ranking.runaways import Call
@@ -50,8 +53,6 @@ MAX_RECORDS = 64
 """Records of one poll: they and their signals are written at once."""
 LINGER = 0.5
 """Seconds that a record may wait for others: a history is written once for all of them."""
-YIELD_EVERY = 16
-"""Records taken before other tasks may run."""
 
 
 class RankingRoom(Consumer):
@@ -77,8 +78,10 @@ class RankingRoom(Consumer):
         )
         self._ranked = ranked
         self._redact = redact
+        self._joins = takes_counts(log)
         self._families = RankingFamilies(telemetry)
         self._ranker = Ranker(ranked)
+        self._slice = TimeSlice()
         self._is_restored = False
         self._next: dict[int, int] = {}
         """By partition, the offset below which everything is decided."""
@@ -121,11 +124,10 @@ class RankingRoom(Consumer):
         """Rank the sessions that changed, in the order of the records."""
         for count in batch.lost.values():
             self._families.dropped.labels("expired").inc(count)
-        for number, record in enumerate(batch.records, 1):
+        for record in batch.records:
             self._take(record)
             self._offsets.done(record.position)
-            if number % YIELD_EVERY == 0:
-                await asyncio.sleep(0)
+            await self._slice.give_way()
 
     async def commit(self) -> None:
         """Write what was decided with the commits of the records that it was decided for."""
@@ -153,7 +155,7 @@ class RankingRoom(Consumer):
             return
         self._next[partition] = offset + 1
         try:
-            work = decode_work(record.value)
+            work = work_in(record)
         except Undecodable as error:
             self._poison.unprocessable(record.position, error)
             return
@@ -186,7 +188,7 @@ class RankingRoom(Consumer):
         return [
             New(topic=WINDOWS, key=LAST_RANKED, value=encode(batch)),
             *(New(topic=WINDOWS, key=key, value=each) for key, each in self._ranker.changes()),
-            *map(signal_record, self._signals),
+            *ranked_records(self._signals, joined=self._joins),
         ]
 
     async def _write(self, records: Sequence[New], commits: Sequence[Commit]) -> None:
@@ -233,20 +235,18 @@ class RankingRoom(Consumer):
 
 def ranked_signals(ranked: RankedSession, *, redact: bool = False) -> list[RankedSignal]:
     """The signals as bytes; `redact`: they leave without texts."""
-    made: list[RankedSignal] = []
+    found: list[RankedSignal] = []
     for each in ranked.signals:
         signal = redacted(each) if redact else each
         first = signal.final if ranked.is_first is None else ranked.is_first
-        made.append(
-            RankedSignal(
-                key=signal.session_id.encode(),
-                value=encode_signal(signal),
-                headers=signal_headers(signal, first=first, start=ranked.start),
-            )
-        )
-    return made
+        ready = made(signal, first=first, start=ranked.start)
+        key = signal.session_id.encode()
+        found.append(RankedSignal(key=key, value=ready.json, headers=headers_of(ready)))
+    return found
 
 
-def signal_record(signal: RankedSignal) -> New:
-    """The record of topic `signals`."""
-    return New(topic=SIGNALS, key=signal.key, value=signal.value, headers=signal.headers)
+def ranked_records(signals: Iterable[RankedSignal], *, joined: bool) -> Iterator[New]:
+    """The records of topic `signals`; `joined`: those of a session that follow one another are one record."""
+    for _, of_session in groupby(signals, key=lambda each: each.key):
+        ready = [made_before(each.value, each.headers) for each in of_session]
+        yield from signal_records(ready, joined=joined)

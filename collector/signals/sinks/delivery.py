@@ -8,9 +8,10 @@ import math
 from collections.abc import Sequence
 from contextlib import suppress
 
-from collector.errors import Retryable
+from collector.errors import Retryable, Undecodable
 from collector.log.consumer import Consumer
 from collector.log.port import BACKGROUND_LINGER, SIGNALS, Backlog, Batch, Log, Record
+from collector.records.published_signals import PublishedSignals
 from collector.runtime.families import RuntimeFamilies
 from collector.runtime.retry import Backoff, Retry
 from collector.runtime.supervisor import reason_of
@@ -21,7 +22,7 @@ from collector.telemetry import Telemetry
 _log = logging.getLogger(__name__)
 
 MAX_RECORDS = 1024
-"""Of one batch, which the log also bounds by bytes: the most that is held in memory."""
+"""Of one batch, which the log also bounds by bytes: the most that is held in memory, twice."""
 _RETRY = 0.2
 """Seconds between two tries, and that a poll waits, while a stop has everything delivered."""
 
@@ -93,7 +94,7 @@ class Delivery(Consumer):
         for partition, count in batch.lost.items():
             self._lost.inc(count)
             _log.error(
-                "Signals were dropped by the log before sink `%s` had them: partition %d, %d records",
+                "Signals were dropped by the log before sink `%s` had them: partition %d, %d signals",
                 self._sink.name,
                 partition,
                 count,
@@ -101,16 +102,25 @@ class Delivery(Consumer):
         self._idle = not batch.records
         if not batch.records:
             return
-        if not await self._deliver(batch.records):
+        signals, unreadable = _signals(batch.records)
+        if signals and not await self._deliver(signals):
             self._has_failed_at_stop = True
             return
+        for record, error in unreadable:
+            self._lost.inc(record.count)
+            _log.error(
+                "A record for sink `%s` holds no signals: %s: %s",
+                self._sink.name,
+                record.position,
+                error,
+            )
         for record in batch.records:
             self._offsets.done(record.position)
 
     async def commit(self) -> None:
         """Store the offsets of the delivered signals, and show what is left."""
         await super().commit()
-        await self._show((), idle=self._idle)
+        await self._show(None, idle=self._idle)
 
     async def finish(self) -> None:
         """Every batch is committed when it is delivered; a drain delivers what is left."""
@@ -132,24 +142,24 @@ class Delivery(Consumer):
         if self._limit is not None:
             self._limit.reschedule(self._end)
 
-    async def _deliver(self, records: Sequence[Record]) -> bool:
+    async def _deliver(self, signals: PublishedSignals) -> bool:
         """Repeat until the sink has them; False if the stop came first."""
         self._backoff.reset()
         while True:
-            await self._show(records)
+            await self._show(signals)
             try:
                 async with asyncio.timeout_at(self._end) as self._limit:
-                    await self._sink.deliver(records)
+                    await self._sink.deliver(signals)
             except Refused as refused:
                 self._note_refused(refused)
-                self._acked.inc(len(records) - len(refused.reasons))
+                self._acked.inc(len(signals) - len(refused.reasons))
                 return True
             except Retryable as error:
-                self._note_failure(error, len(records))
+                self._note_failure(error, len(signals))
             except TimeoutError:
                 return False
             else:
-                self._acked.inc(len(records))
+                self._acked.inc(len(signals))
                 self._note_success()
                 return True
             finally:
@@ -183,18 +193,32 @@ class Delivery(Consumer):
             _log.info("Sink `%s` works again.", self._sink.name)
         self._failing = False
 
-    async def _show(self, waiting: Sequence[Record], *, idle: bool = False) -> None:
+    async def _show(self, waiting: PublishedSignals | None, *, idle: bool = False) -> None:
         """Set the outbox gauges: the signals that wait here and, where the log can count them, in the log.
 
         An empty outbox has no oldest signal: an age of 0 would read as 1970.
         """
-        count = len(waiting)
+        count = 0 if waiting is None else len(waiting)
         if isinstance(self._log_port, Backlog):
             with suppress(Retryable):  # while the log is away, only the batch in hand is known
                 count = max(count, await self._log_port.backlog(self._group, SIGNALS))
         if waiting or idle or isinstance(self._log_port, Backlog):
             self._waiting.set(count)
-        if waiting:
-            self._oldest.labels(self._sink.name).set(min(record.time for record in waiting))
+        if waiting and waiting.oldest is not None:
+            self._oldest.labels(self._sink.name).set(waiting.oldest)
         elif idle:
             self._oldest.remove_by_labels({"sink": self._sink.name})
+
+
+def _signals(
+    records: Sequence[Record],
+) -> tuple[PublishedSignals, list[tuple[Record, Undecodable]]]:
+    """The signals of all records, and the records that hold none, with the reason."""
+    found = PublishedSignals()
+    unreadable: list[tuple[Record, Undecodable]] = []
+    for record in records:
+        try:
+            found.add(record)
+        except Undecodable as error:
+            unreadable.append((record, error))
+    return found, unreadable

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO, ClassVar, Self
 
@@ -12,7 +12,9 @@ import msgspec
 
 from collector.config.tree import Config
 from collector.errors import Retryable
-from collector.log.port import Position, Record
+from collector.log.port import Position
+from collector.records.published_signals import line_blocks
+from collector.records.signal_batch import Published
 from collector.runtime.fsync import sync_folder
 from collector.signals.sinks.port import Refused
 
@@ -46,10 +48,10 @@ class JsonlSink:
         path = section.path or config.data_dir / "signals.jsonl"
         return cls(path, section.max_size, section.keep)
 
-    async def deliver(self, records: Sequence[Record]) -> None:
-        """See `Sink`. A full or read-only disk is `Retryable`; what is not one JSON object is refused."""
+    async def deliver(self, signals: Sequence[Published]) -> None:
+        """See `Sink`. A full or read-only disk is `Retryable`; what does not stand on one line is refused."""
         try:
-            refused = await asyncio.to_thread(self._deliver, records)
+            refused = await asyncio.to_thread(self._deliver, signals)
         except OSError as error:
             raise Retryable(f"cannot write `{self._path}`: {error}") from error
         if refused:
@@ -59,38 +61,42 @@ class JsonlSink:
         """See `Sink`."""
         self._close()
 
-    def _deliver(self, records: Sequence[Record]) -> dict[Position, str]:
-        lines, refused = _lines(records)
+    def _deliver(self, signals: Sequence[Published]) -> dict[Position, str]:
+        lines, refused = _lines(signals)
         self._append(lines)
         return refused
 
-    def _append(self, lines: Sequence[bytes]) -> None:
+    def _append(self, blocks: Sequence[bytes]) -> None:
         try:
-            pending = bytearray()
-            for line in lines:
-                if self._would_overflow(len(pending) + len(line)):
-                    self._write(bytes(pending))
-                    pending.clear()
-                    self._rotate_unless_empty()
-                pending += line
-            self._write(bytes(pending))
+            fitting: list[bytes] = []
+            size = 0
+            for block in blocks:
+                fits = not self._would_overflow(size + len(block))
+                for lines in (block,) if fits else _single(block):
+                    if not fits and self._would_overflow(size + len(lines)):
+                        self._write(fitting)
+                        self._rotate_unless_empty()
+                        fitting, size = [], 0
+                    fitting.append(lines)
+                    size += len(lines)
+            self._write(fitting)
         except OSError:
             # The next try opens the file again and trims what this one may have torn.
             self._close()
             raise
 
     def _would_overflow(self, more: int) -> bool:
-        self._open()
+        if self._file is None:
+            self._open()
         return self._size + more > self._max_size
 
-    def _write(self, lines: bytes) -> None:
+    def _write(self, lines: Sequence[bytes]) -> None:
         if not lines:
             return
         file = self._open()
-        file.write(lines)
+        self._size += file.write(b"".join(lines))
         file.flush()
         os.fsync(file.fileno())
-        self._size += len(lines)
 
     def _open(self) -> BinaryIO:
         if self._file is None:
@@ -155,15 +161,25 @@ def _last_line(file: BinaryIO) -> tuple[int, bytes]:
     return start + cut, tail[cut:]
 
 
-def _lines(records: Sequence[Record]) -> tuple[list[bytes], dict[Position, str]]:
+def _lines(signals: Sequence[Published]) -> tuple[list[bytes], dict[Position, str]]:
+    """Blocks of whole lines, and what does not stand on one."""
     lines: list[bytes] = []
     refused: dict[Position, str] = {}
-    for record in records:
-        if b"\n" in record.value or not _is_object(record.value):
-            refused[record.position] = "not a JSON object on one line"
-        else:
-            lines.append(record.value + b"\n")
+    for block in line_blocks(signals):
+        if block.lines.count(b"\n") == len(block.signals):
+            lines.append(block.lines)
+            continue
+        for each in block.signals:
+            if b"\n" in each.json:
+                refused[each.position] = "not a JSON object on one line"
+            else:
+                lines.append(each.json + b"\n")
     return lines, refused
+
+
+def _single(block: bytes) -> Iterator[bytes]:
+    """Its lines, which end with line feeds alone: JSON may hold what Unicode takes for the end of a line."""
+    return (line + b"\n" for line in block.split(b"\n")[:-1])
 
 
 _Object = msgspec.json.Decoder(dict[str, msgspec.Raw])

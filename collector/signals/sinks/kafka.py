@@ -12,15 +12,15 @@ from aiokafka.structs import RecordMetadata
 
 from collector.config.tree import Config, KafkaSinkConfig
 from collector.errors import Retryable
-from collector.kafka.client import client_settings, limit_aiokafka_log
+from collector.kafka.client import client_settings, prepare_aiokafka
 from collector.kafka.producer import TOO_LARGE, Producer
-from collector.log.port import Position, Record
-from collector.records.signal import INTERNAL
+from collector.log.port import Position
+from collector.records.signal_batch import Published, public_headers
 from collector.signals.sinks.port import Refused
 
 
 class KafkaSink:
-    """Delivers key, value and headers as they stand in the log, without the internal headers.
+    """Delivers each signal as a record of its own, keyed by session id, with the headers of CloudEvents.
 
     Every attempt has a deadline. Records in flight when it passes stay in flight: the next attempt waits on for their
     answers instead of sending them a second time.
@@ -50,7 +50,7 @@ class KafkaSink:
         self._suspects: set[Position] = set()
         """The records of a batch that was too large: sent one by one."""
         self._refused: dict[Position, str] = {}
-        limit_aiokafka_log()
+        prepare_aiokafka()
 
     @classmethod
     def configured(cls, config: Config) -> Self | None:
@@ -58,11 +58,11 @@ class KafkaSink:
         section = config.sinks.kafka
         return None if section is None else cls(section)
 
-    async def deliver(self, records: Sequence[Record]) -> None:
-        """See `Sink`. Only records above the topic's limit are refused; every other failure is `Retryable`."""
+    async def deliver(self, signals: Sequence[Published]) -> None:
+        """See `Sink`. Only signals above the topic's limit are refused; every other failure is `Retryable`."""
         try:
             async with asyncio.timeout(self._timeout):
-                while pending := [each for each in records if self._is_pending(each)]:
+                while pending := [each for each in signals if self._is_pending(each)]:
                     await self._round(pending)
         except TimeoutError as error:
             if await self._producer.renew_if_stuck():
@@ -77,10 +77,10 @@ class KafkaSink:
         if refused:
             raise Refused(refused)
 
-    def _is_pending(self, record: Record) -> bool:
-        return record.position not in self._acked and record.position not in self._refused
+    def _is_pending(self, signal: Published) -> bool:
+        return signal.position not in self._acked and signal.position not in self._refused
 
-    async def _round(self, pending: Sequence[Record]) -> None:
+    async def _round(self, pending: Sequence[Published]) -> None:
         """Send the pending records and wait for every answer; suspects alone, one per round."""
         suspects = [each for each in pending if each.position in self._suspects]
         chosen = suspects[:1] or pending
@@ -107,20 +107,23 @@ class KafkaSink:
             self._topic_exists = True
         return producer
 
-    async def _send(self, producer: AIOKafkaProducer, records: Sequence[Record]) -> None:
+    async def _send(self, producer: AIOKafkaProducer, signals: Sequence[Published]) -> None:
         """One send after the other from one task: only so does the order hold."""
-        for record in records:
-            if record.position in self._in_flight:
+        for each in signals:
+            if each.position in self._in_flight:
                 continue
-            headers = [each for each in record.headers if not each[0].startswith(INTERNAL)]
             try:
-                self._in_flight[record.position] = await self._producer.send(
-                    producer, self._topic, value=record.value, key=record.key, headers=headers
+                self._in_flight[each.position] = await self._producer.send(
+                    producer,
+                    self._topic,
+                    value=each.json,
+                    key=each.subject.session_id.encode(),
+                    headers=list(public_headers(each)),
                 )
             except TOO_LARGE as error:
-                self._refuse(record, error)
+                self._refuse(each, error)
 
-    async def _take_answers(self, chosen: Sequence[Record]) -> None:
+    async def _take_answers(self, chosen: Sequence[Published]) -> None:
         """Take every answer; an error that is not about a record's size is raised last."""
         answers, self._in_flight = self._in_flight, {}
         errors = {position: future.exception() for position, future in answers.items()}
@@ -136,8 +139,8 @@ class KafkaSink:
             if error is not None:
                 raise error
 
-    def _refuse(self, record: Record, error: BaseException | None) -> None:
-        self._refused[record.position] = f"{len(record.value)} bytes: {error}"
+    def _refuse(self, signal: Published, error: BaseException | None) -> None:
+        self._refused[signal.position] = f"{len(signal.json)} bytes: {error}"
 
     async def _renew(self) -> None:
         await self._producer.renew()

@@ -13,10 +13,11 @@ from opentelemetry.proto.logs.v1.logs_pb2 import SEVERITY_NUMBER_INFO, LogRecord
 
 from collector.config.tree import Config, OtlpTarget
 from collector.errors import Permanent, Undecodable
-from collector.log.port import Position, Record
+from collector.log.port import Position
 from collector.otlp.client import GrpcTransport, HttpTransport, Transport
 from collector.otlp.signal import LOGS_SERVICE
 from collector.records.signal import Signal, decode_signal, unix_seconds
+from collector.records.signal_batch import Published
 from collector.signals.sinks.port import Refused
 
 MAX_REQUEST = 1 << 20
@@ -58,9 +59,9 @@ class OtlpSink:
         section = config.sinks.otlp
         return None if section is None else cls(section)
 
-    async def deliver(self, records: Sequence[Record]) -> None:
+    async def deliver(self, signals: Sequence[Published]) -> None:
         """See `Sink`. Refused is what the other side calls invalid, and what is no signal."""
-        events, refused = _events(records)
+        events, refused = _events(signals)
         for piece in _pieces(events):
             refused |= await self._export(piece)
         if refused:
@@ -85,12 +86,12 @@ class OtlpSink:
         return {each.position: f"rejected: {reason}" for each in events[:rejected]}
 
 
-def _events(records: Sequence[Record]) -> tuple[list[_Event], dict[Position, str]]:
+def _events(signals: Sequence[Published]) -> tuple[list[_Event], dict[Position, str]]:
     events: list[_Event] = []
     refused: dict[Position, str] = {}
-    for each in records:
+    for each in signals:
         try:
-            signal = decode_signal(each.value)
+            signal = decode_signal(each.json)
             events.append(_Event(each.position, signal, event(signal, observed=each.time)))
         except Undecodable as error:
             refused[each.position] = str(error)

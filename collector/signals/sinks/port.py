@@ -7,20 +7,21 @@ from typing import ClassVar, Protocol
 
 from collector.config.tree import Config
 from collector.errors import Permanent
-from collector.log.port import Position, Record
+from collector.log.port import Position
+from collector.records.signal_batch import Published
 
 
 class Refused(Permanent):
-    """Some records can never be delivered by this sink; every other record of the call has been."""
+    """Some signals can never be delivered by this sink; every other one of the call has been."""
 
     def __init__(self, reasons: Mapping[Position, str]) -> None:
-        """Take the reason of each refused record."""
-        super().__init__(f"{len(reasons)} records can never be delivered")
+        """Take the reason of each refused signal, by its position."""
+        super().__init__(f"{len(reasons)} signals can never be delivered")
         self.reasons = dict(reasons)
 
 
 class Sink(Protocol):
-    """Delivers records of topic `signals`. Owned by one `Delivery`, which calls it from one task.
+    """Delivers the signals of topic `signals`. Owned by one `Delivery`, which calls it from one task.
 
     A new sink is a class in a file of this folder, a section in `collector.config.tree.Sinks`, and a line in
     `collector.wiring.sinks.SINKS`.
@@ -29,10 +30,10 @@ class Sink(Protocol):
     name: ClassVar[str]
     """The key of its section under `sinks` in the configuration; label `sink` of its metrics."""
 
-    async def deliver(self, records: Sequence[Record]) -> None:
-        """Hand the records over, in order; return when every one is safely there.
+    async def deliver(self, signals: Sequence[Published]) -> None:
+        """Hand the signals over, in order; return when every one is safely there.
 
-        Called again with the same records after `Retryable`, until it returns or the process stops. A record may
+        Called again with the same signals after `Retryable`, until it returns or the process stops. A signal may
         be delivered more than once, always with the same bytes.
 
         Raises:

@@ -86,9 +86,13 @@ class Body(msgspec.Struct, eq=False):
     @property
     def text(self) -> str | None:
         """The texts as one; None when there is none."""
-        texts = self.texts
-        whole = texts[0] if len(texts) == 1 else "\n".join(t for t in texts if t not in HIDDEN)
-        return None if not whole or whole in HIDDEN else whole
+        return joined(self.texts)
+
+
+def joined(texts: list[str]) -> str | None:
+    """The texts of a message as one; None when there is none."""
+    whole = texts[0] if len(texts) == 1 else "\n".join(t for t in texts if t not in HIDDEN)
+    return None if not whole or whole in HIDDEN else whole
 
 
 def is_block(item: dict[str, JSON]) -> bool:

@@ -9,8 +9,8 @@ from typing import Literal
 
 import msgspec
 
-from evaluators.dialects.content.blocks import ACTION, Body, read_arguments
-from evaluators.dialects.content.message_model import Call, Message, Result
+from evaluators.dialects.content.blocks import ACTION, joined, read_arguments
+from evaluators.dialects.content.message_model import Call, Message, Result, Role
 from evaluators.dialects.decoding.values import string
 from evaluators.model import JSON
 
@@ -18,7 +18,7 @@ WHOLE = '[{"role":'
 """How a user's text begins that is a whole list of messages: OpenLLMetry for JS, of the responses API's input."""
 
 
-class _Part(msgspec.Struct, tag_field="type", forbid_unknown_fields=True):
+class _Part(msgspec.Struct, tag_field="type", forbid_unknown_fields=True, gc=False):
     """A part of a message; another key makes it another provider's."""
 
 
@@ -37,13 +37,15 @@ class _ToolResponse(_Part, tag="tool_call_response"):
     id: JSON = None
 
 
-class _Message(msgspec.Struct, forbid_unknown_fields=True):
+class _Message(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     role: Literal["system", "user", "assistant", "tool"]
     parts: list[_Text | _ToolCall | _ToolResponse]
     finish_reason: JSON = None
 
 
 _decode = msgspec.json.Decoder(_Message).decode
+_decode_list = msgspec.json.Decoder(list[_Message]).decode
+_ERRORS = (msgspec.DecodeError, ValueError, RecursionError)
 
 
 def read_convention(raw: bytes) -> Message | None:
@@ -51,44 +53,67 @@ def read_convention(raw: bytes) -> Message | None:
     if b'"parts"' not in raw:
         return None
     try:
-        message = _decode(raw)
-    except (msgspec.DecodeError, ValueError, RecursionError):
+        return _told(_decode(raw))
+    except _ERRORS:
         return None
-    body = Body()
-    for part in message.parts:
-        if not _add(part, body):
+
+
+def read_conventions(text: str) -> list[Message] | None:
+    """The messages in this JSON list; None: read them one by one, for not all are written so."""
+    if '"parts"' not in text:
+        return None
+    try:
+        messages = _decode_list(text)
+    except _ERRORS:
+        return None
+    found: list[Message] = []
+    for message in messages:
+        if (told := _told(message)) is None:
             return None
-    return _told(message, body)
+        found.append(told)
+    return found
 
 
-def _add(part: _Text | _ToolCall | _ToolResponse, body: Body) -> bool:
-    """Whether the part is one whose meaning its spelling tells."""
-    if isinstance(part, _Text):
-        if part.content:
-            body.texts.append(part.content)
-        return True
-    if isinstance(part, _ToolCall):
-        name = string(part.name)
-        if name is not None:
-            arguments = read_arguments(part.arguments)
-            body.calls.append(Call(name=name, id=string(part.id), arguments=arguments))
-        return name is not None
-    if isinstance(part.response, str):
-        body.results.append(Result(id=string(part.id), content=part.response))
-        return True
-    return False
-
-
-def _told(message: _Message, body: Body) -> Message | None:
-    role, texts, calls, results = message.role, body.texts, tuple(body.calls), tuple(body.results)
+def _told(message: _Message) -> Message | None:
+    """None where a part's or the message's spelling does not tell its meaning."""
+    texts: list[str] = []
+    calls: list[Call] = []
+    results: list[Result] = []
+    if not _sort(message.parts, texts, calls, results):
+        return None
+    role: Role = message.role
     if role == "tool":
-        return Message(role=role, results=results) if results else None
+        return Message(role=role, results=tuple(results)) if results else None
     if role == "assistant" and not calls and texts and ACTION in texts[-1]:
         return None
-    text = body.text
+    text = joined(texts)
     if role == "user":
         if texts and texts[0].startswith(WHOLE):
             return None
         if results and not text:
             role = "tool"
-    return Message(role=role, text=text, calls=calls, results=results)
+    return Message(role=role, text=text, calls=tuple(calls), results=tuple(results))
+
+
+def _sort(
+    parts: list[_Text | _ToolCall | _ToolResponse],
+    texts: list[str],
+    calls: list[Call],
+    results: list[Result],
+) -> bool:
+    """Whether each part's spelling tells its meaning."""
+    for part in parts:
+        if isinstance(part, _Text):
+            if part.content:
+                texts.append(part.content)
+        elif isinstance(part, _ToolCall):
+            name = string(part.name)
+            if name is None:
+                return False
+            arguments = read_arguments(part.arguments)
+            calls.append(Call(name=name, id=string(part.id), arguments=arguments))
+        elif isinstance(part.response, str):
+            results.append(Result(id=string(part.id), content=part.response))
+        else:
+            return False
+    return True

@@ -12,7 +12,7 @@ from evaluators.dialects.content.message_model import Message
 from evaluators.dialects.content.messages import Side, read_messages
 from evaluators.dialects.decoding.reprs import is_opaque, looks_like_object, read_repr
 from evaluators.dialects.decoding.values import as_dict, as_list, string, unwrap, unwrap_cut
-from evaluators.model import JSON, Span, Tokens
+from evaluators.model import JSON, Rejection, Span, Tokens
 
 _KEYS = {
     "input": (
@@ -136,7 +136,8 @@ class Content(msgspec.Struct, eq=False):
         """Its messages; empty when it is no conversation."""
         if self._messages is None:
             source = self.source
-            plain = read_history(source) if isinstance(source, str) else None
+            grows = self.side == "input"
+            plain = read_history(source, grows=grows) if isinstance(source, str) else None
             self._messages = read_messages(self.value, self.side) if plain is None else plain
         return self._messages
 
@@ -193,12 +194,20 @@ class Facts(msgspec.Struct, kw_only=True, eq=False):
     result: JSON = None
     tool_error: str | None = None
     """An error that the attributes state; `error` reads status and events, for every dialect alike."""
+    read_result: Callable[[JSON], tuple[JSON, bool]] | None = None
+    """Reads a result of the tool's call found elsewhere: what it is, and whether it says that the call failed."""
+    rejected: Rejection | None = None
+    """Who refused the tool's call before it ran; `tool_error` may have the words."""
+    unanswered: bool = False
+    """Whether the tool's call was let run and its end was not told."""
     definitions: Content | None = None
     """Its value holds the tools offered; read by `definitions.read_definitions`."""
     request_tools: bool = False
     """Whether `input` is a whole request, in which tools stand beside the messages."""
     whole_run: bool = False
     """Whether a model call's `output` is the transcript of a run: it is a call only where it has none inside."""
+    answers_apart: bool = False
+    """Whether what the model answered comes in records of their own, which may be switched off."""
     tokens: Tokens = NO_TOKENS
     """The call's own; the object `NO_TOKENS` itself when it has none."""
     aggregate: Tokens = NO_TOKENS

@@ -12,7 +12,7 @@ from evaluators.model import JSON
 Role = Literal["system", "user", "assistant", "tool"]
 
 
-class Call(msgspec.Struct, frozen=True, kw_only=True):
+class Call(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A tool call that a model asked for. `arguments` is an object where it was one."""
 
     name: str
@@ -20,7 +20,7 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     arguments: JSON = None
 
 
-class Result(msgspec.Struct, frozen=True, kw_only=True):
+class Result(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The result of a tool, in a later message."""
 
     id: str | None = None
@@ -29,7 +29,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     is_error: bool = False
 
 
-class Message(msgspec.Struct, frozen=True, kw_only=True):
+class Message(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One message. A tool's answer has `results`, its text stands there."""
 
     role: Role

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 LONGEST = 128
 """Characters of a name; the rest is cut."""
@@ -18,4 +19,7 @@ def clean(text: str) -> str:
 
 def clean_name(text: str) -> str:
     """The same, at most 128 characters."""
-    return clean(text[:LONGEST])
+    return _clean_name(text) if len(text) <= LONGEST else clean(text[:LONGEST])
+
+
+_clean_name = lru_cache(maxsize=1024)(clean)

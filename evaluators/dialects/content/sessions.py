@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Literal
 
 from evaluators.dialects.decoding.decode import ask, names_of
@@ -17,13 +17,32 @@ from evaluators.model import JSON, Span
 What = Literal["session", "user", "task"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Keys:
     """Attribute keys of the user's own (`attributes.*` of the configuration), looked at before all others."""
 
     session: tuple[str, ...] = ()
     task: tuple[str, ...] = ("spanwise.task.id",)
     user: tuple[str, ...] = ()
+
+    @cached_property
+    def ranked(self) -> Mapping[What, _Ranked]:
+        """The user's own and those of all instrumentations."""
+        return {
+            "session": _ranked(*self.session, *SESSION),
+            "user": _ranked(*self.user, *USER),
+            "task": _ranked(*self.task),
+        }
+
+
+_Ranked = tuple[frozenset[str], Among, frozenset[str]]
+"""All keys of an id; which of them are there, best first; and those also looked for inside `metadata`."""
+
+
+@lru_cache(maxsize=64)
+def _ranked(*keys: str) -> _Ranked:
+    inside = frozenset(key for key in keys if key.startswith(f"{_BAG}."))
+    return frozenset(keys), Among(*keys), inside
 
 
 _BAGS = (
@@ -99,7 +118,7 @@ def find_id(
         keys: The user's own.
         all_names: Every key of every span.
     """
-    keys_of_id, among, inside = _ranked_keys(what, keys)
+    keys_of_id, among, inside = keys.ranked[what]
     nested = bool(inside) and _BAG in all_names
     if not nested and keys_of_id.isdisjoint(all_names):
         return None
@@ -111,19 +130,6 @@ def find_id(
             if value := _id(span, key):
                 return value, key
     return None
-
-
-@lru_cache(maxsize=64)
-def _ranked_keys(what: What, keys: Keys) -> tuple[frozenset[str], Among, frozenset[str]]:
-    """All keys of such an id; which of them are there, best first; and those also looked for inside `metadata`."""
-    if what == "session":
-        ranked = (*keys.session, *SESSION)
-    elif what == "user":
-        ranked = (*keys.user, *USER)
-    else:
-        ranked = keys.task
-    inside = frozenset(key for key in ranked if key.startswith(f"{_BAG}."))
-    return frozenset(ranked), Among(*ranked), inside
 
 
 def _id(span: Span, key: str) -> str | None:

@@ -110,6 +110,8 @@ _ENVELOPES = {
     frozenset({"input", "options"}): "input",  # beeai
     frozenset({"tool_name", "arguments"}): "arguments",  # OpenLLMetry's MCP client
 }
+_PASSED_ON = frozenset({"input_str", "kwargs", "type", "calling", *_ENVELOPES.values()})
+"""Keys of which an object has at least one when the arguments stand deeper in it."""
 _HEAD = 2_048
 """Where a wrapping shows itself: a result is only parsed when its first characters hint at one."""
 
@@ -118,11 +120,11 @@ def arguments_of(value: JSON) -> JSON:
     """The arguments a tool was called with: an object where they were one; None when none were recorded."""
     inner = unwrap(value)
     item = as_dict(inner)
-    if not item:
+    if _PASSED_ON.isdisjoint(item):
         return None if inner == "" else inner
     if "input_str" in item:
         return _langchain(item)
-    if item.keys() <= _DECORATOR and "kwargs" in item:
+    if "kwargs" in item and item.keys() <= _DECORATOR:
         return _decorated(item)
     if item.get("type") == "tool_call" and "args" in item:
         return arguments_of(item["args"])

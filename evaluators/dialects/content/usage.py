@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 
 import msgspec
@@ -14,6 +14,8 @@ from evaluators.dialects.decoding.values import as_dict, as_list, integer, numbe
 from evaluators.model import JSON, Tokens
 
 Spellings = tuple[tuple[str, ...], ...]
+Counter = Callable[[Callable[[str], JSON]], Tokens]
+"""Reads the counts, given how an attribute is read."""
 
 
 class TokenKeys(Question):
@@ -154,14 +156,32 @@ _OBJECT = TokenKeys(
 def read_tokens(attributes: Mapping[str, JSON], keys: TokenKeys) -> Tokens:
     """The counts under the first key of each that holds one."""
     there: Spellings = ask(attributes, keys)
-    if not there:
-        return NO_TOKENS
-    sent, received = _first(attributes, there[0]), _first(attributes, there[1])
-    cached = _first(attributes, there[2]) if there[2] else None
-    reasoning = _first(attributes, there[3]) if there[3] else None
+    return _read(attributes.get, there) if there else NO_TOKENS
+
+
+def _read(get: Callable[[str], JSON], there: Spellings) -> Tokens:
+    sent, received = _first(get, there[0]), _first(get, there[1])
+    cached = _first(get, there[2]) if there[2] else None
+    reasoning = _first(get, there[3]) if there[3] else None
     if sent is None and received is None and cached is None and reasoning is None:
         return NO_TOKENS
     return Tokens(input=sent, output=received, cached=cached, reasoning=reasoning)
+
+
+def counter_of(keys: TokenKeys, names: AbstractSet[str]) -> Counter | None:
+    """`read_tokens` for attributes of these names; None: it never finds any."""
+    there = keys.answer(names)
+    return (lambda get: _read(get, there)) if there else None
+
+
+def genai_counter(names: AbstractSet[str]) -> Counter | None:
+    """`read_genai_tokens` for attributes of these names; None: it never finds any."""
+    there, writes = GENAI.answer(names), _CACHE_WRITES.answer(names)
+    if not there:
+        return None
+    if there[2] or writes:
+        return lambda get: _without_cache(_read(get, there), get, writes)
+    return lambda get: _read(get, there)
 
 
 def read_genai_tokens(attributes: Mapping[str, JSON]) -> Tokens:
@@ -169,22 +189,26 @@ def read_genai_tokens(attributes: Mapping[str, JSON]) -> Tokens:
 
     A trace's input tokens are what the provider itself calls so: OpenAI's and Google's include cached ones.
     """
-    tokens = read_tokens(attributes, GENAI)
-    writes = ask(attributes, _CACHE_WRITES)
+    return _without_cache(
+        read_tokens(attributes, GENAI), attributes.get, ask(attributes, _CACHE_WRITES)
+    )
+
+
+def _without_cache(tokens: Tokens, get: Callable[[str], JSON], writes: tuple[str, ...]) -> Tokens:
     if tokens.input is None or not (tokens.cached or writes):
         return tokens
-    provider = attributes.get("gen_ai.provider.name") or attributes.get("gen_ai.system")
+    provider = get("gen_ai.provider.name") or get("gen_ai.system")
     if provider not in ("anthropic", "Anthropic"):
         return tokens
-    beside = (tokens.cached or 0) + (_first(attributes, writes) or 0)
+    beside = (tokens.cached or 0) + (_first(get, writes) or 0)
     if beside > tokens.input:  # it was never in there: the API's own figure, passed on as it came
         return tokens
     return msgspec.structs.replace(tokens, input=tokens.input - beside)
 
 
-def _first(attributes: Mapping[str, JSON], keys: Iterable[str]) -> int | None:
+def _first(get: Callable[[str], JSON], keys: Iterable[str]) -> int | None:
     for key in keys:
-        value = attributes.get(key)
+        value = get(key)
         if type(value) is int and value >= 0:
             return value
         if (count := integer(value)) is not None:

@@ -8,15 +8,17 @@ its key in C and only the wanted ones ever become Python objects.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
-from typing import Any
+from functools import lru_cache
+from operator import attrgetter
+from typing import Any, TypeVar
 
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from google.protobuf.message import DecodeError
 
-from evaluators.dialects.decoding.key_sets import Question, shape_in_order
+from evaluators.dialects.decoding.key_sets import Question, shape_of_map
 from evaluators.dialects.decoding.values import HIDDEN
 from evaluators.model import JSON, Event, Span, Status
 
@@ -56,6 +58,7 @@ _MESSAGES: dict[str, tuple[tuple[str, int, str], ...]] = {
     "Span": (
         ("trace_id", 1, "bytes"),
         ("span_id", 2, "bytes"),
+        ("trace_state", 3, "string"),
         ("parent_span_id", 4, "bytes"),
         ("name", 5, "string"),
         ("kind", 6, "int32"),
@@ -134,7 +137,12 @@ _WIRE = _build()
 
 # --- spans -----------------------------------------------------------------------------------------------------------
 
+_T = TypeVar("_T")
 _STATUS: dict[int, Status] = {1: "ok", 2: "error"}
+_ORIGINS = 256
+"""Resources, and scopes, that are remembered."""
+_SMALL = 4_096
+"""Bytes of one that is."""
 _DEPTH = 32
 """Arrays and key-value lists nested deeper than this are cut to None; protobuf itself refuses 100."""
 
@@ -144,9 +152,9 @@ class Attributes(Mapping[str, JSON]):
 
     __slots__ = ("_raw", "names", "shape")
 
-    def __init__(self, raw: Any) -> None:
+    def __init__(self, raw: Any, name: str = "") -> None:
         self._raw = raw
-        self.shape = shape = shape_in_order(tuple(raw))
+        self.shape = shape = shape_of_map(raw, name)
         self.names: frozenset[str] = shape.names
 
     def get(self, key: str, default: Any = None) -> JSON:
@@ -195,8 +203,7 @@ def names_of(attributes: Mapping[str, JSON]) -> AbstractSet[str]:
 
 def all_names(spans: Iterable[Span]) -> frozenset[str]:
     """Every key of every span."""
-    sets = {id(names := names_of(span.attributes)): names for span in spans}
-    return frozenset[str]().union(*sets.values())
+    return frozenset[str]().union(*{frozenset(names_of(span.attributes)) for span in spans})
 
 
 def ask(attributes: Mapping[str, JSON], question: Question) -> Any:
@@ -225,8 +232,9 @@ def decode(pieces: Sequence[bytes], trace_id: str) -> Decoded:
     return decoded
 
 
-def _by_start(span: Span) -> tuple[int, str]:
-    return span.start_time_unix_nano, span.span_id
+_SEGMENT = "spanwise="
+"""How the trace state begins of spans whose trace is made: they are of the trace into which they were put."""
+_by_start = attrgetter("start_time_unix_nano", "span_id")
 
 
 def _id_bytes(trace_id: str) -> bytes | None:
@@ -255,18 +263,36 @@ def _decode_piece(
         return
     trace_id, id_bytes = wanted
     for resource_spans in request.resource_spans:
-        resource = _parse(_WIRE["Resource"], resource_spans.resource)
-        attributes = Attributes(resource.attributes if resource is not None else {})
+        resource = _resource(resource_spans.resource)
         for scope_spans in resource_spans.scope_spans:
-            scope = _parse(_WIRE["Scope"], scope_spans.scope)
-            origin = (scope.name if scope is not None else "", attributes)
+            scope = _scope(scope_spans.scope)
             spans = scope_spans.spans
             if sound is None:
                 spans = _each_by_itself(spans, decoded)
             for span in spans:
                 span_id: bytes = span.span_id
-                if span_id and span_id not in found and span.trace_id == id_bytes:
-                    found[span_id] = _span(span, trace_id, span_id.hex(), origin)
+                if not span_id or span_id in found:
+                    continue
+                if span.trace_id == id_bytes or span.trace_state.startswith(_SEGMENT):
+                    found[span_id] = _span(span, trace_id, span_id.hex(), scope, resource)
+
+
+def _small(read: Callable[[bytes], _T]) -> Callable[[bytes], _T]:
+    """`read`, its answers for small messages remembered: an exporter sends the same ones with every request."""
+    remembered = lru_cache(maxsize=_ORIGINS)(read)
+    return lambda raw: remembered(raw) if len(raw) <= _SMALL else read(raw)
+
+
+@_small
+def _resource(raw: bytes) -> Attributes:
+    resource = _parse(_WIRE["Resource"], raw)
+    return Attributes(resource.attributes if resource is not None else {})
+
+
+@_small
+def _scope(raw: bytes) -> str:
+    scope = _parse(_WIRE["Scope"], raw)
+    return scope.name if scope is not None else ""
 
 
 def _each_by_itself(spans: Iterable[bytes], decoded: Decoded) -> Iterator[Any]:
@@ -279,31 +305,33 @@ def _each_by_itself(spans: Iterable[bytes], decoded: Decoded) -> Iterator[Any]:
             yield span
 
 
-def _span(span: Any, trace_id: str, span_id: str, origin: tuple[str, Attributes]) -> Span:
+def _span(span: Any, trace_id: str, span_id: str, scope: str, resource: Attributes) -> Span:
     status = span.status if span.HasField("status") else None
     events = span.events
+    name = span.name
     return Span(
         trace_id=trace_id,
         span_id=span_id,
         parent_span_id=span.parent_span_id.hex(),
-        name=span.name,
+        name=name,
         kind=span.kind,
         flags=span.flags,
         start_time_unix_nano=span.start_time_unix_nano,
         end_time_unix_nano=span.end_time_unix_nano,
-        attributes=Attributes(span.attributes),
+        attributes=Attributes(span.attributes, name),
         events=tuple(_event(event) for event in events) if events else (),
         status=_STATUS.get(status.code, "unset") if status is not None else "unset",
         status_message=status.message if status is not None else "",
-        scope=origin[0],
-        resource=origin[1],
+        scope=scope,
+        resource=resource,
         dropped_attributes_count=span.dropped_attributes_count,
     )
 
 
 def _event(event: Any) -> Event:
+    name = event.name
     return Event(
-        name=event.name,
+        name=name,
         time_unix_nano=event.time_unix_nano,
-        attributes=Attributes(event.attributes),
+        attributes=Attributes(event.attributes, name),
     )

@@ -7,7 +7,7 @@ values, so it is asked once per set and remembered. `unflatten` reads lists that
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from typing import Any
 
@@ -79,8 +79,8 @@ class Shape(dict[Question, Any]):
     def __init__(self, names: frozenset[str]) -> None:
         super().__init__()
         self.names = names
-        self.readers: dict[str, Any] = {}
-        """Instrumentation scope -> who reads such a span (see detect)."""
+        self.readers: dict[str | tuple[str, bool], Any] = {}
+        """Instrumentation scope, with True for a span with events -> who reads such a span (`registry`)."""
 
     def __missing__(self, question: Question) -> Any:
         answer = self[question] = question.answer(self.names)
@@ -88,19 +88,23 @@ class Shape(dict[Question, Any]):
 
 
 _by_names: dict[frozenset[str], Shape] = {}
-_by_order: dict[tuple[str, ...], Shape] = {}
-"""The same shapes under the orders in which protobuf iterates their keys: a tuple costs half of what a set does."""
+_expected: dict[tuple[str, int], Shape] = {}
+"""Name and number of keys -> the shape that such a map had last: to look for its keys costs a third of reading them."""
+_NAME = 128
+"""Characters of a name under which a shape is expected."""
 
 
-def shape_in_order(keys: tuple[str, ...]) -> Shape:
-    """The shape of keys in any order."""
-    shape = _by_order.get(keys)
-    if shape is None:
-        shape = shape_of(frozenset(keys))
-        if len(keys) <= _KEYS:
-            if len(_by_order) >= _SHAPES:
-                _by_order.clear()
-            _by_order[keys] = shape
+def shape_of_map(raw: Collection[str], name: str) -> Shape:
+    """The shape of the keys of a protobuf map. `name` is of what it belongs to: equal names mostly mean equal keys."""
+    like = (name, len(raw))
+    shape = _expected.get(like)
+    if shape is not None and all(map(raw.__contains__, shape.names)):
+        return shape  # as many keys, and all of them
+    shape = shape_of(frozenset(raw))
+    if len(shape.names) <= _KEYS and len(name) <= _NAME:
+        if len(_expected) >= _SHAPES:
+            _expected.clear()
+        _expected[like] = shape
     return shape
 
 
@@ -119,7 +123,7 @@ def shape_of(names: frozenset[str]) -> Shape:
 def forget_shapes() -> None:
     """What is known of all keys is worked out anew: for who changes which dialects there are."""
     _by_names.clear()
-    _by_order.clear()
+    _expected.clear()
 
 
 # --- flattened lists: `llm.input_messages.0.message.content` and the like --------------------------------------------

@@ -5,8 +5,7 @@ Python reprs are read a hundred times more slowly than JSON.
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from typing import Any
 
@@ -17,7 +16,7 @@ _OF_A_TRACE = 1 << 20
 class Room:
     """What one trace may still cost, whether something was left out for it, and the messages that were read."""
 
-    __slots__ = ("is_short", "left", "messages")
+    __slots__ = ("history", "is_short", "left", "messages")
 
     def __init__(self) -> None:
         self.left = _OF_A_TRACE
@@ -25,7 +24,9 @@ class Room:
         self.is_short = False
         """Whether a search ended before it had looked at every candidate."""
         self.messages: dict[bytes, Any] = {}
-        """A recorded message's JSON -> the messages in it (`content.histories`)."""
+        """A recorded message's JSON -> the message in it (`content.histories`)."""
+        self.history: tuple[str, tuple[Any, ...]] = ("", ())
+        """The list of messages that was read last, without its closing bracket, and the messages in it."""
 
     @property
     def is_whole(self) -> bool:
@@ -36,15 +37,21 @@ class Room:
 _room: ContextVar[Room | None] = ContextVar("room", default=None)
 
 
-@contextmanager
-def one_trace() -> Generator[Room]:
+def one_trace() -> AbstractContextManager[Room]:
     """What is read inside shares one room; outside, nothing is bounded."""
-    room = Room()
-    before = _room.set(room)
-    try:
-        yield room
-    finally:
-        _room.reset(before)
+    return _OneTrace()
+
+
+class _OneTrace(AbstractContextManager[Room]):
+    __slots__ = ("_before",)
+
+    def __enter__(self) -> Room:
+        room = Room()
+        self._before = _room.set(room)
+        return room
+
+    def __exit__(self, *_: object) -> None:
+        _room.reset(self._before)
 
 
 def this_room() -> Room | None:

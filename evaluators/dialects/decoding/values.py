@@ -10,6 +10,7 @@ import ast
 import json
 import re
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -20,8 +21,9 @@ from evaluators.model import JSON
 _REPR_LIMIT = 65_536
 """Python reprs longer than this (characters) are left as text: the parser of Python is slow."""
 _REPR_DEPTH = 40
-HIDDEN = ("__REDACTED__", "redacted-by-litellm")
-"""What OpenInference (OPENINFERENCE_HIDE_*) and LiteLLM (turn_off_message_logging) write in place of content.
+HIDDEN = ("__REDACTED__", "redacted-by-litellm", "<REDACTED>", "[REDACTED]")
+"""What OpenInference (OPENINFERENCE_HIDE_*), LiteLLM (turn_off_message_logging), Claude Code and Codex write in place
+of content.
 
 Read as content, every question would be the same question and its answer a perfect echo of it.
 """
@@ -37,7 +39,14 @@ def is_scrubbed(value: JSON) -> bool:
 
 def unwrap(value: JSON) -> JSON:
     """The JSON value in `value`; a text that holds none is returned as it is. Never raises."""
-    return unwrap_cut(value)[0] if isinstance(value, str) else value
+    if not isinstance(value, str):
+        return value
+    if value[:1] == "{":  # nearly always whole
+        try:
+            return _decode_json(value)
+        except _ERRORS:
+            pass
+    return unwrap_cut(value)[0]
 
 
 def unwrap_cut(value: JSON) -> tuple[JSON, bool]:
@@ -165,14 +174,18 @@ def number(value: JSON) -> float | None:
     return float(value) if 0 <= value < 1e15 else None
 
 
+_is: Callable[[object, type], bool] = isinstance
+"""`isinstance` that tells the type checker nothing of what is inside, which `JSON` says better."""
+
+
 def as_dict(value: JSON) -> dict[str, JSON]:
     """`value` when it is an object, else an empty one."""
-    return _dict(value) if isinstance(value, dict) else {}
+    return value if _is(value, dict) else {}
 
 
 def as_list(value: JSON) -> list[JSON]:
     """`value` when it is a list, else an empty one."""
-    return _list(value) if isinstance(value, list) else []
+    return value if _is(value, list) else []
 
 
 def _dict(value: Any) -> dict[str, JSON]:

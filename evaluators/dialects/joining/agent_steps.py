@@ -19,13 +19,14 @@ def find_agent_steps(
     An agent span around other steps is one more step, after them, when it says what none of them said. A workflow's
     span, which need not be an agent, is a step only when its output is a conversation.
     """
+    spoken = [f for f in tree.order if f.kind == "agent" and f.output is not None]
+    if not spoken:
+        return ()
     around = _around(tree, (facts for exchange in exchanges for facts in exchange.layers))
     answers = {
         facts.span.span_id: _Answer(facts, text)
-        for facts in tree.order
-        if facts.kind == "agent"
-        and facts.span.span_id not in around
-        and (text := _said(facts)) is not None
+        for facts in spoken
+        if facts.span.span_id not in around and (text := _said(facts)) is not None
     }
     for answer in answers.values():
         for outer in tree.ancestors(answer.facts):

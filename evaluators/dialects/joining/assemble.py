@@ -24,7 +24,14 @@ from evaluators.model import Closed, Gap, ModelCall, Span, Status, Tokens, ToolD
 from evaluators.prices import cost
 
 
-def assemble(order: Sequence[Facts], *, closed: Closed, keys: Keys, broken: bool) -> Trace:
+def assemble(
+    order: Sequence[Facts],
+    *,
+    closed: Closed,
+    keys: Keys,
+    broken: bool,
+    records: Sequence[str] = (),
+) -> Trace:
     """The trace of these facts, which are in order of (start, span id).
 
     Args:
@@ -32,6 +39,7 @@ def assemble(order: Sequence[Facts], *, closed: Closed, keys: Keys, broken: bool
         closed: Why the trace closed.
         keys: The user's own attribute keys.
         broken: Whether spans were lost because they could not be read.
+        records: Ids of the log records that lent the spans words.
     """
     tree = Tree(order)
     exchanges = find_exchanges(tree)
@@ -94,7 +102,7 @@ def assemble(order: Sequence[Facts], *, closed: Closed, keys: Keys, broken: bool
         gaps=tuple(gaps),
         start_time_unix_nano=order[0].span.start_time_unix_nano,
         end_time_unix_nano=max(f.span.end_time_unix_nano for f in order),
-        digest=trace_digest(f.span.span_id for f in order),
+        digest=trace_digest([f.span.span_id for f in order], records),
     )
 
 
@@ -141,7 +149,7 @@ def _status(
 
 def _sum_tokens(tree: Tree, exchanges: Sequence[Exchange]) -> Tokens:
     """Over the model calls, each once; where none has counts, the sum an outer span states."""
-    counted = [tokens for e in exchanges if (tokens := e.tokens) is not NO_TOKENS]
+    counted = [e.tokens for e in exchanges if e.tokens is not NO_TOKENS]
     if not counted:
         stated = [f for f in tree.order if f.aggregate is not NO_TOKENS]
         outer = [
@@ -149,14 +157,14 @@ def _sum_tokens(tree: Tree, exchanges: Sequence[Exchange]) -> Tokens:
         ]
         counted = [f.aggregate for f in outer]
     return Tokens(
-        input=_sum(t.input for t in counted),
-        output=_sum(t.output for t in counted),
-        cached=_sum(t.cached for t in counted),
-        reasoning=_sum(t.reasoning for t in counted),
+        input=_sum([t.input for t in counted]),
+        output=_sum([t.output for t in counted]),
+        cached=_sum([t.cached for t in counted]),
+        reasoning=_sum([t.reasoning for t in counted]),
     )
 
 
-def _sum(counts: Iterable[int | None]) -> int | None:
+def _sum(counts: Sequence[int | None]) -> int | None:
     known = [count for count in counts if count is not None]
     return sum(known) if known else None
 

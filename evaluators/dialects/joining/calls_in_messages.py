@@ -108,8 +108,8 @@ def _without_same_id(calls: list[DraftCall], pending: _Pending) -> _Pending:
             by_id.setdefault(call.id, []).append(call)
     unjoined: _Pending = []
     for request, exchange in pending:
-        same = by_id.get(request.id, []) if request.id is not None else []
-        if not _join(same, request, exchange, _any):
+        same = by_id.get(request.id) if request.id is not None else None
+        if not same or not _join(same, request, exchange, _any):
             unjoined.append((request, exchange))
     return unjoined
 
@@ -151,7 +151,7 @@ def _join(
 ) -> bool:
     """Mark the first call that fits and take it out; `starts`: a span goes to the last of these before it began."""
     following = starts[bisect_right(starts, exchange.start) :][:1] if starts is not None else []
-    for index, call in enumerate(near(calls)):
+    for index, call in enumerate(calls if len(calls) <= NEAR else near(calls)):
         if call.requested or (call.end and call.end < exchange.start):
             continue
         if following and following[0] <= call.start:

@@ -9,11 +9,14 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from functools import lru_cache
 from itertools import islice
 
 from evaluators.dialects.content.facts import Facts
 from evaluators.dialects.content.message_model import Call, Result, this_turn
 from evaluators.dialects.content.tools import arguments_of, outcome_of
+from evaluators.dialects.decoding.decode import names_of
 from evaluators.dialects.joining.calls_in_messages import near, requested
 from evaluators.dialects.joining.model_calls import Exchange
 from evaluators.dialects.joining.tool_call import DraftCall, call_of_span, error_text, span_error
@@ -73,10 +76,11 @@ def add_hand_written(calls: Sequence[DraftCall], tree: Tree) -> None:
     if not open_calls:
         return
     wanted = frozenset(call.name for call in open_calls)
+    longest = max(map(len, wanted))
     spans: dict[str, deque[Facts]] = {}
     for facts in tree.order:
         if facts.wraps is not None and facts.kind == "other":
-            for name in _names(facts) & wanted:
+            for name in _named(facts, wanted, longest):
                 spans.setdefault(name, deque()).append(facts)
     taken: set[str] = set()
     for call in sorted(open_calls, key=lambda c: c.start):
@@ -109,13 +113,28 @@ def _execute(call: DraftCall, facts: Facts) -> None:
     call.error = call.error or span_error(facts)
 
 
-def _names(facts: Facts) -> set[str]:
-    """The names of tools that a span may mean."""
-    span = facts.span
+_LONGEST = 256
+"""Characters of a span's name whose words are remembered."""
+
+
+def _named(facts: Facts, wanted: frozenset[str], longest: int) -> AbstractSet[str]:
+    """Those of the tools that a span may mean; `longest`: the characters of the longest name, to look up no text."""
+    span, attributes = facts.span, facts.span.attributes
     if facts.wraps == "name":
-        return {span.name, facts.plain_name or span.name}
-    values = (span.attributes.get(key) for key in span.attributes)
-    return {*re.split(r"[^\w\-]+", span.name), *(v for v in values if isinstance(v, str))}
+        return wanted & {span.name, facts.plain_name or span.name}
+    found = {
+        value
+        for value in map(attributes.get, names_of(attributes))
+        if isinstance(value, str) and len(value) <= longest and value in wanted
+    }
+    name = span.name
+    words = _words(name) if len(name) <= _LONGEST else _words.__wrapped__(name)
+    return found if words.isdisjoint(wanted) else found | (words & wanted)
+
+
+@lru_cache(maxsize=512)
+def _words(name: str) -> frozenset[str]:
+    return frozenset(re.split(r"[^\w\-]+", name))
 
 
 # --- states of a graph -----------------------------------------------------------------------------------------------

@@ -20,6 +20,11 @@ from evaluators.dialects.joining.model_calls import Exchange
 from evaluators.dialects.joining.tree import Tree
 from evaluators.model import JSON, AgentStep
 
+_CONTEXT = re.compile(
+    r"\A(?:\s*<(current_datetime|system-reminder|session_context|environment_context)>.*?</\1>)+\s*",
+    re.DOTALL,
+)
+"""What coding agents put before a person's words in the same message."""
 TEXT = 65_536
 """Characters of one text. A longer one is cut; that is our limit, not a fault of the recording (`truncated`)."""
 _PLACE = re.compile(r"\{([A-Za-z_][A-Za-z0-9_\-]*)\}")
@@ -28,7 +33,19 @@ _DESCRIPTION = re.compile(r"""'description': ('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*
 
 
 def find_input(tree: Tree, exchanges: Sequence[Exchange]) -> str | None:
-    """The user's last words: where the root has them, else in the first model call that does."""
+    """The user's last words: where the root has them, else in the first model call that does.
+
+    Without the context that a coding agent puts before them, and the quotes around a question from a command line.
+    """
+    question = _find_question(tree, exchanges)
+    if question is None:
+        return None
+    question = _CONTEXT.sub("", question) or question
+    plain = unwrap(question) if question[0] == question[-1] == '"' else question
+    return plain if isinstance(plain, str) and plain else question
+
+
+def _find_question(tree: Tree, exchanges: Sequence[Exchange]) -> str | None:
     contents = [f.input for f in tree.spine if f.input is not None]
     return (
         _first_text(contents, cut=False)
@@ -99,13 +116,20 @@ def _last_answer(exchanges: Sequence[Exchange]) -> str | None:
 def find_system(tree: Tree, exchanges: Sequence[Exchange]) -> str | None:
     """The system prompt of the first model call, else the first that any span states."""
     for exchange in exchanges[:1]:
-        for facts in exchange.layers:
-            if text := _system_text(facts.system):
-                return text
-        for message in exchange.messages_in:
-            if message.role == "system" and message.text:
-                return message.text
+        if text := system_of(exchange):
+            return text
     return next((text for f in tree.order if (text := _system_text(f.system))), None)
+
+
+def system_of(exchange: Exchange) -> str | None:
+    """The system prompt of one model call."""
+    for facts in exchange.layers:
+        if text := _system_text(facts.system):
+            return text
+    for message in exchange.messages_in:
+        if message.role == "system" and message.text:
+            return message.text
+    return None
 
 
 def _system_text(value: JSON) -> str | None:

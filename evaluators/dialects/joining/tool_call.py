@@ -11,10 +11,14 @@ from evaluators.dialects.content.facts import Facts
 from evaluators.dialects.content.message_model import Call, Result
 from evaluators.dialects.decoding.values import text_of
 from evaluators.dialects.joining.tree import Agents
-from evaluators.model import JSON
+from evaluators.model import JSON, Rejection
 
 _FAILED = ("Error: ", "\n Please fix your mistakes.")
 """`TOOL_CALL_ERROR_TEMPLATE` of langgraph.prebuilt.tool_node, the same in JS."""
+_UNSAID = "error"
+"""The error of a call of which nothing more is known."""
+_REFUSED = {"user": "refused by the user", "policy": "refused by a rule"}
+"""What is said of a call that was refused without a word."""
 _KERNEL = ("semantic_kernel", "Microsoft.SemanticKernel")
 _QUALIFIED = re.compile(r"(?:\w+-|\w*Plugin_)(?=\w+$)")
 """A function's name holds no dash; the underscore, which .NET uses with some models, only separates a `...Plugin`."""
@@ -33,6 +37,8 @@ class DraftCall(msgspec.Struct, eq=False):
     requested: bool = False
     end: int = 0
     start: int = 0
+    rejected: Rejection | None = None
+    unanswered: bool = False
 
     def same_arguments(self, call: Call) -> bool:
         """Whether both ask for the same: an absent object and an empty one are."""
@@ -46,6 +52,8 @@ class DraftCall(msgspec.Struct, eq=False):
         if self.result is None:
             self.result = facts.result
         self.error = self.error or span_error(facts)
+        self.rejected = self.rejected or facts.rejected
+        self.unanswered = self.unanswered and facts.unanswered
 
     def execute(self, facts: Facts) -> None:
         """Take the times of the span that is the call's execution."""
@@ -54,9 +62,12 @@ class DraftCall(msgspec.Struct, eq=False):
 
     def take(self, result: Result) -> None:
         """Take the result from a message."""
-        self.result = result.content
-        if self.error is None and (result.is_error or _is_failure(result.content)):
-            self.error = error_text(result.content)
+        read = self.facts.read_result if self.facts is not None else None
+        content, failed = read(result.content) if read is not None else (result.content, False)
+        self.result, self.unanswered = content, False
+        failed = failed or result.is_error or _is_failure(content)
+        if self.error == _UNSAID or (self.error is None and failed):
+            self.error = error_text(content)
 
 
 def call_of_span(facts: Facts, agents: Agents) -> DraftCall:
@@ -68,6 +79,8 @@ def call_of_span(facts: Facts, agents: Agents) -> DraftCall:
         result=facts.result,
         error=span_error(facts),
         agent=agents.of(facts),
+        rejected=facts.rejected,
+        unanswered=facts.unanswered,
     )
     call.execute(facts)
     return call
@@ -81,10 +94,10 @@ def _is_failure(content: JSON) -> bool:
 
 
 def span_error(facts: Facts) -> str | None:
-    """Why the tool's span failed; None when it did not."""
+    """Why the tool's span failed or the call was refused; None when neither."""
     error = facts.error
     if error is None and facts.tool_error is None:
-        return None
+        return _REFUSED[facts.rejected] if facts.rejected is not None else None
     if error is None or error == "error":
         text = facts.tool_error if facts.tool_error != "error" else None
         return text or error_text(facts.result)
@@ -94,7 +107,7 @@ def span_error(facts: Facts) -> str | None:
 def error_text(result: JSON) -> str:
     """The result of a failed call as the text of its error; `true` and numbers are no explanation."""
     text = text_of(result) if isinstance(result, str | dict | list) else None
-    return text or "error"
+    return text or _UNSAID
 
 
 def uses_semantic_kernel(scopes: Iterable[str]) -> bool:

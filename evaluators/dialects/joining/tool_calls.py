@@ -122,7 +122,8 @@ def _is_handoff(call: DraftCall, agent_names: AbstractSet[str]) -> bool:
 
 
 def _letters(name: str) -> str:
-    return re.sub(r"\W|_", "", name).lower()
+    """Without what names are joined by."""
+    return name.lower() if name.isalnum() else re.sub(r"\W|_", "", name).lower()
 
 
 def _finish(call: DraftCall) -> ToolCall:
@@ -136,4 +137,6 @@ def _finish(call: DraftCall) -> ToolCall:
         span_id=call.facts.span.span_id if call.facts is not None else None,
         start_time_unix_nano=call.start,
         end_time_unix_nano=call.end or call.start,
+        rejected=call.rejected,
+        unanswered=call.unanswered,
     )

@@ -12,6 +12,7 @@ from evaluators.model import Root
 
 _REMOTE = 0x300
 """Span flags: "the parent's remoteness is known" and "it is remote"."""
+_WORK = frozenset({"llm", "tool", "handoff"})
 _DEEP = 128
 """Ancestors of a span that are looked at: a chain of spans would otherwise cost the square of its length."""
 
@@ -74,12 +75,18 @@ class Tree:
         while current is not None and current.span.span_id not in seen:
             seen.add(current.span.span_id)
             yield current
-            inner = [child for child in self.children(current) if self._wraps(child)]
-            current = inner[0] if len(inner) == 1 else None
+            current = self._only_inner(current)
+
+    def _only_inner(self, facts: Facts) -> Facts | None:
+        found: Facts | None = None
+        for child in self.children(facts):
+            if child.kind not in _WORK and self._wraps(child):
+                if found is not None:
+                    return None
+                found = child
+        return found
 
     def _wraps(self, facts: Facts) -> bool:
-        if facts.kind in ("llm", "tool", "handoff"):
-            return False
         if facts.dialect == "plain" or facts.tool_name is not None:  # a function that was traced
             return bool(self.children(facts))
         return True

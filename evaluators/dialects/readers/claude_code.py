@@ -1,18 +1,22 @@
-"""Claude Code and the Claude Agent SDK: `claude_code.interaction`, `.llm_request`, `.tool`.
+"""Claude Code and the Claude Agent SDK: log events, and beta spans (`claude_code.interaction`, `.tool`, ...).
 
-Tokens stand under bare names, the question in `user_prompt`, a tool's result in an event. That a tool failed stands on
-the span of its execution, inside the tool's own. Answers and the arguments of MCP tools are not exported.
+A span has what the records of its call say beside it (`lending.claude_code`); without it the records stand for it.
+Tokens stand under bare names, the question in `prompt` or `user_prompt`, a tool's result in a span event. That a tool
+failed stands in its record and on the span of its execution, inside the tool's own.
 """
 
 from __future__ import annotations
 
 from evaluators.dialects import fields
 from evaluators.dialects.content import usage
-from evaluators.dialects.content.facts import NO_TOKENS, Facts, Kind
-from evaluators.dialects.decoding.values import string
-from evaluators.dialects.dialect import CONTENT, Advice, Dialect, scope
+from evaluators.dialects.content.facts import NO_TOKENS, Content, Facts, Kind
+from evaluators.dialects.content.tools import arguments_of
+from evaluators.dialects.decoding.values import as_dict, string, unwrap
+from evaluators.dialects.dialect import Dialect, scope
 from evaluators.dialects.readers import genai
-from evaluators.model import JSON, Span
+from evaluators.dialects.readers.claude_code_advice import ADVICE
+from evaluators.dialects.turns.claude_code import NOTIFICATION
+from evaluators.model import JSON, Rejection, Span
 
 _KINDS: dict[str, Kind] = {
     "interaction": "agent",
@@ -20,6 +24,20 @@ _KINDS: dict[str, Kind] = {
     "tool": "tool",
     "tool.execution": "tool",
 }
+_EVENTS: dict[str, Kind] = {
+    "user_prompt": "agent",
+    "subagent_completed": "agent",
+    "api_request": "llm",
+    "api_error": "llm",
+    "api_retries_exhausted": "llm",
+    "assistant_response": "llm",
+    "tool_decision": "tool",
+    "tool_result": "tool",
+}
+_CUT = "[TRUNCATED - Content exceeds"
+"""How the last line begins of a text that was too long."""
+_RESULTS = ("output", "content", "diff")
+"""What the event `tool.output` calls a result: of a command, of a file that was read, of an edit."""
 
 
 def _read_conventions(span: Span, dialect: str) -> Facts:
@@ -29,34 +47,105 @@ def _read_conventions(span: Span, dialect: str) -> Facts:
 
 
 def _kind(facts: Facts) -> Kind:
-    return _KINDS.get(str(facts.span.attributes.get("span.type")), "other")
+    get = facts.span.attributes.get
+    kind = get("span.type")
+    if kind is None:
+        return _EVENTS.get(str(get("spanwise.log.event")).removeprefix("claude_code."), "other")
+    return _KINDS.get(str(kind), "other")
 
 
 def _question(value: JSON) -> JSON:
-    """None where the text was left out."""
-    return None if value == "<REDACTED>" else string(value)
+    """None of what nobody typed."""
+    text = string(value)
+    return None if text is None or text.lstrip().startswith(NOTIFICATION) else text
+
+
+def _answer(value: JSON) -> Content | None:
+    """A text; one that was too long without its last line, which says so."""
+    text = string(value)
+    if text is None:
+        return None
+    place = text.rfind(_CUT, -200)
+    if place < 0:
+        return Content(text, "output")
+    said = text[:place].rstrip()
+    return Content(said, "output", _cut=True, _value=said)
 
 
 def _finish(facts: Facts) -> None:
     get = facts.span.attributes.get
     if facts.kind == "agent":
-        facts.agent, facts.names_agent = "claude_code", False
+        facts.agent, facts.names_agent = string(get("agent_type")) or "claude_code", False
+        facts.output = _answer(get("response")) or facts.output
     elif facts.kind == "llm":
-        facts.agent = None
-        facts.tokens = usage.read_usage_object(
-            {
-                "input_tokens": get("input_tokens"),
-                "output_tokens": get("output_tokens"),
-                "cache_read_input_tokens": get("cache_read_tokens") or None,
-            }
-        )
+        _finish_model_call(facts)
     elif get("span.type") == "tool.execution":
         facts.tool_name, facts.tool_id = None, string(get("tool_use_id"))
         facts.tool_error = string(get("error")) if get("success") is False else None
     elif facts.kind == "tool":
-        for event in facts.span.events:
-            if event.name == "tool.output" and facts.result is None:
-                facts.result = event.attributes.get("output")
+        _finish_tool_call(facts)
+
+
+def _finish_model_call(facts: Facts) -> None:
+    get = facts.span.attributes.get
+    facts.agent = string(get("agent.name"))
+    facts.tokens = usage.read_usage_object(
+        {
+            "input_tokens": get("input_tokens"),
+            "output_tokens": get("output_tokens"),
+            "cache_read_input_tokens": get("cache_read_tokens") or None,
+        }
+    )
+    facts.output = facts.output or _answer(get("response"))
+    # Of a request that was cut the last tools are missing, and calls of them would be faults.
+    facts.request_tools = facts.input is not None and not get("request_body_truncated")
+    facts.answers_apart = True
+
+
+def _finish_tool_call(facts: Facts) -> None:
+    get = facts.span.attributes.get
+    facts.agent = string(get("agent.name"))
+    parameters = as_dict(unwrap(get("tool_parameters")))
+    if get("tool_input_size_bytes") or get(
+        "decision"
+    ):  # of a record: the name by which the model called it
+        facts.tool_name = _name(string(get("tool_name")), parameters) or facts.tool_name
+    if facts.arguments is None:
+        facts.arguments = _command(parameters, get("full_command"))
+    elif facts.tool_name == "Edit" and as_dict(facts.arguments).get("replace_all") is False:
+        # Its default, which is in what ran, not in what the model asked for.
+        facts.arguments = {k: v for k, v in facts.arguments.items() if k != "replace_all"}
+    for event in facts.span.events:
+        if event.name == "tool.output" and facts.result is None:
+            facts.result = next(filter(None, map(event.attributes.get, _RESULTS)), None)
+    decision = get("decision") or get("decision_type")
+    facts.rejected = _rejection(decision, get("source") or get("decision_source"))
+    facts.unanswered = decision == "accept" and get("success") is get("span.type") is None
+    if facts.rejected is None and get("success") in ("false", False):
+        facts.tool_error = string(get("error")) or string(get("error_type")) or "error"
+
+
+def _name(name: str | None, parameters: dict[str, JSON]) -> str | None:
+    if name != "mcp_tool":
+        return name
+    server, tool = parameters.get("mcp_server_name"), parameters.get("mcp_tool_name")
+    return f"mcp__{server}__{tool}" if server and tool else name
+
+
+def _command(parameters: dict[str, JSON], full: JSON) -> JSON:
+    """The arguments of a shell command that has no result yet."""
+    command = parameters.get("full_command") or full
+    if not command:
+        return None
+    others = {k: v for k, v in parameters.items() if k not in ("bash_command", "full_command")}
+    return arguments_of({"command": command, **others})
+
+
+def _rejection(decision: JSON, source: JSON) -> Rejection | None:
+    """Who refused: `source` is `user_reject`, `user_abort`, ..., else `config` or `hook`."""
+    if decision != "reject":
+        return None
+    return "user" if str(source).startswith("user") else "policy"
 
 
 CLAUDE_CODE = Dialect(
@@ -68,28 +157,31 @@ CLAUDE_CODE = Dialect(
         "llm": (
             fields.over(fields.model("model", "gen_ai.request.model")),
             fields.over(fields.response_id("request_id")),
+            fields.cost("cost_usd"),
+            fields.input_from("request_body"),
+            fields.output_from("response_body"),
         ),
         "tool": (
             fields.tool_name("tool_name"),
             fields.tool_id("tool_use_id"),
             fields.arguments("tool_input"),
         ),
-        "agent": (fields.over(fields.input_from("user_prompt", read=_question)),),
+        "agent": (fields.over(fields.input_from("prompt", "user_prompt", read=_question)),),
     },
     finish=_finish,
     reads=(
-        fields.row("result", "tool", "event tool.output: output"),
+        fields.row("output", "agent", "response"),
+        fields.row("output", "model call", "response"),
+        fields.row("arguments", "tool", "full_command"),
+        fields.row(
+            "result",
+            "tool",
+            *(f"event tool.output: {key}" for key in _RESULTS),
+        ),
         fields.row("input tokens", "model call", "input_tokens"),
         fields.row("output tokens", "model call", "output_tokens"),
         fields.row("cached tokens", "model call", "cache_read_tokens"),
     ),
     scopes=("com.anthropic.claude_code",),
-    advice=(
-        Advice(
-            lacks=CONTENT,
-            setting="OTEL_LOG_USER_PROMPTS=1 OTEL_LOG_TOOL_DETAILS=1 OTEL_LOG_TOOL_CONTENT=1",
-            note="questions and tool results; answers and the arguments of MCP tools are never exported",
-            source="recordings of claude-agent-sdk 0.2.184",
-        ),
-    ),
+    advice=ADVICE,
 )

@@ -14,20 +14,24 @@ from evaluators.dialects.content.facts import Content, Facts, Kind
 from evaluators.dialects.content.messages import Side
 from evaluators.dialects.content.sessions import ONLY_OF, SESSION, USER
 from evaluators.dialects.decoding.decode import ask, names_of
-from evaluators.dialects.decoding.key_sets import Among, Either, Prefix, Question, unflatten
+from evaluators.dialects.decoding.key_sets import Among, Either, Prefix, unflatten
 from evaluators.dialects.decoding.values import as_dict, as_list, string, unwrap
 from evaluators.dialects.dialect import has
 from evaluators.dialects.fields import (
+    Field,
+    Fill,
     Get,
     Plan,
     Step,
     agent,
     aggregate,
     cost,
+    genai_aggregate,
     genai_tokens,
     model,
     response_id,
     row,
+    step,
     system,
     token_rows,
 )
@@ -156,7 +160,10 @@ def read(span: Span, dialect: str = "genai") -> Facts:
 def kind_of(span: Span) -> Kind:
     """The kind by `gen_ai.operation.name`, else by attributes that only one kind of span carries."""
     attributes = span.attributes
-    operation = string(attributes.get("gen_ai.operation.name"))
+    operation = attributes.get("gen_ai.operation.name")
+    if type(operation) is str and operation in _KINDS:  # as nearly all are written
+        return _KINDS[operation]
+    operation = string(operation)
     if operation is not None:
         return _KINDS.get(operation) or _KINDS.get(operation.lower(), "other")
     if "gen_ai.tool.name" in attributes:
@@ -224,41 +231,32 @@ _CALLS = Among("gen_ai.completion.0.function_call.name")
 """LiteLLM writes the calls of an answer here and leaves them out of the messages."""
 
 
-class _Conversation(Question):
-    """One side of a span. The answer: whether it is there under one key, or flattened into many."""
+def _conversation(side: Side, keys: Among, flat: Prefix, *, always: bool = True) -> Field:
+    """One side of a span: under one key, or flattened into many.
 
-    __slots__ = ("_always", "_flat", "_keys", "_side")
+    Unless `always`, as on a span that is neither call nor agent, flattened messages count only beside others.
+    """
 
-    def __init__(self, side: Side, keys: Among, flat: Prefix, *, always: bool) -> None:
-        self._side: Side = side
-        self._keys, self._flat, self._always = keys, flat, always
+    def plan(names: AbstractSet[str]) -> Fill | None:
+        if not always and not _SIDES.answer(names):
+            return None
+        key, is_flat = next(iter(keys.answer(names)), None), flat.answer(names)
+        if key is None and not is_flat:
+            return None
+        has_calls = side == "output" and bool(_CALLS.answer(names))
 
-    def answer(self, names: AbstractSet[str]) -> bool:
-        """A span that is neither call nor agent has flattened messages only beside others."""
-        if not self._always and not _SIDES.answer(names):
-            return False
-        return bool(self._keys.answer(names)) or self._flat.answer(names)
+        def fill(facts: Facts, get: Get) -> None:
+            if key is not None and not (has_calls and facts.span.scope == "litellm"):
+                content = Content(get(key), side)
+            elif is_flat:
+                content = Content(partial(_flat, facts.span, flat.text), side)
+            else:
+                return
+            setattr(facts, side, content)
 
-    def fill(self, facts: Facts, get: Get) -> None:
-        """Fill the side."""
-        span, side = facts.span, self._side
-        attributes = span.attributes
-        there = ask(attributes, self._keys)
-        if there and not (span.scope == "litellm" and side == "output" and ask(attributes, _CALLS)):
-            content = Content(get(there[0]), side)
-        elif ask(attributes, self._flat):
-            content = Content(partial(_flat, span, self._flat.text), side)
-        else:
-            return
-        if side == "input":
-            facts.input = content
-        else:
-            facts.output = content
+        return fill
 
-
-def _conversation(side: Side, keys: Among, flat: Prefix, *, always: bool = True) -> Step:
-    question = _Conversation(side, keys, flat, always=always)
-    return Step(question, question.fill)
+    return Step(plan)
 
 
 def _read_answer(facts: Facts, get: Get) -> None:
@@ -288,11 +286,11 @@ def _flat(span: Span, prefix: str) -> JSON:
 _CONTENT = (
     _conversation("input", _INPUT, _PROMPT),
     _conversation("output", _OUTPUT, _COMPLETION),
-    Step(_ANSWER, _read_answer),
+    step(_ANSWER, _read_answer),
     system("gen_ai.system_instructions"),
-    Step(_OFFERS, _read_definitions),
+    step(_OFFERS, _read_definitions),
 )
-_SUMS = (aggregate(usage.GENAI, usage.read_genai_tokens), aggregate(usage.AGGREGATE))
+_SUMS = (genai_aggregate(), aggregate(usage.AGGREGATE))
 _PLANS: dict[Kind, Plan] = {
     "llm": Plan(
         (

@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 
 from evaluators.dialects.content.facts import Content, Facts
 from evaluators.dialects.content.tools import arguments_of, outcome_of
 from evaluators.dialects.decoding.decode import ask, names_of
 from evaluators.dialects.decoding.key_sets import Among, Either, Prefix
 from evaluators.dialects.decoding.values import string, unwrap
-from evaluators.dialects.fields import Field, Get, Plan, Step, tool_id, tool_name
+from evaluators.dialects.fields import (
+    Field,
+    Fill,
+    Get,
+    Plan,
+    Step,
+    step,
+    tool_id,
+    tool_name,
+)
 from evaluators.model import JSON, Span
 
 ARGUMENTS = Among(
@@ -36,15 +46,29 @@ _EXTRAS = Either(_STATUS, _FUNCTION, Among("error.type", _SCHEMA))
 _PARAMETERS = "code.function.parameters."
 
 
-def _read_arguments(facts: Facts, get: Get) -> None:
-    facts.arguments = arguments_of(_first(facts.span.attributes, ARGUMENTS))
+def _arguments(names: AbstractSet[str]) -> Fill | None:
+    key = next(iter(ARGUMENTS.answer(names)), None)
+    if key is None:
+        return None
+
+    def fill(facts: Facts, get: Get) -> None:
+        facts.arguments = arguments_of(get(key))
+
+    return fill
 
 
-def _read_result(facts: Facts, get: Get) -> None:
-    outcome = outcome_of(_first(facts.span.attributes, RESULT))
-    facts.result = outcome.result
-    facts.tool_id = facts.tool_id or outcome.id
-    facts.tool_error = "error" if outcome.is_error else None
+def _result(names: AbstractSet[str]) -> Fill | None:
+    key = next(iter(RESULT.answer(names)), None)
+    if key is None:
+        return None
+
+    def fill(facts: Facts, get: Get) -> None:
+        outcome = outcome_of(get(key))
+        facts.result = outcome.result
+        facts.tool_id = facts.tool_id or outcome.id
+        facts.tool_error = "error" if outcome.is_error else None
+
+    return fill
 
 
 def _read_extras(facts: Facts, get: Get) -> None:
@@ -94,20 +118,15 @@ def tool_in_span_name(span: Span) -> str | None:
     )
 
 
-def _first(attributes: Mapping[str, JSON], keys: Among) -> JSON:
-    there = ask(attributes, keys)
-    return attributes.get(there[0]) if there else None
-
-
 AGENT = Field("agent", "agent", ("gen_ai.agent.name",), string)
 TOOL = Plan(
     (
         AGENT,
         tool_name("gen_ai.tool.name", default=tool_in_span_name),
         tool_id("gen_ai.tool.call.id", "tool_call.id"),
-        Step(ARGUMENTS, _read_arguments),
-        Step(RESULT, _read_result),
-        Step(_EXTRAS, _read_extras),
+        Step(_arguments),
+        Step(_result),
+        step(_EXTRAS, _read_extras),
     )
 )
 """The fields of a tool's span."""

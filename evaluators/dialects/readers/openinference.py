@@ -345,7 +345,8 @@ OPENINFERENCE = Dialect(
             lacks=CONTENT,
             setting="unset OPENINFERENCE_HIDE_INPUTS OPENINFERENCE_HIDE_OUTPUTS OPENINFERENCE_HIDE_INPUT_MESSAGES"
             " OPENINFERENCE_HIDE_OUTPUT_MESSAGES",
-            note="or TraceConfig(hide_inputs=False, hide_outputs=False); nothing is hidden by default",
+            note="or TraceConfig(hide_inputs=False, hide_outputs=False); nothing is hidden by default. AWS's"
+            " distribution sends them as log records to where the logs go (docs/agents/sdk-log-events.md)",
             source="arize-ai.github.io/openinference/spec/configuration/trace-config",
         ),
         Advice(

@@ -57,7 +57,8 @@ def _answer(span: Span) -> JSON:
     return None
 
 
-def _finish(facts: Facts) -> None:
+def finish(facts: Facts) -> None:
+    """Complete the facts: the error of a tool's call, the answer, and the tools as OpenLLMetry names them."""
     span = facts.span
     get = span.attributes.get
     if facts.kind == "tool":
@@ -105,7 +106,7 @@ VERCEL_AI = Dialect(
         ),
         "other": _CONTENT,
     },
-    finish=_finish,
+    finish=finish,
     reads=(
         fields.row("output", "model call", *(key for key in _ANSWERS if not key.endswith("Calls"))),
         fields.row("tools offered", "model call", f"{_FUNCTIONS}N.name"),

@@ -9,7 +9,7 @@ from scripts.dashboard.promql import per_minute, quantile
 from scripts.dashboard.rows.drift import DRIFT, NOW, PROGRESS
 from scripts.dashboard.rows.overview import scored_share
 
-SESSIONS = link("Sessions of this agent", "${page}/?agent=${agent:percentencode}")
+SESSIONS = link("Sessions of this agent", "${page}/sessions?agent=${agent:percentencode}")
 
 
 def _mean(title: str, evaluator: str, of: str) -> Panel:

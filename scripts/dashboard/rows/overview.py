@@ -9,10 +9,10 @@ from scripts.dashboard.panels import Query, link, number, table
 from scripts.dashboard.promql import PROCESS
 
 AGENT_PAGE = (
-    "${page}/?service=${__data.fields.service:percentencode}"
+    "${page}/sessions?service=${__data.fields.service:percentencode}"
     "&agent=${__data.fields.agent:percentencode}"
 )
-"""The agent's sessions, newest first."""
+"""The agent's sessions, worst first."""
 FIRING = (
     f'ALERTS{{alertname=~"{"|".join(each.name for each in ALERTS)}",alertstate="firing",'
     'service=~"$service|",agent=~"$agent|"}'

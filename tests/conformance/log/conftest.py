@@ -10,7 +10,7 @@ import pytest
 from collector.log.disk.disk_log import DiskLog
 from collector.telemetry import Telemetry
 from tests.support.disk_log import SMALL, Open
-from tests.support.log_contract import GROUPS
+from tests.support.log_steps import GROUPS
 from tests.support.ticking import SetClock
 
 

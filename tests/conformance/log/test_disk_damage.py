@@ -10,10 +10,10 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from collector.errors import DataDamaged
-from collector.log.port import SPANS, TRACES, Commit
+from collector.log.port import CLOSINGS, SPANS, TRACES, Commit
 from collector.telemetry import Telemetry
 from tests.support.disk_log import Open
-from tests.support.log_contract import all_of, assigned, new, take, values
+from tests.support.log_steps import all_of, assigned, new, take, values
 
 PAGE = 4096
 COUNT = 60
@@ -74,17 +74,18 @@ async def test_a_damaged_record_is_named_once_and_passed_over(
 async def test_damaged_records_are_trimmed_like_others(open_log: Open, tmp_path: Path) -> None:
     log = await open_log()
     for number in range(COUNT):
-        await log.write([new(SPANS, value_of(number))])
+        await log.write([new(CLOSINGS, value_of(number))])
     await log.close()
     overwrite(tmp_path / "data.mdb", [3, 4, 30], whole=True)
 
     log = await open_log()
-    await log.write([], [Commit(group="assembly", topic=SPANS, partition=0, offset=COUNT)])
-    await log.write([new(SPANS, b"next")])
+    passing = Commit(group="assembly", topic=SPANS, partition=0, offset=0, metadata=COUNT)
+    await log.write([], [passing])
+    await log.write([new(CLOSINGS, b"next")])
     await log.close()
 
     log = await open_log()
-    assert await all_of(log, SPANS) == [b"next"]
+    assert await all_of(log, CLOSINGS) == [b"next"]
 
 
 @pytest.mark.parametrize("share", [0.5, 0.02])

@@ -13,7 +13,7 @@ from collector.log.disk.disk_log import DiskLog
 from collector.log.port import SPANS, TRACES, Commit, Lag, Log
 from collector.telemetry import Telemetry
 from tests.support.disk_log import Open
-from tests.support.log_contract import GROUPS, PARTITIONS, new
+from tests.support.log_steps import GROUPS, PARTITIONS, new
 from tests.support.owned_log_contract import OwnedLogContract
 from tests.support.ticking import SetClock
 
@@ -82,3 +82,14 @@ async def test_a_disk_that_hangs_holds_up_one_look_for_lag_and_not_the_event_loo
     commit = Commit(group="assembly", topic=SPANS, partition=0, offset=position.offset + 1)
     await log.write([], [commit])
     assert await log.lag("assembly", SPANS) == Lag()
+
+
+async def test_a_range_of_a_value_is_read_while_its_record_is_there(open_log: Open) -> None:
+    log = await open_log()
+    value = bytes(range(256)) * 80
+    (position,) = await log.write([new(SPANS, value)])
+
+    assert await log.value_range(position, 5000, 9000) == value[5000:9000]
+    assert await log.value_range(position, 0, len(value)) == value
+    assert await log.value_range(position, 0, len(value) + 1) is None
+    assert await log.value_range(position._replace(offset=7), 0, 1) is None

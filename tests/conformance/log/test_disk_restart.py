@@ -11,31 +11,25 @@ import pytest
 
 from collector.errors import ConfigError, DataFolderInUse
 from collector.log.disk.disk_log import DiskLog
-from collector.log.port import SPANS, TRACES, Commit
+from collector.log.port import CLOSINGS, SPANS, TRACES, Commit
 from collector.telemetry import Telemetry
 from tests.support.disk_log import SMALL, Open
-from tests.support.log_contract import (
-    GROUPS,
-    all_of,
-    assigned,
-    at_end,
-    new,
-    take,
-)
+from tests.support.log_steps import GROUPS, all_of, assigned, at_end, new, take
 from tests.support.owned_log_contract import dropped
 from tests.support.ticking import SetClock
 
 
 async def test_offsets_are_not_used_again_after_trim_and_restart(open_log: Open) -> None:
     log = await open_log()
-    positions = await log.write([new(SPANS, b"%d" % n) for n in range(3)])
+    positions = await log.write([new(CLOSINGS, b"%d" % n) for n in range(3)])
     end = positions[-1].offset + 1
-    await log.write([], [Commit(group="assembly", topic=SPANS, partition=0, offset=end)])
-    assert await all_of(log, SPANS) == []
+    passing = Commit(group="assembly", topic=SPANS, partition=0, offset=0, metadata=end)
+    await log.write([], [passing])
+    assert await all_of(log, CLOSINGS) == []
     await log.close()
 
     log = await open_log()
-    (position,) = await log.write([new(SPANS, b"next")])
+    (position,) = await log.write([new(CLOSINGS, b"next")])
 
     assert position.offset == end
 
@@ -138,7 +132,7 @@ async def test_a_smaller_log_trims_down_to_its_new_share(
     open_log: Open, telemetry: Telemetry
 ) -> None:
     log = await open_log(max_size=64 << 20)
-    for _ in range(20):
+    for _ in range(40):
         await log.write([new(TRACES, b"t" * 500_000)])
     await log.close()
 
@@ -147,12 +141,12 @@ async def test_a_smaller_log_trims_down_to_its_new_share(
 
     kept = await all_of(log, TRACES)
     assert kept[-1] == b"newest"
-    assert sum(map(len, kept)) <= 4 << 20
-    assert dropped(telemetry, TRACES, "unread") == 21 - len(kept)
+    assert sum(map(len, kept)) <= 12 << 20
+    assert dropped(telemetry, TRACES, "unread") == 41 - len(kept)
 
 
 async def test_a_killed_reader_does_not_fill_the_map(open_log: Open, tmp_path: Path) -> None:
-    """A foreign process reads, holds its snapshot and dies; 20 times the map goes through afterwards."""
+    """A foreign process reads, holds its snapshot and dies; 12 times the map goes through afterwards."""
     log = await open_log()
     await log.write([new(TRACES, b"t" * 100_000)])
     await log.close()
@@ -164,7 +158,7 @@ async def test_a_killed_reader_does_not_fill_the_map(open_log: Open, tmp_path: P
 
     log = await open_log()
     for _ in range(100):
-        await log.write([new(TRACES, b"t" * 1_500_000)])
+        await log.write([new(TRACES, b"t" * 1_000_000)])
     keeper.kill()
     await keeper.wait()
 

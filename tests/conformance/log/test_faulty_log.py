@@ -8,13 +8,15 @@ import pytest
 
 from collector.log.port import SIGNALS, SPANS, TRACES, Commit, Log, New
 from collector.telemetry import Telemetry
+from tests.support.deletes_spans_contract import DeletesSpans
 from tests.support.faulty_log import Crash, FaultyLog
-from tests.support.log_contract import GROUPS, PARTITIONS, LogContract, all_of, assigned, new, take
+from tests.support.log_contract import LogContract
+from tests.support.log_steps import GROUPS, PARTITIONS, all_of, assigned, new, take
 from tests.support.owned_log_contract import OwnedLogContract
 from tests.support.ticking import SetClock
 
 
-class TestFaultyLog(OwnedLogContract):
+class TestFaultyLog(DeletesSpans, OwnedLogContract):
     @pytest.fixture
     async def log(self, clock: SetClock, telemetry: Telemetry) -> AsyncIterator[Log]:
         log = FaultyLog(clock=clock, telemetry=telemetry, partitions=PARTITIONS, groups=GROUPS)

@@ -7,23 +7,27 @@ import random
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
+from typing import Any
 
 import pytest
 from aiokafka import AIOKafkaProducer
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.admin.records_to_delete import RecordsToDelete
+from aiokafka.client import AIOKafkaClient
+from aiokafka.coordinator.assignors.range import RangePartitionAssignor
 from aiokafka.structs import TopicPartition
 
 from collector.clock import wall
 from collector.config.tree import KafkaLogConfig
 from collector.errors import LogUnavailable, RecordTooLarge
+from collector.kafka.client import network_client
 from collector.log.kafka.kafka_log import KafkaLog
 from collector.log.kafka.reader import KafkaReader
 from collector.log.port import CLOSINGS, SESSIONS, SPANS, TRACES, Commit, New, Position
 from collector.telemetry import Telemetry
 from tests.support.kafka.kafka_node import KafkaNode
 from tests.support.kafka.topics import create_topic
-from tests.support.log_contract import all_of, assigned, at_end, new, take, values
+from tests.support.log_steps import all_of, assigned, at_end, new, take, values
 from tests.support.shared_log_contract import owned_after
 
 pytestmark = pytest.mark.kafka
@@ -99,6 +103,114 @@ async def test_a_commit_after_the_partition_has_gone_changes_nothing(
     await reader.close()
 
     assert (await assigned(second.read("assembly", SPANS)))[0].offset is None
+
+
+async def test_a_member_whose_join_fails_before_it_owns_anything_is_replaced(
+    opening: Opening, kafka: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """aiokafka ends its part in the group at an error that it does not know, and says so at the next fetch only."""
+    log = await opening(kafka)
+    look_up, failures = (
+        AIOKafkaClient.coordinator_lookup,
+        ["of a kind that aiokafka does not expect"],
+    )
+
+    async def failing_once(self: AIOKafkaClient, kind: int, key: str) -> int:
+        if failures:
+            raise AssertionError(failures.pop())
+        return await look_up(self, kind, key)
+
+    monkeypatch.setattr(AIOKafkaClient, "coordinator_lookup", failing_once)
+    reader = log.read("assembly", SPANS)
+    assert "not expect" in await failed(reader)
+
+    assert (await assigned(reader))[0].offset is None
+
+
+async def test_a_topic_that_a_starting_broker_does_not_name_yet_is_owned_once_it_does(
+    opening: Opening, kafka: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = await opening(kafka)
+    share_out, names = RangePartitionAssignor.assign, [log._cluster.name(SPANS)]
+
+    def lacking(cluster: Any, members: Any) -> Any:
+        if names:
+            del cluster._partitions[names.pop()]
+        return share_out(cluster, members)
+
+    monkeypatch.setattr(RangePartitionAssignor, "assign", lacking)
+
+    async with asyncio.timeout(20):
+        assert (await assigned(log.read("assembly", SPANS)))[0].offset is None
+    assert not names
+
+
+async def test_a_member_that_learns_of_no_broker_any_more_is_replaced(
+    opening: Opening, kafka: str
+) -> None:
+    """aiokafka's task for a client's metadata may end; whatever needs another coordinator then waits for ever."""
+    log = await opening(kafka)
+    first, second = await log.write([new(SPANS, b"1"), new(SPANS, b"2")])
+    reader = log.read("assembly", SPANS)
+    await assigned(reader)
+    await take(reader, 2)
+    member = reader._member
+    assert member is not None
+    await end_metadata(network_client(member.consumer))
+
+    await log.write([], [commit(second)])  # stored by nobody, as after a rebalance
+    assert "learns of no broker" in await failed(reader)
+
+    rejoined = await reader.poll(timeout=5)
+    assert rejoined.revoked == (0,)
+    assert (await assigned(reader))[0].offset is None
+    assert values(await take(reader, 2)) == [b"1", b"2"]
+    await log.write([], [commit(first)])
+    assert reader.places(unread=False) == {0: first.offset}
+
+
+async def test_a_writer_that_learns_of_no_broker_any_more_refuses_nobody_for_its_sake(
+    opening: Opening, kafka_node: KafkaNode
+) -> None:
+    """The sender whose records wait for an answer has gone: nobody else may wait for them."""
+    log = await opening(kafka_node.bootstrap, deadline=1.0)
+    await eventually_writes(log, new(TRACES, b"first"))
+    kafka_node.pause()
+    with pytest.raises(LogUnavailable):
+        await log.write([new(TRACES, b"of a sender that goes")])
+    with pytest.raises(LogUnavailable, match="earlier records"):
+        await log.write([new(TRACES, b"another's")])
+    producer = log._writer._producer._producer
+    assert producer is not None
+
+    await end_metadata(producer.client)
+    with pytest.raises(LogUnavailable, match="acknowledged nothing"):
+        await log.write([new(TRACES, b"another's")])
+
+    kafka_node.resume()
+    await eventually_writes(log, new(TRACES, b"another's, again"))
+
+
+async def failed(reader: KafkaReader) -> str:
+    """What it says when it cannot go on."""
+    async with asyncio.timeout(10):
+        while True:
+            try:
+                await reader.poll(timeout=0.1)
+            except LogUnavailable as error:
+                return str(error)
+
+
+async def end_metadata(client: AIOKafkaClient) -> None:
+    """End the task that keeps the client's metadata."""
+    assert client._sync_task is not None
+    client._sync_task.cancel()
+    await asyncio.wait([client._sync_task])
+
+
+def commit(position: Position) -> Commit:
+    """Of the first partition of `spans`."""
+    return Commit(group="assembly", topic=SPANS, partition=0, offset=position.offset)
 
 
 async def test_an_end_is_as_old_as_the_question_about_it(opening: Opening, kafka: str) -> None:

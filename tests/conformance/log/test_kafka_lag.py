@@ -16,7 +16,7 @@ from collector.log.lag import LagMeter, Watched
 from collector.log.port import SIGNALS, SPANS, TRACES
 from collector.telemetry import Telemetry
 from tests.support.kafka.kafka_node import KafkaNode
-from tests.support.log_contract import assigned, new, take
+from tests.support.log_steps import assigned, new, take
 
 pytestmark = pytest.mark.kafka
 

@@ -13,7 +13,7 @@ from collector.config.tree import KafkaLogConfig
 from collector.log.kafka.kafka_log import KafkaLog
 from collector.log.port import Log
 from collector.telemetry import Telemetry
-from tests.support.log_contract import PARTITIONS
+from tests.support.log_steps import PARTITIONS
 from tests.support.shared_log_contract import SharedLogContract
 
 pytestmark = pytest.mark.kafka

@@ -10,12 +10,13 @@ import pytest
 from collector.log.memory import MemoryLog
 from collector.log.port import SIGNALS, SPANS, TRACES, Commit, Log
 from collector.telemetry import Telemetry
-from tests.support.log_contract import GROUPS, PARTITIONS, all_of, new
+from tests.support.deletes_spans_contract import DeletesSpans
+from tests.support.log_steps import GROUPS, PARTITIONS, all_of, new
 from tests.support.owned_log_contract import OwnedLogContract
 from tests.support.ticking import SetClock
 
 
-class TestMemoryLog(OwnedLogContract):
+class TestMemoryLog(DeletesSpans, OwnedLogContract):
     @pytest.fixture
     async def log(self, clock: SetClock, telemetry: Telemetry) -> AsyncIterator[Log]:
         log = MemoryLog(clock=clock, telemetry=telemetry, partitions=PARTITIONS, groups=GROUPS)

@@ -8,6 +8,7 @@ import gzip
 import grpc
 import grpc.aio
 import pytest
+import zstandard
 from google.rpc.error_details_pb2 import RetryInfo
 from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.trace.export import SpanExportResult
@@ -270,3 +271,43 @@ async def test_gzip_bytes_count_as_what_they_become() -> None:
 
         assert held is not None
         assert held >= 500_000
+
+
+async def test_zstd_over_grpc_is_refused_as_the_docs_say() -> None:
+    """Taken from OK on: docs/operate.md then says otherwise."""
+    async with serving() as served:
+        reader, writer = await asyncio.open_connection("127.0.0.1", served.receiver.grpc_port)
+        writer.write(_zstd_call())
+        async with asyncio.timeout(60):
+            got = b""
+            while b"grpc-status" not in got:
+                got += await reader.read(4096)
+        writer.close()
+
+        assert b"grpc-status\x0213" in got
+
+
+def _zstd_call() -> bytes:
+    """One export with `grpc-encoding: zstd`, by hand: no client of Python sends it."""
+    headers = {
+        b":method": b"POST",
+        b":scheme": b"http",
+        b":path": b"/opentelemetry.proto.collector.trace.v1.TraceService/Export",
+        b":authority": b"x",
+        b"te": b"trailers",
+        b"content-type": b"application/grpc",
+        b"grpc-encoding": b"zstd",
+    }
+    block = b"".join(
+        b"\0" + bytes((len(key),)) + key + bytes((len(value),)) + value
+        for key, value in headers.items()
+    )
+    message = zstandard.compress(body(span()))
+    framed = b"\1" + len(message).to_bytes(4, "big") + message
+    preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+    return preface + _frame(4, 0, 0, b"") + _frame(1, 4, 1, block) + _frame(0, 1, 1, framed)
+
+
+def _frame(kind: int, flags: int, stream: int, payload: bytes) -> bytes:
+    head = len(payload).to_bytes(3, "big") + bytes((kind, flags)) + stream.to_bytes(4, "big")
+    return head + payload

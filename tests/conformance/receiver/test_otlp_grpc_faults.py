@@ -29,6 +29,7 @@ from tests.support.received_log import ReceivedLog
 from tests.support.receiving import (
     assert_refused,
     call,
+    dropped,
     export,
     sdk_spans,
     serving,
@@ -275,16 +276,27 @@ async def test_g24_a_repeated_batch_is_accepted_again() -> None:
         assert [record.key for record in served.log.written] == [trace_id(1)] * 2
 
 
-async def test_g25_metrics_are_unimplemented() -> None:
-    """G25: the Python metric exporter drops its batch."""
+async def test_g25_metrics_are_answered_ok_and_dropped() -> None:
+    """G25: an endpoint for the whole process makes no errors; the log gets nothing."""
     async with serving() as served:
         service = "/opentelemetry.proto.collector.metrics.v1.MetricsService/Export"
 
         result = await asyncio.to_thread(_send_no_metrics, served.target)
         said = await export(served.target, b"", method=service)
 
-        assert result is MetricExportResult.FAILURE
-        assert said.code is grpc.StatusCode.UNIMPLEMENTED
+        assert result is MetricExportResult.SUCCESS
+        assert said.code is grpc.StatusCode.OK
+        assert dropped(served, "grpc") == 2
+        assert served.log.written == []
+
+
+async def test_g25_metrics_need_the_token_too() -> None:
+    service = "/opentelemetry.proto.collector.metrics.v1.MetricsService/Export"
+    async with serving(bearer_tokens=("one",)) as served:
+        said = await export(served.target, b"", method=service)
+
+        assert said.code is grpc.StatusCode.UNAUTHENTICATED
+        assert dropped(served, "grpc") is None
 
 
 def _send_no_metrics(target: str) -> MetricExportResult:

@@ -8,67 +8,30 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
-import shutil
-import subprocess
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import pytest
 
 from collector.errors import LogFull
+from tests.support.node_packages import installed
 from tests.support.receiving import Served, serving, until
-from tests.support.turns import exclusive
 
-ROOT = Path(__file__).parents[3]
-SOURCE = ROOT / "tests" / "support" / "node"
-INSTALLED = ROOT / ".cache" / "node"
-
-
-def missing(why: str) -> NoReturn:
-    if os.environ.get("SPANWISE_REQUIRE_NODE") == "1":
-        pytest.fail(why)
-    pytest.skip(f"THE NODE EXPORTERS ARE NOT TESTED: {why}")
+SUPPORT = Path(__file__).parents[2] / "support"
 
 
 @pytest.fixture(scope="session")
 def exporter() -> Path:
     """The script, beside its installed packages."""
-    npm = shutil.which("npm")
-    if npm is None or shutil.which("node") is None:
-        missing("node and npm are not installed")
-    with exclusive("node"):
-        return installed(npm)
+    return installed("node", "the Node exporters are") / "export.cjs"
 
 
-def installed(npm: str) -> Path:
-    script = INSTALLED / "export.cjs"
-    INSTALLED.mkdir(parents=True, exist_ok=True)
-    lock = (SOURCE / "package-lock.json").read_bytes()
-    stamp = INSTALLED / "installed-lock.json"
-    shutil.copy(SOURCE / "export.cjs", script)
-    if stamp.exists() and stamp.read_bytes() == lock:
-        return script
-    for name in ("package.json", "package-lock.json", ".npmrc"):
-        shutil.copy(SOURCE / name, INSTALLED / name)
-    done = subprocess.run(
-        [npm, "ci", "--ignore-scripts"],
-        check=False,
-        cwd=INSTALLED,
-        capture_output=True,
-        text=True,
-        timeout=100,
-    )
-    if done.returncode != 0:
-        missing(f"npm ci failed: {done.stderr[-500:]}")
-    stamp.write_bytes(lock)
-    return script
+@pytest.mark.parametrize(("folder", "fewest"), [("node", 5), ("axe", 2)])
+def test_a_lock_names_no_host(folder: str, fewest: int) -> None:
+    lock = json.loads((SUPPORT / folder / "package-lock.json").read_text())
+    packages: dict[str, Any] = lock["packages"]
 
-
-def test_the_lock_names_no_host() -> None:
-    packages: dict[str, Any] = json.loads((SOURCE / "package-lock.json").read_text())["packages"]
-
-    assert len(packages) > 5
+    assert len(packages) >= fewest
     assert [name for name, package in packages.items() if "resolved" in package] == []
 
 

@@ -111,7 +111,8 @@ def test_each_damaged_record_is_named_once_and_all_others_are_scored(
         seen = service.come_to(
             sound, lambda: {each["trace_id"] for each in service.signals()} - {None}
         )
-        counted = service.metrics()['spanwise_poison_records_total{topic="spans"}']
+        poison = 'spanwise_poison_records_total{topic="spans"}'
+        counted = service.come_to(len(damaged), lambda: service.metrics().get(poison))
 
     assert seen == sound
     assert counted == len(damaged)

@@ -21,12 +21,12 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(150)]
 LIMIT = 16
 COUNT = 80_000
 WARM = 8_000
-SESSIONS_LIMIT = 8
-SESSIONS = 9_000
-WARM_SESSIONS = 3_000
-"""Three times what fits into their limit, so that every cache is full."""
+SESSIONS_LIMIT = 1
+SESSIONS = 5_500
+WARM_SESSIONS = 2_500
+"""Three times what fits into their limit, and more than may be awake, so that every cache is full."""
 MB = 1 << 20
-MARK = 512
+MARK = 150
 """Bytes that assembly remembers of a closed trace, of 200,000 at most (docs/operate.md)."""
 _TIMES = bytes((0x39,)) + START.to_bytes(8, "little") + bytes((0x41,)) + START.to_bytes(8, "little")
 
@@ -66,8 +66,9 @@ def test_small_traces_take_no_more_than_the_limit(tmp_path: Path) -> None:
 
     grown = most - before
     assert buffered <= LIMIT * MB
-    # Twice the limit, as memory that was freed in between lies in pieces; charged by the bytes sent it is 110 MB.
-    assert grown < 2 * LIMIT * MB + COUNT * MARK, f"{grown / MB:.0f} MB for {buffered / MB:.1f} MB"
+    # Three times the limit, as memory that was freed in between lies in pieces, and a request of 4,000 traces is taken
+    # whole; charged by the bytes sent it is 110 MB.
+    assert grown < 3 * LIMIT * MB + COUNT * MARK, f"{grown / MB:.0f} MB for {buffered / MB:.1f} MB"
 
 
 def send(service: Service, first: int, last: int) -> int:
@@ -103,8 +104,8 @@ def test_sessions_of_long_answers_take_no_more_than_the_limit(tmp_path: Path) ->
     assert found["spanwise_sessions_bytes"] <= SESSIONS_LIMIT * MB + 20_000
     closed = found['spanwise_sessions_closed_total{reason="memory",service="desk-bot"}']
     assert closed + found["spanwise_sessions_active"] == SESSIONS
-    # With the limit 10 to 25 MB, which are pieces that the allocator keeps; without it 96 MB.
-    assert grown < 6 * SESSIONS_LIMIT * MB, f"{grown / MB:.0f} MB"
+    # Pieces that the allocator keeps; sessions that are not packed would take 45 MB.
+    assert grown < 30 * MB, f"{grown / MB:.0f} MB"
 
 
 def score(service: Service, first: int, last: int) -> None:
@@ -115,7 +116,8 @@ def score(service: Service, first: int, last: int) -> None:
             span(f"session-{number}", "Tell me all.", f"{number} {answer}")
             for number in range(start, min(start + 100, last))
         ]
-        assert post(service.http, request("desk-bot", asked))[0] == 200
+        body = request("desk-bot", asked)
+        service.wait_for("it is taken", lambda body=body: post(service.http, body)[0] == 200)
 
     def scored() -> bool:
         found = service.metrics()

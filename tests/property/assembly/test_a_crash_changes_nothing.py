@@ -10,6 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from collector.log.port import SPANS, TRACES
+from collector.records.codec import encode
+from collector.records.span_refs import SpanRef
 from collector.records.traces import TraceRecord, decode_traces
 from tests.support.assembling import Site
 from tests.support.faulty_log import Crash
@@ -61,7 +63,8 @@ def by_revision(site: Site) -> dict[tuple[str, int], set[bytes]]:
     for record in site.log.history(TRACES):
         trace = decode_traces(record.value)
         assert isinstance(trace, TraceRecord)
-        found.setdefault((trace.trace.trace_id, trace.revision), set()).add(record.value)
+        whole = encode(site.with_spans(trace))
+        found.setdefault((trace.trace.trace_id, trace.revision), set()).add(whole)
     return found
 
 
@@ -87,8 +90,10 @@ async def live(site: Site, life: Life, *, end: float) -> None:
         pass
 
 
-def disturbed(records: list[Sent], plan: list[Life], *, atomic: bool) -> Site:
-    site = Site(partitions=2, atomic=atomic)
+def disturbed(
+    records: list[Sent], plan: list[Life], *, atomic: bool = True, by_ref: bool = False
+) -> Site:
+    site = Site(partitions=2, atomic=atomic, by_ref=by_ref)
     due = sorted(plan, key=lambda life: life.records)
     time = 100.0
     for index, each in enumerate(records):
@@ -116,6 +121,19 @@ def test_any_crashes_and_any_lag_give_the_same_records(
     found = by_revision(site)
     assert found == undisturbed(records)
     assert site.log.stored(SPANS) == [], "nothing is open: nothing is kept"
+
+
+@settings(max_examples=100, deadline=None)
+@given(records=st.lists(sent(), min_size=1, max_size=14), plan=st.lists(lives, max_size=5))
+def test_records_that_name_their_spans_are_the_same_whatever_crashes(
+    records: list[Sent], plan: list[Life]
+) -> None:
+    site = disturbed(records, plan, by_ref=True)
+
+    assert by_revision(site) == undisturbed(records)
+    named = [each for trace in site.traces() for each in trace.spans if isinstance(each, SpanRef)]
+    stored = {each.position for each in site.log.stored(SPANS)}
+    assert {each.position for each in named} <= stored, "what a trace names is there"
 
 
 STORY = [

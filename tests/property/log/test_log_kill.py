@@ -17,7 +17,7 @@ from collector.log.disk.disk_log import DiskLog
 from collector.log.port import SESSIONS, TRACES
 from collector.telemetry import Telemetry
 from tests.support.log_child import GROUPS, MAX_SIZE, WRITERS, call
-from tests.support.log_contract import assigned
+from tests.support.log_steps import assigned
 
 KILLS = 10
 

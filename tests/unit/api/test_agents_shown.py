@@ -13,6 +13,8 @@ from tests.support import api_records as make
 from tests.support.api_stand import Stand
 from tests.support.standings import drop, standings
 
+AGENT = "/agent?service=support-bot&agent=planner"
+
 
 @pytest.fixture
 def stand(tmp_path: Path) -> Generator[Stand]:
@@ -71,12 +73,15 @@ async def test_the_page_tells_of_a_change_in_either_direction(stand: Stand) -> N
         0.14, drop(), drop(evaluator="task_agreement", direction="better", mean_rank=0.8)
     )
 
-    page = (await stand.get("/")).text
+    overview = (await stand.get("/")).text
+    own = (await stand.get(AGENT)).text
 
     since = make.START
-    assert f"worse than its own past since {stand_time(since)}" in page
-    assert "mean rank .21 where .5 is as ever, 63 sessions" in page
-    assert "<b>task agreement</b>: better than ever since" in page
+    for page in (overview, own):
+        assert f"worse than its own past since {stand_time(since)}" in page
+        assert "mean rank .21 where .5 is as ever, 63 sessions" in page
+        assert "better than ever since" in page
+    assert "<b>task agreement</b>: better than ever since" in own
 
 
 def stand_time(seconds: float) -> str:
@@ -102,12 +107,16 @@ async def test_an_agents_own_address_shows_its_bounds_and_the_sessions_behind_th
     stand.take_traces(make.trace_value(other))
 
     overview = (await stand.get("/")).text
-    own = (await stand.get("/?service=support-bot&agent=planner")).text
-    unknown = (await stand.get("/?service=support-bot&agent=nobody")).text
+    led = await stand.get("/?service=support-bot&agent=planner")
+    own = (await stand.get(AGENT)).text
+    unknown = await stand.get("/agent?service=support-bot&agent=nobody")
+    nobody = (await stand.get("/?agent=nobody")).text
 
-    assert "between" not in overview
+    assert "0.12 \u2013 0.50" in overview
     assert "between 0.12 and 0.50 (95 %), 63 sessions" in own
     assert "writer" in overview
     assert "writer" not in own
-    assert "No agent fits" in unknown
-    assert "Nothing has arrived" not in unknown
+    assert (led.status_code, led.headers["location"]) == (307, AGENT)
+    assert unknown.status_code == 404
+    assert "No agent fits" in nobody
+    assert "Nothing has arrived" not in nobody

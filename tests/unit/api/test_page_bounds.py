@@ -129,8 +129,9 @@ async def test_a_page_shows_the_steps_of_agents(stand: Stand) -> None:
 
     page = (await stand.get(f"/trace?id={of.trace_id}")).text
 
-    assert "Steps of agents" in page
-    assert '<td class="name nowrap">WebSurfer</td><td class="because">It says 42.</td>' in page
+    assert '<li class="line agent"' in page
+    assert "<b>WebSurfer</b>" in page
+    assert "It says 42." in page
 
 
 async def test_a_session_page_is_bounded_and_keeps_the_newest_traces(stand: Stand) -> None:
@@ -147,6 +148,23 @@ async def test_a_session_page_is_bounded_and_keeps_the_newest_traces(stand: Stan
     assert f"Trace {count}</a>" in page
     assert ">Trace 1</a>" not in page
     assert "the API has them all" in page
+
+
+async def test_a_session_page_reads_no_more_traces_than_it_shows(
+    stand: Stand, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("collector.api.page.pages.TRACES", 3)
+    stand.take_traces(*(record(make.trace(n), span(1)) for n in range(1, 9)))
+    query = Query(stand.api._index)
+    (all_of_them,) = query.session("s-1")
+    (read,) = query.session("s-1", newest=3)
+
+    page = (await stand.get("/session?id=s-1")).text
+
+    assert len(all_of_them.traces) == 8
+    assert read.traces == all_of_them.traces[-3:]
+    assert re.findall(r">(Trace \d+)</a>", page) == ["Trace 6", "Trace 7", "Trace 8"]
+    assert "The newest 3 of 8; the API has them all." in page
 
 
 async def test_nothing_ordinary_is_cut(stand: Stand) -> None:

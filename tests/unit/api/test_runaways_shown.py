@@ -41,14 +41,14 @@ async def test_an_open_trace_is_marked_wherever_it_stands(tmp_path: Path) -> Non
 
     pages = [
         (await stand.get(path)).text
-        for path in ("/", f"/session?id={of.session_id}", f"/trace?id={of.trace_id}")
+        for path in ("/", "/sessions", f"/session?id={of.session_id}", f"/trace?id={of.trace_id}")
     ]
     (agent,) = (await stand.get("/api/v1/agents")).json()["items"]
     stand.close()
 
     assert len(taken.signals) == 1, "the live stream has it"
-    assert [MARK in page for page in pages] == [True, True, True]
-    assert pages[0].count(MARK) == 2, "the agent and the session"
+    assert [MARK in page for page in pages] == [True] * 4
+    assert pages[0].count(MARK) == 2, "on top, and at the agent"
     assert [each["trace_id"] for each in agent["runaways"]] == [of.trace_id]
 
 

@@ -57,10 +57,10 @@ def test_the_explanation_is_the_reason_and_the_next_best_where_there_is_none() -
 async def test_the_overview_says_why_until_there_is_a_score(stand: Stand) -> None:
     stand.take_traces(make.trace_value(OF))
     stand.take_signals(low(1))
-    before = (await stand.get("/")).text
+    before = "".join([(await stand.get(path)).text for path in ("/", "/sessions")])
     stand.take_signals(make.session_signal(OF, "agent_reliability", 0.9, revision=2))
     stand.standings = standings(0.9)
-    after = (await stand.get("/")).text
+    after = "".join([(await stand.get(path)).text for path in ("/", "/sessions")])
 
     assert before.count("not scored") == 2, "the agent and its session"
     assert before.count(LOW) == 2

@@ -2,6 +2,7 @@
 
 from collector.assembly.open_trace import Closing
 from collector.config.tree import TraceWindow
+from collector.log.port import SPANS, Position
 from collector.otlp.span_head import parse
 from tests.support.open_traces_driver import WINDOW, OpenTracesDriver
 from tests.support.spans import child, remote, request, root, trace_id
@@ -310,6 +311,26 @@ def test_a_closed_trace_holds_no_spans_while_its_entry_stays_in_the_timers() -> 
     closings = driver.open_traces.drain(rootless="idle")
 
     assert [len(each.pieces) for each in closings] == [1]
-    ((_, _, _, trace),) = driver.open_traces._timers._heap
+    ((_, _, trace),) = driver.open_traces._timers._heap
     assert trace.is_closed
     assert (trace.pieces, trace.ids) == ([], set())
+
+
+def test_the_traces_of_one_record_close_in_its_order() -> None:
+    driver = OpenTracesDriver()
+    driver.send(0, root(7), root(3), root(5))
+
+    closings = driver.open_traces.tick(6)
+
+    assert [each.trace_id for each in closings] == [trace_id(7), trace_id(3), trace_id(5)]
+
+
+def test_a_record_is_free_once_its_last_trace_is_written() -> None:
+    driver = OpenTracesDriver()
+    driver.send(0, root(1), child(2, trace=2), root(3, 3))
+    rooted = driver.open_traces.tick(6)
+    (idle,) = driver.open_traces.tick(300)
+
+    freed = [driver.complete(each) for each in (*rooted, idle)]
+
+    assert freed == [[], [], [Position(SPANS, 0, 0)]]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 
-from collector.assembly.scan import CACHED_RESOURCE, MAX_NAME, MAX_RESOURCE, scan, service_of
+from collector.assembly.scan import CACHED_RESOURCE, MAX_NAME, MAX_RESOURCE, service_of
+from collector.otlp.scan import scan
 from tests.support.spans import Made, request, trace_id
 
 

@@ -147,15 +147,15 @@ def test_recordings_of_other_signals_are_left_out_with_one_line_each(
     metrics.resource_metrics.add().scope_metrics.add().metrics.add(name="requests")
     (tmp_path / "a.otlp").write_bytes(pack_frame(body(span())))
     (tmp_path / "a.metrics.otlp").write_bytes(pack_frame(metrics.SerializeToString()))
-    (tmp_path / "a.logs.otlp.gz").write_bytes(b"not read")
+    (tmp_path / "b.metrics.otlp.gz").write_bytes(b"not read")
 
     code = cli.main([command, str(tmp_path), "--format", "jsonl"])
 
     said = capsys.readouterr()
     assert code == 0
     assert said.err.splitlines() == [
-        f"{tmp_path}/a.logs.otlp.gz: left out, it holds the logs signal",
         f"{tmp_path}/a.metrics.otlp: left out, it holds the metrics signal",
+        f"{tmp_path}/b.metrics.otlp.gz: left out, it holds the metrics signal",
     ]
     traces = {json.loads(line)["trace_id"] for line in said.out.splitlines()}
     assert traces - {None} == {trace_id(1).hex()}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from collector.commands.demo import own_config
+from collector.commands.demo import agents_environment, own_config
 from collector.config.load import load
 
 GIVEN = """
@@ -39,3 +39,16 @@ def test_ports_workers_and_the_page_are_taken_and_everything_else_is_its_own(
     assert (config.sinks.kafka, config.sinks.otlp) == (None, None)
     assert config.sinks.jsonl is not None
     assert config.sinks.jsonl.path is None
+
+
+def test_the_agent_sends_to_the_demo_alone_whatever_your_exporter_is_told() -> None:
+    yours = {
+        "PATH": "/usr/bin",
+        "OTEL_EXPORTER_OTLP_HEADERS": "authorization=secret",
+        "OTEL_RESOURCE_ATTRIBUTES": "service.name=mine",
+        "OTEL_SDK_DISABLED": "true",
+        "https_proxy": "http://proxy:3128",
+        "GRPC_PROXY": "http://proxy:3128",
+    }
+
+    assert agents_environment(yours) == {"PATH": "/usr/bin"}

@@ -160,7 +160,7 @@ def test_an_error_that_quotes_what_was_given_holds_none(
 def test_a_file_that_is_left_out_is_named_without_them(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    file = tmp_path / "\x1b[2J\u202e.logs.otlp.gz"
+    file = tmp_path / "\x1b[2J\u202e.metrics.otlp.gz"
     file.write_bytes(b"not read")
 
     find_recordings([file])

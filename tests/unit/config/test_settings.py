@@ -175,6 +175,15 @@ def test_references_that_cannot_be_filled_in_are_named(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize("idle", ["30", "30s", "30000ms", "0.5m"])
+def test_a_number_without_a_unit_is_seconds_wherever_it_stands(tmp_path: Path, idle: str) -> None:
+    path = written(tmp_path, f"windows: {{trace: {{idle: {idle}}}}}")
+
+    assert load([path], {}, []).windows.trace.idle == 30
+    assert load([], {"SPANWISE_WINDOWS__TRACE__IDLE": idle}, []).windows.trace.idle == 30
+    assert load([], {}, [f"windows.trace.idle={idle}"]).windows.trace.idle == 30
+
+
 # --- what is wrong ---
 
 WRONG = {

@@ -47,6 +47,13 @@ OF: dict[str, dict[str, dict[str, Any]]] = {
         "agent": {"ai.operationId": "ai.generateText"},
         "step": {"ai.operationId": "ai.embed"},
     },
+    "opencode": {
+        "model call": {"ai.operationId": "ai.streamText.doStream"},
+        "tool": {"ai.operationId": "ai.toolCall"},
+        "agent": {"ai.operationId": "ai.streamText"},
+        "step": {"ai.operationId": "ai.embed"},
+    },
+    "copilot": {"tool": {"gen_ai.operation.name": "execute_tool"}},
     "langsmith": {
         "model call": {"langsmith.span.kind": "llm"},
         "tool": {"langsmith.span.kind": "tool"},
@@ -104,6 +111,22 @@ OF: dict[str, dict[str, dict[str, Any]]] = {
         "tool": {"span.type": "tool"},
         "agent": {"span.type": "interaction"},
     },
+    "codex": {
+        "model call": {"spanwise.log.event": "codex.sse_event"},
+        "tool": {"spanwise.log.event": "codex.tool_result", "tool_name": "exec_command"},
+        "agent": {"spanwise.log.event": "codex.user_prompt"},
+        "any": {"spanwise.log.event": "codex.tool_result", "tool_name": "exec_command"},
+    },
+    "gemini_cli": {
+        "model call": {"gen_ai.operation.name": "llm_call"},
+        "tool": {"gen_ai.operation.name": "tool_call"},
+        "agent": {"gen_ai.operation.name": "agent_call"},
+    },
+    "qwen_code": {
+        "model call": {"gen_ai.operation.name": "chat"},
+        "tool": {"gen_ai.operation.name": "execute_tool"},
+        "agent": {"gen_ai.operation.name": "invoke_agent"},
+    },
     "openlit": {
         "model call": {"gen_ai.operation.name": "chat", "gen_ai.tool.name": "some_tool"},
         "agent": {},
@@ -120,6 +143,11 @@ SCOPES = {
     "litellm": "litellm",
     "openlit": "openlit",
     "claude_code": "com.anthropic.claude_code.tracing",
+    "codex": "codex_otel.log_only",
+    "opencode": "opencode",
+    "copilot": "github.copilot",
+    "gemini_cli": "gemini-cli",
+    "qwen_code": "qwen-code",
     "mastra": "@mastra/otel",
     "spring_ai": "org.springframework.boot",
     "voltagent": "@voltagent/core",

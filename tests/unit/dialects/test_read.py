@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from evaluators.dialects.read import read_trace
 from evaluators.digest import trace_digest
@@ -42,3 +43,18 @@ def test_the_digest_is_that_of_the_span_ids() -> None:
     trace = trace_of(SpanSpec(id=1), SpanSpec(id=2, parent=1))
 
     assert trace.digest == trace_digest([span_id(1), span_id(2)])
+
+
+def test_resources_too_large_to_remember_are_read_as_the_others() -> None:
+    """And each request's own: resources are remembered by their bytes."""
+    services = ["one", "x" * 100, "one", "two"]
+
+    def service(name: str, padding: int) -> str:
+        message = ExportTraceServiceRequest.FromString(request(SpanSpec(id=1)))
+        resource = message.resource_spans[0].resource
+        for key, value in (("service.name", name), ("padding", "p" * padding)):
+            resource.attributes.add(key=key).value.string_value = value
+        piece = message.SerializeToString()
+        return read_trace([piece], trace_id=TRACE_ID, closed="idle").service
+
+    assert [service(name, padding) for padding in (1, 10_000) for name in services] == 2 * services

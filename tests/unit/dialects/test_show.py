@@ -22,6 +22,7 @@ def test_show_has_the_contracts_names_in_their_order() -> None:
         "arguments",
         "result",
         "error",
+        "rejected",
         "agent",
         "span_id",
     ]

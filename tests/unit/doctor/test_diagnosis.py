@@ -22,6 +22,7 @@ from evaluators.dialects.advise import advise, all_advice
 from evaluators.dialects.dialect import LACKS, Lack
 from evaluators.dialects.show import show
 from evaluators.registry import Registry
+from tests.support.agent_records import claude
 from tests.support.dialect_spans import SpanSpec, request, trace_of
 
 CHAT = {"gen_ai.operation.name": "chat", "gen_ai.request.model": "gpt-4o-mini"}
@@ -92,8 +93,16 @@ def test_tool_calls_without_arguments_are_a_lack_unless_the_service_hides_them()
     )
     made = (chat({**TEXT, "session.id": "s"}), tool)
 
-    assert seen_of(*made).lacks == {"no_tool_arguments"}
+    assert seen_of(*made).lacks == {"no_tool_arguments", "no_tool_results"}
     assert seen_of(*made, redacted=True).lacks == set()
+
+
+def test_a_tool_that_failed_is_not_missed_for_its_result() -> None:
+    arguments = {"gen_ai.tool.name": "look_up", "gen_ai.tool.call.arguments": '{"a": 1}'}
+    attributes = {"gen_ai.operation.name": "execute_tool", **arguments}
+    failed = SpanSpec(id=2, parent=1, attributes=attributes, status=2, message="no answer")
+
+    assert seen_of(chat({**TEXT, "session.id": "s"}), failed).lacks == set()
 
 
 def test_content_that_came_as_log_records_is_told_apart_from_content_that_never_came() -> None:
@@ -179,3 +188,36 @@ def test_a_stacks_own_advice_comes_instead_of_the_general_one() -> None:
 
 def test_every_advice_names_its_source_and_mends_something() -> None:
     assert all(a.source and a.lacks and a.setting for a in all_advice())
+
+
+def test_an_answer_without_its_question_lacks_the_question() -> None:
+    answer_alone = {key: value for key, value in TEXT.items() if key != "gen_ai.input.messages"}
+
+    assert seen_of(chat({**answer_alone, "session.id": "s"})).lacks == {"no_question"}
+
+
+def test_what_agents_in_logs_leave_out_is_supplied_by_a_switch_that_says_what_it_gives_away() -> (
+    None
+):
+    hidden = [
+        claude(1, "user_prompt", 1, prompt="<REDACTED>"),
+        claude(2, "api_request", 2, input_tokens=9, output_tokens=3, request_id="r"),
+        claude(3, "tool_result", 3, tool_name="Bash", tool_use_id="t", success="true"),
+        claude(4, "api_request", 4, input_tokens=9, output_tokens=3, request_id="q"),
+    ]
+    wanted: dict[Lack, list[str]] = {
+        "no_content": ["OTEL_LOG_USER_PROMPTS", "OTEL_LOG_ASSISTANT_RESPONSES"],
+        "no_tool_arguments": ["OTEL_LOG_TOOL_DETAILS"],
+        "no_tool_results": ["OTEL_LOG_TOOL_CONTENT"],
+    }
+
+    seen = seen_of(*hidden)
+
+    assert wanted.keys() <= seen.lacks
+    for lack, switches in wanted.items():
+        told = advise(lack, scopes=seen.scopes, dialects=seen.dialects)
+        for switch in switches:
+            (advice,) = [each for each in told if f"{switch}=1" in each.setting]
+            assert "exports" in advice.note
+    prompt = advise("no_question", scopes=("codex_otel.log_only",), dialects=("codex",))
+    assert [each.setting for each in prompt] == ["config.toml: [otel] log_user_prompt = true"]

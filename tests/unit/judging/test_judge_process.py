@@ -25,6 +25,7 @@ class DyingChild:
     def __init__(self, *_: object) -> None:
         self.pid = 1
         self.has_ended = False
+        self.was_interrupted = False
         self._frames: asyncio.Queue[bytes | None] = asyncio.Queue()
 
     async def __aenter__(self) -> Self:

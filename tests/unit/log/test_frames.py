@@ -7,12 +7,20 @@ import struct
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from zlib import crc32
 
 import lmdb
 import pytest
 
 from collector.errors import Undecodable
-from collector.log.disk.frames import footprint, piece_key, pieces, read_record
+from collector.log.disk.frames import (
+    count_of,
+    footprint,
+    piece_key,
+    pieces,
+    read_ranges,
+    read_record,
+)
 from collector.log.port import Headers, Record
 
 PAGE = 4096
@@ -22,9 +30,9 @@ SIZES = [0, 1, 2000, 4055, 4080, 4081, 9000, 50_000]
 
 
 def stored(
-    offset: int, value: bytes, *, key: bytes = b"key", headers: Headers = ()
+    offset: int, value: bytes, *, key: bytes = b"key", headers: Headers = (), count: int = 1
 ) -> dict[bytes, bytes]:
-    made = pieces(offset, time=TIME, key=key, value=value, headers=headers, page=PAGE)
+    made = pieces(offset, time=TIME, key=key, value=value, headers=headers, page=PAGE, count=count)
     return {at: bytes(piece) for at, piece in made}
 
 
@@ -32,6 +40,19 @@ def of_version_1(offset: int, value: bytes, key: bytes = b"key") -> dict[bytes, 
     """As versions without a CRC wrote it; of one piece."""
     head = struct.pack("<dIII", TIME, len(value), len(key), 0)
     return {piece_key(offset): head + key + value}
+
+
+def of_version_2(offset: int, value: bytes, key: bytes = b"key") -> dict[bytes, bytes]:
+    """As versions with one CRC, over the whole record, wrote it."""
+    at = piece_key(offset)
+    fields = struct.pack("<dIII", TIME, len(value), len(key), 1 << 31)
+    crc = struct.pack("<I", crc32(at + fields + key + value))
+    whole = fields + crc + key + value
+    size = PAGE - 16
+    return {
+        piece_key(offset, number): whole[start : start + size]
+        for number, start in enumerate(range(0, len(whole), size))
+    }
 
 
 @contextmanager
@@ -53,14 +74,18 @@ def read(folder: Path, content: Mapping[bytes, bytes]) -> tuple[Record, bool]:
 
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("headers", [(), HEADERS, (("large", b"y" * 9000),)])
-def test_a_record_is_read_as_it_was_written(tmp_path: Path, size: int, headers: Headers) -> None:
+@pytest.mark.parametrize("count", [1, 5])
+def test_a_record_is_read_as_it_was_written(
+    tmp_path: Path, size: int, headers: Headers, count: int
+) -> None:
     value = random.Random(size).randbytes(size)
-    content = stored(7, value, headers=headers) | stored(8, b"next")
+    content = stored(7, value, headers=headers, count=count) | stored(8, b"next")
 
     record, follows = read(tmp_path, content)
 
     assert (record.position.offset, record.key, record.value) == (7, b"key", value)
-    assert (record.time, record.headers, follows) == (TIME, headers, True)
+    assert (record.time, record.headers, record.count, follows) == (TIME, headers, count, True)
+    assert count_of(content[piece_key(7)]) == count
     assert sum(map(len, stored(7, value).values())) <= footprint(size + 3, page=PAGE)
 
 
@@ -72,7 +97,7 @@ def test_a_record_of_an_earlier_version_is_read(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("size", [0, 100, 9000])
 def test_a_changed_byte_anywhere_is_seen(tmp_path: Path, size: int) -> None:
-    content = stored(7, random.Random(1).randbytes(size), headers=HEADERS)
+    content = stored(7, random.Random(1).randbytes(size), headers=HEADERS, count=9)
     chance = random.Random(size)
     for at, piece in content.items():
         places = {*range(min(len(piece), 70)), *(chance.randrange(len(piece)) for _ in range(60))}
@@ -121,3 +146,75 @@ def test_a_head_that_says_gigabytes_reads_none(tmp_path: Path) -> None:
 
     with pytest.raises(Undecodable, match="its head says"):
         read(tmp_path, {piece_key(7): head} | {piece_key(7, n): bytes(4080) for n in range(1, 9)})
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("headers", [(), HEADERS, (("large", b"y" * 9000),)])
+def test_any_range_of_a_value_is_read(tmp_path: Path, size: int, headers: Headers) -> None:
+    chance = random.Random(size)
+    value = chance.randbytes(size)
+    edges = {0, size, *(e for e in (1, 4040, 4059, 4060, 4061, 8136, 8137) if e <= size)}
+    edges |= {chance.randrange(size + 1) for _ in range(20)}
+    ranges = [(start, end) for start in edges for end in edges if start <= end]
+
+    with cursor_over(tmp_path, stored(7, value, headers=headers) | stored(8, b"next")) as cursor:
+        assert read_ranges(cursor, 7, ranges) == [value[start:end] for start, end in ranges]
+        assert read_ranges(cursor, 6, ranges) is None
+        with pytest.raises(Undecodable, match="holds"):
+            read_ranges(cursor, 7, [(0, size + 1)])
+
+
+def test_a_range_of_a_record_of_an_earlier_version_is_read(tmp_path: Path) -> None:
+    with cursor_over(tmp_path, of_version_1(7, b"value")) as cursor:
+        assert read_ranges(cursor, 7, [(1, 4), (0, 5)]) == [b"alu", b"value"]
+
+
+@pytest.mark.parametrize("number", [0, 1, 2])
+def test_a_range_is_read_unless_a_piece_that_it_needs_is_damaged(
+    tmp_path: Path, number: int
+) -> None:
+    value = random.Random(1).randbytes(12_000)
+    content = stored(7, value)
+    places = [(0, 4000), (4100, 8000), (8200, 12_000)]
+    at = piece_key(7, number)
+    for place in (-1, 0, 30):
+        changed = bytearray(content[at])
+        changed[place] ^= 1
+        with cursor_over(tmp_path, content | {at: bytes(changed)}) as cursor:
+            for needed, (start, end) in enumerate(places):
+                if number in (0, needed):
+                    with pytest.raises(Undecodable, match="damaged"):
+                        read_ranges(cursor, 7, [(start, end)])
+                else:
+                    assert read_ranges(cursor, 7, [(start, end)]) == [value[start:end]]
+
+
+def test_a_piece_of_another_record_is_no_part_of_a_range(tmp_path: Path) -> None:
+    content, other = stored(7, bytes(9000)), stored(9, bytes(9000))
+    content[piece_key(7, 1)] = other[piece_key(9, 1)]
+
+    with (
+        cursor_over(tmp_path, content) as cursor,
+        pytest.raises(Undecodable, match="CRC"),
+    ):
+        read_ranges(cursor, 7, [(5000, 5010)])
+
+
+@pytest.mark.parametrize("size", [0, 100, 9000])
+def test_a_record_with_one_crc_over_all_of_it_is_read_and_checked(
+    tmp_path: Path, size: int
+) -> None:
+    value = random.Random(size).randbytes(size)
+    content = of_version_2(7, value)
+
+    record, _ = read(tmp_path, content)
+    with cursor_over(tmp_path, content) as cursor:
+        parts = read_ranges(cursor, 7, [(0, size // 2), (size // 2, size)])
+    assert (record.key, record.value) == (b"key", value)
+    assert parts == [value[: size // 2], value[size // 2 :]]
+
+    at = list(content)[-1]
+    changed = bytearray(content[at])
+    changed[-1] ^= 1
+    with pytest.raises(Undecodable, match="damaged"):
+        read(tmp_path, content | {at: bytes(changed)})

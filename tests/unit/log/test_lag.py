@@ -193,5 +193,6 @@ def watched(roles: Sequence[str]) -> set[str]:
 
 def test_on_kafka_each_role_answers_for_its_groups_and_publish_for_all() -> None:
     assert watched(["score"]) == {"scoring"}
-    assert watched(["receive", "assemble"]) == {"assembly"}
+    assert watched(["assemble"]) == {"assembly"}
+    assert watched(["receive", "assemble"]) == {"assembly", "logs"}
     assert watched(["publish"]) >= {"assembly", "scoring", "ranking", "api.signals"}

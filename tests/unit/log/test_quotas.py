@@ -9,14 +9,28 @@ from collector.log.port import CLOSINGS, MAX_RECORD, SESSIONS, SIGNALS, SPANS, T
 def test_the_quotas_are_the_whole() -> None:
     quotas = Quotas(1000)
 
-    assert [quotas.quota(t) for t in (SPANS, TRACES, SIGNALS, SESSIONS)] == [500, 250, 150, 100]
+    assert [quotas.quota(t) for t in (SPANS, SIGNALS, SESSIONS)] == [750, 150, 100]
+
+
+def test_spans_closings_and_traces_share_one_pool() -> None:
+    pool = Quotas(1000).pool(SPANS)
+
+    assert pool == Quotas(1000).pool(TRACES) == Quotas(1000).pool(CLOSINGS)
+    assert set(pool) == {SPANS, CLOSINGS, TRACES}
 
 
 def test_closings_fit_when_spans_do_not() -> None:
     quotas = Quotas(1 << 30)
 
-    assert quotas.limit(SPANS) == int(0.9 * quotas.quota(SPANS))
+    assert quotas.limit(SPANS) == int(0.8 * quotas.quota(SPANS))
     assert quotas.limit(CLOSINGS) == quotas.quota(SPANS)
+
+
+def test_a_trace_fits_into_what_spans_always_leave() -> None:
+    quotas = Quotas(64 << 20)
+
+    assert quotas.at_once(TRACES) == quotas.quota(TRACES) - quotas.limit(SPANS)
+    assert quotas.largest(TRACES) < quotas.at_once(TRACES)
 
 
 def test_a_record_fits_into_its_quota() -> None:

@@ -34,6 +34,21 @@ def test_it_gives_what_was_written_from_any_offset_on() -> None:
     assert offsets(tail, 1, 5, end=2) == ([1], True)
 
 
+def test_records_of_several_offsets_follow_one_another() -> None:
+    tail = Tail(1 << 20)
+    counts = [3, 1, 2]
+    ends = [2, 3, 5]
+    for end, count in zip(ends, counts, strict=True):
+        record = PreparedRecord(Position(TRACES, 0, end), b"k", b"v", (), count)
+        tail.add([record], time=7.0)
+
+    assert offsets(tail, 0, 6) == ([2, 3, 5], True)
+    assert offsets(tail, 3, 6) == ([3, 5], True)
+    tail.passed(PARTITION, 3)
+    assert offsets(tail, 0, 6) is None
+    assert offsets(tail, 3, 6) == ([3, 5], True)
+
+
 def test_it_is_silent_while_the_writer_is_ahead_of_it() -> None:
     """Else a reader would stand at the end, at a time that a record is older than (docs/decisions/002)."""
     assert offsets(filled(), 0, end_offset=6) is None
@@ -71,6 +86,3 @@ def test_released_and_dropped_records_are_not_given() -> None:
     tail = filled()
     tail.forget([Position(TRACES, 0, 1), Position(SPANS, 0, 2)])
     assert offsets(tail, 0, 5) == ([0, 2, 3, 4], True)
-
-    tail.forget_topics(frozenset({TRACES}))
-    assert offsets(tail, 0, 5) is None

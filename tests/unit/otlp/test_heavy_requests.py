@@ -6,9 +6,10 @@ import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from collector.errors import TooLarge
-from collector.otlp import split, wire
+from collector.otlp import walk, wire
 from collector.otlp.json import to_protobuf
-from collector.otlp.split import LARGE_REQUEST, LARGE_SPAN, split_by_trace
+from collector.otlp.split import LARGE_REQUEST, split_by_trace
+from collector.otlp.walk import LARGE_SPAN
 from tests.support.hostile import field_of
 from tests.support.otlp import body, span
 
@@ -20,7 +21,7 @@ def small_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(wire, "MAX_FIELDS", 40_000)
     monkeypatch.setattr("collector.otlp.json.MAX_FIELDS", 1_000)
     monkeypatch.setattr(wire, "MAX_SPANS", 100)
-    monkeypatch.setattr(split, "MAX_TRACES", 50)
+    monkeypatch.setattr(walk, "MAX_TRACES", 50)
 
 
 @pytest.mark.parametrize(

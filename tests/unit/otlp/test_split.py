@@ -6,7 +6,8 @@ import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from collector.errors import Undecodable
-from collector.otlp.split import split_by_trace
+from collector.otlp.scan import scan
+from collector.otlp.split import joined_by_trace, split_by_trace
 from collector.otlp.wire import Budget, fields, header
 from tests.support.otlp import body, request, span, trace_id, under
 from tests.support.received_log import spans_of
@@ -183,3 +184,17 @@ def test_what_ends_within_a_field_or_is_no_field_is_undecodable(broken: bytes) -
 def test_a_number_has_at_most_ten_bytes() -> None:
     with pytest.raises(Undecodable):
         walk(b"\x08" + b"\xff" * 11)
+
+
+def test_nothing_is_said_of_a_record_that_a_parser_reads_in_another_way() -> None:
+    first, second = span(1, 1), span(2, 2)
+    twice = first.SerializeToString()[:28] + b"\x0a\x10" + second.trace_id
+    scope = b"\x12" + _length(twice) + twice
+    resource = b"\x12" + _length(scope) + scope
+    sent = b"\x0a" + _length(resource) + resource
+
+    result = joined_by_trace(sent + body(span(3, 3)), max_item=LARGE, joined=LARGE)
+
+    assert [each.key for each in result.pieces] == [trace_id(1)]
+    assert set(scan(result.pieces[0].value).traces) == {trace_id(2), trace_id(3)}
+    assert result.held == [None]

@@ -19,7 +19,7 @@ from collector.config.tree import Config
 from collector.log.port import SPANS
 from collector.offline import recordings
 from collector.offline.recorded_traces import read_recordings
-from collector.otlp.signal import LOGS_SERVICE, OtlpSignal
+from collector.otlp.signal import OtlpService, OtlpSignal
 from collector.otlp.split import Piece, SplitRequest
 from collector.records.otlp_signals import OTLP_SIGNALS
 from collector.runtime.child import pack_frame
@@ -27,11 +27,11 @@ from tests.support.otlp import body, span
 from tests.support.otlp_http import JSON, post
 from tests.support.receiving import export, serving
 
-# --- the file that is added: collector/records/otlp_logs.py ----------------------------------------------------------
+# --- the file that is added: collector/records/otlp_events.py --------------------------------------------------------
 
 
-def split_logs(request: bytes, *, max_item: int, strict: bool = True) -> SplitRequest:
-    """One piece for each resource; log records without an event name are rejected."""
+def split_events(request: bytes, *, max_item: int, strict: bool = True) -> SplitRequest:
+    """One piece for each resource; events without a name are rejected."""
     del strict
     split = SplitRequest()
     for resource in ExportLogsServiceRequest.FromString(request).resource_logs:
@@ -56,22 +56,24 @@ def response(rejected: int, message: str) -> ExportLogsServiceResponse:
     return made
 
 
-LOGS = OtlpSignal(
-    items="log_records",
-    service=LOGS_SERVICE,
+EVENTS_SERVICE = OtlpService(name="example.v1.EventsService", path="/v1/events")
+
+EVENTS = OtlpSignal(
+    items="events",
+    service=EVENTS_SERVICE,
     request=ExportLogsServiceRequest,
     response=response,
-    split=split_logs,
+    split=split_events,
     topic=SPANS,
-    recordings=(".logs.otlp", ".logs.otlp.gz"),
+    recordings=(".events.otlp", ".events.otlp.gz"),
 )
 
 # --- with its line ---------------------------------------------------------------------------------------------------
 
-WITH_ITS_LINE = (*OTLP_SIGNALS, LOGS)
+WITH_ITS_LINE = (*OTLP_SIGNALS, EVENTS)
 
 
-def logs(*names: str) -> ExportLogsServiceRequest:
+def events(*names: str) -> ExportLogsServiceRequest:
     made = ExportLogsServiceRequest()
     scope = made.resource_logs.add().scope_logs.add()
     for name in names:
@@ -82,26 +84,26 @@ def logs(*names: str) -> ExportLogsServiceRequest:
 async def test_it_is_served_over_grpc_beside_traces() -> None:
     async with serving(signals=WITH_ITS_LINE) as served:
         taken = await export(
-            served.target, logs("a", "").SerializeToString(), method=LOGS_SERVICE.method
+            served.target, events("a", "").SerializeToString(), method=EVENTS_SERVICE.method
         )
         traces = await export(served.target, body(span()))
 
     answer = ExportLogsServiceResponse.FromString(taken.body).partial_success
     assert taken.code is traces.code is grpc.StatusCode.OK
     assert answer.rejected_log_records == 1
-    assert answer.error_message == "1 log_records rejected: no event name"
+    assert answer.error_message == "1 events rejected: no event name"
     assert [each.key for each in served.log.written] == [bytes(15) + b"\x01"] * 2
     labels = {"transport": "grpc", "result": "accepted"}
     counted = served.telemetry.registry.get_sample_value
-    assert counted("spanwise_log_records_received_total", labels) == 1
+    assert counted("spanwise_events_received_total", labels) == 1
     assert served.count("grpc", "accepted") == 1
 
 
 async def test_it_is_served_over_http_in_both_encodings() -> None:
     async with serving(signals=WITH_ITS_LINE) as served:
-        url = served.url.replace("/v1/traces", LOGS_SERVICE.path)
-        binary = await post(url, logs("a").SerializeToString())
-        text = await post(url, MessageToJson(logs("b")).encode(), JSON)
+        url = served.url.replace("/v1/traces", EVENTS_SERVICE.path)
+        binary = await post(url, events("a").SerializeToString())
+        text = await post(url, MessageToJson(events("b")).encode(), JSON)
 
     assert (binary.status_code, text.status_code) == (200, 200)
     assert len(served.log.written) == 2
@@ -109,10 +111,10 @@ async def test_it_is_served_over_http_in_both_encodings() -> None:
 
 def test_its_recordings_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        recordings, "_SIGNALS", recordings._SIGNALS | dict.fromkeys(LOGS.recordings, LOGS)
+        recordings, "_SIGNALS", recordings._SIGNALS | dict.fromkeys(EVENTS.recordings, EVENTS)
     )
-    file = tmp_path / "recorded.logs.otlp"
-    file.write_bytes(pack_frame(logs("").SerializeToString()))
+    file = tmp_path / "recorded.events.otlp"
+    file.write_bytes(pack_frame(events("").SerializeToString()))
 
     found = recordings.find([tmp_path])
     with read_recordings(Config(), found.files, lambda _: None) as read:
@@ -124,10 +126,10 @@ def test_its_recordings_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 async def test_without_its_line_it_is_refused_on_both_transports() -> None:
     async with serving() as served:
         said = await export(
-            served.target, logs("a").SerializeToString(), method=LOGS_SERVICE.method
+            served.target, events("a").SerializeToString(), method=EVENTS_SERVICE.method
         )
         reply = await post(
-            served.url.replace("/v1/traces", LOGS_SERVICE.path), logs("a").SerializeToString()
+            served.url.replace("/v1/traces", EVENTS_SERVICE.path), events("a").SerializeToString()
         )
 
     assert said.code is grpc.StatusCode.UNIMPLEMENTED
@@ -151,7 +153,7 @@ def signals_without_a_line(listed: tuple[OtlpSignal, ...]) -> list[str]:
 def test_a_forgotten_line_fails_here(monkeypatch: pytest.MonkeyPatch) -> None:
     assert signals_without_a_line(OTLP_SIGNALS) == []
 
-    monkeypatch.setattr("collector.records.otlp_signals.LOGS", LOGS, raising=False)
+    monkeypatch.setattr("collector.records.otlp_signals.EVENTS", EVENTS, raising=False)
 
-    assert signals_without_a_line(OTLP_SIGNALS) == ["log_records"]
+    assert signals_without_a_line(OTLP_SIGNALS) == ["events"]
     assert signals_without_a_line(WITH_ITS_LINE) == []

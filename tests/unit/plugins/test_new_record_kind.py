@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -23,11 +24,12 @@ from collector.judging.judging_room import JudgingRoom
 from collector.judging.port import Job, JobDone
 from collector.log.disk.disk_log import DiskLog
 from collector.log.memory import MemoryLog
-from collector.log.port import SIGNALS, TRACES, Log, New
+from collector.log.port import SIGNALS, TRACES, Log, New, Position, Record
 from collector.offline.replay import rescore
 from collector.records import trace_views
 from collector.records.codec import encode
 from collector.records.sessions import session_key
+from collector.records.trace_summary import Summariser
 from collector.records.traces import decode_traces
 from collector.scoring.scorer import Scorer
 from collector.signals.prometheus.exporter import PrometheusExporter
@@ -164,11 +166,19 @@ async def test_replay_passes_over_a_new_kind_and_names_it_once(
     assert len(lines) == 1
 
 
+def in_a_record(decode: Callable[[Record], object]) -> Callable[[bytes], object]:
+    position = Position(TRACES, 0, 0)
+    return lambda value: decode(Record(position=position, key=b"", value=value, time=0.0))
+
+
 @pytest.mark.parametrize(
     "decode",
     [
         decode_traces,
         trace_views.decode_without_spans,
+        in_a_record(partial(trace_views.decode_summarised, summariser=Summariser())),
+        in_a_record(trace_views.counted),
+        in_a_record(trace_views.work_in),
         trace_views.decode_raw_trace,
         trace_views.decode_listed_trace,
         trace_views.decode_counted_trace,

@@ -9,7 +9,8 @@ import pytest
 
 from collector.config.tree import Config, Section, Sinks
 from collector.log.memory import MemoryLog
-from collector.log.port import SIGNALS, Commit, Log, Record
+from collector.log.port import SIGNALS, Commit, Log
+from collector.records.signal_batch import Published
 from collector.wiring import sinks
 from collector.wiring.logs import groups
 from tests.support.signals import new, signal
@@ -35,7 +36,7 @@ class WebhookSink:
         section = getattr(config.sinks, cls.name)
         return None if section is None else cls()
 
-    async def deliver(self, records: Sequence[Record]) -> None:
+    async def deliver(self, signals: Sequence[Published]) -> None:
         pass
 
     async def close(self, deadline: float) -> None:

@@ -168,6 +168,23 @@ def test_many_names_leave_another_service_its_part() -> None:
     assert chosen.count("late") >= 9
 
 
+def test_a_job_that_another_worker_had_better_have_lets_a_few_after_it_pass() -> None:
+    one, two, three = (Job("bot", str(n)) for n in range(3))
+    queue = queue_of(one, two, three)
+
+    assert queue.take(0.0, workers=3, leave=lambda job: job is one) == [two]
+    assert queue.take(0.0, workers=3, leave=lambda _job: True) == [one], "no worker stays idle"
+    assert list(queue) == [three]
+
+
+def test_leaving_a_job_changes_no_services_turn() -> None:
+    mine, other = Job("mine"), Job("other")
+    queue = queue_of(mine, other)
+    queue.charge("other", 9.0, 0.0)
+
+    assert queue.take(0.0, workers=2, leave=lambda job: job is mine) == [mine]
+
+
 @settings(max_examples=100, deadline=None)
 @given(
     jobs=st.lists(

@@ -1,25 +1,31 @@
-"""The pool of workers at a stop, with no process started: no job is answered."""
+"""The pool of workers at a stop: no process is started, or one that Ctrl-C reaches with its parent."""
 
 from __future__ import annotations
 
 import asyncio
+import logging
+import signal
+from typing import Self
 
 import pytest
 
 from collector.config.plan import plan_from
 from collector.config.tree import Config
 from collector.errors import Retryable
+from collector.pool import processes
 from collector.pool.port import ScoreJob
 from collector.pool.processes import ProcessWorkers
+from collector.runtime.child import Child
 from collector.telemetry import Telemetry
 from evaluators.model import Trace
+from tests.support.scoring_fakes import score_job
 
 CONFIG = Config.model_validate({"embedder": {"kind": "none"}})
 
 
 def job() -> ScoreJob:
-    return ScoreJob(
-        trace=Trace(
+    return score_job(
+        Trace(
             trace_id="1" * 32,
             service="bot",
             agent="bot",
@@ -55,3 +61,35 @@ async def test_a_caller_that_is_cancelled_is_cancelled() -> None:
     with pytest.raises(asyncio.CancelledError):
         await asked
     await pool.close()
+
+
+class EndsAtStart(Child):
+    """A child that ends before it is ready."""
+
+    code: int
+
+    async def __aenter__(self) -> Self:
+        raise EOFError
+
+    @property
+    def exit_code(self) -> int | None:
+        return self.code
+
+
+@pytest.mark.parametrize(
+    ("code", "level"), [(-signal.SIGINT, "INFO"), (-signal.SIGKILL, "ERROR"), (1, "ERROR")]
+)
+async def test_a_worker_that_ctrl_c_ends_as_it_starts_is_no_error(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, code: int, level: str
+) -> None:
+    monkeypatch.setattr(EndsAtStart, "code", code, raising=False)
+    monkeypatch.setattr(processes, "Child", EndsAtStart)
+    caplog.set_level(logging.INFO)
+    pool = ProcessWorkers(CONFIG, plan_from(CONFIG), count=1, telemetry=Telemetry())
+
+    pool.start()
+    while not caplog.records:  # noqa: ASYNC110 - a few turns of the loop
+        await asyncio.sleep(0)
+    await pool.close()
+
+    assert [each.levelname for each in caplog.records] == [level]

@@ -13,7 +13,8 @@ from collector.config.crosscheck import crosscheck
 from collector.config.tree import Config, OtlpTarget
 from collector.errors import ConfigError, Permanent, Retryable
 from collector.receiver.families import ReceiverFamilies
-from collector.receiver.forward import PATIENCE, RESULTS, Forwarder, forwarder
+from collector.receiver.forward import PATIENCE, RESULTS, Forwarder, forwarders
+from collector.records.otlp_signals import OTLP_SIGNALS
 from collector.telemetry import Telemetry
 from tests.support.eventually import eventually
 
@@ -189,7 +190,7 @@ def test_an_endpoint_that_does_not_fit_its_protocol_names_its_setting() -> None:
     target = OtlpTarget.model_validate({"endpoint": "backend:4318", "protocol": "http"})
 
     with pytest.raises(ConfigError, match=r"^forward\.endpoint: "):
-        forwarder(target, families=ReceiverFamilies(Telemetry()), clock=lambda: 0.0)
+        forwarders(target, OTLP_SIGNALS, families=ReceiverFamilies(Telemetry()), clock=lambda: 0.0)
 
 
 @pytest.mark.parametrize(

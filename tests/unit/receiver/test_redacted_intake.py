@@ -34,7 +34,7 @@ async def take(
         max_item=1 << 20,
         families=ReceiverFamilies(telemetry),
         clock=wall,
-        forward=forward,
+        forward=None if forward is None else {"spans": forward},
         redact=redact,
     )
     await intake.take(sent, signal=TRACES, transport="grpc", sender="", decode=protobuf(identity))

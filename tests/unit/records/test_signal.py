@@ -14,8 +14,8 @@ from collector.records.signal import (
     encode_signal,
     redacted,
     rfc3339,
-    signal_headers,
 )
+from collector.records.signal_batch import headers_of, made
 
 
 def make_signal(**changed: Any) -> Signal:
@@ -115,7 +115,7 @@ def test_redaction_leaves_numbers_and_drops_every_text() -> None:
 
 
 def test_headers_of_a_trace() -> None:
-    assert dict(signal_headers(make_signal())) == {
+    assert dict(headers_of(made(make_signal()))) == {
         "content-type": b"application/json",
         "ce_specversion": b"1.0",
         "ce_id": b"0" * 32,
@@ -129,7 +129,7 @@ def test_headers_of_a_trace() -> None:
 
 def test_headers_of_a_session_name_no_trace() -> None:
     headers = dict(
-        signal_headers(make_signal(scope="session", trace_id=None, span_id=None), first=True)
+        headers_of(made(make_signal(scope="session", trace_id=None, span_id=None), first=True))
     )
 
     assert headers["ce_subject"] == b"session/s-1"

@@ -19,7 +19,8 @@ class Records:
         return None if value is None else Record(position=position, key=b"", value=value, time=0.0)
 
 
-def decode(value: bytes) -> str | None:
+def decode(record: Record) -> str | None:
+    value = record.value
     if value == b"broken":
         raise Undecodable("broken")
     return None if value == b"verdict" else value.decode()

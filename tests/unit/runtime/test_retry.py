@@ -27,6 +27,7 @@ class Away:
 
 
 async def test_an_outage_of_hours_is_waited_out(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
     away = Away(5000)
     retry = Retry("Scoring", away.sleep, last_attempts=1)
     retry.stopping = asyncio.Event()
@@ -35,7 +36,32 @@ async def test_an_outage_of_hours_is_waited_out(caplog: pytest.LogCaptureFixture
 
     assert away.waits[:7] == [0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 5.0]
     assert set(away.waits[7:]) == {5.0}
-    assert len(caplog.records) == 1, "said once"
+    assert [each.levelname for each in caplog.records] == ["WARNING", "INFO"], "its begin, its end"
+
+
+async def test_an_outage_that_lasts_is_said_every_minute_and_so_is_its_end(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    now = 1000.0
+    away = Away(40)
+
+    async def sleep(seconds: float) -> None:
+        nonlocal now
+        now += seconds
+
+    caplog.set_level("INFO")
+    retry = Retry("Scoring", sleep, monotonic=lambda: now)
+    retry.stopping = asyncio.Event()
+
+    await retry.log("write", away.ask)
+
+    away_now = "LogUnavailable('away')"
+    assert [each.getMessage() for each in caplog.records] == [
+        f"Scoring cannot write now and tries again: {away_now}",
+        f"Scoring cannot write for 61 s now: {away_now}",
+        f"Scoring cannot write for 121 s now: {away_now}",
+        "Over after 176.3 s: Scoring cannot write.",
+    ]
 
 
 @pytest.mark.parametrize("attempts", [1, 5])

@@ -59,6 +59,16 @@ def test_the_low_water_stays_before_what_is_not_done() -> None:
     assert len(backlog) == 0
 
 
+def test_what_is_done_behind_others_holds_no_value() -> None:
+    backlog = filled(record(0, "a 1", value=b"v" * 30), record(1, "a 2", value=b"v" * 30))
+    first, behind = everything(backlog)
+
+    backlog.done(behind)
+
+    assert (behind.record.value, first.record.value) == (b"", b"v" * 30)
+    assert backlog.done(first) == 2
+
+
 def test_a_service_has_its_share_of_what_is_under_way() -> None:
     backlog = filled(*(record(n, f"greedy {n}") for n in range(200)))
     for n in range(3):

@@ -5,13 +5,17 @@ from __future__ import annotations
 import msgspec
 from msgspec.structs import replace
 
-from collector.log.port import SESSIONS, SIGNALS, TRACES
+from collector.log.port import SESSIONS, SIGNALS, TRACES, Position, Record
+from collector.records.cloud_events import FIRST, start_in
 from collector.records.sessions import SessionAwaited, SessionHead, decode_sessions, session_key
-from collector.records.signal import FIRST, Signal, encode_signal, start_in
+from collector.records.signal import encode_signal
+from collector.records.signal_batch import signals_in
+from collector.records.subject import Subject
 from collector.records.traces import RunRecord, SessionRecord, decode_traces
 from collector.scoring.effects import Change, Drop, Effects, Publication, WriteBatch
 from collector.scoring.unscored_turn import unscored_turn
-from tests.support.scoring_fakes import make_record, verdict_of
+from evaluators.model import Outcome
+from tests.support.scoring_fakes import make_record, summarised, verdict_of
 
 KEY = session_key("bot", "s")
 HEAD = SessionHead(
@@ -23,7 +27,7 @@ HEAD = SessionHead(
     opened=0.0,
     last=0.0,
 )
-TURN = unscored_turn(make_record("t1"), service="bot", session_id="s", offset=0)
+TURN = unscored_turn(summarised(make_record("t1")), service="bot", session_id="s", offset=0)
 AWAITED = SessionAwaited(
     service="bot",
     session_id="s",
@@ -36,28 +40,37 @@ AWAITED = SessionAwaited(
     digest="d",
     due=("tone",),
 )
-SIGNAL = Signal(
-    id="0" * 32,
-    time="1970-01-01T00:00:00.000000Z",
+SUBJECT = Subject(
     scope="session",
     service="bot",
     agent="planner",
+    agent_version=None,
     session_id="s",
     session_source="session.id",
+    seen=0.0,
+    revision=0,
+    closed=None,
+)
+OUTCOME = Outcome(
     evaluator="tone",
-    evaluator_version="1",
+    version="1",
     method="llm_judge",
-    outcome="scored",
+    state="scored",
     score=0.5,
     explanation="a secret",
     metadata={"text": "a secret", "n": 1},
 )
+FIRST_SIGNAL = Publication(subject=SUBJECT, outcome=OUTCOME, id="0" * 32, is_first=True)
+SIGNAL = FIRST_SIGNAL.signal
 
 
 def batch_of(
-    *changes: Change, publish: tuple[Publication, ...] = (), redact: bool = False
+    *changes: Change,
+    publish: tuple[Publication, ...] = (),
+    redact: bool = False,
+    joined: bool = False,
 ) -> WriteBatch:
-    batch = WriteBatch(redact=redact)
+    batch = WriteBatch(joined=joined, redact=redact)
     batch.add(Effects(publish=publish, changes=changes), partition=3)
     return batch
 
@@ -86,8 +99,7 @@ def test_a_drop_is_the_tombstone_of_the_same_key() -> None:
 
 def test_a_batch_is_large_by_its_bytes_too() -> None:
     text = "x" * 60_000
-    large = replace(SIGNAL, explanation=text)
-    publish = Publication(signal=large, is_first=True)
+    publish = replace(FIRST_SIGNAL, outcome=replace(OUTCOME, explanation=text))
 
     batch = batch_of(publish=(publish,) * 100)
     assert not batch.is_large
@@ -113,7 +125,7 @@ def test_reports_go_to_the_session_s_partition_of_traces() -> None:
 
 
 def test_a_signal_is_keyed_by_its_session_and_marked_when_it_is_the_first() -> None:
-    publish = tuple(Publication(signal=SIGNAL, is_first=first) for first in (True, False))
+    publish = tuple(replace(FIRST_SIGNAL, is_first=first) for first in (True, False))
 
     first, later = batch_of(publish=publish).records
 
@@ -123,17 +135,33 @@ def test_a_signal_is_keyed_by_its_session_and_marked_when_it_is_the_first() -> N
     assert FIRST not in later.headers
 
 
-def test_the_start_of_a_scored_trace_travels_with_its_signal() -> None:
-    started = Publication(signal=SIGNAL, is_first=True, start=1_700_000_000_000_000_001)
+def test_all_signals_of_a_step_are_one_record_of_as_many_offsets() -> None:
+    publish = tuple(replace(FIRST_SIGNAL, is_first=first) for first in (True, False))
 
-    known, unknown = batch_of(publish=(started, replace(started, start=0))).records
+    (record,) = batch_of(publish=publish, joined=True).records
+    assert isinstance(record.value, bytes)
+    read = Record(
+        position=Position(SIGNALS, 0, 1), key=b"", value=record.value, time=0, count=record.count
+    )
+    signals = signals_in(read)
+
+    assert (record.topic, record.key, record.partition, record.count) == (SIGNALS, b"s", None, 2)
+    assert [each.json for each in signals] == [encode_signal(SIGNAL)] * 2
+    assert [each.header.first for each in signals] == [True, False]
+
+
+def test_the_start_of_a_scored_trace_travels_with_its_signal() -> None:
+    subject = replace(SUBJECT, start=1_700_000_000_000_000_001)
+    started = replace(FIRST_SIGNAL, subject=subject)
+
+    known, unknown = batch_of(publish=(started, FIRST_SIGNAL)).records
 
     assert start_in(known.headers) == 1_700_000_000_000_000_001
     assert start_in(unknown.headers) == 0
 
 
 def test_redaction_removes_texts_and_keeps_the_id() -> None:
-    publish = (Publication(signal=SIGNAL, is_first=True),)
+    publish = (FIRST_SIGNAL,)
 
     (record,) = batch_of(publish=publish, redact=True).records
 
@@ -145,14 +173,14 @@ def test_redaction_removes_texts_and_keeps_the_id() -> None:
 
 def test_signals_come_before_all_state_of_the_batch() -> None:
     batch = batch_of(HEAD)
-    publish = (Publication(signal=SIGNAL, is_first=True),)
+    publish = (FIRST_SIGNAL,)
     batch.add(Effects(publish=publish, changes=(TURN,)), partition=3)
 
     assert [each.topic for each in batch.records] == [SIGNALS, SESSIONS, SESSIONS]
 
 
 def test_state_of_a_partition_that_was_revoked_is_not_written() -> None:
-    publish = (Publication(signal=SIGNAL, is_first=True),)
+    publish = (FIRST_SIGNAL,)
     batch = batch_of(HEAD, publish=publish)
     batch.add_changes((TURN,), partition=4)
 

@@ -12,7 +12,7 @@ from collector.scoring.open_sessions import OpenSessions
 from collector.scoring.rules import JudgedRules
 from collector.scoring.unscored_turn import unscored_turn
 from evaluators.model import Outcome
-from tests.support.scoring_fakes import judged_rules, make_record, rules, verdict_of
+from tests.support.scoring_fakes import judged_rules, make_record, rules, summarised, verdict_of
 
 
 def make_sessions(
@@ -43,12 +43,12 @@ def make_head(session: str, *, offset: int, since: int = 0, closed: bool = False
 
 def make_turn(session: str, trace_id: str, *, offset: int) -> SessionTurn:
     record = make_record(trace_id, session=session)
-    return unscored_turn(record, service="bot", session_id=session, offset=offset)
+    return unscored_turn(summarised(record), service="bot", session_id=session, offset=offset)
 
 
 def take(sessions: OpenSessions, trace_id: str, *, session: str, offset: int) -> list[Effects]:
     key = session_key("bot", session)
-    record = make_record(trace_id, session=session)
+    record = summarised(make_record(trace_id, session=session))
     before = list(sessions.make_room(record, key=key, offset=offset, now=0.0))
     task = sessions.take(record, key=key, offset=offset, now=0.0)
     assert isinstance(task, Task)
@@ -90,7 +90,10 @@ def test_a_closed_head_refuses_records_before_it_until_the_commit_has_passed() -
     sessions.restore([head])
     key = session_key("bot", "a")
 
-    assert sessions.take(make_record("t", session="a"), key=key, offset=4, now=0.0) == "repeated"
+    assert (
+        sessions.take(summarised(make_record("t", session="a")), key=key, offset=4, now=0.0)
+        == "repeated"
+    )
     assert sessions.committed(4) == ()
     assert sessions.committed(5) == (Drop(state=head),)
 
@@ -105,7 +108,7 @@ def test_after_a_restart_the_oldest_touched_session_closes_first() -> None:
 def test_a_session_whose_trace_is_under_way_does_not_close() -> None:
     sessions = make_sessions(max_open=1)
     key, other = session_key("bot", "a"), session_key("bot", "b")
-    task = sessions.take(make_record("t1", session="a"), key=key, offset=0, now=0.0)
+    task = sessions.take(summarised(make_record("t1", session="a")), key=key, offset=0, now=0.0)
     assert isinstance(task, Task)
 
     assert list(sessions.close_due(1e9)) == []
@@ -135,7 +138,7 @@ def test_a_session_whose_records_wait_closes_for_none_after_them() -> None:
 def test_a_record_that_may_pass_closes_another_session_than_one_that_is_under_way() -> None:
     sessions = make_sessions(max_open=2)
     task = sessions.take(
-        make_record("t1", session="a"), key=session_key("bot", "a"), offset=0, now=0.0
+        summarised(make_record("t1", session="a")), key=session_key("bot", "a"), offset=0, now=0.0
     )
     assert isinstance(task, Task)
     take(sessions, "t2", session="b", offset=1)
@@ -151,7 +154,7 @@ def test_a_session_closes_before_its_own_record_that_came_too_late() -> None:
     take(sessions, "t1", session="a", offset=0)
     key = session_key("bot", "a")
 
-    record = make_record("t2", session="a")
+    record = summarised(make_record("t2", session="a"))
     effects = list(sessions.make_room(record, key=key, offset=5, now=1e9))
     task = sessions.take(record, key=key, offset=5, now=1e9)
 
@@ -168,16 +171,19 @@ def test_a_record_that_was_passed_is_no_repeat_of_a_session_that_closed_since() 
     assert closed(take(sessions, "t2", session="c", offset=3)) == ["b"]
 
     key = session_key("bot", "b")
-    assert sessions.take(make_record("t1", session="b"), key=key, offset=7, now=0.0) == "repeated"
+    assert (
+        sessions.take(summarised(make_record("t1", session="b")), key=key, offset=7, now=0.0)
+        == "repeated"
+    )
     assert isinstance(
-        sessions.take(make_record("t3", session="b"), key=key, offset=8, now=0.0), Task
+        sessions.take(summarised(make_record("t3", session="b")), key=key, offset=8, now=0.0), Task
     )
 
 
 def test_a_session_with_a_stand_in_waits_for_its_verdict() -> None:
     sessions = make_sessions(judged=judged_rules(max_lag=2e9))
     key = session_key("bot", "a")
-    task = sessions.take(make_record("t1", session="a"), key=key, offset=0, now=0.0)
+    task = sessions.take(summarised(make_record("t1", session="a")), key=key, offset=0, now=0.0)
     assert isinstance(task, Task)
     stand_in = Outcome(
         evaluator="confidence", version="1", method="deterministic", state="scored", score=1.0
@@ -191,11 +197,13 @@ def test_a_session_with_a_stand_in_waits_for_its_verdict() -> None:
 def test_a_revision_older_than_the_one_in_the_window_is_not_scored() -> None:
     sessions = make_sessions()
     key = session_key("bot", "a")
-    task = sessions.take(make_record("t", session="a", revision=2), key=key, offset=0, now=0.0)
+    task = sessions.take(
+        summarised(make_record("t", session="a", revision=2)), key=key, offset=0, now=0.0
+    )
     assert isinstance(task, Task)
     sessions.finish(task, (), ())
 
-    older = make_record("t", session="a", revision=1)
+    older = summarised(make_record("t", session="a", revision=1))
     assert sessions.take(older, key=key, offset=1, now=0.0) == "outdated"
 
 
@@ -215,7 +223,7 @@ def published(publish: tuple[Publication, ...]) -> list[tuple[str, str, bool, bo
 def test_a_trace_gives_signals_and_its_head_last() -> None:
     sessions = make_sessions()
     key = session_key("bot", "a")
-    task = sessions.take(make_record("t", session="a"), key=key, offset=4, now=2.0)
+    task = sessions.take(summarised(make_record("t", session="a")), key=key, offset=4, now=2.0)
     assert isinstance(task, Task)
 
     effects = sessions.finish(task, [SCORED], ())
@@ -236,7 +244,7 @@ def test_a_verdict_replaces_a_stand_in_and_the_head_goes_first() -> None:
     sessions = make_sessions(judged=judged_rules(max_lag=2e9))
     key = session_key("bot", "a")
     record = make_record("t", session="a")
-    task = sessions.take(record, key=key, offset=4, now=0.0)
+    task = sessions.take(summarised(record), key=key, offset=4, now=0.0)
     assert isinstance(task, Task)
     stand_in = sessions.finish(task, [replace(SCORED, final=False)], ())
     assert not any(each.is_first for each in stand_in.publish)
@@ -260,7 +268,7 @@ def test_a_verdict_that_is_too_late_is_given_through_the_log() -> None:
     sessions = make_sessions(judged=judged_rules(max_lag=10.0))
     record = make_record("t", session="a")
     key = session_key("bot", "a")
-    task = sessions.take(record, key=key, offset=4, now=0.0)
+    task = sessions.take(summarised(record), key=key, offset=4, now=0.0)
     assert isinstance(task, Task)
     sessions.finish(task, [replace(SCORED, final=False)], ())
 

@@ -11,7 +11,7 @@ from collector.scoring.effects import Publication
 from collector.scoring.outcome_signals import OutcomeSignals, Subject, closed_subject
 from collector.scoring.unscored_turn import unscored_turn
 from evaluators.model import JudgeUse, Outcome
-from tests.support.scoring_fakes import judged_rules, make_record, rules
+from tests.support.scoring_fakes import judged_rules, make_record, rules, summarised
 
 SCORED = Outcome(
     evaluator="confidence", version="1", method="deterministic", state="scored", score=0.5
@@ -19,7 +19,7 @@ SCORED = Outcome(
 USE = JudgeUse(model="m", calls=1, input_tokens=2, output_tokens=3, cost_usd=None)
 JUDGED = replace(SCORED, method="llm_judge", judge=USE)
 ENTRY: SessionTurn = unscored_turn(
-    make_record("t1", seen=3.0, revision=2), service="bot", session_id="s", offset=7
+    summarised(make_record("t1", seen=3.0, revision=2)), service="bot", session_id="s", offset=7
 )
 AWAITED = SessionAwaited(
     service="bot",

@@ -2,12 +2,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import msgspec
+
+from collector.records.trace_summary import TraceSummary
 from collector.scoring.rules import JudgedRules, Rules
-from evaluators.model import ModelCall, Trace, Turn
+from evaluators.model import ModelCall, Turn
 from evaluators.plan import Plan, make_plan
 from evaluators.registry import Registry
 from evaluators.run import SessionScorer
-from tests.support.scoring_fakes import judged_rules, make_record, rules
+from tests.support.scoring_fakes import judged_rules, make_record, rules, summarised
 
 
 def test_the_rules_are_read_off_the_plan() -> None:
@@ -40,10 +43,12 @@ def test_an_evaluator_that_waits_for_hosted_embeddings_keeps_its_assumed_score()
     assert "coherence" in Rules.of(Plan(), lambda: SessionScorer(Plan()), 0, judged).assumed
 
 
-def trace(*, unread: str | None = None, turn: bool = True, text: bool = True) -> Trace:
+def trace(*, unread: str | None = None, turn: bool = True, text: bool = True) -> TraceSummary:
     calls = (ModelCall(span_id="a" * 16),) if turn else ()
     gaps = () if text else ("no_content",)
-    return replace(make_record("t").trace, unread=unread, model_calls=calls, gaps=gaps)
+    record = make_record("t")
+    changed = replace(record.trace, unread=unread, model_calls=calls, gaps=gaps)
+    return summarised(msgspec.structs.replace(record, trace=changed)).summary
 
 
 def turn(*, has_text: bool = True) -> Turn:
@@ -58,7 +63,7 @@ def turn(*, has_text: bool = True) -> Turn:
     )
 
 
-def outcomes(judged: JudgedRules, subject: Trace) -> list[tuple[str, str | None]]:
+def outcomes(judged: JudgedRules, subject: TraceSummary) -> list[tuple[str, str | None]]:
     return [(each.state, each.reason) for each in judged.unasked(subject, b"bot\0s")]
 
 

@@ -13,6 +13,7 @@ from evaluators.model import ModelCall, ToolCall
 from evaluators.plan import make_plan
 from evaluators.run import SessionScorer, score_trace
 from tests.support.evaluating import OURS, a_trace
+from tests.support.scoring_fakes import summarised
 
 PLAN = make_plan(OURS, {}, embedder=None, only=["runaway"])
 RULES = Rules.of(PLAN, lambda: SessionScorer(PLAN), 0)
@@ -32,7 +33,7 @@ def finished(models: int, *, tools: int = 2, revision: int = 0) -> Effects:
     )
     sessions = OpenSessions(partition=0, rules=RULES, limits=SessionWindow())
     record = TraceRecord(trace=trace, spans=(), revision=revision, seen=100.0)
-    task = sessions.take(record, key=b"bot\0s-1", offset=0, now=100.0)
+    task = sessions.take(summarised(record), key=b"bot\0s-1", offset=0, now=100.0)
     assert not isinstance(task, str)
     return sessions.finish(task, score_trace(PLAN, trace), ())
 

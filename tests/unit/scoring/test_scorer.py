@@ -26,6 +26,7 @@ from tests.support.scoring_fakes import (
     signals,
     windows,
 )
+from tests.support.signals import jsons_in
 
 
 @pytest.fixture
@@ -72,7 +73,7 @@ async def test_a_late_trace_scores_its_followers_again(log: FaultyLog) -> None:
     await run_to_end(make_scorer(log, workers=workers), log)
 
     again = workers.jobs[-3:]
-    assert [(each.trace.trace_id, each.only) for each in again] == [
+    assert [(each.trace.unpack().trace_id, each.only) for each in again] == [
         ("t1", ("loop_detection",)),
         ("t2", ("loop_detection",)),
         ("t3", ("loop_detection",)),
@@ -101,7 +102,7 @@ async def test_text_that_state_let_go_of_is_read_from_the_log(log: FaultyLog) ->
 
     await run_to_end(make_scorer(log, workers=workers), log)
 
-    late = next(each for each in workers.jobs if each.trace.trace_id == "late")
+    late = next(each for each in workers.jobs if each.trace.unpack().trace_id == "late")
     assert [each.output for each in late.history] == ["out t01 0", "out t02 0", "out t03 0"]
     stored = {each.key: decode_sessions(each.value) for each in log.history(SESSIONS)}
     texts = [each.turn.output for each in stored.values() if isinstance(each, SessionTurn)]
@@ -170,9 +171,7 @@ async def test_a_restart_changes_no_session_score(log: FaultyLog) -> None:
 
     await make_scorer(log).drain()
 
-    assert {each.value for each in log.history(SIGNALS)} == {
-        each.value for each in undisturbed.history(SIGNALS)
-    }
+    assert set(jsons_in(log.history(SIGNALS))) == set(jsons_in(undisturbed.history(SIGNALS)))
 
 
 async def test_signals_then_session_record_then_commit(log: FaultyLog) -> None:
@@ -317,5 +316,5 @@ async def test_redaction_reaches_the_signals(log: FaultyLog) -> None:
 
     await make_scorer(log, redact=True).drain()
 
-    assert not any(b"secret" in each.value for each in log.history(SIGNALS))
+    assert not any(b"secret" in each for each in jsons_in(log.history(SIGNALS)))
     assert shown(log, "confidence")[0].metadata == {"text": None, "n": 1}

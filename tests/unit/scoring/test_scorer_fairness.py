@@ -24,6 +24,7 @@ from tests.support.scoring_fakes import (
     scored_log,
     shown,
 )
+from tests.support.signals import jsons_in
 
 
 class StuckWorkers(FakeWorkers):
@@ -86,9 +87,7 @@ async def test_the_commit_stays_before_what_is_under_way_and_a_restart_repeats_n
         calm.skip_to(record.position.offset, TRACES)
         calm.append(TRACES, record.value, key=record.key)
     await make_scorer(calm).drain()
-    assert sorted(each.value for each in log.history(SIGNALS)) == sorted(
-        each.value for each in calm.history(SIGNALS)
-    )
+    assert sorted(jsons_in(log.history(SIGNALS))) == sorted(jsons_in(calm.history(SIGNALS)))
 
 
 async def test_what_was_let_go_is_read_again(

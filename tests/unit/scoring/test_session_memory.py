@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import base64
+import gc
+import random
 import tracemalloc
 
 import pytest
 
 from collector.config.plan import plan_from
 from collector.config.tree import Config, EmbedderConfig, SessionWindow
+from collector.log.port import TRACES, Position, Record
 from collector.records.codec import encode
 from collector.records.sessions import SessionHead, SessionsTopic, SessionTurn, session_key
-from collector.records.trace_views import decode_without_spans
+from collector.records.trace_views import SummarisedTrace, decode_summarised
 from collector.records.traces import SessionRecord, TraceRecord
 from collector.scoring.effects import Drop, Effects, Task
+from collector.scoring.held_session import Packer
 from collector.scoring.open_sessions import OpenSessions
 from collector.scoring.rules import Rules
+from collector.scoring.session_cost import LONGEST
 from evaluators.digest import trace_digest
 from evaluators.model import ModelCall, Trace
 from evaluators.plan import needs_history
@@ -44,17 +50,24 @@ def recorded(number: int, session: str, text: str) -> bytes:
     return encode(TraceRecord(trace=trace, spans=(), revision=0, seen=float(number)))
 
 
+def read(value: bytes) -> SummarisedTrace:
+    position = Position(TRACES, 0, 0)
+    record = decode_summarised(
+        Record(position=position, key=b"", value=value, time=0.0), RULES.summariser
+    )
+    assert isinstance(record, SummarisedTrace)
+    return record
+
+
 def room(sessions: OpenSessions, value: bytes, *, offset: int) -> list[Effects]:
-    record = decode_without_spans(value)
-    assert isinstance(record, TraceRecord)
-    key = session_key("bot", record.trace.session_id)
+    record = read(value)
+    key = session_key("bot", record.summary.session_id)
     return [*sessions.make_room(record, key=key, offset=offset, now=1.0)]
 
 
 def begin(sessions: OpenSessions, value: bytes, *, offset: int) -> tuple[list[Effects], Task]:
-    record = decode_without_spans(value)
-    assert isinstance(record, TraceRecord)
-    key = session_key("bot", record.trace.session_id)
+    record = read(value)
+    key = session_key("bot", record.summary.session_id)
     effects = room(sessions, value, offset=offset)
     task = sessions.take(record, key=key, offset=offset, now=1.0)
     assert isinstance(task, Task)
@@ -63,7 +76,7 @@ def begin(sessions: OpenSessions, value: bytes, *, offset: int) -> tuple[list[Ef
 
 def take(sessions: OpenSessions, value: bytes, *, offset: int) -> list[Effects]:
     effects, task = begin(sessions, value, offset=offset)
-    outcomes = score_trace(PLAN, task.trace, history=(), embedder=None, expectation=None)
+    outcomes = score_trace(PLAN, task.trace.unpack(), history=(), embedder=None, expectation=None)
     return [*effects, sessions.finish(task, outcomes, ())]
 
 
@@ -72,17 +85,32 @@ def closed(effects: list[Effects]) -> list[str]:
     return [each.session_id for each in records if isinstance(each, SessionRecord)]
 
 
-@pytest.mark.parametrize(("turns", "text"), [(1, ""), (6, ""), (6, "x" * 3000), (12, "é" * 1000)])
-def test_the_charge_is_what_tracemalloc_measures(turns: int, text: str) -> None:
-    count = 100
-    values = [recorded(n, f"s{n % count}", f"{n}{text}") for n in range(count * turns)]
-    sessions = opened()
-    take(sessions, recorded(10**6, "warm", ""), offset=0)
+def noise(number: int, size: int) -> str:
+    """A text that no compression makes much smaller."""
+    return base64.b64encode(random.Random(number).randbytes(size * 3 // 4)).decode()
+
+
+@pytest.mark.parametrize(
+    ("turns", "size", "in_log"),
+    [(1, 0, False), (6, 0, False), (6, 3000, False), (12, 3000, True), (LONGEST + 1, 0, True)],
+)
+def test_the_charge_is_what_tracemalloc_measures(turns: int, size: int, *, in_log: bool) -> None:
+    count = 100 if turns <= LONGEST else 4
+    values = [recorded(n, f"s{n % count}", noise(n, size)) for n in range(count * turns)]
+    limits = SessionWindow()
+    packer = Packer(RULES, limits, read_back=(lambda _: None) if in_log else None)
+    sessions = OpenSessions(partition=0, rules=RULES, limits=limits, packer=packer, awake=0)
     tracemalloc.start()
     try:
+        for number in range(100):  # what is remembered of any trace is full then
+            take(sessions, recorded(10**6 + number, f"warm{number}", ""), offset=number)
+        sessions.committed(0)
+        gc.collect()
         before, charged = tracemalloc.get_traced_memory()[0], sessions.size
-        for offset, value in enumerate(values, 1):
+        for offset, value in enumerate(values, 100):
             take(sessions, value, offset=offset)
+        sessions.committed(0)
+        gc.collect()
         taken = tracemalloc.get_traced_memory()[0] - before
     finally:
         tracemalloc.stop()
@@ -90,8 +118,15 @@ def test_the_charge_is_what_tracemalloc_measures(turns: int, text: str) -> None:
     assert 0.8 * taken <= sessions.size - charged <= 2 * taken
 
 
+def room_for(count: int) -> int:
+    """Bytes for so many sessions of one long text each, and a half."""
+    sessions = opened()
+    take(sessions, recorded(0, "a", "x" * 3000), offset=0)
+    return sessions.size * (2 * count + 1) // 2
+
+
 def test_when_memory_is_short_the_sessions_that_were_quiet_longest_close() -> None:
-    sessions = opened(25_000)
+    sessions = opened(room_for(2))
     effects: list[Effects] = []
 
     for offset, session in enumerate("abcadefb"):
@@ -115,7 +150,7 @@ def test_a_session_is_not_closed_for_its_own_trace() -> None:
 
 
 def test_partitions_share_the_memory() -> None:
-    sessions = opened(25_000, partitions=5)
+    sessions = opened(4_000, partitions=5)
 
     take(sessions, recorded(1, "a", ""), offset=1)
 
@@ -202,4 +237,4 @@ def test_a_session_that_an_older_version_wrote_is_measured() -> None:
 
     sessions.restore([head])
 
-    assert sessions.size > 3000
+    assert sessions.size > 600

@@ -15,7 +15,7 @@ from collector.scoring.sliding_window import (
 from collector.scoring.unscored_turn import unscored_turn
 from evaluators.matching.text import LIMIT
 from evaluators.model import Failure, Outcome, Turn
-from tests.support.scoring_fakes import HISTORY, make_record
+from tests.support.scoring_fakes import HISTORY, make_record, summarised
 
 USED = ("confidence",)
 NANO = 1_000_000_000
@@ -28,7 +28,7 @@ def make_window(*, max_traces: int = 1000, max_age: float = 1e6) -> SlidingWindo
 
 def make_entry(trace_id: str, start: int, *, seen: float = 0.0, turn: bool = True) -> SessionTurn:
     record = make_record(trace_id, start=start, seen=seen, turn=turn)
-    return unscored_turn(record, service="bot", session_id="s", offset=start)
+    return unscored_turn(summarised(record), service="bot", session_id="s", offset=start)
 
 
 def ids(window: SlidingWindow) -> list[str]:
@@ -268,7 +268,9 @@ def test_a_stand_in_is_no_score_and_keeps_the_session_waiting() -> None:
 def test_an_output_is_cut_at_a_character() -> None:
     def kept(text: str) -> str | None:
         record = make_record("t", output=text)
-        return unscored_turn(record, service="bot", session_id="s", offset=0).turn.output
+        return unscored_turn(
+            summarised(record), service="bot", session_id="s", offset=0
+        ).turn.output
 
     text = "€" * LIMIT
 

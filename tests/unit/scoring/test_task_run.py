@@ -31,6 +31,7 @@ from tests.support.scoring_fakes import (
     rules,
     run_to_end,
     scored_log,
+    summarised,
     verdict_of,
     windows,
 )
@@ -69,7 +70,7 @@ def test_the_trace_that_started_later_wins_in_whatever_order_they_close() -> Non
     for order in permutations(claims):
         task = None
         for each in order:
-            task = merge_task_claims(task, each.trace)
+            task = merge_task_claims(task, summarised(each).summary)
         assert task is not None
         assert (task.task_id, task.success) == ("late", True)
 
@@ -77,7 +78,8 @@ def test_the_trace_that_started_later_wins_in_whatever_order_they_close() -> Non
 def test_a_revision_replaces_its_earlier_claims() -> None:
     first, again = claiming("t1", 5, "a", success=False), claiming("t1", 4, "a", success=True)
 
-    task = merge_task_claims(merge_task_claims(None, first.trace), again.trace)
+    claims = merge_task_claims(None, summarised(first).summary)
+    task = merge_task_claims(claims, summarised(again).summary)
 
     assert task is not None
     assert task.success is True

@@ -17,7 +17,7 @@ from collector.scoring.rules import JudgedRules, Rules
 from evaluators.model import Failure
 from evaluators.plan import needs_history
 from evaluators.run import SessionScorer, score_trace
-from tests.support.scoring_fakes import make_record, verdict_of
+from tests.support.scoring_fakes import make_record, summarised, verdict_of
 
 PLAN = plan_from(Config(embedder=EmbedderConfig(kind="none"), judge=JudgeConfig(model="m")))
 KEY = session_key("bot", "s")
@@ -30,9 +30,9 @@ def make_sessions() -> OpenSessions:
 
 
 def take(sessions: OpenSessions, trace_id: str, offset: int) -> Effects:
-    task = sessions.take(make_record(trace_id), key=KEY, offset=offset, now=1.0)
+    task = sessions.take(summarised(make_record(trace_id)), key=KEY, offset=offset, now=1.0)
     assert isinstance(task, Task)
-    return sessions.finish(task, score_trace(PLAN, task.trace), ())
+    return sessions.finish(task, score_trace(PLAN, task.trace.unpack()), ())
 
 
 def verdict(trace_id: str, *, score: float | None) -> VerdictRecord:

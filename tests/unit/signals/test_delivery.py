@@ -10,7 +10,8 @@ from typing import ClassVar
 import pytest
 
 from collector.errors import LogUnavailable, Retryable
-from collector.log.port import SIGNALS, Commit, Position, Record
+from collector.log.port import SIGNALS, Commit, New, Position
+from collector.records.signal_batch import Published, made, signal_records
 from collector.signals.sinks.port import Refused
 from collector.telemetry import Telemetry
 from tests.support.eventually import eventually
@@ -27,17 +28,17 @@ class ListSink:
     failures: int = 0
     hangs: bool = False
     refuses: frozenset[int] = frozenset()
-    got: list[Record] = field(default_factory=list[Record])
+    got: list[Published] = field(default_factory=list[Published])
     closed: float | None = None
 
-    async def deliver(self, records: Sequence[Record]) -> None:
+    async def deliver(self, signals: Sequence[Published]) -> None:
         if self.hangs:
             await asyncio.Event().wait()
         if self.failures:
             self.failures -= 1
             raise Retryable("told to fail")
-        bad = {r.position: "bad" for r in records if r.position.offset in self.refuses}
-        self.got += [each for each in records if each.position not in bad]
+        bad = {r.position: "bad" for r in signals if r.position.offset in self.refuses}
+        self.got += [each for each in signals if each.position not in bad]
         if bad:
             raise Refused(bad)
 
@@ -79,6 +80,54 @@ async def test_what_is_refused_is_lost_and_passed_over() -> None:
     telemetry = await delivered(log, sink, 10)
 
     assert (count(telemetry, "acked"), count(telemetry, "lost")) == (8, 2)
+
+
+async def test_a_record_that_holds_no_signals_is_lost_by_what_it_held() -> None:
+    log = await written(2)
+    await log.write([New(topic=SIGNALS, key=b"s-1", value=b"\x90", count=5)])
+    await log.write([New(topic=SIGNALS, key=b"s-1", value=b"{}")])
+    sink = ListSink(failures=1)
+
+    telemetry = await delivered(log, sink, 8)
+
+    assert [each.position.offset for each in sink.got] == [0, 1]
+    assert (count(telemetry, "acked"), count(telemetry, "lost")) == (2, 6)
+
+
+async def test_signals_of_one_record_are_counted_and_refused_one_by_one() -> None:
+    log = FaultyLog()
+    step = [made(signal(trace=f"t-{number}")) for number in range(10)]
+    await log.write(signal_records(step, joined=True))
+    sink = ListSink(failures=2, refuses=frozenset({2, 5}))
+    delivery, before = a_delivery(log, ListSink(hangs=True))
+    stopping = asyncio.Event()
+    async with asyncio.timeout(10), asyncio.TaskGroup() as tasks:
+        tasks.create_task(delivery.run(stopping))
+        await eventually(lambda: outbox(before, "list") == (10, log.clock.now))
+        delivery._grace = 0.01
+        stopping.set()
+
+    telemetry = await delivered(log, sink, 10)
+
+    assert [each.json for each in sink.got] == [
+        each.json for number, each in enumerate(step) if number not in {2, 5}
+    ]
+    assert count(telemetry, "retried") == 20
+    assert (count(telemetry, "acked"), count(telemetry, "lost")) == (8, 2)
+    assert outbox(telemetry, "list") == (0, None)
+
+
+async def test_what_the_log_dropped_of_joined_signals_is_lost_by_their_number() -> None:
+    log = FaultyLog()
+    for session in range(3):
+        step = [made(signal(f"s-{session}", f"t-{number}")) for number in range(4)]
+        await log.write(signal_records(step, joined=True))
+    await log.write((), [Commit(group="sink.list", topic=SIGNALS, partition=0, offset=4)])
+    log.expire_below(8, SIGNALS)
+
+    telemetry = await delivered(log, ListSink(), 12)
+
+    assert (count(telemetry, "acked"), count(telemetry, "lost")) == (4, 4)
 
 
 async def test_a_restart_goes_on_behind_the_commit() -> None:
@@ -126,10 +175,10 @@ async def test_a_delivery_that_ends_within_the_grace_is_committed() -> None:
 
     @dataclass
     class Slow(ListSink):
-        async def deliver(self, records: Sequence[Record]) -> None:
+        async def deliver(self, signals: Sequence[Published]) -> None:
             stopping.set()
             await asyncio.sleep(0.01)
-            self.got += records
+            self.got += signals
 
     sink = Slow()
     delivery, telemetry = a_delivery(log, sink)
@@ -199,11 +248,11 @@ async def test_a_drain_ends_with_its_grace_and_passes_nothing_over(
 
     @dataclass
     class HangsOnce(ListSink):
-        async def deliver(self, records: Sequence[Record]) -> None:
+        async def deliver(self, signals: Sequence[Published]) -> None:
             if self.hangs:
                 self.hangs = False
                 await asyncio.Event().wait()
-            self.got += records
+            self.got += signals
 
     sink = HangsOnce(hangs=True)
     delivery, _ = a_delivery(log, sink, drains=True)

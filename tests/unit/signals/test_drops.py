@@ -7,12 +7,13 @@ from typing import Any, Literal
 import pytest
 
 from collector.config.tree import AgentWindow
-from collector.log.port import Position
 from collector.records.drops import drop_key
 from collector.records.signal import Signal
+from collector.records.signal_batch import made
 from collector.signals.prometheus.drop_watch import MAX_SETTLING, digest_of
-from collector.signals.prometheus.drops import HOLD, Drops
+from collector.signals.prometheus.drops import HOLD, Drops, is_fed
 from collector.signals.prometheus.entered import MOST, TAIL, Entered
+from collector.signals.prometheus.seen import Seen
 from collector.signals.prometheus.target import Labels
 from tests.support.drops import held, same, settling
 from tests.support.faulty_log import Crash, FaultyLog, unavailable
@@ -37,8 +38,11 @@ class Stand:
     def say(self, said: Signal, at: float, *, first: bool = True) -> bool:
         labels = Labels(said.service, said.agent, said.evaluator, said.scope)
         self.offset += 1
-        position = Position("signals", 0, self.offset)
-        return self.drops.offer(said, labels, position, BASE + at, first=first)
+        ready = made(said, first=first)
+        seen = Seen(ready.subject, BASE + at)
+        if not is_fed(ready.header, is_trace=seen.is_trace):
+            return True
+        return self.drops.offer(labels, seen, ready.header, 0, self.offset)
 
     def entered(self, at: float) -> int:
         """How many have entered when log time has passed `at`."""
@@ -276,6 +280,8 @@ async def test_a_regression_is_noticed_kept_over_a_restart_and_cleared_by_a_mend
     await regress(publisher, *GOOD[:5])
     assert publisher.value("drift_history_samples") == 5
     assert publisher.value("drift_detected") is None
+    (watched,) = publisher.exporter.standings()["support-bot", "planner"].watched
+    assert (watched.samples, watched.progress) == (5, None), "the past is too short"
     await regress(publisher, *GOOD[5:])
     assert publisher.value("drift_detected") == 0
     began = publisher.log.clock.now
@@ -296,6 +302,13 @@ async def test_a_regression_is_noticed_kept_over_a_restart_and_cleared_by_a_mend
         "worse",
     )
     assert drop.since == restarted.value("drift_since_timestamp_seconds")
+    (before,), (after,) = (
+        each.exporter.standings()["support-bot", "planner"].watched
+        for each in (publisher, restarted)
+    )
+    assert after == before, "with the trail of its progress"
+    assert after.progress == after.trail[-1][1] / 1000 == 1
+    assert after.trail[0][1] < 500
 
     await regress(restarted, *GOOD, version="3")
 

@@ -154,6 +154,19 @@ async def test_the_removal_of_a_loser_is_written_even_while_windows_are_being_st
     assert removed.startswith(b"support-bot\0junk-")
 
 
+async def test_what_was_found_for_a_name_does_not_outlive_its_slot() -> None:
+    publisher = await full()
+    agents = [f"junk-{n}" for n in range(FULL)]
+    await publisher.publish(*(signal(each, f"t-{each}", agent=each) for each in agents))
+
+    await publisher.close_traces(*(closed_trace("real", n) for n in range(FEW)))
+    await publisher.publish(*(signal(each, f"t-again-{each}", agent=each) for each in agents))
+
+    told = [publisher.value("evaluations_total", agent=each) for each in agents]
+    assert sorted(told, key=bool) == [None] + [3] * (FULL - 1)
+    assert publisher.value("evaluations_total", agent=OTHER) == 1
+
+
 async def test_an_agent_that_calls_itself_other_takes_no_slot() -> None:
     publisher = Publisher()
 

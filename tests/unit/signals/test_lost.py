@@ -60,7 +60,7 @@ class Broker:
         async def fetch_all_metadata() -> SimpleNamespace:
             return SimpleNamespace(topics=lambda: {"spanwise.signals"})
 
-        return SimpleNamespace(fetch_all_metadata=fetch_all_metadata)
+        return SimpleNamespace(fetch_all_metadata=fetch_all_metadata, _sync_task=None)
 
     async def send(
         self, topic: str, *, headers: Sequence[tuple[str, bytes]], **rest: object

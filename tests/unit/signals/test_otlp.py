@@ -15,7 +15,7 @@ from collector.signals.sinks.otlp import OtlpSink, event
 from collector.signals.sinks.port import Refused
 from tests.support.otlp_logs import LogsServer, grpc_server, http_server
 from tests.support.signals import BASE, covered, encode, failed, hex_of, signal
-from tests.support.sink_contract import record
+from tests.support.sink_contract import published
 
 CONVENTION = {
     "gen_ai.evaluation.name",
@@ -96,7 +96,7 @@ def target(logs: LogsServer, protocol: str) -> OtlpTarget:
 async def test_headers_resource_and_scope_arrive(protocol: str) -> None:
     async with grpc_server() if protocol == "grpc" else http_server() as logs:
         sink = OtlpSink(target(logs, protocol), version="1.2.3")
-        await sink.deliver([record(0), record(1)])
+        await sink.deliver([published(0), published(1)])
         await sink.close(1.0)
 
     assert logs.headers[0]["x-key"] == "secret"
@@ -124,7 +124,7 @@ async def test_what_time_or_a_human_mends_is_retried(protocol: str, code: str) -
         logs.code = code
         sink = OtlpSink(target(logs, protocol))
         with pytest.raises(Retryable):
-            await sink.deliver([record(0)])
+            await sink.deliver([published(0)])
         await sink.close(1.0)
 
 
@@ -133,7 +133,7 @@ async def test_what_the_other_side_rejects_is_lost_by_its_number() -> None:
         logs.rejects = 2
         sink = OtlpSink(target(logs, "grpc"))
         with pytest.raises(Refused) as refused:
-            await sink.deliver([record(number) for number in range(5)])
+            await sink.deliver([published(number) for number in range(5)])
         await sink.close(1.0)
 
     assert len(refused.value.reasons) == 2
@@ -142,7 +142,8 @@ async def test_what_the_other_side_rejects_is_lost_by_its_number() -> None:
 async def test_requests_stay_below_a_stock_collectors_limit() -> None:
     text = "x" * 60_000
     big = [
-        record(n, signal_bytes) for n, signal_bytes in enumerate([_big(n, text) for n in range(80)])
+        published(n, signal_bytes)
+        for n, signal_bytes in enumerate([_big(n, text) for n in range(80)])
     ]
     async with http_server() as logs:
         sink = OtlpSink(target(logs, "http"))

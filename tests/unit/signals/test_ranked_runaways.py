@@ -11,14 +11,14 @@ import pytest
 from collector.log.port import SIGNALS, TRACES
 from collector.records.codec import encode
 from collector.records.sessions import session_key
-from collector.records.signal import FIRST, Signal, decode_signal
+from collector.records.signal import Signal
 from collector.records.subject import Subject
 from collector.records.traces import RunawayRecord, TraceCalls
 from collector.signals.ranking.ranker import Ranker
 from evaluators.model import Outcome
 from tests.support.faulty_log import Crash, FaultyLog
 from tests.support.ranking import RANKED, a_session, append, make_room
-from tests.support.signals import hex_of
+from tests.support.signals import hex_of, published_in
 
 ALONE = Outcome(
     evaluator="runaway",
@@ -153,11 +153,10 @@ async def test_a_crash_at_any_step_says_the_same_and_forgets_no_trace() -> None:
         return log
 
     def told(log: FaultyLog) -> dict[str, tuple[float | None, bool, bool]]:
-        records = log.history(SIGNALS)
-        signals = [(decode_signal(each.value), FIRST in each.headers) for each in records]
+        headers = [each.header for each in published_in(log.history(SIGNALS))]
         return {
-            each.id: (each.score, each.final, first)
-            for each, first in signals
+            each.id: (each.score, each.final, each.first)
+            for each in headers
             if each.evaluator == "runaway"
         }
 

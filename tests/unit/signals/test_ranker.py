@@ -9,7 +9,7 @@ import pytest
 
 from collector.signals.ranking.ranker import RECENT, Ranker
 from evaluators.formulas.work import LEAST_HISTORY
-from evaluators.model import Work
+from evaluators.work import Work
 from tests.support.ranking import RANKED, a_session, after, of
 
 

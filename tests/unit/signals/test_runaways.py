@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
-
 from collector.log.port import WINDOWS
 from collector.records.signal import Signal, redacted
 from collector.records.windows import RUNAWAYS
@@ -130,15 +128,13 @@ async def test_a_found_trace_counts_once_with_its_final_outcome() -> None:
 
 def test_both_memories_are_bounded() -> None:
     runaways = OpenRunaways(HOUR)
-    dropped = [runaways.take(found(f"t-{n}")) for n in range(MAX_TRACES + 1)]
+    dropped = [runaways.find(found(f"t-{n}")) for n in range(MAX_TRACES + 1)]
     shown_now = [each.trace_id for each in runaways.shown(BASE)]
 
     assert dropped == [None] * MAX_TRACES + ["max_traces"]
     assert hex_of("t-0") not in shown_now
     assert len(shown_now) == MAX_TRACES
 
-    one = found()
     for number in range(MAX_CLOSED + 9):
-        trace_id = f"{number:032x}"
-        runaways.take(msgspec.structs.replace(one, trace_id=trace_id, final=True))
+        runaways.close(f"{number:032x}", 0)
     assert len(runaways._closed) == MAX_CLOSED

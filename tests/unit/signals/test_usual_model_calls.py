@@ -9,9 +9,10 @@ from collector.records.signal import Signal
 from collector.records.traces import WorkRecord
 from collector.scoring.rules import Rules
 from evaluators.formulas.work import LEAST_HISTORY
-from evaluators.model import Outcome, Work
+from evaluators.model import Outcome
 from evaluators.plan import make_plan
 from evaluators.run import SessionScorer
+from evaluators.work import Work
 from tests.support.evaluating import OURS
 from tests.support.ranking import a_session, after, of
 

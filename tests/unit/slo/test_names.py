@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Set
 from typing import get_args
 
-from collector.signals.prometheus.families import outcome_of
+from collector.records.signal_batch import made
+from collector.signals.prometheus.label_counts import outcome_of
 from collector.slo.rules import rules
 from collector.wiring.rooms import ASSEMBLY, SCORING
 from evaluators.model import Closed, Reason
@@ -17,7 +18,7 @@ DECLARED = declared_families()
 SELECTORS = set(selectors(rules(0.9, {"confidence": 0.8})))
 WORDS: Mapping[tuple[str, str], Set[str | None]] = {
     ("spanwise_evaluations_total", "outcome"): {
-        outcome_of(each)
+        outcome_of(made(each).header)
         for each in (
             signal(success=True),
             signal(success=False),

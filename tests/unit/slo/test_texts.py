@@ -10,6 +10,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 import yaml
 
+from collector.api.session_asked import asked_of
 from collector.slo.alerts import ALERTS, Alert
 from collector.slo.rules import RUNBOOK, rules
 from tests.support.promtool import run
@@ -137,8 +138,36 @@ def test_it_links_to_the_agent(said: dict[str, str], name: str) -> None:
     assert links
     for link in links:
         address = urlsplit(link)
-        assert link.startswith("https://spanwise.example.com/of/us/?")
-        assert parse_qs(address.query) == {key: [value] for key, value in PLACE.items()}
+        given = {key: value for key, (value,) in parse_qs(address.query).items()}
+        assert link.startswith("https://spanwise.example.com/of/us/")
+        assert PLACE.items() <= given.items()
+        assert address.path == "/of/us/" + ("sessions" if name in SINCE else "")
+
+
+SINCE = {
+    "AgentQualityFastBurn": 3_600,
+    "AgentQualitySlowBurn": 21_600,
+    "AgentQualityBudgetDraining": 259_200,
+    "AgentReliabilityBelowObjective": None,
+}
+"""Alerts that lead to sessions, and how many seconds back."""
+
+
+@pytest.mark.parametrize("name", SINCE)
+def test_the_page_of_sessions_shows_those_that_its_link_is_about(
+    said: dict[str, str], name: str
+) -> None:
+    links: list[str] = re.findall(r'page="([^"]*)"', said[name])
+
+    assert links
+    for link in links:
+        given = {key: value for key, (value,) in parse_qs(urlsplit(link).query).items()}
+        asked, wrong = asked_of(given, now=1e6, running_away=frozenset)
+        back = SINCE[name]
+        assert wrong == []
+        assert (asked.service, asked.agent) == (QUOTED["service"], QUOTED["agent"])
+        assert asked.failed == (None if back is None else QUOTED["evaluator"])
+        assert asked.since == (None if back is None else (1e6 - back) * 1e6)
 
 
 @pytest.mark.parametrize("alert", ALERTS, ids=[each.name for each in ALERTS])

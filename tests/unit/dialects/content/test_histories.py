@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 from collections import Counter
 
+import msgspec
 import pytest
 
 from evaluators.dialects.content import histories
 from evaluators.dialects.content.histories import read_history
 from evaluators.dialects.content.messages import Side, read_messages
 from evaluators.dialects.decoding.room import one_trace
+from evaluators.dialects.decoding.values import as_dict
 from evaluators.model import JSON
 
 ASKED: JSON = {"role": "user", "parts": [{"type": "text", "content": "where is it?"}]}
@@ -41,7 +43,7 @@ REPR: JSON = {"role": "user", "content": "{'a': 1}"}
 )
 def test_a_history_has_the_messages_of_its_list(value: JSON) -> None:
     with one_trace():
-        assert read_history(json.dumps(value)) == read_messages(value, "input")
+        assert read_history(json.dumps(value), grows=True) == read_messages(value, "input")
 
 
 @pytest.mark.parametrize(
@@ -59,7 +61,7 @@ def test_a_history_has_the_messages_of_its_list(value: JSON) -> None:
 )
 def test_what_is_no_list_of_plain_messages_is_read_as_any_value(text: str) -> None:
     with one_trace():
-        assert read_history(text) is None
+        assert read_history(text, grows=False) is read_history(text, grows=True) is None
 
 
 def said(role: str, *parts: JSON, **beside: JSON) -> JSON:
@@ -100,13 +102,13 @@ RESPONSE = {"type": "tool_call_response", "id": "c", "response": "found"}
 @pytest.mark.parametrize("side", ["input", "output"])
 def test_a_message_of_the_conventions_reads_as_any_other(message: JSON, side: Side) -> None:
     with one_trace():
-        read = read_history(json.dumps([said("user", TEXT), message]))
+        read = read_history(json.dumps([said("user", TEXT), message]), grows=side == "input")
 
     assert read in (None, read_messages([said("user", TEXT), message], side))
 
 
 def test_nothing_is_remembered_outside_a_trace() -> None:
-    assert read_history(json.dumps([ASKED])) is None
+    assert read_history(json.dumps([ASKED]), grows=True) is None
 
 
 def test_each_message_of_a_trace_is_parsed_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -122,18 +124,87 @@ def test_each_message_of_a_trace_is_parsed_once(monkeypatch: pytest.MonkeyPatch)
     dropped = [[CALLED, ANSWERED], [ASKED, ANSWERED]]
     with one_trace():
         for history in (*grown, *dropped):
-            assert read_history(json.dumps(history)) == read_messages(history, "input")
+            assert read_history(json.dumps(history), grows=True) == read_messages(history, "input")
 
     assert set(parsed.values()) == {1}
+
+
+def test_an_answer_that_became_history_is_not_parsed_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    with one_trace():
+        answer = read_history(json.dumps([CALLED]), grows=False)
+        monkeypatch.setattr(histories, "read_convention", None)
+
+        assert read_history(json.dumps([CALLED]), grows=True) == answer
+
+
+HISTORY = [ASKED, CALLED, ANSWERED]
+WHOLE = json.dumps(HISTORY)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        WHOLE,
+        f"{WHOLE[:-1]} ]",
+        f"{WHOLE[:-1]}\n , {WHOLE[1:]}",
+        f"{WHOLE[:-1]},{WHOLE[1:]}",
+        json.dumps([*HISTORY, CALLED]),
+        json.dumps([*HISTORY, REPR]),
+        json.dumps([*HISTORY, {"role": "user"}]),
+        f"{WHOLE[:-1]},]",
+        f"{WHOLE[:-1]}",
+        f"{WHOLE[:-1]}{WHOLE[1:]}",
+        f"{WHOLE[:-1]}}}]",
+        f"{WHOLE[:-1]}\x0b]",
+        f"{WHOLE}]",
+        f"{WHOLE[:-1]}, 1]",
+        f"{WHOLE[:-1]}, NaN]",
+        json.dumps([*HISTORY[:-1], {**as_dict(ANSWERED), "more": 1}]),
+        json.dumps([ASKED]),
+    ],
+)
+@pytest.mark.parametrize("before", ["[]", json.dumps([REPR]), json.dumps([ASKED]), WHOLE])
+def test_a_history_that_begins_with_another_is_read_as_if_it_came_alone(
+    text: str, before: str
+) -> None:
+    with one_trace() as alone:
+        whole = alone.left
+        read = read_history(text, grows=True)
+    with one_trace() as room:
+        read_history(before, grows=True)
+        left = room.left
+
+        assert read_history(text, grows=True) == read
+        assert left - room.left == whole - alone.left
+
+
+@pytest.mark.parametrize("grown", [True, False])
+def test_only_what_a_history_grew_by_is_looked_at(
+    grown: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked_at: list[int] = []
+    decode = histories._decode_items
+
+    def count(text: str) -> list[msgspec.Raw]:
+        items = decode(text)
+        looked_at.append(len(items))
+        return items
+
+    monkeypatch.setattr(histories, "_decode_items", count)
+    with one_trace():
+        read_history(json.dumps([ASKED, CALLED]), grows=True)
+        read_history(json.dumps([ASKED if grown else ANSWERED, CALLED, ANSWERED]), grows=True)
+
+    assert looked_at == [2, 1 if grown else 3]
 
 
 def test_a_message_that_takes_room_takes_it_in_every_history() -> None:
     """What a repeated repr costs must not depend on which history was read first."""
     with one_trace() as room:
         whole = room.left
-        read_history(json.dumps([ASKED, REPR]))
+        read_history(json.dumps([ASKED, REPR]), grows=True)
         first = whole - room.left
-        read_history(json.dumps([ASKED, REPR]))
+        read_history(json.dumps([ASKED, REPR]), grows=True)
 
         assert first == len("{'a': 1}")
         assert whole - room.left == 2 * first
@@ -143,5 +214,5 @@ def test_what_is_read_as_any_value_has_taken_no_room_yet() -> None:
     with one_trace() as room:
         whole = room.left
 
-        assert read_history(json.dumps([REPR, "no message"])) is None
+        assert read_history(json.dumps([REPR, "no message"]), grows=True) is None
         assert room.left == whole

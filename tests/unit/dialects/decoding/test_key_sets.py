@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 from evaluators.dialects.decoding import key_sets
-from evaluators.dialects.decoding.key_sets import Among, Either, Prefix, Question, shape_of
+from evaluators.dialects.decoding.key_sets import (
+    Among,
+    Either,
+    Prefix,
+    Question,
+    shape_of,
+    shape_of_map,
+)
 
 
 class Counted(Question):
@@ -48,6 +55,22 @@ def test_no_more_shapes_are_remembered_than_fit() -> None:
         shape_of(frozenset({f"key.{number}"}))
 
     assert len(key_sets._by_names) <= key_sets._SHAPES
+
+
+def test_a_map_of_the_same_name_and_size_has_the_shape_of_its_own_keys() -> None:
+    wanted = [frozenset(keys) for keys in ("ab", "ac", "ab", "abc", "")]
+
+    assert [shape_of_map(keys, "chat").names for keys in wanted] == wanted
+    assert shape_of_map(frozenset("ab"), "chat") is shape_of_map(frozenset("ba"), "tool")
+
+
+def test_no_more_maps_are_expected_than_fit() -> None:
+    for number in range(3 * key_sets._SHAPES):
+        shape_of_map({"a"}, f"step {number}")
+    shape_of_map({"a"}, "x" * 10_000)
+
+    assert len(key_sets._expected) <= key_sets._SHAPES
+    assert all(len(name) <= key_sets._NAME for name, _ in key_sets._expected)
 
 
 def test_a_flattened_conversation_is_not_remembered() -> None:

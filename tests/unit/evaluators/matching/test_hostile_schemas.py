@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from evaluators.errors import Unjudgeable
+from evaluators.matching import tool_calls
 from evaluators.matching.json_values import object_of
 from evaluators.matching.tool_calls import argument_error, check_arguments
 from evaluators.model import JSON, Score, ToolDefinition, Trace
@@ -191,3 +192,21 @@ def test_a_score_that_only_a_costly_schema_prevents_says_so() -> None:
     assert score.value is None
     assert score.explanation is not None
     assert "too costly" in score.explanation
+
+
+ENDLESS: JSON = {"allOf": [{"type": "object"}, {"$ref": "#"}]}
+
+
+def deeper(frames: int) -> str:
+    """What comes of an endless schema, so many frames nearer to the stack's end."""
+    if frames:
+        return deeper(frames - 1)
+    with pytest.raises(Unjudgeable) as caught:
+        argument_error(ENDLESS, {})
+    tool_calls._judge_texts.cache_clear()
+    return str(caught.value)
+
+
+def test_an_endless_schema_is_not_judged_wherever_the_stack_ends() -> None:
+    """Where it ends inside of jsonschema's Rust, that panics, with what is no Exception."""
+    assert {deeper(frames) for frames in range(24)} == {"RecursionError"}

@@ -25,6 +25,10 @@ def call(result: JSON = None, *, arguments: JSON = "build 7", error: str | None 
     return ToolCall(name="status", arguments=arguments, result=result, error=error)
 
 
+def refused(text: str) -> ToolCall:
+    return ToolCall(name="status", arguments="build 7", error=text, rejected="user")
+
+
 @pytest.mark.parametrize(
     ("calls", "expected"),
     [
@@ -41,6 +45,9 @@ def call(result: JSON = None, *, arguments: JSON = "build 7", error: str | None 
         ([call("running"), call("running"), call(None)], 2),
         ([call(None), call("running"), call("done")], 0),
         ([call(error="timeout"), call(None)], 0),
+        ([refused("no"), refused("never")], 1),
+        ([refused("no"), call(None)], 0),
+        ([refused("no"), call(error="timeout")], 0),
         ([call("x", arguments=None), call("x", arguments=None)], 0),
         ([call("half \ud83d"), call("half \ud83d")], 1),
     ],

@@ -1,10 +1,14 @@
-"""Beginnings of texts: at most so many bytes, never half a character."""
+"""Beginnings of texts: at most so many bytes, never half a character. Words, also those found the fast way."""
 
 from __future__ import annotations
 
-import pytest
+import re
 
-from evaluators.matching.text import LIMIT, clip
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evaluators.matching.text import LIMIT, ascii_words, clip, words
 
 
 @pytest.mark.parametrize(
@@ -27,3 +31,24 @@ def test_half_a_surrogate_pair_before_the_cut_is_kept() -> None:
 
     assert text.startswith(clip(text))
     assert len(clip(text).encode("utf-8", "surrogatepass")) > LIMIT - 3
+
+
+ASCII = st.text(st.characters(max_codepoint=127), max_size=40)
+
+
+@settings(max_examples=300, deadline=None)
+@given(ASCII)
+def test_words_of_ascii_are_those_of_any_text(text: str) -> None:
+    assert ascii_words(text) == re.findall(r"\w+", text.lower())
+    # The letter makes it a text that an expression has to look at.
+    assert words(text) == words(text + " \u00e9")
+
+
+def test_every_character_of_ascii_is_a_word_s_or_none() -> None:
+    for character in map(chr, range(128)):
+        assert ascii_words(character) == re.findall(r"\w+", character.lower())
+
+
+@pytest.mark.parametrize("text", ["The cat, the CAT_2 and a 7 x", "The cat, the CAT_2 & \u00fc"])
+def test_words_are_longer_than_a_character_and_carry_content(text: str) -> None:
+    assert words(text) == {"cat", "cat_2"}

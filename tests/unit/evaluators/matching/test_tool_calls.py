@@ -45,3 +45,11 @@ def test_an_error_in_arguments_names_its_path(schema: Any, value: Any, error: st
 def test_a_half_surrogate_in_arguments_is_judged_like_any_text() -> None:
     assert argument_error({"type": "object"}, {"city": "\ud800"}) is None
     assert encoded({"b": 1, "a": "\ud800"}) == b'{"a": "\\ud800", "b": 1}'
+
+
+def test_the_first_of_several_errors_is_the_same_in_every_process() -> None:
+    arguments = {f"a{number:02}": number for number in range(50)}
+
+    error = argument_error({"additionalProperties": {"type": "string"}}, arguments)
+
+    assert error == "a00: 0 is not of type 'string'"

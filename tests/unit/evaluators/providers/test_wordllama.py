@@ -12,16 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evaluators.matching.text import cosine_distance
-from evaluators.providers import wordllama
-from evaluators.providers.wordllama import (
-    BLANK,
-    SHORT,
-    TEXT_LIMIT,
-    WordLlamaEmbedder,
-    WordTokens,
-    _load,
-    _tokens_of,
-)
+from evaluators.providers import word_tokens, word_vectors
+from evaluators.providers.word_tokens import BLANK, WordTokens
+from evaluators.providers.word_vectors import SHORT, WordVectors
+from evaluators.providers.wordllama import TEXT_LIMIT, WordLlamaEmbedder, _load, _tokens_of
 
 QUIET = """
 import logging, socket
@@ -109,8 +103,9 @@ def test_it_remembers_no_more_texts_than_it_should(embedder: WordLlamaEmbedder) 
     assert len(embedder._known) == 4
 
 
-TOKENIZER = _load().tokenizer
-WORDS = _tokens_of(_load())
+MODEL = _load()
+TOKENIZER = MODEL.tokenizer
+WORDS = _tokens_of(MODEL)
 PIECES = [
     " ",
     "  ",
@@ -166,7 +161,7 @@ def test_a_vocabulary_whose_tokens_cross_blanks_is_asked_for_whole_texts() -> No
 
 
 def test_words_are_remembered_within_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wordllama, "_WORDS", 50)
+    monkeypatch.setattr(word_tokens, "_WORDS", 50)
     tokens = _tokens_of(_load())
 
     for number in range(100):
@@ -175,3 +170,33 @@ def test_words_are_remembered_within_bounds(monkeypatch: pytest.MonkeyPatch) -> 
 
     assert len(tokens._known) <= 50
     assert max(map(len, tokens._known)) <= 32
+
+
+VECTORS = WordVectors(WORDS, MODEL)
+
+
+def plain_mean(text: str) -> list[float]:
+    """Of the tokens that the tokenizer gives for the whole text, summed one by one."""
+    rows = MODEL.embedding[whole(text)].astype(float)
+    return [math.fsum(column) / len(rows) for column in rows.T] if len(rows) else [0.0] * 256
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.sampled_from(PIECES), max_size=12).map("".join))
+def test_the_mean_of_words_is_that_of_tokens(text: str) -> None:
+    assert VECTORS.mean(text).tolist() == plain_mean(text)
+    assert VECTORS.mean(text).tolist() == plain_mean(text)  # now from memory
+
+
+def test_sums_are_remembered_within_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(word_vectors, "ROWS", 20)
+    vectors = WordVectors(_tokens_of(MODEL), MODEL)
+
+    for number in range(30):
+        text = f"w{number} v{number} {'x' * 1000} the w{number}"
+        assert vectors.mean(text).tolist() == plain_mean(text)
+        assert len(vectors._rows) <= 20
+        assert max(map(len, vectors._rows)) <= 32
+    text = " ".join(map(str, range(40)))  # more words than there is room for
+
+    assert vectors.mean(text).tolist() == plain_mean(text)

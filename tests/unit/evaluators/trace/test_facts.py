@@ -187,6 +187,15 @@ class TestConfidence:
     def test_each_sign_of_doubt_costs(self, fields: dict[str, Any], value: float) -> None:
         assert self.value(**fields) == pytest.approx(value)
 
+    @pytest.mark.parametrize("closed", ["idle", "root_ended"])
+    def test_a_call_whose_end_was_never_told_broke_off_under_a_root_that_came_first(
+        self, closed: str
+    ) -> None:
+        last = ToolCall(name="run", unanswered=True, start_time_unix_nano=9)
+
+        assert self.value(tool_calls=(last,), closed=closed) == pytest.approx(0.4)
+        assert self.value(tool_calls=(last,), closed="max_age") == 1.0
+
     def test_it_never_falls_below_zero(self) -> None:
         assert self.value(
             tool_calls=(PARIS, *[PARIS_AGAIN] * 9, INVENTED, LOST),

@@ -1,0 +1,35 @@
+"""What pages say of the service that only the layers above know: its evaluators, and what its doctor finds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+Row: TypeAlias = Mapping[str, Any]
+Examine: TypeAlias = Callable[[Row, Sequence[Row]], object]
+"""A trace as `inspect` shows it and its spans in; what the doctor notes of it out."""
+Diagnose: TypeAlias = Callable[[Sequence[object], Sequence[Row]], Row]
+"""The notes and the sessions of those traces in; the findings out, as `spanwise doctor --format json` has them."""
+
+
+def _none() -> Sequence[Row]:
+    return ()
+
+
+def _unexamined(_trace: Row, _spans: Sequence[Row]) -> object:
+    return None
+
+
+def _unknown(_notes: Sequence[object], _sessions: Sequence[Row]) -> Row:
+    return {"stacks": (), "unscored": (), "judge": None}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class About:
+    """By default nothing is known."""
+
+    catalogue: Callable[[], Sequence[Row]] = _none
+    """Every evaluator: name, scope, method, version, source, doc, threshold, options, and why it is off where it is."""
+    examine: Examine = _unexamined
+    diagnose: Diagnose = _unknown

@@ -1,0 +1,233 @@
+"""What charts are made of, from the index: of each part of the time its newest sessions, a bounded number of them.
+
+So a chart takes the same time whatever the index holds, and each of its points says how many sessions are behind it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Generator, Iterable, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import NamedTuple
+
+from collector.api.index import Index
+from collector.api.outcomes import Outcome, unpack
+from collector.api.reading import Reading, coverage_in
+from collector.api.store import AgentEntry, SessionEntry, whole, write_cursor
+
+VERSIONS = 12
+"""Versions of an agent that charts look at: the latest seen."""
+COVERED = 10
+"""Sessions of each version whose coverage is told."""
+_POINT = """
+SELECT id, last, reliability, seconds, cost, input_tokens, output_tokens, errors, traces
+FROM sessions WHERE agent = ? AND last >= ? AND last < ? ORDER BY last DESC LIMIT ?"""
+_BEGUN = _POINT.replace("ORDER", "AND ifnull(started, last) >= ? ORDER")
+_SPARK = """
+SELECT avg(reliability) FROM (
+SELECT reliability FROM sessions WHERE agent = ? AND last >= ? AND last < ? ORDER BY last DESC LIMIT ?)"""
+
+_BEFORE = """
+SELECT reliability FROM sessions WHERE agent = ? AND last < ? AND reliability IS NOT NULL ORDER BY last DESC LIMIT ?"""
+_SINCE = """
+SELECT reliability FROM sessions WHERE agent = ? AND last >= ? AND reliability IS NOT NULL ORDER BY last DESC LIMIT ?"""
+_COVERAGE = "SELECT coverage FROM sessions WHERE agent = ? AND coverage IS NOT NULL ORDER BY last DESC LIMIT ?"
+
+
+class Point(NamedTuple):
+    """The numbers of one session."""
+
+    row: int
+    last: int
+    """Log time, microseconds."""
+    reliability: float | None
+    seconds: float | None
+    """Of its traces together, as cost and tokens."""
+    cost: float | None
+    input_tokens: int | None
+    output_tokens: int | None
+    errors: int
+    traces: int
+
+
+class Placed(NamedTuple):
+    """A version of an agent, with its row in the index."""
+
+    row: int
+    entry: AgentEntry
+
+
+class Version(NamedTuple):
+    """The same, with when its oldest session in the index changed last, microseconds of log time."""
+
+    row: int
+    entry: AgentEntry
+    first: int
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A session to be looked at."""
+
+    entry: SessionEntry
+    answer: str | None
+    """The output of its newest trace."""
+    outcomes: Sequence[tuple[str, Outcome]]
+
+
+class DamagedError(ValueError):
+    """An entry was overwritten on disk."""
+
+
+class Looking:
+    """Reads of one consistent view. Every method raises DamagedError for an entry that was overwritten on disk."""
+
+    def __init__(self, reading: Reading) -> None:
+        self._reading = reading
+        self._execute = reading.connection.execute
+
+    def placed(
+        self, cursor: bytes | None, service: str | None, agent: str | None, limit: int
+    ) -> tuple[list[Placed], str | None]:
+        """Versions of agents, the latest seen first, and the cursor of the next ones."""
+        found = self._reading.agents(cursor, service, agent, limit + 1)
+        more = write_cursor(*found[limit - 1][0]) if len(found) > limit else None
+        return [Placed(place[1], entry) for place, entry in found[:limit]], more
+
+    def versions(self, service: str, agent: str) -> list[Version]:
+        """The versions of an agent, the latest seen first."""
+        found = self._reading.agents(None, service, agent, VERSIONS)
+        return [Version(place[1], entry, self._first(place[1])) for place, entry in found]
+
+    def points(
+        self,
+        versions: Iterable[Version],
+        first: float,
+        last: float,
+        most: int,
+        *,
+        began: float | None = None,
+    ) -> list[Point]:
+        """The newest sessions of these versions between two moments (Unix seconds), the newest first.
+
+        `began`: only those that began then or later.
+        """
+        begin, end = whole(1e6 * first), whole(1e6 * last)
+        found: list[Point] = []
+        for each in versions:
+            if each.first < end and each.entry.last >= begin:
+                span = (each.row, begin, end)
+                if began is None:
+                    rows = self._execute(_POINT, (*span, most))
+                else:
+                    rows = self._execute(_BEGUN, (*span, whole(1e6 * began), most))
+                found += map(Point._make, rows)
+        return sorted(found, key=lambda point: point.last, reverse=True)[:most]
+
+    def parts(
+        self, versions: Collection[Version], edges: Sequence[float], most: int
+    ) -> list[list[Point]]:
+        """The newest sessions of each part of the time."""
+        return [self.points(versions, first, last, most) for first, last in pairwise(edges)]
+
+    def reliability(
+        self, rows: Iterable[int], edges: Sequence[float], most: int
+    ) -> list[float | None]:
+        """The mean of each part, of the newest sessions of these versions of an agent."""
+        means: list[float | None] = []
+        rows = tuple(rows)
+        for first, last in pairwise(whole(1e6 * each) for each in edges):
+            found = [self._execute(_SPARK, (row, first, last, most)).fetchone()[0] for row in rows]
+            known = [each for each in found if each is not None]
+            means.append(sum(known) / len(known) if known else None)
+        return means
+
+    def means(
+        self, rows: Iterable[int], since: float, most: int
+    ) -> tuple[float | None, float | None]:
+        """The mean reliability of the newest sessions before a moment, and of the newest since."""
+        before: list[float] = []
+        after: list[float] = []
+        at = whole(1e6 * since)
+        for row in rows:
+            before += (each for (each,) in self._execute(_BEFORE, (row, at, most)))
+            after += (each for (each,) in self._execute(_SINCE, (row, at, most)))
+        return _mean(before), _mean(after)
+
+    def coverage(self, rows: Iterable[int]) -> tuple[int, int] | None:
+        """Of the newest scores of these versions: how many parts were present, of how many expected."""
+        present = expected = 0
+        for row in rows:
+            for (text,) in self._execute(_COVERAGE, (row, COVERED)):
+                with _entries():
+                    counts = coverage_in(text)
+                present += counts["present"]
+                expected += counts["expected"]
+        return (present, expected) if expected else None
+
+    def names(self) -> dict[int, str]:
+        """The evaluators by the numbers that outcomes name."""
+        return dict(self._execute("SELECT id, name FROM evaluators").fetchall())
+
+    def outcomes(self, session: int) -> list[Outcome]:
+        """What every evaluator said of a session and of its traces."""
+        found = self._execute("SELECT packed FROM outcomes WHERE session = ?", (session,))
+        with _entries():
+            return [each for (packed,) in found for each in unpack(packed)]
+
+    def shown(self, row: int, names: dict[int, str]) -> Shown | None:
+        """A session with its last answer; None: it has just gone."""
+        with _entries():
+            entry = self._reading.session(row)
+            newest = self._reading.newest_trace(row)
+        if entry is None:
+            return None
+        answer = None if newest is None else newest.header.output
+        told = [(names.get(each.evaluator, ""), each) for each in self.outcomes(row)]
+        return Shown(entry, answer, told)
+
+    def oldest(self) -> float | None:
+        """When the session that was quiet for longest changed last, Unix seconds."""
+        last = self._execute("SELECT min(last) FROM sessions").fetchone()[0]
+        return None if last is None else last / 1e6
+
+    def _first(self, agent: int) -> int:
+        found = self._execute("SELECT min(last) FROM sessions WHERE agent = ?", (agent,))
+        return found.fetchone()[0] or 0
+
+
+class Charts:
+    """Looks at the index."""
+
+    def __init__(self, index: Index) -> None:
+        self._index = index
+
+    @contextmanager
+    def look(self) -> Generator[Looking]:
+        """One consistent view; close it within the same call.
+
+        Raises:
+            Refused: it met a damaged value.
+            RuntimeError: what is made of the view failed; that is no damage, which would empty the index.
+        """
+        with self._index.reading() as reading:
+            try:
+                yield Looking(reading)
+            except DamagedError:
+                raise
+            except ValueError as error:
+                raise RuntimeError("a page could not be made of the index") from error
+
+
+@contextmanager
+def _entries() -> Generator[None]:
+    try:
+        yield
+    except ValueError as error:
+        raise DamagedError(str(error)) from error
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return math.fsum(values) / len(values) if values else None

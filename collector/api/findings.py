@@ -1,0 +1,95 @@
+"""What the doctor finds in the newest traces. A request looks at few of them; the next one goes on."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from typing import cast
+
+import msgspec
+
+from collector.api.about import About, Row
+from collector.api.off_loop import OffLoop
+from collector.api.query import Query, session_shown
+from collector.api.traces import FullTrace, Traces
+from collector.clock import Clock
+
+EVERY = 60.0
+"""Seconds for which the same traces are looked at."""
+TRACES = 24
+"""Traces that are looked at: the newest of each agent, or of several of its sessions where there are few agents."""
+PATIENCE = 0.15
+"""Seconds after which a request begins no other trace."""
+
+
+class Findings:
+    """The findings as `spanwise doctor --format json` has them, over fewer traces.
+
+    Args:
+        about: How traces are examined.
+        query: Where the newest sessions stand.
+        traces: Reads the traces.
+        off_loop: Where sessions are read.
+        clock: Unix seconds.
+        monotonic: Seconds that never jump.
+    """
+
+    def __init__(
+        self,
+        *,
+        about: About,
+        query: Query,
+        traces: Traces,
+        off_loop: OffLoop,
+        clock: Clock,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._about = about
+        self._query = query
+        self._traces = traces
+        self._off_loop = off_loop
+        self._clock = clock
+        self._monotonic = monotonic
+        self._one = asyncio.Lock()
+        self._listed: float | None = None
+        self._sessions: Sequence[Row] = ()
+        self._notes: dict[str, object] = {}
+        """By the id of a trace that was looked at; None: it is gone."""
+
+    async def now(self, patience: float = PATIENCE) -> Row:
+        """The findings so far, with how many traces there are to look at (`of`) and were looked at (`looked_at`).
+
+        Args:
+            patience: Seconds after which this request begins no other trace.
+
+        Raises:
+            Refused: too many requests wait for whole traces.
+        """
+        async with self._one:
+            if self._listed is None or not 0 <= self._clock() - self._listed < EVERY:
+                self._sessions = await self._off_loop.run(self._newest)
+                self._listed = self._clock()
+            ids = [each["trace_id"] for session in self._sessions for each in session["traces"]]
+            self._notes = {each: note for each, note in self._notes.items() if each in ids}
+            await self._go_on(ids, patience)
+            notes = [each for each in self._notes.values() if each is not None]
+            found = await asyncio.to_thread(self._about.diagnose, notes, self._sessions)
+            return {**found, "looked_at": len(self._notes), "of": len(ids)}
+
+    async def _go_on(self, ids: Sequence[str], patience: float) -> None:
+        """Look at one trace more, and at others while there is time."""
+        began = self._monotonic()
+        for trace_id in ids:
+            if trace_id not in self._notes:
+                self._notes[trace_id] = await self._traces.find(trace_id, self._note)
+                if self._monotonic() - began > patience:
+                    return
+
+    def _note(self, full: FullTrace) -> object:
+        return self._about.examine(full.trace, full.spans)
+
+    def _newest(self) -> Sequence[Row]:
+        """As the API gives sessions, with their newest trace alone."""
+        shown = map(session_shown, self._query.latest(TRACES))
+        return cast(Sequence[Row], msgspec.json.decode(msgspec.json.encode(list(shown))))

@@ -1,0 +1,326 @@
+"""The page of one agent: charts over time, what happened when, what changed since, and sessions of both sides."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from collector.api.charts import Looking, Point, Shown, Version
+from collector.api.page import chart, series
+from collector.api.page.agent_rows import change
+from collector.api.page.changed import Moved, Told, moved
+from collector.api.page.chart import Chart, Kind, Mark
+from collector.api.page.timespan import LENGTHS, Timespan, timespan
+from collector.api.page.views import duration, usd
+from collector.api.query import time_shown
+from collector.api.store import micros
+from collector.records.standing import Standing, Watched
+
+PARTS = 48
+"""Points of a chart."""
+BEHIND = 100
+"""Sessions behind a point, at most: the newest."""
+JUDGED = 25
+"""The same, of the shares that fail."""
+COMPARED = 200
+"""Sessions before, and since, that are compared: those next to the moment before it, the newest since."""
+TYPICAL = 51
+"""The newest sessions before the moment, among which typical ones are looked for."""
+EACH = 3
+"""Sessions of a side that are shown."""
+MOMENTS = 6
+"""Moments since which changes can be asked for."""
+NEAR = 0.03
+"""Of the width of a chart: marks that are nearer are one."""
+EVALUATORS = 64
+"""Rows of what changed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """Something that happened: a change of scores, or a release."""
+
+    time: float
+    kind: Kind
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """The parameters of the address."""
+
+    service: str
+    agent: str
+    length: str | None
+    since: float | None
+
+
+def agent_page(
+    looking: Looking, asked: Asked, standing: Standing | None, *, now: float, settle: float
+) -> dict[str, Any] | None:
+    """What the template shows; None: the index has no such agent.
+
+    Args:
+        looking: One view of the index.
+        asked: What the address says.
+        standing: The exporter's numbers of this agent.
+        now: Unix seconds.
+        settle: Seconds after which a session's score enters the detectors.
+    """
+    versions = looking.versions(asked.service, asked.agent)
+    if not versions:
+        return None
+    moments = _moments(versions, standing)
+    since = asked.since if asked.since is not None else _since(moments)
+    span = timespan(
+        asked.length,
+        now=now,
+        seen=_seen(versions),
+        since=next((each.time for each in moments if each.kind != "release"), None),
+        parts=PARTS,
+    )
+    parts = looking.parts(versions, span.edges, BEHIND)
+    names = looking.names()
+    return {
+        "span": span,
+        "lengths": list(LENGTHS),
+        "versions": [_version(each, standing) for each in versions],
+        "window": standing,
+        "changes": [change(each) for each in standing.drops] if standing else [],
+        "runaways": list(standing.runaways) if standing else [],
+        "charts": _charts(parts, span, standing),
+        "marks": _marks(moments, span),
+        "moments": [
+            {"since": f"{each.time:.0f}", "kind": each.kind, "text": each.text}
+            for each in moments[:MOMENTS]
+        ],
+        "since": since,
+        "since_shown": None if since is None else _minute(since),
+        "compared": None
+        if since is None
+        else _compared(looking, versions, parts, names, since=since, settle=settle, now=now),
+        "evaluators": _failing(looking, parts, names) if since is None else [],
+        "last_seen": time_shown(max(each.entry.last for each in versions)),
+    }
+
+
+# --- what happened ---------------------------------------------------------------------------------------------------
+
+
+def _moments(versions: Sequence[Version], standing: Standing | None) -> list[Moment]:
+    """What is worse than it was first, then what is better, then releases; the newest of each first."""
+    drops = standing.drops if standing else ()
+    found = [
+        Moment(
+            each.since,
+            "drop" if change(each)["is_bad"] else "better",
+            each.evaluator.replace("_", " "),
+        )
+        for each in drops
+    ]
+    found.sort(key=lambda each: (each.kind != "drop", -each.time))
+    oldest = min(each.first for each in versions)
+    releases = [
+        Moment(each.first / 1e6, "release", each.entry.agent_version or "no version")
+        for each in sorted(versions, key=lambda each: -each.first)
+        if each.first > oldest
+    ]
+    return [*found, *releases]
+
+
+def _since(moments: Sequence[Moment]) -> float | None:
+    """When the change began that matters most: the earliest drop that stands, else the newest of what else happened."""
+    drops = [each.time for each in moments if each.kind == "drop"]
+    if drops:
+        return min(drops)
+    return max((each.time for each in moments), default=None)
+
+
+def _marks(moments: Iterable[Moment], span: Timespan) -> list[Mark]:
+    """What happened within the span; changes of scores that began at nearly the same time are one mark."""
+    found: list[tuple[float, Moment]] = []
+    for each in moments:
+        place = span.place(each.time)
+        if place is None:
+            continue
+        near = next(
+            (
+                n
+                for n, (at, m) in enumerate(found)
+                if m.kind == each.kind and abs(at - place) < NEAR
+            ),
+            None,
+        )
+        if near is None:
+            found.append((place, each))
+        else:
+            at, known = found[near]
+            found[near] = (at, replace(known, text=f"{known.text}, {each.text}"))
+    return [chart.mark(at, each.kind, each.text) for at, each in found]
+
+
+def _seen(versions: Iterable[Version]) -> list[float]:
+    return [at / 1e6 for each in versions for at in (each.first, each.entry.last)]
+
+
+def _version(version: Version, standing: Standing | None) -> dict[str, Any]:
+    name = version.entry.agent_version
+    known = standing.versions if standing else ()
+    numbers = next((each for each in known if each.agent_version == (name or "")), None)
+    return {
+        "name": name,
+        "first_seen": time_shown(version.first),
+        "last_seen": time_shown(version.entry.last),
+        "traces": version.entry.traces,
+        "indexed": version.entry.sessions,
+        "numbers": numbers,
+        "unscored": None if version.entry.scored else version.entry.unscored,
+    }
+
+
+# --- charts ----------------------------------------------------------------------------------------------------------
+
+
+def _charts(parts: series.Parts, span: Timespan, standing: Standing | None) -> dict[str, Chart]:
+    watched = nearest(standing)
+    found = {"reliability": series.reliability(parts, span)}
+    if watched is not None:
+        values = series.progress(watched.trail, span.edges)
+        found["detector"] = series.detector(values, span, watched.evaluator.replace("_", " "))
+    seconds = series.seconds_per_trace
+    found["latency"] = series.amounts(
+        "Seconds per trace",
+        {
+            "median": series.at_percentile(parts, seconds, 0.5),
+            "p95": series.at_percentile(parts, seconds, 0.95),
+        },
+        parts,
+        span,
+        duration,
+    )
+    costs = series.per_session(parts, lambda point: point.cost)
+    found["cost"] = series.amounts("Cost per session", {"mean": costs}, parts, span, usd)
+    taken = {
+        "input": series.per_session(parts, lambda point: point.input_tokens),
+        "output": series.per_session(parts, lambda point: point.output_tokens),
+    }
+    found["tokens"] = series.amounts("Tokens per session", taken, parts, span, series.thousands)
+    return found
+
+
+def nearest(standing: Standing | None) -> Watched | None:
+    """The comparison that is nearest to an alarm; of equals the reliability's, then the one with most past."""
+    if standing is None or not standing.watched:
+        return None
+    return max(
+        standing.watched,
+        key=lambda each: (
+            each.progress or 0.0,
+            each.evaluator == "agent_reliability",
+            each.samples,
+        ),
+    )
+
+
+# --- what changed ----------------------------------------------------------------------------------------------------
+
+
+def _compared(
+    looking: Looking,
+    versions: Sequence[Version],
+    parts: series.Parts,
+    names: Mapping[int, str],
+    *,
+    since: float,
+    settle: float,
+    now: float,
+) -> dict[str, Any]:
+    """Evaluators and sessions before a moment and since.
+
+    A session is told apart by when it changed last and when it began: one that began long before the moment, and has
+    changed since, is of neither side.
+    """
+    before = looking.points(versions, 0.0, since, COMPARED)
+    after = looking.points(versions, since, now + 1, COMPARED, began=since - settle)
+    sides = [
+        [series.told(looking.outcomes(point.row), names) for point in each]
+        for each in (before, after)
+    ]
+    shares = _shares(looking, parts, names)
+    return {
+        "before": len(before),
+        "after": len(after),
+        "rows": [_row(each, shares) for each in moved(*sides)[:EVALUATORS]],
+        "pairs": {
+            "before": _looked_at(looking, before, names, worst=False),
+            "since": _looked_at(looking, after, names, worst=True),
+        },
+    }
+
+
+def _row(each: Moved, shares: Sequence[Sequence[Mapping[str, Told]]]) -> dict[str, Any]:
+    values = series.failing(each.evaluator, shares)
+    return {
+        "moved": each,
+        "spark": chart.line(values, 1.0),
+        "is_judged": any(value is not None for value in values),
+    }
+
+
+def _failing(
+    looking: Looking, parts: series.Parts, names: Mapping[int, str]
+) -> list[dict[str, Any]]:
+    """The evaluators where there is no moment to compare with: those that fail most first."""
+    shares = _shares(looking, parts, names)
+    sessions = [session for part in shares for session in part]
+    rows = [_row(each, shares) for each in moved([], sessions)]
+    rows.sort(key=lambda row: (-(row["moved"].since.failing or 0.0), row["moved"].evaluator))
+    return rows[:EVALUATORS]
+
+
+def _shares(
+    looking: Looking, parts: series.Parts, names: Mapping[int, str]
+) -> list[list[dict[str, Told]]]:
+    return [
+        [series.told(looking.outcomes(point.row), names) for point in part[:JUDGED]]
+        for part in parts
+    ]
+
+
+def _looked_at(
+    looking: Looking, points: Sequence[Point], names: Mapping[int, str], *, worst: bool
+) -> list[dict[str, Any]]:
+    """Some sessions of a side: those with the worst reliability, or of the newest those in the middle."""
+    scored = [point for point in points if point.reliability is not None]
+    if not worst:
+        scored = scored[:TYPICAL]
+    ordered = sorted(scored, key=lambda point: point.reliability or 0.0)
+    first = 0 if worst else max(0, (len(ordered) - EACH) // 2)
+    chosen = ordered[first:]
+    shown = [looking.shown(point.row, dict(names)) for point in chosen[:EACH]]
+    return [_session(each) for each in shown if each is not None]
+
+
+def _session(shown: Shown) -> dict[str, Any]:
+    entry = shown.entry
+    failed = {name.replace("_", " ") for name, each in shown.outcomes if each.passed is False}
+    return {
+        "service": entry.service,
+        "session_id": entry.session_id,
+        "version": entry.agent_version,
+        "reliability": entry.reliability,
+        "question": entry.question,
+        "answer": shown.answer and shown.answer[:300],
+        "last": time_shown(entry.last),
+        "cost": None if entry.cost is None else usd(entry.cost),
+        "seconds": None if entry.seconds is None else duration(entry.seconds),
+        "failed": sorted(failed)[:8],
+    }
+
+
+def _minute(time: float) -> str:
+    if not math.isfinite(time):
+        return ""
+    return time_shown(micros(max(0.0, time)))[:16].replace("T", " ")

@@ -1,0 +1,160 @@
+"""The overview and the page of one agent."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from urllib.parse import urlencode
+
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Route
+
+from collector.api.agents import standing_of
+from collector.api.answers import Refused, cursor_of, text_of
+from collector.api.charts import Charts, Looking, Placed
+from collector.api.findings import Findings
+from collector.api.off_loop import OffLoop
+from collector.api.page.agent import BEHIND, Asked, agent_page
+from collector.api.page.badge import Badge, badges
+from collector.api.page.overview import PARTS, overview
+from collector.api.page.rendering import Rendering
+from collector.api.page.timespan import LENGTHS, timespan
+from collector.api.page.views import first_command
+from collector.api.store import AgentEntry
+from collector.clock import Clock
+from collector.config.tree import Config
+from collector.records.standing import Standings
+
+AGENTS = 50
+"""Versions of agents on a page of the overview."""
+PINNED = 20
+"""Agents that need attention, on every page."""
+PATIENCE = 0.05
+"""Seconds after which the overview begins no other trace to look for what it lacks: the next one goes on."""
+
+
+class AgentPages:
+    """Their routes."""
+
+    def __init__(
+        self,
+        *,
+        charts: Charts,
+        off_loop: OffLoop,
+        findings: Findings,
+        standings: Callable[[], Standings],
+        rendering: Rendering,
+        config: Config,
+        clock: Clock,
+    ) -> None:
+        self._charts = charts
+        self._off_loop = off_loop
+        self._findings = findings
+        self._standings = standings
+        self._rendering = rendering
+        self._command = first_command(config)
+        self._settle = config.windows.agent.settle
+        self._clock = clock
+
+    def routes(self) -> list[Route]:
+        """Both."""
+        return [Route("/", self.overview), Route("/agent", self.agent)]
+
+    async def overview(self, request: Request) -> Response:
+        """Every agent, or those of a service; the address of one agent leads to its page."""
+        service, agent = text_of(request, "service"), text_of(request, "agent")
+        if service is not None and agent is not None:
+            return RedirectResponse(f"/agent?{urlencode({'service': service, 'agent': agent})}")
+        cursor, length = _cursor(request), text_of(request, "range")
+        standings = self._standings()  # here: the exporter's state belongs to the event loop
+        found = await self._badges()
+        return await self._off_loop.run(
+            lambda: self._overview(service, agent, cursor, length, standings, found)
+        )
+
+    async def _badges(self) -> Mapping[str, Badge]:
+        """None while too many others wait for traces: the overview is there without them."""
+        try:
+            return badges(await self._findings.now(PATIENCE))
+        except Refused:
+            return {}
+
+    def _overview(
+        self,
+        service: str | None,
+        agent: str | None,
+        cursor: bytes | None,
+        length: str | None,
+        standings: Standings,
+        found: Mapping[str, Badge],
+    ) -> Response:
+        now = self._clock()
+        with self._charts.look() as looking:
+            placed, following = looking.placed(cursor, service, agent, AGENTS)
+            if service is None and agent is None:
+                placed = [*_pinned(looking, standings, placed), *placed]
+            oldest = looking.oldest()
+            newest = max((each.entry.last / 1e6 for each in placed), default=None)
+            seen = [each for each in (oldest, newest) if each is not None]
+            span = timespan(length, now=now, seen=seen, since=None, parts=PARTS)
+            rows = overview(looking, placed, standings, span, found)
+        return self._rendering.page(
+            "overview.html",
+            agents=rows,
+            span=span,
+            lengths=list(LENGTHS),
+            chosen={"service": service, "agent": agent},
+            cursor=cursor is not None,
+            following=following,
+            command=self._command,
+        )
+
+    async def agent(self, request: Request) -> Response:
+        """One agent: its charts, what changed, its versions."""
+        service, agent = text_of(request, "service"), text_of(request, "agent")
+        if service is None or agent is None:
+            return self._rendering.missing("agent")
+        asked = Asked(
+            service=service,
+            agent=agent,
+            length=text_of(request, "range"),
+            since=_moment(text_of(request, "since")),
+        )
+        standings = self._standings()
+        return await self._off_loop.run(lambda: self._agent(asked, standings))
+
+    def _agent(self, asked: Asked, standings: Standings) -> Response:
+        standing = standing_of(AgentEntry(service=asked.service, agent=asked.agent), standings)
+        with self._charts.look() as looking:
+            page = agent_page(looking, asked, standing, now=self._clock(), settle=self._settle)
+        if page is None:
+            return self._rendering.missing("agent", asked.agent)
+        return self._rendering.page("agent.html", asked=asked, view=page, behind=BEHIND)
+
+
+def _pinned(looking: Looking, standings: Standings, placed: list[Placed]) -> list[Placed]:
+    """The agents with a drop or a runaway that the page does not hold anyway."""
+    there = {(each.entry.service, each.entry.agent) for each in placed}
+    wanted = [
+        key for key, each in standings.items() if (each.drops or each.runaways) and key not in there
+    ]
+    found = [looking.placed(None, *key, AGENTS)[0] for key in wanted[:PINNED]]
+    return [each for versions in found for each in versions]
+
+
+def _cursor(request: Request) -> bytes | None:
+    """A cursor that is none starts at the top: people edit addresses."""
+    try:
+        return cursor_of(request)
+    except Refused:
+        return None
+
+
+def _moment(text: str | None) -> float | None:
+    """Unix seconds; None for what is no moment."""
+    try:
+        moment = float(text or "nan")
+    except ValueError:
+        return None
+    return moment if math.isfinite(moment) and 0 <= moment < 1e11 else None

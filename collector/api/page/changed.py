@@ -1,0 +1,123 @@
+"""What changed: evaluators ordered by how far their scores moved since a moment. Pure.
+
+A score is ranked among those before, as the drop detector ranks it: .5 is as ever, below it worse.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
+
+LEAST = 5
+"""Scores that a side needs to be compared."""
+CLEAR = 3.0
+"""Standard errors from which on a move is more than chance, with some twenty evaluators looked at."""
+
+
+class Told(NamedTuple):
+    """What one evaluator said of one session, over all its traces."""
+
+    total: float
+    """Of the scores."""
+    scores: int
+    judged: int
+    """Scores that pass or fail."""
+    failed: int
+
+    @property
+    def score(self) -> float:
+        """The mean."""
+        return self.total / self.scores
+
+    def and_also(self, other: Told) -> Told:
+        """Both together."""
+        return Told(
+            self.total + other.total,
+            self.scores + other.scores,
+            self.judged + other.judged,
+            self.failed + other.failed,
+        )
+
+
+Sessions: TypeAlias = Sequence[Mapping[str, Told]]
+"""Of each session, by evaluator."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Side:
+    """One evaluator before, or since."""
+
+    sessions: int
+    mean: float
+    failing: float | None
+    """The share of its scores that did not pass; None: they neither pass nor fail."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moved:
+    """One evaluator."""
+
+    evaluator: str
+    before: Side | None
+    since: Side | None
+    rank: float | None
+    """The mean rank since among those before, 0 to 1; None: too few on a side."""
+    is_clear: bool
+    """Whether it is farther from .5 than chance explains."""
+
+    @property
+    def shift(self) -> float:
+        """How far from the middle, -.5 to .5; below 0 is worse."""
+        return 0.0 if self.rank is None else self.rank - 0.5
+
+
+def moved(before: Sessions, since: Sessions) -> list[Moved]:
+    """Every evaluator of either side: what moved clearly first, the farthest at the top."""
+    names = {name for session in (*before, *since) for name in session}
+    found = [_moved(name, _of(name, before), _of(name, since)) for name in names]
+    return sorted(found, key=lambda each: (not each.is_clear, -abs(each.shift), each.evaluator))
+
+
+def mean_rank(before: Iterable[float], since: Sequence[float]) -> float:
+    """The mean share of earlier scores that are lower; equal ones count half."""
+    ordered = sorted(before)
+    ranks = [
+        (bisect_left(ordered, each) + bisect_right(ordered, each)) / 2 / len(ordered)
+        for each in since
+    ]
+    return math.fsum(ranks) / len(ranks)
+
+
+def share_failing(told: Iterable[Told]) -> float | None:
+    """Of the scores that pass or fail, how many failed."""
+    judged = failed = 0
+    for each in told:
+        judged += each.judged
+        failed += each.failed
+    return failed / judged if judged else None
+
+
+def _of(evaluator: str, sessions: Sessions) -> list[Told]:
+    return [session[evaluator] for session in sessions if evaluator in session]
+
+
+def _moved(evaluator: str, before: list[Told], since: list[Told]) -> Moved:
+    rank = None
+    is_clear = False
+    if min(len(before), len(since)) >= LEAST:
+        rank = mean_rank([each.score for each in before], [each.score for each in since])
+        n, m = len(before), len(since)
+        is_clear = abs(rank - 0.5) > CLEAR * math.sqrt((n + m + 1) / (12 * n * m))
+    return Moved(
+        evaluator=evaluator, before=_side(before), since=_side(since), rank=rank, is_clear=is_clear
+    )
+
+
+def _side(told: list[Told]) -> Side | None:
+    if not told:
+        return None
+    mean = math.fsum(each.score for each in told) / len(told)
+    return Side(sessions=len(told), mean=mean, failing=share_failing(told))

@@ -1,0 +1,131 @@
+"""Charts as paths: numbers in, what an SVG draws out. Pure.
+
+A plot is `WIDTH` by `HEIGHT` units, whatever its size on the screen; the template stretches it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, TypeAlias
+
+WIDTH, HEIGHT = 1000.0, 100.0
+Values: TypeAlias = Sequence[float | None]
+"""One for each part of the time; None: nothing is known of it."""
+
+
+class Line(NamedTuple):
+    """One line of a chart."""
+
+    name: str
+    kind: str
+    """A class of the style sheet."""
+    path: str
+
+
+class Hover(NamedTuple):
+    """A part of the time with what it says when the pointer rests there."""
+
+    left: float
+    width: float
+    text: str
+
+
+Kind: TypeAlias = Literal["drop", "better", "release"]
+
+
+class Mark(NamedTuple):
+    """A moment that something happened."""
+
+    at: str
+    """Where it stands, in per cent of the width."""
+    kind: Kind
+    text: str
+    anchor: Literal["start", "end"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chart:
+    """What a template draws."""
+
+    name: str
+    summary: str
+    """The chart in words, for who cannot see it."""
+    labels: tuple[str, str, str]
+    """Of the top, the middle and the bottom."""
+    lines: tuple[Line, ...]
+    band: str = ""
+    bars: str = ""
+    hovers: tuple[Hover, ...] = ()
+
+
+def across(at: int, parts: int) -> float:
+    """The middle of a part."""
+    return round((at + 0.5) / parts * WIDTH, 1)
+
+
+def down(value: float, top: float) -> float:
+    """How far below the upper edge a value stands; values beyond the edges stand on them."""
+    return round(HEIGHT * (1 - min(1.0, max(0.0, value / top))), 1)
+
+
+def line(values: Values, top: float) -> str:
+    """The path through the parts that have a value; one alone is a dash as long as its part."""
+    points = [
+        (across(at, len(values)), down(value, top))
+        for at, value in enumerate(values)
+        if value is not None
+    ]
+    if not points:
+        return ""
+    if len(points) == 1:
+        (x, y), half = points[0], WIDTH / (2 * len(values))
+        points = [(max(0, x - half), y), (min(WIDTH, x + half), y)]
+    return "M" + "L".join(f"{x:g} {y:g}" for x, y in points)
+
+
+def band(lower: Values, upper: Values, top: float) -> str:
+    """A step from the lower to the upper value of each part that has both."""
+    width = WIDTH / max(1, len(lower))
+    steps = [
+        f"M{at * width:.1f} {down(high, top):g}h{width:.1f}V{down(low, top):g}H{at * width:.1f}Z"
+        for at, (low, high) in enumerate(zip(lower, upper, strict=True))
+        if low is not None and high is not None
+    ]
+    return "".join(steps)
+
+
+def bars(values: Values, top: float) -> str:
+    """A bar in each part that has a value above 0."""
+    width = WIDTH / max(1, len(values))
+    drawn = [
+        f"M{at * width + 0.1 * width:.1f} {HEIGHT:g}V{down(value, top):g}h{0.8 * width:.1f}V{HEIGHT:g}Z"
+        for at, value in enumerate(values)
+        if value
+    ]
+    return "".join(drawn)
+
+
+def hovers(texts: Sequence[str | None]) -> tuple[Hover, ...]:
+    """A part of the plot for each text."""
+    width = WIDTH / max(1, len(texts))
+    return tuple(
+        Hover(round(at * width, 1), round(width, 1), text)
+        for at, text in enumerate(texts)
+        if text is not None
+    )
+
+
+def round_top(values: Values) -> float:
+    """The upper edge for these values: 1, 2, 2.5 or 5 times a power of ten; 1 for nothing."""
+    most = max((value for value in values if value is not None and math.isfinite(value)), default=0)
+    if most <= 0:
+        return 1.0
+    power = 10.0 ** math.floor(math.log10(most))
+    return next((step * power for step in (1.0, 2.0, 2.5, 5.0) if most <= step * power), 10 * power)
+
+
+def mark(at: float, kind: Kind, text: str) -> Mark:
+    """A mark at a place from 0 to 1; its text stands where there is more room."""
+    return Mark(f"{100 * at:.2f}%", kind, text, "end" if at > 0.5 else "start")

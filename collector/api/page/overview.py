@@ -1,0 +1,133 @@
+"""The overview: what needs attention, and every agent with its trend and its versions side by side."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from collector.api.agents import agent_shown, standing_of
+from collector.api.charts import Looking, Placed
+from collector.api.page import chart, series
+from collector.api.page.agent import nearest
+from collector.api.page.agent_rows import change
+from collector.api.page.badge import Badge
+from collector.api.page.timespan import Timespan
+from collector.api.page.views import duration, score
+from collector.records.standing import Drop, OpenRunaway, Standing, Standings
+
+PARTS = 24
+"""Points of a sparkline."""
+BEHIND = 25
+"""Sessions of each version behind a point, at most: the newest."""
+COMPARED = 100
+"""Sessions before a drop and since, whose means are told."""
+ALARMS = 20
+"""Agents whose drops are told with the means before and since."""
+VERSIONS = 4
+"""Versions that stand under an agent; its page has more."""
+RUNAWAYS = 6
+"""Traces that run away that are named, of one agent."""
+
+
+def overview(
+    looking: Looking,
+    placed: Sequence[Placed],
+    standings: Standings,
+    span: Timespan,
+    badges: Mapping[str, Badge],
+) -> list[dict[str, Any]]:
+    """A row for each agent: those that run away or got worse first, then the latest seen.
+
+    Args:
+        looking: Reads the index.
+        placed: Versions of agents.
+        standings: What the detectors say.
+        span: The time that the charts show.
+        badges: By service, what the doctor found.
+    """
+    found: list[dict[str, Any]] = []
+    told = 0
+    for versions in _by_agent(placed).values():
+        standing = standing_of(versions[0].entry, standings)
+        is_told = standing is not None and bool(standing.drops) and told < ALARMS
+        told += is_told
+        row = _row(looking, versions, standings, standing, span, is_told=is_told)
+        found.append({**row, "badge": badges.get(versions[0].entry.service)})
+    return sorted(found, key=lambda row: not row["needs_attention"])
+
+
+def _by_agent(placed: Iterable[Placed]) -> Mapping[tuple[str, str], list[Placed]]:
+    found: dict[tuple[str, str], list[Placed]] = {}
+    for each in placed:
+        found.setdefault((each.entry.service, each.entry.agent), []).append(each)
+    return found
+
+
+def _row(
+    looking: Looking,
+    versions: Sequence[Placed],
+    standings: Standings,
+    standing: Standing | None,
+    span: Timespan,
+    *,
+    is_told: bool,
+) -> dict[str, Any]:
+    rows = [each.row for each in versions]
+    drops = standing.drops if standing else ()
+    alarms = [_alarm(looking, rows, each, span.last, is_told=is_told) for each in drops]
+    runaways = standing.runaways if standing else ()
+    shown = [_version(each, standings) for each in versions]
+    return {
+        **{key: shown[0][key] for key in ("service", "agent", "window", "last_seen")},
+        "versions": shown[:VERSIONS],
+        "more": len(shown[VERSIONS:]),
+        "spark": chart.line(looking.reliability(rows, span.edges, BEHIND), 1.0),
+        "detector": _detector(standing, span),
+        "alarms": alarms,
+        "runaways": [_runaway(each, span.last) for each in runaways[:RUNAWAYS]],
+        "more_runaways": len(runaways[RUNAWAYS:]),
+        "needs_attention": bool(runaways) or any(each["is_bad"] for each in alarms),
+        "coverage": looking.coverage(rows),
+    }
+
+
+def _version(placed: Placed, standings: Standings) -> dict[str, Any]:
+    entry = placed.entry
+    unscored = None if entry.scored else entry.unscored
+    return {**agent_shown(entry, standings), "unscored": unscored}
+
+
+def _alarm(
+    looking: Looking, rows: Sequence[int], drop: Drop, now: float, *, is_told: bool
+) -> dict[str, Any]:
+    """A change with how long it stands, and for the reliability by how much it moved."""
+    means = None
+    if is_told and drop.evaluator == "agent_reliability" and math.isfinite(drop.since):
+        before, since = looking.means(rows, drop.since, COMPARED)
+        if before is not None and since is not None:
+            means = f"{score(before)} \u2192 {score(since)}"
+    return {**change(drop), "for": duration(max(0.0, now - drop.since)), "means": means}
+
+
+def _runaway(trace: OpenRunaway, now: float) -> dict[str, Any]:
+    return {
+        "trace_id": trace.trace_id,
+        "session_id": trace.session_id,
+        "reason": trace.reason,
+        "for": duration(max(0.0, now - trace.since)),
+    }
+
+
+def _detector(standing: Standing | None, span: Timespan) -> dict[str, Any] | None:
+    """The comparison that is nearest to an alarm, with what it was over the time."""
+    watched = nearest(standing)
+    if watched is None:
+        return None
+    values = series.progress(watched.trail, span.edges)
+    return {
+        "evaluator": watched.evaluator,
+        "progress": watched.progress,
+        "samples": watched.samples,
+        "spark": chart.line(values, 1.0),
+    }

@@ -1,0 +1,224 @@
+"""The charts of an agent, from the sessions of each part of the time. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import pairwise
+from typing import TypeAlias
+
+from collector.api.charts import Point
+from collector.api.outcomes import Outcome
+from collector.api.page import chart
+from collector.api.page.changed import Told, share_failing
+from collector.api.page.chart import Chart, Line, Values
+from collector.api.page.timespan import Timespan
+from evaluators.formulas.distribution import bounds, percentile
+
+Parts: TypeAlias = Sequence[Sequence[Point]]
+Words: TypeAlias = Callable[[float], str]
+"""How a value reads."""
+ENOUGH = 60
+"""Scores with which 95 % bounds say something."""
+TOGETHER = (1, 2, 3, 4, 6)
+"""Parts that may share their bounds."""
+
+
+def reliability(parts: Parts, span: Timespan) -> Chart:
+    """The mean of each part, over the 95 % bounds of as many parts together as bounds need sessions."""
+    scores = [[p.reliability for p in part if p.reliability is not None] for part in parts]
+    means = [math.fsum(each) / len(each) if each else None for each in scores]
+    together = _together([len(each) for each in scores])
+    found = [
+        bounds([score for each in scores[at : at + together] for score in each])
+        for at in range(0, len(scores), together)
+    ]
+    texts = [
+        None
+        if mean is None or (around := found[at // together]) is None
+        else f"{mean:.2f}, bounds {around.lower:.2f} to {around.upper:.2f}"
+        for at, mean in enumerate(means)
+    ]
+    return Chart(
+        name="Reliability",
+        summary=_summary("Reliability", means, lambda value: f"{value:.2f}"),
+        labels=("1", ".5", "0"),
+        lines=(Line("mean", "main", chart.line(means, 1.0)),),
+        band=chart.band(
+            [each and each.lower for each in found], [each and each.upper for each in found], 1.0
+        ),
+        hovers=_hovers(texts, parts, span),
+    )
+
+
+def _together(counts: Sequence[int]) -> int:
+    """How many parts share their bounds: the fewest with which half of what has sessions has ENOUGH of them."""
+    for each in TOGETHER:
+        sums = [sum(counts[at : at + each]) for at in range(0, len(counts), each)]
+        known = sorted(count for count in sums if count)
+        if known and known[len(known) // 2] >= ENOUGH:
+            return each
+    return TOGETHER[-1]
+
+
+def detector(values: Values, span: Timespan, evaluator: str) -> Chart:
+    """How near an alarm was."""
+    edges = span.edges
+    texts = [
+        None if value is None else f"{span.clock(edges[at])}: {100 * value:.0f} % of the way"
+        for at, value in enumerate(values)
+    ]
+    return Chart(
+        name="Drop detector",
+        summary=_summary(f"Progress to an alarm of {evaluator}", values, _percent),
+        labels=("alarm", "", "0"),
+        lines=(Line(evaluator, "detector", chart.line(values, 1.0)),),
+        hovers=chart.hovers(texts),
+    )
+
+
+def amounts(
+    name: str, named: Mapping[str, Values], parts: Parts, span: Timespan, words: Words
+) -> Chart:
+    """Lines of amounts that begin at 0; the first one is the main one."""
+    top = chart.round_top([value for values in named.values() for value in values])
+    kinds = ("main", "second")
+    texts = [
+        ", ".join(
+            f"{each} {words(value)}" if len(named) > 1 else words(value)
+            for each, values in named.items()
+            if (value := values[at]) is not None
+        )
+        or None
+        for at in range(len(parts))
+    ]
+    return Chart(
+        name=name,
+        summary="; ".join(
+            _summary(f"{name} {each}", values, words) for each, values in named.items()
+        ),
+        labels=(words(top), words(top / 2), "0"),
+        lines=tuple(
+            Line(each, kind, chart.line(values, top))
+            for kind, (each, values) in zip(kinds, named.items(), strict=False)
+        ),
+        hovers=_hovers(texts, parts, span),
+    )
+
+
+def traffic(counts: Sequence[int], span: Timespan) -> Chart:
+    """How many sessions each part has."""
+    top = chart.round_top([float(each) for each in counts])
+    edges = span.edges
+    texts = [f"{span.clock(edges[at])}: {count} sessions" for at, count in enumerate(counts)]
+    return Chart(
+        name="Sessions",
+        summary=f"{sum(counts)} sessions, at most {max(counts, default=0)} in one part",
+        labels=(f"{top:g}", f"{top / 2:g}", "0"),
+        lines=(),
+        bars=chart.bars([float(each) for each in counts], top),
+        hovers=chart.hovers(texts),
+    )
+
+
+# --- values of each part ---------------------------------------------------------------------------------------------
+
+
+def per_session(parts: Parts, value: Callable[[Point], float | None]) -> list[float | None]:
+    """The mean over the sessions of which it is known."""
+    means: list[float | None] = []
+    for part in parts:
+        known = [each for point in part if (each := value(point)) is not None]
+        means.append(math.fsum(known) / len(known) if known else None)
+    return means
+
+
+def at_percentile(
+    parts: Parts, value: Callable[[Point], float | None], p: float
+) -> list[float | None]:
+    """A percentile over the sessions of which it is known."""
+    found: list[float | None] = []
+    for part in parts:
+        known = [each for point in part if (each := value(point)) is not None]
+        found.append(percentile(known, p) if known else None)
+    return found
+
+
+def seconds_per_trace(point: Point) -> float | None:
+    """How long the traces of a session took, their mean."""
+    return None if point.seconds is None else point.seconds / max(1, point.traces)
+
+
+def progress(trail: Iterable[tuple[int, int]], edges: Sequence[float]) -> list[float | None]:
+    """How near an alarm was in each part: the most in it, else what it was before; None before the first score."""
+    points = list(trail)
+    values: list[float | None] = []
+    last: float | None = None
+    at = 0
+    while at < len(points) and points[at][0] < edges[0]:
+        last = points[at][1] / 1000
+        at += 1
+    for _, end in pairwise(edges):
+        most = -1.0
+        while at < len(points) and points[at][0] < end:
+            last = points[at][1] / 1000
+            most = max(most, last)
+            at += 1
+        values.append(most if most >= 0 else last)
+    return values
+
+
+def told(outcomes: Iterable[Outcome], names: Mapping[int, str]) -> dict[str, Told]:
+    """By evaluator, what it said of one session and its traces."""
+    found: dict[str, Told] = {}
+    for evaluator, score, passed in outcomes:
+        if score is None:
+            continue
+        name = names.get(evaluator, "")
+        one = Told(score, 1, passed is not None, passed is False)
+        old = found.get(name)
+        found[name] = one if old is None else old.and_also(one)
+    return found
+
+
+def failing(evaluator: str, parts: Sequence[Sequence[Mapping[str, Told]]]) -> list[float | None]:
+    """The share of an evaluator's scores that did not pass, in each part."""
+    return [share_failing(each[evaluator] for each in part if evaluator in each) for part in parts]
+
+
+# --- words -----------------------------------------------------------------------------------------------------------
+
+
+def thousands(value: float) -> str:
+    """`840`, `12.5k`, `3.1M`."""
+    for least, unit in ((1e6, "M"), (1e4, "k")):
+        if value >= least:
+            return f"{value / (1e6 if unit == 'M' else 1e3):.1f}{unit}".replace(".0", "")
+    return f"{value:.0f}"
+
+
+def _percent(value: float) -> str:
+    return f"{100 * value:.0f} %"
+
+
+def _hovers(texts: Sequence[str | None], parts: Parts, span: Timespan) -> tuple[chart.Hover, ...]:
+    edges = span.edges
+    return chart.hovers(
+        [
+            text and f"{span.clock(edges[at])}: {text} ({_sessions(len(parts[at]))})"
+            for at, text in enumerate(texts)
+        ]
+    )
+
+
+def _sessions(count: int) -> str:
+    return f"{count} session{'' if count == 1 else 's'}"
+
+
+def _summary(name: str, values: Values, words: Words) -> str:
+    known = [value for value in values if value is not None]
+    if not known:
+        return f"{name}: nothing is known in this time"
+    return (
+        f"{name}: now {words(known[-1])}, lowest {words(min(known))}, highest {words(max(known))}"
+    )

@@ -1,0 +1,160 @@
+"""The evaluators and the health of the service, as their pages show them. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from collector.api.about import Row
+from collector.api.page.sheet import Sheet
+from collector.api.page.views import duration, usd, words
+from collector.config.tree import Config
+
+LATE = 60.0
+"""Seconds of lag, or of an undelivered signal, from which on somebody should look."""
+STACKS = 30
+"""Stacks whose findings are shown."""
+_SCOPES = {"trace": "Of a trace", "session": "Of a session"}
+
+
+def catalogue_view(rows: Sequence[Row]) -> dict[str, Any]:
+    """The evaluators by scope, each method a row; and how many run."""
+    shown = [_evaluator(row) for row in rows]
+    scopes = {
+        title: [row for row in shown if row["scope"] == scope] for scope, title in _SCOPES.items()
+    }
+    return {
+        "scopes": scopes,
+        "running": len({row["name"] for row in shown if row["runs"]}),
+        "every": len({row["name"] for row in shown}),
+    }
+
+
+def _evaluator(row: Row) -> dict[str, Any]:
+    """Its doc without the arguments of its function."""
+    doc = str(row["doc"]).partition("\n\nArgs:")[0].partition("\n\nRaises:")[0]
+    first, _, rest = doc.strip().partition("\n\n")
+    return {
+        **row,
+        "says": " ".join(first.split()),
+        "rest": "\n\n".join(" ".join(each.split()) for each in rest.split("\n\n") if each.strip()),
+        "options": [(name, repr(value)) for name, value in row["options"].items()],
+    }
+
+
+def judge_view(config: Config, judge: Mapping[str, Any]) -> dict[str, Any]:
+    """Which judge is asked, what of its budget is used, and how its requests ended."""
+    limit, remaining = judge["limit"], judge["remaining"]
+    used = None if limit is None or remaining is None else max(0.0, limit - remaining)
+    return {
+        **judge,
+        "model": config.judge.model,
+        "sample": config.judge.sample,
+        "calls_per_minute": config.judge.budget.calls_per_minute,
+        "used": used,
+        "used_share": None if used is None or not limit else min(1.0, used / limit),
+        "is_here": "judge" in config.roles,
+    }
+
+
+def health_view(
+    vitals: Mapping[str, Any], found: Row, *, state: str, roles: Sequence[str]
+) -> dict[str, Any]:
+    """The numbers, the findings, and what of both needs somebody's attention."""
+    sheet = Sheet("spanwise doctor")
+    stacks = [_stack(each, sheet) for each in found["stacks"][:STACKS]]
+    unscored = [
+        {**each, "service": sheet.name(each["service"]), "why": sheet.text(each["why"])}
+        for each in found["unscored"][:STACKS]
+    ]
+    judge = found["judge"]
+    return {
+        **vitals,
+        "state": state,
+        "roles": list(roles),
+        "looked_at": found["looked_at"],
+        "of": found["of"],
+        "stacks": stacks,
+        "stacks_left_out": len(found["stacks"][STACKS:]),
+        "unscored": unscored,
+        "failing_judge": judge and {**judge, "message": sheet.text(judge["message"])},
+        "problems": [*_problems(vitals), *_found(stacks, unscored, judge)],
+    }
+
+
+def _stack(stack: Row, sheet: Sheet) -> dict[str, Any]:
+    return {
+        "service": sheet.name(stack["service"]),
+        "said": sheet.text(", ".join(stack["dialects"])),
+        "scopes": sheet.text(", ".join(stack["scopes"])),
+        "sdks": sheet.text(", ".join(stack["sdks"])),
+        "turns": stack["turns"],
+        "traces": stack["traces"],
+        "findings": [_finding(each, sheet) for each in stack["findings"]],
+        "advice": _advice(stack["findings"], sheet),
+    }
+
+
+def _finding(finding: Row, sheet: Sheet) -> dict[str, Any]:
+    return {
+        "lack": finding["lack"],
+        "traces": finding["traces"],
+        "stops": list(finding["stops"]),
+        "example": sheet.name(finding["example"]),
+    }
+
+
+def _advice(findings: Sequence[Row], sheet: Sheet) -> list[dict[str, Any]]:
+    """Each setting once, with everything that it mends."""
+    mended: dict[tuple[str, str], list[str]] = {}
+    for finding in findings:
+        for each in finding["advice"]:
+            mended.setdefault((each["setting"], each["note"]), []).append(finding["lack"])
+    return [
+        {"setting": sheet.text(setting), "note": sheet.text(note), "mends": lacks}
+        for (setting, note), lacks in mended.items()
+    ]
+
+
+def _problems(vitals: Mapping[str, Any]) -> Iterator[str]:
+    yield from _behind(vitals)
+    if vitals["gaps"]:
+        yield f"{vitals['gaps']:,.0f} records expired before they were read: a larger log, or more workers"
+    if vitals["evicted"].get("index"):
+        yield "the index of the page was damaged on disk and began empty: sessions from before are not shown"
+    for room, count in vitals["room_failures"].items():
+        if count:
+            yield f"room {room} failed {count:,.0f} times and was started again: the log of the service says why"
+    for reason, count in vitals["worker_restarts"].items():
+        if count:
+            yield f"workers were replaced {count:,.0f} times ({words(reason)})"
+    judge = vitals["judge"]
+    if judge["remaining"] == 0 and judge["limit"]:
+        yield f"the judge's budget of {usd(judge['limit'])} is used up for today"
+
+
+def _behind(vitals: Mapping[str, Any]) -> Iterator[str]:
+    for each in vitals["lag"]:
+        if (each["seconds"] or 0.0) > LATE:
+            yield (
+                f"{words(each['group'])} is behind: {each['records']:,.0f} records of topic {each['topic']} wait, "
+                f"the oldest for {duration(each['seconds'])}"
+            )
+    for each in vitals["sinks"]:
+        if each["lost"]:
+            yield f"sink {each['name']} lost {each['lost']:,.0f} signals"
+        if (each["oldest"] or 0.0) > LATE:
+            yield f"sink {each['name']} has not delivered a signal for {duration(each['oldest'])}"
+
+
+def _found(stacks: Sequence[Row], unscored: Sequence[Row], judge: Row | None) -> Iterator[str]:
+    if judge:
+        failed = f"{judge['failed']} of {judge['verdicts']} verdicts"
+        yield f"the judge fails: {failed}, the newest with {words(judge['type'])}"
+    for each in unscored:
+        yield f"{each['service']}: {each['sessions']} of {each['of']} sessions have no score, {each['why']}"
+    for stack in stacks:
+        blind = {name for finding in stack["findings"] for name in finding["stops"]}
+        if blind:
+            lacks = ", ".join(words(finding["lack"]) for finding in stack["findings"])
+            yield f"{stack['service']}: {lacks}; {len(blind)} evaluators say less than they could"

@@ -1,0 +1,133 @@
+"""The page of all sessions. Its address says the whole view: what is chosen, in what order, from where on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+from urllib.parse import urlencode
+
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Route
+
+from collector.api.agents import running_away
+from collector.api.answers import Refused, cursor_of
+from collector.api.off_loop import OffLoop
+from collector.api.page.rendering import Rendering
+from collector.api.page.sheet import name
+from collector.api.query import Query, session_summary
+from collector.api.search import BEGINNING
+from collector.api.session_asked import PARAMETERS, RUNAWAY, asked_of, sort_of
+from collector.api.session_list import SORTS, STATUSES, Asked
+from collector.api.store import SessionEntry
+from collector.clock import Clock
+from collector.records.standing import Standings
+
+ROWS = 30
+USUAL = "worst"
+ADDRESS = "/sessions"
+LENGTHS = ("1h", "24h", "7d", "30d")
+"""Of the time that the form offers."""
+_SAID = {
+    "q": "search",
+    "min_reliability": "reliability from",
+    "max_reliability": "reliability to",
+}
+
+
+class SessionPages:
+    """The list, worst first unless its address says otherwise."""
+
+    def __init__(
+        self,
+        *,
+        query: Query,
+        off_loop: OffLoop,
+        standings: Callable[[], Standings],
+        rendering: Rendering,
+        clock: Clock,
+    ) -> None:
+        self._query = query
+        self._off_loop = off_loop
+        self._standings = standings
+        self._rendering = rendering
+        self._clock = clock
+
+    def routes(self) -> list[Route]:
+        """The page."""
+        return [Route(ADDRESS, self.sessions)]
+
+    async def sessions(self, request: Request) -> Response:
+        """Sessions as the address asks for them; a form's empty fields are left out of it."""
+        given = {key: each for key, each in request.query_params.items() if each}
+        if len(given) < len(request.query_params):
+            return RedirectResponse(f"{ADDRESS}?{urlencode(given)}" if given else ADDRESS, 303)
+        runaways = running_away(self._standings())  # here: the exporter's state is the event loop's
+        asked, wrong = asked_of(given, now=self._clock(), running_away=lambda: runaways)
+        sort, unsorted = sort_of(given, USUAL)
+        chosen = {key: given[key] for key in PARAMETERS if key in given and key != "sort"}
+        wrong = [*wrong, *unsorted, *_unknown(given)]
+        return await self._off_loop.run(
+            lambda: self._sessions(asked, sort, chosen, _cursor(request), wrong, runaways)
+        )
+
+    def _sessions(
+        self,
+        asked: Asked,
+        sort: str,
+        chosen: Mapping[str, str],
+        cursor: bytes | None,
+        wrong: list[str],
+        runaways: frozenset[tuple[str, str]],
+    ) -> Response:
+        page = self._query.sessions(asked, limit=ROWS, cursor=cursor, sort=sort)
+        ordered = {} if sort == USUAL else {"sort": sort}
+        return self._rendering.page(
+            "sessions.html",
+            sessions=[row(each, runaways) for each in page.items],
+            chosen={key: chosen.get(key, "") for key in PARAMETERS},
+            sort=sort,
+            sorts=[(each, _address(chosen, {"sort": each})) for each in SORTS],
+            statuses=[*STATUSES, RUNAWAY],
+            lengths=LENGTHS,
+            filters=[
+                (_SAID.get(key, key), name(value), _address({**chosen, key: ""}, ordered))
+                for key, value in chosen.items()
+            ],
+            wrong=wrong,
+            searched=BEGINNING,
+            top=_address(chosen, ordered) if cursor else None,
+            following=page.next and _address(chosen, {**ordered, "cursor": page.next}),
+        )
+
+
+def row(entry: SessionEntry, runaways: frozenset[tuple[str, str]]) -> dict[str, Any]:
+    """A session as the list shows it."""
+    tokens = [each for each in (entry.input_tokens, entry.output_tokens) if each is not None]
+    return {
+        **session_summary(entry),
+        "unscored": entry.unscored,
+        "runs_away": (entry.service, entry.session_id) in runaways,
+        "tokens": sum(tokens) if tokens else None,
+    }
+
+
+def _address(*parts: Mapping[str, str]) -> str:
+    given = {key: value for part in parts for key, value in part.items() if value}
+    if given.get("sort") == USUAL:
+        del given["sort"]
+    return f"{ADDRESS}?{urlencode(given)}" if given else ADDRESS
+
+
+def _unknown(given: Mapping[str, str]) -> list[str]:
+    """A misspelt filter must not look like a list of everything."""
+    others = (key for key in given if key not in PARAMETERS and key != "cursor")
+    return [f"{key[:40]}: there is no such filter" for key in others]
+
+
+def _cursor(request: Request) -> bytes | None:
+    """A cursor that is none starts at the top: people edit addresses."""
+    try:
+        return cursor_of(request)
+    except Refused:
+        return None

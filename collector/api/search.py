@@ -1,0 +1,46 @@
+"""What a search looks at: the beginning of each trace's question and answer, as words. Pure.
+
+Words are kept and asked for in one form: small letters without accents, and each sign of a script that is written
+without spaces as a word of its own.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+from collector.records.trace_views import TraceHeader
+
+BEGINNING = 300
+"""Characters of a question, and of an answer, that a search looks at."""
+ASKED = 200
+"""Characters of what is searched for, and the words of it that count."""
+WORDS = 12
+PREFIX = 3
+"""A word from so many characters on also finds the words that begin with it."""
+FOUND = 10_000
+"""Of a search that more traces fit, the newest so many are looked at."""
+_ACCENTS = re.compile("[\u0300-\u036f]")
+_SIGN = re.compile("[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]")
+_BETWEEN = re.compile(r"[\W_]+")
+
+
+def words(text: str) -> str:
+    """The words of a text, parted by what FTS5 takes for no letter: of ASCII it knows itself what is one."""
+    if text.isascii():
+        return text
+    plain = _ACCENTS.sub("", unicodedata.normalize("NFKD", text))
+    apart = _SIGN.sub(r" \g<0> ", unicodedata.normalize("NFC", plain))
+    return _BETWEEN.sub(" ", apart.casefold())
+
+
+def text_of(header: TraceHeader) -> str:
+    """The words by which a trace is found; empty: by none."""
+    said = (each[:BEGINNING] for each in (header.input, header.output) if each)
+    return words(" ".join(said))
+
+
+def query(asked: str) -> str | None:
+    """What FTS5 is asked for: all of the words; None: there are none."""
+    found = _BETWEEN.sub(" ", words(asked[:ASKED])).split()[:WORDS]
+    return " ".join(f'"{word}"{"*" * (len(word) >= PREFIX)}' for word in found) or None

@@ -1,0 +1,54 @@
+"""Which offset of a partition is still needed: every open trace claims all from its first record on."""
+
+from __future__ import annotations
+
+from collections import deque
+
+
+class Hold:
+    """One trace's claim on everything from its first offset on."""
+
+    __slots__ = ("done", "number", "offset")
+
+    def __init__(self, offset: int, number: int) -> None:
+        self.offset = offset
+        self.number = number
+        """In the order in which traces were opened, also those of one record."""
+        self.done = False
+
+
+class LowWater:
+    """The holds of a partition in the order of their offsets: records are read in order, so holds are made in order."""
+
+    def __init__(self) -> None:
+        self._holds: deque[Hold] = deque()
+        self._made = 0
+        self._live = 0
+
+    def __len__(self) -> int:
+        return self._live
+
+    def hold(self, offset: int) -> Hold:
+        """Claim everything from `offset` on, which is not below an earlier claim."""
+        hold = Hold(offset, self._made)
+        self._holds.append(hold)
+        self._made += 1
+        self._live += 1
+        return hold
+
+    def release(self, hold: Hold) -> None:
+        """Give a claim back; doing it twice is the same as once."""
+        if hold.done:
+            return
+        hold.done = True
+        self._live -= 1
+        if (
+            len(self._holds) > 64 + 2 * self._live
+        ):  # one old trace must not keep the claims of all after it
+            self._holds = deque(hold for hold in self._holds if not hold.done)
+
+    def commit_offset(self, next_offset: int) -> int:
+        """The offset to commit: the first that is held, or `next_offset`, the next to be read."""
+        while self._holds and self._holds[0].done:
+            self._holds.popleft()
+        return self._holds[0].offset if self._holds else next_offset

@@ -1,0 +1,80 @@
+"""What writing a closed trace reads: its spans from the log, its earlier record, and itself, by a worker."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from collector.assembly.packed_marks import ClosedTrace
+from collector.errors import Undecodable
+from collector.log.port import Log
+from collector.pool.port import SPANS_MISSING, PackedTrace, ReadJob, Workers
+from collector.records.span_refs import Piece, pieces_read, whole_read
+from collector.records.traces import TraceRecord, decode_traces
+from collector.runtime.retry import Retry
+from evaluators.model import Trace
+
+
+class TraceReading:
+    """Waits for the log and for the workers until they answer, or the service stops."""
+
+    def __init__(self, log: Log, workers: Workers, retry: Retry) -> None:
+        self._log = log
+        self._workers = workers
+        self._retry = retry
+
+    async def traces(self, jobs: Sequence[ReadJob]) -> list[Trace | PackedTrace | None]:
+        """The trace of each job; None: it can never be read.
+
+        Workers that cannot read a job's spans in the log get their bytes.
+        """
+        if not jobs:
+            return []
+        traces = await self._read(jobs)
+        again: dict[int, ReadJob] = {}
+        for number, trace in enumerate(traces):
+            if _lacks_spans(trace):
+                traces[number] = None
+                pieces = await self.known(jobs[number].pieces)
+                if pieces:
+                    again[number] = replace(jobs[number], pieces=pieces)
+        for number, trace in zip(again, await self._read([*again.values()]), strict=True):
+            traces[number] = trace
+        return traces
+
+    async def known(self, pieces: Sequence[Piece]) -> tuple[bytes, ...]:
+        """The bytes of these pieces, but of those that the log has lost."""
+        return tuple(each for each in await self.each(pieces) if each is not None)
+
+    async def each(self, pieces: Sequence[Piece]) -> list[bytes | None]:
+        """The bytes of each piece; None: the log has lost it."""
+        return await self._retry.log("fetch spans", lambda: pieces_read(self._log, pieces))
+
+    async def whole(self, pieces: Sequence[Piece]) -> tuple[bytes, ...]:
+        """The bytes of all pieces; none if the log has lost any."""
+        return await self._retry.log("fetch spans", lambda: whole_read(self._log, pieces))
+
+    async def newest_record(self, mark: ClosedTrace) -> TraceRecord | None:
+        """The record that a mark names; None if it has expired or cannot be decoded."""
+        position = mark.position
+        if position is None:
+            return None
+        record = await self._retry.log("fetch a trace", lambda: self._log.get(position))
+        try:
+            decoded = None if record is None else decode_traces(record.value)
+        except Undecodable:
+            return None
+        return decoded if isinstance(decoded, TraceRecord) else None
+
+    async def _read(self, jobs: Sequence[ReadJob]) -> list[Trace | PackedTrace | None]:
+        if not jobs:
+            return []
+        return [*await self._retry.workers("read traces", lambda: self._workers.read(jobs))]
+
+
+def _lacks_spans(trace: Trace | PackedTrace | None) -> bool:
+    if trace is None:
+        return False
+    unread = trace.head.unread if isinstance(trace, PackedTrace) else trace.unread
+    return unread == SPANS_MISSING

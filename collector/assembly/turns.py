@@ -1,0 +1,216 @@
+"""Which made trace each segment belongs to. Pure.
+
+An agent that speaks in logs has no trace of its own for a turn (one prompt of a person). What places a segment is said
+by other segments, which may come later, in any order:
+
+    segment names a turn, which is a person's                          -> that turn
+    segment has spans of a trace that another segment's turn owns      -> that turn
+    its session (of a helper's, the outermost) has prompts before it   -> the last of them
+    else                                                               -> what it would be alone
+
+What is known grows only while segments arrive, so the answer depends on the set of segments and not on their order, as
+long as none of their traces has closed. A trace that has closed leaves its facts with its mark.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from collector.assembly.low_water import Hold
+from collector.otlp.segment import Segment
+from collector.otlp.span_head import SpanHead
+from collector.records.closings import TurnFacts
+from collector.records.span_refs import Piece
+
+SEGMENT_COST = 700
+"""Bytes that a held segment takes besides its piece, rounded up."""
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class HeldSegment:
+    """A segment of a trace that has not closed."""
+
+    segment: Segment
+    spans: Sequence[SpanHead]
+    piece: Piece
+    offset: int
+    time: float
+    hold: Hold
+    service: str
+
+
+class Owner:
+    """The turns of one owner: of a session, or of several sessions that may share turns."""
+
+    def __init__(self) -> None:
+        self.held: dict[bytes, list[HeldSegment]] = {}
+        """Of open traces, by turn."""
+        self.closed: dict[bytes, TurnFacts] = {}
+        self.parked: list[HeldSegment] = []
+        """Read again, and not known yet whether the closed trace they seem to be of has them."""
+        self._prompts: dict[bytes, dict[bytes, int]] = {}
+        """By session: the turns of persons, with their starts."""
+        self._owned: dict[bytes, set[bytes]] = {}
+        """Turns by the id of a trace that each owns: one, but for helpers'."""
+        self._helpers: set[bytes] = set()
+        self._parents: dict[bytes, bytes] = {}
+        self._asides: set[bytes] = set()
+        """Sessions in which nobody prompts: titles are asked for in them."""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is known any more."""
+        return not (self.held or self.closed or self.parked)
+
+    @property
+    def segments(self) -> Iterable[tuple[bytes, HeldSegment]]:
+        """Every held segment with its turn."""
+        return [(turn, each) for turn, several in self.held.items() for each in several]
+
+    def learn(self, segment: Segment) -> bool:
+        """Take in what the segment says of others; returns whether that may place them anew."""
+        before = self._size()
+        if segment.is_helper:
+            self._helpers.add(segment.turn)
+            self._asides.add(segment.session)
+        elif segment.is_prompt:
+            prompts = self._prompts.setdefault(segment.session, {})
+            prompts[segment.turn] = min(segment.start, prompts.get(segment.turn, segment.start))
+        if segment.owns_traces and segment.turn:
+            for trace_id in segment.traces:
+                self._owned.setdefault(trace_id, set()).add(segment.turn)
+        if segment.helper_session:
+            self._parents[segment.helper_session] = segment.session
+        return self._size() != before
+
+    def _size(self) -> int:
+        prompts = sum(map(len, self._prompts.values()))
+        owned = sum(map(len, self._owned.values()))
+        return prompts + owned + len(self._helpers) + len(self._parents)
+
+    def resolve(self, segment: Segment) -> bytes:
+        """The trace that the segment belongs to, as far as is known."""
+        if segment.turn and segment.turn not in self._helpers:
+            return segment.turn
+        for trace_id in segment.traces:
+            turns = self._owned.get(trace_id, set()) - self._helpers
+            if turns:
+                return min(turns)
+        turn = self._last_prompt(segment)
+        return turn or segment.turn or alone(segment)
+
+    def _last_prompt(self, segment: Segment) -> bytes | None:
+        session = segment.session
+        for _ in range(len(self._parents)):  # at most: two might call each other parents
+            session = self._parents.get(session, session)
+        prompts = self._prompts.get(session)
+        if prompts is None and session in self._asides:
+            prompts = {turn: at for each in self._prompts.values() for turn, at in each.items()}
+        began = ((at, turn) for turn, at in (prompts or {}).items() if at <= segment.start)
+        return max(began, default=(0, None))[1]
+
+    def is_over(self, turn: bytes) -> bool:
+        """Whether an event said that it ended, or its session had a later prompt."""
+        if any(each.segment.is_end for each in self.held.get(turn, ())):
+            return True
+        for prompts in self._prompts.values():
+            if turn in prompts:
+                return prompts[turn] < max(prompts.values())
+        return False
+
+    def facts(self, turn: bytes, owner: bytes, *, until: int) -> TurnFacts:
+        """What stays known of a trace that closes, `until` this offset having been read."""
+        before = self.closed.get(turn, TurnFacts(owner=owner))
+        session, start = before.session, before.start
+        traces, helpers, parents = set(before.traces), set(before.helpers), set(before.parents)
+        for each in self.held.get(turn, ()):
+            segment = each.segment
+            session = session or segment.session
+            if segment.is_prompt and segment.turn == turn:
+                session = segment.session
+                start = segment.start if start is None else min(start, segment.start)
+            if segment.owns_traces and segment.turn == turn:
+                traces.update(segment.traces)
+            if segment.is_helper:
+                helpers.add(segment.turn)
+            if segment.helper_session:
+                parents.add((segment.helper_session, segment.session))
+        return TurnFacts(
+            owner=owner,
+            session=session,
+            start=start,
+            traces=tuple(sorted(traces)),
+            helpers=tuple(sorted(helpers)),
+            parents=tuple(sorted(parents)),
+            until=until,
+        )
+
+    def close(self, turn: bytes, facts: TurnFacts) -> None:
+        """The trace has closed: of what was said by its segments, its facts stay."""
+        self.closed[turn] = facts
+        if facts.start is not None:
+            self._prompts.setdefault(facts.session, {})[turn] = facts.start
+        for trace_id in facts.traces:
+            self._owned.setdefault(trace_id, set()).add(turn)
+        self._helpers.update(facts.helpers)
+        self._parents.update(facts.parents)
+
+    def forget(self, turn: bytes) -> None:
+        """The closed trace is not remembered any more."""
+        facts = self.closed.pop(turn, None)
+        if facts is None or turn in self.held:
+            return
+        self._prompts.get(facts.session, {}).pop(turn, None)
+        if not self._prompts.get(facts.session, True):
+            del self._prompts[facts.session]
+        for trace_id in facts.traces:
+            turns = self._owned.get(trace_id, set())
+            turns.discard(turn)
+            if not turns:
+                self._owned.pop(trace_id, None)
+        self._helpers.difference_update(facts.helpers)
+        for session, _ in facts.parents:
+            self._parents.pop(session, None)
+
+
+class Turns:
+    """The owners of one partition."""
+
+    def __init__(self) -> None:
+        self._owners: dict[bytes, Owner] = {}
+        self._of_closed: dict[bytes, bytes] = {}
+        """Owner by closed trace."""
+
+    def __len__(self) -> int:
+        return len(self._owners)
+
+    def owner(self, owner_id: bytes) -> Owner:
+        """The owner of that id."""
+        return self._owners.setdefault(owner_id, Owner())
+
+    def remember(self, trace_id: bytes, facts: TurnFacts) -> None:
+        """A made trace has closed."""
+        self._of_closed[trace_id] = facts.owner
+        self.owner(facts.owner).close(trace_id, facts)
+
+    def forget(self, trace_id: bytes) -> None:
+        """A closed trace is not remembered any more; nothing where it was not made."""
+        owner_id = self._of_closed.pop(trace_id, None)
+        if owner_id is None:
+            return
+        self.owner(owner_id).forget(trace_id)
+        self.sweep(owner_id)
+
+    def sweep(self, owner_id: bytes) -> None:
+        """Forget the owner if nothing of it is known any more."""
+        if self._owners[owner_id].is_empty:
+            del self._owners[owner_id]
+
+
+def alone(segment: Segment) -> bytes:
+    """The trace of a segment of which no turn is known: the one its spans were sent in, else one for its session."""
+    if segment.has_spans and segment.traces:
+        return segment.traces[0]
+    return hashlib.sha256(b"alone" + segment.owner + segment.session).digest()[:16]

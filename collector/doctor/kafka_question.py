@@ -1,0 +1,50 @@
+"""One question to a Kafka cluster, answered in time or explained in one line."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+from aiokafka.errors import KafkaError
+
+from collector.config.tree import KafkaSecurity
+from collector.kafka.client import ClientSettings, client_settings
+from collector.log.kafka.cluster import REFUSED, greet, refusal
+
+PATIENCE = 10.0
+"""Seconds for the whole of it."""
+_T = TypeVar("_T")
+
+
+async def ask_kafka(
+    servers: str,
+    security: KafkaSecurity,
+    question: Callable[[ClientSettings], Awaitable[_T]],
+    *,
+    section: str,
+) -> _T | str:
+    """The answer; else a line that names the settings of `section` to check.
+
+    Raises:
+        ConfigError: a server is not host:port, or a certificate cannot be read.
+    """
+    # The client's own log lines would stand beside our one line.
+    logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
+    client = client_settings(servers, security, section=section)
+    try:
+        async with asyncio.timeout(PATIENCE):
+            await greet(client)
+            return await question(client)
+    except REFUSED as error:
+        await asyncio.sleep(
+            0.01
+        )  # a connection that failed in its handshake closes in the loop's next turns
+        return refusal(servers, error, section=section)
+    except (TimeoutError, OSError, KafkaError) as error:
+        why = str(error) or "no answer in time"
+        return (
+            f"{section}.bootstrap_servers: {servers} does not answer ({why}); "
+            f"check the address and {section}.security"
+        )

@@ -1,0 +1,168 @@
+"""The listening socket of gRPC: it looks at the first bytes of each connection before grpc has it.
+
+An HTTP/1 request gets an answer that its sender can read, and everything else goes to grpc as it is: HTTP/2 and TLS,
+and what is neither. grpc itself would greet an HTTP/1 client in binary, which ends some of them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+from asyncio import TimerHandle
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from typing import Literal, TypeAlias
+
+Why: TypeAlias = Literal["http1", "slow_head", "too_many"]
+"""Why a connection was closed."""
+
+LOOK = 4
+"""Bytes that tell HTTP/1 from HTTP/2, whose connections begin with PRI, and from TLS."""
+WAIT = 10.0
+"""Seconds for the first bytes of a connection, and for the rest of a request that was refused."""
+WAITING = 500
+"""Connections that have sent nothing yet, or were refused and still send."""
+BACKLOG = 1024
+_AT_ONCE = 64
+_PAUSE = 1.0
+"""Seconds without accepting while the process has no file left."""
+_METHODS = frozenset(
+    (b"GET ", b"PUT ", b"POST", b"HEAD", b"OPTI", b"DELE", b"PATC", b"CONN", b"TRAC")
+)
+_log = logging.getLogger(__name__)
+
+
+class GrpcPort:
+    """Accepts connections. Owned by the loop that opens it.
+
+    Args:
+        listener: Listens already.
+        hand: Takes a connection whose bytes are unread. May raise OSError: it was closed.
+        refusal: The text that an HTTP/1 request is answered with.
+        closed: Called with the reason for each connection that is closed here.
+        most: Connections that may wait here; for one more, the oldest is closed.
+        wait: Seconds that each may.
+    """
+
+    def __init__(
+        self,
+        listener: socket.socket,
+        *,
+        hand: Callable[[socket.socket], None],
+        refusal: Callable[[], str],
+        closed: Callable[[Why], None],
+        most: int = WAITING,
+        wait: float = WAIT,
+    ) -> None:
+        self._listener = listener
+        self._hand = hand
+        self._refusal = refusal
+        self._closed = closed
+        self._most = most
+        self._wait = wait
+        self._waiting: dict[socket.socket, TimerHandle] = {}
+        """The oldest first, each with the end of its time."""
+        self._pause: TimerHandle | None = None
+        self._was_told = False
+
+    def open(self) -> None:
+        """Begin to accept."""
+        self._listener.setblocking(False)
+        # Every connection inherits it: answers are small, and wait for nothing.
+        self._listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        asyncio.get_running_loop().add_reader(self._listener, self._accept)
+
+    def close(self) -> None:
+        """Stop listening, and close what grpc does not have yet."""
+        if self._pause is not None:
+            self._pause.cancel()
+        asyncio.get_running_loop().remove_reader(self._listener)
+        self._listener.close()
+        for each in list(self._waiting):
+            self._forget(each)
+            each.close()
+
+    def _accept(self) -> None:
+        for _ in range(_AT_ONCE):
+            try:
+                connection, _ = self._listener.accept()
+            except BlockingIOError:
+                return
+            except ConnectionAbortedError:
+                continue
+            except OSError:  # no file is left: the connection stays where it is, and would be told of without end
+                loop = asyncio.get_running_loop()
+                loop.remove_reader(self._listener)
+                self._pause = loop.call_later(_PAUSE, self.open)
+                return
+            connection.setblocking(False)
+            # Fewer bytes say nothing: the loop tells of them once they are more, or the last.
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, LOOK)
+            self._keep(connection, self._look)
+
+    def _keep(self, connection: socket.socket, readable: Callable[[socket.socket], None]) -> None:
+        loop = asyncio.get_running_loop()
+        self._waiting[connection] = loop.call_later(self._wait, self._end, connection, "slow_head")
+        loop.add_reader(connection, partial(readable, connection))
+        if len(self._waiting) > self._most:
+            self._end(next(iter(self._waiting)), "too_many")
+
+    def _forget(self, connection: socket.socket) -> None:
+        self._waiting.pop(connection).cancel()
+        asyncio.get_running_loop().remove_reader(connection)
+
+    def _end(self, connection: socket.socket, why: Why) -> None:
+        self._closed(why)
+        self._forget(connection)
+        connection.close()
+
+    def _look(self, connection: socket.socket) -> None:
+        try:
+            head = connection.recv(LOOK, socket.MSG_PEEK)
+        except BlockingIOError:
+            return
+        except OSError:
+            head = b""
+        self._forget(connection)
+        if not head:
+            connection.close()
+            return
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, 1)
+        if head in _METHODS:
+            self._refuse(connection)
+            return
+        with suppress(OSError):
+            self._hand(connection)
+
+    def _refuse(self, connection: socket.socket) -> None:
+        """Answer, and read on until the sender closes: what it sends afterwards must not take the answer from it."""
+        text = self._refusal()
+        self._closed("http1")
+        if not self._was_told:
+            self._was_told = True
+            _log.warning("The gRPC port got an HTTP/1 request. It was answered: %s", text)
+        body = f"{text}\n".encode()
+        head = (
+            "HTTP/1.1 400 Bad Request\r\nconnection: close\r\ncontent-type: text/plain; charset=utf-8\r\n"
+            f"content-length: {len(body)}\r\n\r\n"
+        )
+        try:
+            connection.sendall(head.encode() + body)
+            connection.shutdown(socket.SHUT_WR)
+        except OSError:
+            connection.close()
+            return
+        self._keep(connection, self._discard)
+
+    def _discard(self, connection: socket.socket) -> None:
+        try:
+            rest = connection.recv(1 << 16)
+        except BlockingIOError:
+            return
+        except OSError:
+            rest = b""
+        if not rest:
+            self._forget(connection)
+            connection.close()

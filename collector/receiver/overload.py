@@ -1,0 +1,119 @@
+"""Which requests are refused although there is room: those that could not be written, or not scored in time.
+
+    the log is full   nothing is read for a moment after the log said so; then one request tries
+    scoring is behind the share of requests that is taken falls with the age of the oldest trace that waits for its
+                      score:    1 up to half of the limit, 1/2 at the limit, 1/10 from 1.4 times the limit on
+
+The share has no memory: what is taken follows what is scored, and a service that keeps up takes everything. It never
+falls to nothing, so that scoring that hangs is no reason for a sender to hear a refusal for good.
+
+A trace is taken whole or refused whole where its batches allow it: a request whose traces are all on the same side of
+the share is decided by their ids, so that those of one trace meet the same answer; any other, and one that is
+compressed, is decided by itself. The sides are dealt anew from time to time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import islice
+from zlib import crc32
+
+from collector.clock import Clock
+from collector.errors import LogFull, Undecodable
+from collector.otlp.walk import trace_ids
+from collector.receiver.answers import Behind
+
+LEAST = 0.1
+"""The share that is always taken."""
+LOOK_EVERY = 0.5
+"""Seconds between two looks at how far scoring is behind."""
+FULL_FOR = 0.25
+"""Seconds in which nothing is tried after the log was full."""
+DEALT_FOR = 300.0
+"""Seconds for which a trace stays on its side: as long as collectors try again."""
+_LOOKED_AT = 64
+"""Spans of a request whose traces are compared."""
+_ONE = 1 << 32
+
+
+def share(lag: float, limit: float) -> float:
+    """What part of the requests is taken when the oldest trace has waited `lag` seconds for its score."""
+    return max(LEAST, min(1.0, 1.5 - lag / limit))
+
+
+class Overload:
+    """Owned by one event loop.
+
+    Args:
+        clock: Seconds.
+        limit: `receiver.max_score_lag`.
+        behind: Seconds that the oldest closed trace has waited for its score; None: it is not known here.
+    """
+
+    def __init__(
+        self, *, clock: Clock, limit: float | None = None, behind: Callable[[], float] | None = None
+    ) -> None:
+        self._clock = clock
+        self._limit = limit
+        self._behind = behind
+        self._lag = 0.0
+        self._looked = float("-inf")
+        self._full_until: float | None = None
+        self._credit = 0.0
+
+    def before_reading(self) -> None:
+        """A request has come; nothing of it is read yet.
+
+        Raises:
+            LogFull: the log was full a moment ago.
+        """
+        if self._full_until is None:
+            return
+        now = self._clock()
+        if self._full_until - FULL_FOR <= now < self._full_until:
+            raise LogFull("the log was full a moment ago")
+        self._full_until = now + FULL_FOR  # this one tries, the others wait for what it meets
+
+    def before_splitting(self, body: bytes) -> None:
+        """The request has been read, as it was sent.
+
+        Raises:
+            Behind: scoring is too far behind to take it.
+        """
+        if self._limit is None or self._behind is None:
+            return
+        now = self._clock()
+        if not 0 <= now - self._looked < LOOK_EVERY:
+            self._looked = now
+            self._lag = self._behind()
+        part = share(self._lag, self._limit)
+        if part < 1 and not self._is_taken(body, part, now):
+            raise Behind(self._lag, self._limit)
+
+    def written(self) -> None:
+        """The log has taken a request."""
+        self._full_until = None
+
+    def full(self) -> None:
+        """The log has refused one."""
+        self._full_until = self._clock() + FULL_FOR
+
+    def _is_taken(self, body: bytes, part: float, now: float) -> bool:
+        sides = _sides(body, part, int(now // DEALT_FOR))
+        if len(sides) == 1:
+            return sides.pop()
+        self._credit += part
+        if self._credit < 1:
+            return False
+        self._credit -= 1
+        return True
+
+
+def _sides(body: bytes, part: float, deal: int) -> set[bool]:
+    """On which sides of the share the request's traces are; empty: its ids cannot be seen without more work."""
+    seed = crc32(deal.to_bytes(8, "big"))
+    try:
+        ids = set(islice(trace_ids(body), _LOOKED_AT))
+    except Undecodable:
+        return set()
+    return {crc32(each, seed) < part * _ONE for each in ids}

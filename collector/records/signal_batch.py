@@ -1,0 +1,339 @@
+"""Topic `signals`: its records, and the one way to read them.
+
+On a log of one process a record holds all signals of one step of a session, and takes as many offsets:
+
+    SignalBatch   subjects: each with the headers of its signals   lines: their JSON, one per line, as it is published
+
+A shared log has one signal per record, its JSON with CloudEvents headers, for anyone to read; so had logs of one
+process before. `signals_in` reads both. The JSON of a signal and its id are the same either way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from collector.errors import Undecodable
+from collector.log.port import MAX_COUNT, SIGNALS, Headers, New, Position, Record
+from collector.records.cloud_events import FIRST, event_headers, start_in
+from collector.records.codec import decode, encode
+from collector.records.signal import Signal, encode_signal
+
+MAX_LINES = 256 << 10
+"""Bytes of JSON from which a record takes no further signal."""
+
+
+class SubjectHeader(msgspec.Struct, frozen=True, kw_only=True, array_like=True, gc=False):
+    """What the signals of one subject have in common, as `Signal` has it. New fields stand at the end."""
+
+    scope: str
+    service: str
+    agent: str
+    session_id: str
+    session_source: str
+    time: str
+    revision: int = 0
+    agent_version: str | None = None
+    trace_id: str | None = None
+    span_id: str | None = None
+    start: int = 0
+    """Of the trace that was scored, unix nanoseconds; 0 for a session. The signal itself has no start."""
+
+
+class SignalHeader(msgspec.Struct, frozen=True, kw_only=True, array_like=True, gc=False):
+    """What one signal says in numbers and names, without texts that may be content. New fields stand at the end."""
+
+    id: str
+    evaluator: str
+    method: str
+    outcome: str
+    final: bool
+    score: float | None = None
+    threshold: float | None = None
+    success: bool | None = None
+    first: bool = False
+    """It is the first final outcome of its (subject, evaluator), which counters count."""
+    reason: str | None = None
+    coverage: tuple[int, int] | None = None
+    """Of the scores that a session formula reads: how many were expected, how many are present."""
+    error: str | None = None
+    """The type of its error."""
+    size: int = 0
+    """Bytes of its JSON."""
+
+
+class OfSubject(msgspec.Struct, frozen=True, array_like=True):
+    """A subject and its signals, in order."""
+
+    subject: SubjectHeader
+    signals: tuple[SignalHeader, ...]
+
+
+class SignalBatch(msgspec.Struct, frozen=True, array_like=True, tag="batch"):
+    """All signals of one step, in order. An array, so that its first byte is not that of a signal's JSON."""
+
+    subjects: tuple[OfSubject, ...]
+    lines: memoryview
+    """The JSON of each signal and a line break."""
+
+
+class Published(msgspec.Struct, frozen=True, gc=False):
+    """One signal of the topic."""
+
+    subject: SubjectHeader
+    header: SignalHeader
+    json: bytes
+    """As it is published, without a line break."""
+    position: Position
+    """Its own, in a record of many, too."""
+    time: float
+    """Append time of its record."""
+
+
+class Made(msgspec.Struct, frozen=True, gc=False):
+    """A signal that is to be written."""
+
+    subject: SubjectHeader
+    header: SignalHeader
+    json: bytes
+
+
+class _Coverage(msgspec.Struct, frozen=True, gc=False):
+    expected: int
+    present: int
+
+
+class _Error(msgspec.Struct, frozen=True, gc=False):
+    type: str
+
+
+class _Told(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """The fields of `Signal` that the headers have. Names that a newer version has are taken as they are."""
+
+    id: str
+    time: str
+    scope: str
+    service: str
+    agent: str
+    agent_version: str | None = None
+    trace_id: str | None = None
+    span_id: str | None = None
+    session_id: str
+    session_source: str
+    evaluator: str
+    method: str
+    outcome: str
+    reason: str | None = None
+    score: float | None = None
+    threshold: float | None = None
+    success: bool | None = None
+    final: bool = True
+    revision: int = 0
+    coverage: _Coverage | None = None
+    error: _Error | None = None
+
+
+_batch = msgspec.msgpack.Decoder(SignalBatch)
+_told = msgspec.json.Decoder(_Told)
+_JSON = b"{"
+
+
+def made(signal: Signal, *, first: bool = False, start: int = 0) -> Made:
+    """A signal, ready to be written; `first` and `start`: see the headers."""
+    json = encode_signal(signal)
+    coverage = signal.coverage and (signal.coverage.expected, signal.coverage.present)
+    header = _header(signal, json, first=first, coverage=coverage)
+    return Made(_subject(signal, start), header, json)
+
+
+def made_before(json: bytes, headers: Headers) -> Made:
+    """A signal whose JSON was made before, and the headers of a record of its own.
+
+    Raises:
+        Undecodable: it is not a signal.
+    """
+    told = decode(_told, json)
+    coverage = told.coverage and (told.coverage.expected, told.coverage.present)
+    header = _header(told, json, first=FIRST in headers, coverage=coverage)
+    return Made(_subject(told, start_in(headers)), header, json)
+
+
+def headers_of(signal: Made) -> Headers:
+    """The headers of a record of its own, those between rooms too."""
+    return _headers(signal, start=signal.subject.start, first=signal.header.first)
+
+
+def public_headers(signal: Published) -> Headers:
+    """The headers with which it leaves the log: CloudEvents'."""
+    return _headers(signal)
+
+
+def signal_records(signals: Sequence[Made], *, joined: bool) -> list[New]:
+    """The records of the signals of one session; `joined`: in as few as can be, on a log that counts offsets."""
+    return [*batch_records(signals)] if joined else [single_record(each) for each in signals]
+
+
+def single_record(signal: Made) -> New:
+    """The record of one signal on a shared log, keyed by session id."""
+    key = signal.subject.session_id.encode()
+    return New(topic=SIGNALS, key=key, value=signal.json, headers=headers_of(signal))
+
+
+def batch_records(signals: Sequence[Made]) -> Iterator[New]:
+    """The records of the signals of one session on a log that counts offsets: one, unless they are very large."""
+    begin = size = 0
+    for end, each in enumerate(signals):
+        more = each.header.size + 1
+        if end > begin and (size + more > MAX_LINES or end - begin >= MAX_COUNT):
+            yield _batch_record(signals[begin:end])
+            begin, size = end, 0
+        size += more
+    if signals:
+        yield _batch_record(signals[begin:])
+
+
+def signals_in(record: Record) -> Sequence[Published]:
+    """The signals of a record of the topic, in order, each with its own position.
+
+    Raises:
+        Undecodable: it holds no signals.
+    """
+    return signals_of(record, groups_in(record))
+
+
+class Group(NamedTuple):
+    """Signals of one subject in a record, which follow one another."""
+
+    subject: SubjectHeader
+    headers: tuple[SignalHeader, ...]
+    first: int
+    """Offset of the first of them."""
+    lines: memoryview
+    """Their JSON, one per line."""
+
+    def jsons(self) -> list[bytes]:
+        """The JSON of each, without a line break."""
+        if len(self.headers) == 1:
+            return [bytes(self.lines[: self.headers[0].size])]
+        found: list[bytes] = []
+        at = 0
+        for header in self.headers:
+            found.append(bytes(self.lines[at : at + header.size]))
+            at += header.size + 1
+        return found
+
+
+def groups_in(record: Record) -> list[Group]:
+    """The signals of a record as `signals_in` has them, by subject; of a record of many no JSON is read or copied.
+
+    Raises:
+        Undecodable: it holds no signals.
+    """
+    if record.value[:1] == _JSON:
+        alone = made_before(record.value, record.headers)
+        lines = memoryview(record.value)
+        return [Group(alone.subject, (alone.header,), record.position.offset, lines)]
+    batch = decode(_batch, record.value)
+    offset, at, lines = record.first, 0, batch.lines
+    groups: list[Group] = []
+    for each in batch.subjects:
+        subject, headers = each.subject, each.signals
+        end = at + sum([signal.size for signal in headers]) + len(headers)
+        groups.append(Group(subject, headers, offset, lines[at:end]))
+        offset, at = offset + len(headers), end
+    if at != len(lines) or offset != record.position.offset + 1:
+        raise Undecodable(f"{record.count} signals of {len(lines)} bytes were expected")
+    return groups
+
+
+def signals_of(record: Record, groups: Iterable[Group]) -> list[Published]:
+    """The signals of a record whose groups these are."""
+    (topic, partition, _), time = record.position, record.time
+    return [
+        Published(group.subject, header, json, Position(topic, partition, offset), time)
+        for group in groups
+        for offset, (header, json) in enumerate(
+            zip(group.headers, group.jsons(), strict=True), group.first
+        )
+    ]
+
+
+def lines_of(record: Record, groups: Iterable[Group]) -> bytes:
+    """The JSON of each signal of a record whose groups these are, with a line break behind each."""
+    lines = b"".join([group.lines for group in groups])
+    return lines + b"\n" if record.value[:1] == _JSON else lines
+
+
+def _headers(signal: Made | Published, *, start: int = 0, first: bool = False) -> Headers:
+    subject = signal.subject
+    return event_headers(
+        signal.header.id,
+        scope=subject.scope,
+        service=subject.service,
+        subject=subject.trace_id if subject.scope == "trace" else subject.session_id,
+        span_id=subject.span_id,
+        time=subject.time,
+        start=start,
+        first=first,
+    )
+
+
+def _batch_record(signals: Sequence[Made]) -> New:
+    batch = SignalBatch(
+        subjects=tuple(_grouped(signals)),
+        lines=memoryview(b"\n".join([*(each.json for each in signals), b""])),
+    )
+    key = signals[0].subject.session_id.encode()
+    return New(topic=SIGNALS, key=key, value=encode(batch), count=len(signals))
+
+
+def _grouped(signals: Iterable[Made]) -> Iterator[OfSubject]:
+    subject: SubjectHeader | None = None
+    headers: list[SignalHeader] = []
+    for each in signals:
+        if each.subject is not subject:
+            if subject is not None and each.subject != subject:
+                yield OfSubject(subject, tuple(headers))
+                headers = []
+            subject = each.subject
+        headers.append(each.header)
+    if subject is not None:
+        yield OfSubject(subject, tuple(headers))
+
+
+def _subject(signal: Signal | _Told, start: int) -> SubjectHeader:
+    return SubjectHeader(
+        scope=signal.scope,
+        service=signal.service,
+        agent=signal.agent,
+        session_id=signal.session_id,
+        session_source=signal.session_source,
+        time=signal.time,
+        revision=signal.revision,
+        agent_version=signal.agent_version,
+        trace_id=signal.trace_id,
+        span_id=signal.span_id,
+        start=start,
+    )
+
+
+def _header(
+    signal: Signal | _Told, json: bytes, *, first: bool, coverage: tuple[int, int] | None
+) -> SignalHeader:
+    return SignalHeader(
+        id=signal.id,
+        evaluator=signal.evaluator,
+        method=signal.method,
+        outcome=signal.outcome,
+        final=signal.final,
+        score=signal.score,
+        threshold=signal.threshold,
+        success=signal.success,
+        first=first,
+        reason=signal.reason,
+        coverage=coverage,
+        error=None if signal.error is None else signal.error.type,
+        size=len(json),
+    )

@@ -1,0 +1,62 @@
+"""Where raw spans stand in topic `spans`, instead of the spans: in the memory of assembly, in jobs, in trace records.
+
+A trace record of a log that reads parts of records (`port.Ranges`) names its spans: they are written once, and read
+again only by who needs them. Everywhere else, and where a piece was cut, the bytes themselves stand there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+import msgspec
+
+from collector.log.port import SPANS, Position, Ranges
+
+
+class SpanRef(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """The bytes from `start` to below `end` of a record's value: a request of one trace."""
+
+    partition: int
+    offset: int
+    start: int
+    end: int
+
+    @property
+    def position(self) -> Position:
+        """Of the record."""
+        return Position(SPANS, self.partition, self.offset)
+
+
+Piece: TypeAlias = bytes | SpanRef
+"""Raw spans of one trace, each an ExportTraceServiceRequest, or where they stand."""
+
+
+def size_of(piece: Piece) -> int:
+    """Bytes of the spans, wherever they are."""
+    return piece.end - piece.start if isinstance(piece, SpanRef) else len(piece)
+
+
+async def pieces_read(log: object, pieces: Sequence[Piece]) -> list[bytes | None]:
+    """The bytes of each piece; None where the log does not have them any more.
+
+    Raises:
+        LogUnavailable: the log cannot be read now.
+    """
+    return [await _read(log, each) if isinstance(each, SpanRef) else each for each in pieces]
+
+
+async def whole_read(log: object, pieces: Sequence[Piece]) -> tuple[bytes, ...]:
+    """The bytes of all pieces; none where any of them has expired: a part of a trace is not the trace.
+
+    Raises:
+        LogUnavailable: the log cannot be read now.
+    """
+    read = await pieces_read(log, pieces)
+    return tuple(each for each in read if each is not None) if None not in read else ()
+
+
+async def _read(log: object, ref: SpanRef) -> bytes | None:
+    if not isinstance(log, Ranges):
+        return None
+    return await log.value_range(ref.position, ref.start, ref.end)

@@ -1,0 +1,176 @@
+"""What scoring needs of a trace, made by the worker that read it, so that nobody else decodes the whole trace.
+
+    worker: Trace -> summary, packed trace -> record: the one in a header, the other in the value -> scoring
+
+To look for a field in the record of a whole trace is to walk all of it, which is why the summary is a header. A record
+without a summary (of an older version, of a trace that no worker could read, or with no room for it) and one
+whose summary was made by other rules are decoded and summarised again: no result depends on who made the summary.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection
+from zlib import crc32
+
+import msgspec
+
+from collector.errors import Undecodable
+from collector.log.port import Headers
+from collector.records.codec import NOT_A_RECORD, encode
+from evaluators.content import has_text
+from evaluators.formulas.agreement import writes
+from evaluators.formulas.trace_calls import first_model
+from evaluators.formulas.work import work_of
+from evaluators.matching.repeats import call_counts
+from evaluators.matching.text import QUESTION, clip
+from evaluators.model import Closed, Trace, Turn
+from evaluators.trace.runaway import model_calls
+
+HEADER = "spanwise_trace"
+"""Of a trace record: its outline."""
+VERSION = 1
+"""Of the functions that make a turn: higher whenever one of them says something else of the same trace."""
+_encoder = msgspec.msgpack.Encoder()
+_trace = msgspec.msgpack.Decoder(Trace)
+
+
+class TraceSummary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A trace as scoring sees it."""
+
+    rules: str
+    """By which the turn was made (`Summariser.rules`)."""
+    check: int
+    """CRC-32 of the packed trace: with trace id and digest it names these very bytes."""
+    turn: Turn
+    """Without scores."""
+    service: str
+    agent: str
+    agent_version: str | None = None
+    session_id: str
+    session_source: str
+    span_id: str | None = None
+    """Of the root."""
+    closed: Closed = "root_ended"
+    task_id: str | None = None
+    task_success: bool | None = None
+    unread: str | None = None
+    end_time_unix_nano: int = 0
+
+    @property
+    def is_turn(self) -> bool:
+        """See `Trace.is_turn`."""
+        return bool(self.turn.model_calls or self.turn.tool_calls)
+
+
+class Outline(msgspec.Struct, frozen=True, array_like=True):
+    """What stands in the header of a trace record: readers that need no more leave the record alone."""
+
+    summary: TraceSummary
+    revision: int
+    seen: float
+
+
+class _PackedOutline(msgspec.Struct, array_like=True):
+    summary: msgspec.Raw
+    revision: int
+    seen: float
+
+
+_outline = msgspec.msgpack.Decoder(Outline)
+
+
+def headers_of(summary: bytes, *, revision: int, seen: float) -> Headers:
+    """The headers of a trace record; none without a packed summary."""
+    if not summary:
+        return ()
+    return ((HEADER, encode(_PackedOutline(msgspec.Raw(summary), revision, seen))),)
+
+
+def packed_outline(headers: Headers) -> bytes | None:
+    """The outline among the headers of a record; None: it is no trace, or has none."""
+    return next((value for name, value in headers if name == HEADER), None)
+
+
+def outline_of(headers: Headers) -> Outline | None:
+    """The same, decoded; None also where it cannot be."""
+    packed = packed_outline(headers)
+    try:
+        return None if packed is None else _outline.decode(packed)
+    except NOT_A_RECORD:
+        return None
+
+
+class Summariser:
+    """Makes summaries.
+
+    Args:
+        read_only: Tools that change nothing (`tasks.read_only`).
+    """
+
+    def __init__(self, read_only: Collection[str] = ()) -> None:
+        self._read_only = frozenset(read_only)
+        names = _encoder.encode((VERSION, sorted(self._read_only)))
+        self.rules = hashlib.sha256(names).hexdigest()[:16]
+        """Names everything but the trace that decides what a summary says."""
+
+    def summary(self, trace: Trace, packed: bytes | msgspec.Raw) -> TraceSummary:
+        """Of a trace and its msgpack."""
+        return TraceSummary(
+            rules=self.rules,
+            check=crc32(packed),
+            turn=self._turn(trace),
+            service=trace.service,
+            agent=trace.agent,
+            agent_version=trace.agent_version,
+            session_id=trace.session_id,
+            session_source=trace.session_source,
+            span_id=trace.root_span_id,
+            closed=trace.closed,
+            task_id=trace.task_id,
+            task_success=trace.task_success,
+            unread=trace.unread,
+            end_time_unix_nano=trace.end_time_unix_nano,
+        )
+
+    def _turn(self, trace: Trace) -> Turn:
+        return Turn(
+            trace_id=trace.trace_id,
+            start_time_unix_nano=trace.start_time_unix_nano,
+            duration=trace.duration,
+            digest=trace.digest,
+            output=None if trace.output is None else clip(trace.output),
+            input=None if trace.input is None else clip(trace.input, QUESTION),
+            tokens=trace.tokens,
+            cost_usd=trace.cost_usd,
+            model_calls=model_calls(trace),
+            tool_calls=len(trace.tool_calls),
+            call_counts=call_counts(trace.tool_calls),
+            has_text=has_text(trace),
+            work=work_of(trace),
+            writes=writes(trace.tool_calls, self._read_only),
+            model=first_model(trace),
+        )
+
+
+def packed_summary(summary: TraceSummary, room: int) -> bytes:
+    """The msgpack of a summary; empty: it takes more than `room` bytes."""
+    packed = encode(summary)
+    return packed if len(packed) <= room else b""
+
+
+def packed_trace(trace: Trace) -> bytes:
+    """The msgpack of a trace."""
+    return _encoder.encode(trace)
+
+
+def unpacked(packed: bytes | msgspec.Raw) -> Trace:
+    """The trace of its msgpack.
+
+    Raises:
+        Undecodable: it is none.
+    """
+    try:
+        return _trace.decode(packed)
+    except NOT_A_RECORD as error:
+        raise Undecodable(str(error)) from error

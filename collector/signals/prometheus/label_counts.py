@@ -1,0 +1,100 @@
+"""What the signals of one label set count. The caller has bounded its label values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import get_args
+
+from collector.records.signal_batch import SignalHeader, SubjectHeader
+from collector.telemetry import Buckets, Tally
+from evaluators.model import Reason
+
+SKIPPED: frozenset[str] = frozenset(get_args(Reason))
+"""Why something is skipped: the signal's own closed list."""
+
+RANDOM = "random"
+"""Label `sample`: every sample is random (`Signal.sample`)."""
+_LOW = 0.5
+"""Scores below it carry an exemplar, so that a low bucket leads to a trace."""
+
+
+class LabelCounts:
+    """The children of one label set, each made when it first counts something."""
+
+    def __init__(
+        self,
+        *,
+        evaluations: Callable[[str, str], Tally],
+        skipped: Callable[[str], Tally],
+        revisions: Callable[[], Tally],
+        scores: Callable[[], Buckets],
+        lag: Callable[[], Buckets],
+    ) -> None:
+        """How to make the children: by (sample, outcome), by reason, and the only one of each other family."""
+        self._make_evaluations = evaluations
+        self._make_skipped = skipped
+        self._make_revisions = revisions
+        self._make_scores = scores
+        self._make_lag = lag
+        self._evaluations: dict[tuple[str, str], Tally] = {}
+        self._revisions: Tally | None = None
+        self._scores: Buckets | None = None
+        self._lag: Buckets | None = None
+
+    def count_first(
+        self, subject: SubjectHeader, signal: SignalHeader, lag: float, *, histogram: bool
+    ) -> None:
+        """Count a subject's first final outcome, `lag` seconds after its newest span; its score for a `histogram`."""
+        if signal.outcome == "measured":
+            return
+        if signal.outcome == "skipped":
+            self._make_skipped(signal.reason if signal.reason in SKIPPED else "unknown").inc()
+            return
+        outcome = outcome_of(signal)
+        if outcome is not None:
+            key = (RANDOM, outcome)
+            child = self._evaluations.get(key)
+            if child is None:
+                child = self._evaluations[key] = self._make_evaluations(*key)
+            child.inc(1, exemplar(subject) if outcome == "fail" else None)
+        score = signal.score
+        if score is None:
+            return
+        if histogram:
+            if self._scores is None:
+                self._scores = self._make_scores()
+            low = outcome == "fail" or score < _LOW
+            self._scores.observe(score, exemplar(subject) if low else None)
+        if self._lag is None:
+            self._lag = self._make_lag()
+        self._lag.observe(lag)
+
+    def count_revision(self, signal: SignalHeader) -> None:
+        """Count a later final outcome."""
+        if signal.outcome != "measured":
+            if self._revisions is None:
+                self._revisions = self._make_revisions()
+            self._revisions.inc()
+
+
+def outcome_of(signal: SignalHeader) -> str | None:
+    """The value of label `outcome`: pass, fail, error or not_applicable; None: a score without pass or fail."""
+    if signal.outcome == "failed":
+        return "error"
+    if signal.outcome == "not_applicable":
+        return "not_applicable"
+    if signal.success is not None:
+        return "pass" if signal.success else "fail"
+    if signal.threshold is None:
+        return None
+    return "pass" if (signal.score or 0.0) >= signal.threshold else "fail"
+
+
+def exemplar(subject: SubjectHeader) -> dict[str, str] | None:
+    """The ids of the scored span; None for a session. An exemplar has at most 128 characters: only fixed lengths."""
+    trace_id, span_id = subject.trace_id, subject.span_id
+    if trace_id is None or len(trace_id) != 32:
+        return None
+    if span_id is None or len(span_id) != 16:
+        return {"trace_id": trace_id}
+    return {"trace_id": trace_id, "span_id": span_id}

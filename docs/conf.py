@@ -1,0 +1,11 @@
+"""How Sphinx builds the site: `make docs`. Theme and fonts are local, nothing is fetched, and a warning is an error."""
+
+project = "Spanwise"
+extensions = ["myst_parser"]
+myst_heading_anchors = 4
+html_theme = "furo"
+html_title = "Spanwise"
+html_show_sourcelink = False
+html_copy_source = False
+# Blocks of PromQL, and of JSON with `...` in it, are no language that the highlighter knows.
+suppress_warnings = ["misc.highlighting_failure"]

@@ -1,0 +1,147 @@
+"""Bodies of AWS's distribution: words without the keys under which the span had them.
+
+One record per span: `{"input": {"messages": [{"role", "content"}]}, "output": {...}}`. A content is the attributes of a
+span event (Strands), or the text of an attribute. What is left on the span tells which: its messages keep their roles.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import msgspec
+
+from evaluators.dialects.decoding.decode import names_of
+from evaluators.dialects.decoding.values import as_dict, as_list
+from evaluators.dialects.lending.ledger import Ledger
+from evaluators.dialects.lending.records import body_of
+from evaluators.model import JSON, Event, Span
+
+_Messages = list[dict[str, JSON]]
+_DIGITS = 9
+"""Of the index of a message; more make it no index."""
+
+
+def is_one(body: JSON) -> bool:
+    """Whether the body is of that form."""
+    return isinstance(body, dict) and ("input" in body or "output" in body)
+
+
+def lend(ledger: Ledger, record: Span, span: Span) -> None:
+    """The record's words to the span that had them."""
+    body = as_dict(body_of(record))
+    sent, received = (_messages(body.get(side)) for side in ("input", "output"))
+    if any(isinstance(message["content"], dict) for message in (*sent, *received)):
+        ledger.lend_events(record, span, _events(sent, received, record.start_time_unix_nano))
+        return
+    layout = _layout_of(span)
+    ledger.lend(record, span, {**layout.put(span, sent, 0), **layout.put(span, received, 1)})
+
+
+def _messages(side: JSON) -> _Messages:
+    messages = map(as_dict, as_list(as_dict(side).get("messages")))
+    return [message for message in messages if "content" in message]
+
+
+# --- events ----------------------------------------------------------------------------------------------------------
+
+
+def _events(sent: _Messages, received: _Messages, time: int) -> list[Event]:
+    """The events in the order they had: the assistant's former messages, which stand among the answers, between."""
+    answers = [as_dict(m["content"]) for m in received if isinstance(m["content"], dict)]
+    former = [content for content in answers if "message" not in content]
+    names: list[tuple[str, dict[str, JSON]]] = []
+    for message in sent:
+        if not isinstance(message["content"], dict):
+            continue
+        role = str(message.get("role"))
+        names.append((f"gen_ai.{role}.message", as_dict(message["content"])))
+        if role != "system" and former:
+            names.append(("gen_ai.assistant.message", former.pop(0)))
+    names += [("gen_ai.assistant.message", content) for content in former]
+    names += [("gen_ai.choice", content) for content in answers if "message" in content]
+    return [Event(name=n, time_unix_nano=time, attributes=content) for n, content in names]
+
+
+# --- attributes ------------------------------------------------------------------------------------------------------
+
+
+class _Layout(msgspec.Struct, frozen=True):
+    """Where an instrumentation has its words, for what is sent and for what is received."""
+
+    mark: str
+    """An attribute that spans of this instrumentation keep."""
+    whole: tuple[str, str]
+    """The whole of a side, as one text."""
+    messages: tuple[str, str]
+    """How the keys of flattened messages begin, before the index."""
+    inner: str = ""
+    """What stands between the index and the message's own keys."""
+
+    def put(self, span: Span, messages: _Messages, side: int) -> dict[str, JSON]:
+        """The attributes of one side (0 or 1). A text that cannot be placed is left out."""
+        texts = [message["content"] for message in messages]
+        if not texts:
+            return {}
+        slots = self._slots(names_of(span.attributes), self.messages[side])
+        words: dict[str, JSON] = {}
+        if (
+            len(texts) > len(slots)
+            or f"{self.whole[side].split('.')[0]}.mime_type" in span.attributes
+        ):
+            at = next((i for i, text in enumerate(texts) if _is_container(text)), 0)
+            words[self.whole[side]] = texts.pop(at)
+        for chosen in (slots, {slot: calls for slot, calls in slots.items() if not calls}):
+            if len(chosen) == len(texts):
+                stem = self.messages[side]
+                pairs = zip(chosen, texts, strict=True)
+                words |= {f"{stem}{slot}.{self.inner}content": text for slot, text in pairs}
+                break
+        return words
+
+    def _slots(self, names: Iterable[str], stem: str) -> Mapping[int, bool]:
+        """The indices of the messages that kept their roles, and whether each has calls instead of a text."""
+        told: set[int] = set()
+        calling: set[int] = set()
+        for name in names:
+            index, _, key = name.removeprefix(stem).partition(".")
+            if not name.startswith(stem) or len(index) > _DIGITS or not index.isdecimal():
+                continue
+            key = key.removeprefix(self.inner)
+            if key == "role":
+                told.add(int(index))
+            elif key.startswith("tool_calls"):
+                calling.add(int(index))
+        return {index: index in calling for index in sorted(told)}
+
+
+def _is_container(text: JSON) -> bool:
+    return isinstance(text, str) and text.lstrip()[:1] in ("{", "[")
+
+
+class _Conventions(_Layout, frozen=True):
+    """Neither of those that are known: the messages as the conventions have them."""
+
+    def put(self, span: Span, messages: _Messages, side: int) -> dict[str, JSON]:
+        return {self.whole[side]: messages} if messages else {}
+
+
+_OPENINFERENCE = _Layout(
+    mark="openinference.span.kind",
+    whole=("input.value", "output.value"),
+    messages=("llm.input_messages.", "llm.output_messages."),
+    inner="message.",
+)
+_TRACELOOP = _Layout(
+    mark="traceloop.span.kind",
+    whole=("traceloop.entity.input", "traceloop.entity.output"),
+    messages=("gen_ai.prompt.", "gen_ai.completion."),
+)
+_FLAT = msgspec.structs.replace(_TRACELOOP, mark="gen_ai.prompt.0.role")
+_OTHER = _Conventions(
+    mark="", whole=("gen_ai.input.messages", "gen_ai.output.messages"), messages=("", "")
+)
+
+
+def _layout_of(span: Span) -> _Layout:
+    layouts: Sequence[_Layout] = (_OPENINFERENCE, _TRACELOOP, _FLAT)
+    return next((each for each in layouts if each.mark in span.attributes), _OTHER)

@@ -1,0 +1,72 @@
+"""Records that tell of calls of one kind, joined by the id of the call."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from evaluators.dialects.lending.ledger import Ledger
+from evaluators.dialects.lending.records import Lent, is_record, lasting
+from evaluators.model import Span
+
+
+class CallRecords:
+    """The calls of one kind of a trace. Some servers give several calls one id: the end of one tells it from the next.
+
+    Args:
+        ledger: The spans and records of the trace.
+        spans: The calls that left spans, with their ids, in order of start.
+    """
+
+    def __init__(self, ledger: Ledger, spans: Iterable[tuple[str, Span]]) -> None:
+        self._ledger = ledger
+        self._homes: dict[str, list[str]] = {}
+        """The spans of the calls of each id."""
+        self._ended: dict[str, int] = {}
+        """How many of them have their end."""
+        self.is_empty = True
+        """Whether nothing tells of any."""
+        for call_id, span in spans:
+            self._homes.setdefault(call_id, []).append(span.span_id)
+            self.is_empty = False
+
+    def home(self, call_id: str) -> Span | None:
+        """The span, as it now is, of the call of that id that ended last, else of the first; None: there is none."""
+        homes = self._homes.get(call_id)
+        return self._ledger.get(homes[max(0, self._ended.get(call_id, 0) - 1)]) if homes else None
+
+    def add(self, record: Span, call_id: str, *, ends: bool) -> Span:
+        """Lend the record to its call, or let it stand for it; returns the call's span.
+
+        Args:
+            record: In order of time.
+            call_id: "" where it has none: it then stands for a call of its own.
+            ends: Whether nothing more of the call is told but what it said.
+        """
+        self.is_empty = False
+        told = lasting(record)
+        if not call_id:
+            self._ledger.stand(told)
+            return told
+        homes, ended = self._homes.setdefault(call_id, []), self._ended.get(call_id, 0)
+        self._ended[call_id] = ended + ends
+        home = self._ledger.get(homes[ended]) if ended < len(homes) else None
+        if home is None:
+            self._ledger.stand(told)
+            homes.append(told.span_id)
+            return told
+        home = self._ledger.lend(record, home, Lent(record.attributes))
+        return home if not is_record(home) else self._stretched(home, told)
+
+    def _stretched(self, home: Span, told: Span) -> Span:
+        """A record that stands for the call, as long as all that is told of it, and failed where that did."""
+        home = msgspec.structs.replace(
+            home,
+            start_time_unix_nano=min(home.start_time_unix_nano, told.start_time_unix_nano),
+            end_time_unix_nano=max(home.end_time_unix_nano, told.end_time_unix_nano),
+            status=told.status if home.status == "unset" else home.status,
+            status_message=home.status_message or told.status_message,
+        )
+        self._ledger.put(home)
+        return home

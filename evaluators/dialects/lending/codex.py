@@ -1,0 +1,143 @@
+"""OpenAI Codex's log events: each request to the model, the end of its answer, decisions and results of tools.
+
+No record names the request that it belongs to. In one conversation they follow each other: a request, its answer's
+end with the counts, and after the last one the answer's text. A helper has a conversation of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from evaluators.dialects.decoding.values import integer
+from evaluators.dialects.lending.calls import CallRecords
+from evaluators.dialects.lending.ledger import Ledger
+from evaluators.dialects.lending.records import Joined, Lent, event_of, lasting, text_of
+from evaluators.dialects.turns.codex import TITLE
+from evaluators.model import Span
+
+SCOPES = ("codex_otel.log_only", "codex_otel.agent_communication")
+_FAILED = 400
+"""HTTP statuses of this and above are failures."""
+
+
+def lend(ledger: Ledger, records: Sequence[Span]) -> None:
+    """Each record to the call that it tells of."""
+    turn = _Turn(ledger)
+    for record in sorted(records, key=lambda each: each.start_time_unix_nano):
+        event = event_of(record)
+        if event in ("codex.tool_decision", "codex.tool_result"):
+            turn.tools.add(record, text_of(record, "call_id"), ends=event == "codex.tool_result")
+        elif event == "codex.api_request":
+            turn.take_request(record)
+        elif event == "codex.sse_event":
+            turn.take_end(record)
+        elif event == "codex.agent_response":
+            turn.take_response(record)
+        elif event == "codex.user_prompt":
+            turn.take_prompt(record)
+        elif event == "codex.agent_communication":
+            ledger.stand(record)
+    turn.finish(records)
+
+
+class _Turn:
+    """What the records of one turn tell, while they are gone through in order of time."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self.tools = CallRecords(ledger, ())
+        self._prompt: Span | None = None
+        self._asked: dict[str, Span] = {}
+        """Of each conversation, the request whose answer has not ended."""
+        self._ended: dict[str, str] = {}
+        """Of each conversation, the model call that ended last."""
+        self._answer: dict[str, Span] = {}
+        """Of each conversation, what was said last."""
+
+    def take_request(self, record: Span) -> None:
+        conversation, status = (
+            _conversation(record),
+            record.attributes.get("http.response.status_code"),
+        )
+        message = text_of(record, "error.message")
+        if message or (integer(status) or 0) >= _FAILED:
+            self._stand_failed(record, message or f"http {status}")
+            return
+        self._stand_unended(conversation)
+        self._asked[conversation] = record
+
+    def take_end(self, record: Span) -> None:
+        conversation = _conversation(record)
+        if message := text_of(record, "error.message"):
+            self._asked.pop(conversation, None)
+            self._stand_failed(record, message)
+            return
+        asked = self._asked.pop(conversation, None)
+        call = record
+        if asked is not None:
+            start = lasting(asked).start_time_unix_nano
+            call = msgspec.structs.replace(record, start_time_unix_nano=start)
+            call = self._ledger.lend(asked, call, Lent(asked.attributes))
+        self._ledger.stand(call)
+        self._ended[conversation] = call.span_id
+
+    def take_response(self, record: Span) -> None:
+        conversation = _conversation(record)
+        self._answer[conversation] = record
+        call = self._ledger.get(self._ended.get(conversation, ""))
+        if call is None:
+            self._ledger.stand(record)
+        else:
+            self._ledger.lend(record, call, _words(record))
+
+    def take_prompt(self, record: Span) -> None:
+        """A person's; nobody typed that a title is wanted."""
+        if text_of(record, "prompt").startswith(TITLE):
+            return
+        self._ledger.stand(record)
+        self._prompt = self._prompt or record
+
+    def finish(self, records: Sequence[Span]) -> None:
+        """What is known only when all of them are."""
+        for conversation in tuple(self._asked):
+            self._stand_unended(conversation)
+        if self._prompt is None:
+            return
+        main = _conversation(self._prompt)
+        answer = self._answer.get(main)
+        if answer is not None:
+            self._ledger.lend(answer, self._prompt, _words(answer))
+        self._name_helpers(records, main)
+
+    def _name_helpers(self, records: Sequence[Span], main: str) -> None:
+        """A helper's name stands in the results of its tools: `/root/count_lines`."""
+        names = {
+            _conversation(record): name
+            for record in records
+            if (name := text_of(record, "agent_name")) and _conversation(record) != main
+        }
+        for span in self._ledger.spans if names else ():
+            name = names.get(text_of(span, "receiver_thread_id") or _conversation(span))
+            if name is not None:
+                named = Joined(span.attributes, {"agent_name": name})
+                self._ledger.put(msgspec.structs.replace(span, attributes=named))
+
+    def _stand_unended(self, conversation: str) -> None:
+        """A request whose answer broke off is a call all the same."""
+        asked = self._asked.pop(conversation, None)
+        if asked is not None:
+            self._ledger.stand(lasting(asked))
+
+    def _stand_failed(self, record: Span, message: str) -> None:
+        failed = msgspec.structs.replace(record, status="error", status_message=message)
+        self._ledger.stand(lasting(failed))
+
+
+def _words(response: Span) -> Lent:
+    return Lent(response.attributes)
+
+
+def _conversation(record: Span) -> str:
+    return text_of(record, "conversation.id")

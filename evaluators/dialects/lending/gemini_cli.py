@@ -1,0 +1,31 @@
+"""Gemini CLI: answers carry no ids of their own, and a tool's record has the id of the batch around its span."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from evaluators.dialects.lending.gemini_family import Family, Turn
+from evaluators.dialects.lending.ledger import Ledger
+from evaluators.model import Span
+
+SCOPES = ("gemini-cli",)
+
+
+def _tool_span(ledger: Ledger, record: Span) -> Span | None:
+    """The first span of the batch, in order of start, with the tool's name and without a record."""
+    name = record.attributes.get("function_name")
+    return ledger.claim(record.parent_span_id, "tool_call", "gen_ai.tool.name", name)
+
+
+_FAMILY = Family(
+    prefix="gemini_cli.",
+    prompt_spans=frozenset({"user_prompt"}),
+    model_span="llm_call",
+    agent_span="agent_call",
+    tool_span=_tool_span,
+)
+
+
+def lend(ledger: Ledger, records: Sequence[Span]) -> None:
+    """Join the records of a turn with its spans."""
+    Turn(_FAMILY, ledger).lend(records)

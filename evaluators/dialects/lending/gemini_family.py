@@ -1,0 +1,128 @@
+"""Gemini CLI and what was made of it: a record for each request, answer and tool call, and mostly a span beside them.
+
+A model call is one request, its answer or error, and the span around both, of which any may be missing; a tool call is
+one record and one span. What is joined stands once: under the span where it came, else under the record that ends it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import msgspec
+
+from evaluators.dialects.decoding.values import string
+from evaluators.dialects.lending.ledger import Ledger
+from evaluators.dialects.lending.records import Lent, event_of, lasting
+from evaluators.model import JSON, Span
+
+_Key = tuple[JSON, JSON, JSON]
+
+
+class Family(msgspec.Struct, frozen=True, kw_only=True):
+    """How one of these agents calls its events and spans."""
+
+    prefix: str
+    """Of its events."""
+    prompt_spans: frozenset[str]
+    """Names of spans around all that follows a prompt."""
+    model_span: str
+    agent_span: str
+    tool_span: Callable[[Ledger, Span], Span | None]
+    """The span of a tool call's record."""
+
+
+class Turn:
+    """The records of one agent in one made trace, while they are joined."""
+
+    def __init__(self, family: Family, ledger: Ledger) -> None:
+        self._family, self._ledger = family, ledger
+        self._unanswered: dict[_Key, list[Span]] = {}
+
+    def lend(self, records: Sequence[Span]) -> None:
+        """Every record to where it belongs, in order of time; what says nothing of the turn's work is passed over."""
+        handlers: Mapping[str, Callable[[Span], None]] = {
+            "user_prompt": self._prompt,
+            "api_request": self._request,
+            "api_response": self._answer,
+            "api_error": self._answer,
+            "tool_call": self._tool_call,
+            "agent.start": self._agent,
+            "agent.finish": self._agent,
+            "subagent_execution": self._agent,
+        }
+        for record in records:
+            handle = handlers.get(event_of(record).removeprefix(self._family.prefix))
+            if handle is not None:
+                handle(record)
+        for requests in self._unanswered.values():
+            for request in requests:
+                self._join_call(request, None)
+
+    def _prompt(self, record: Span) -> None:
+        span = self._ledger.get(record.parent_span_id)
+        if span is not None and span.name in self._family.prompt_spans:
+            self._ledger.lend(record, span, record.attributes)  # still known as a person's prompt
+        else:
+            self._ledger.stand(record)
+
+    # --- model calls -------------------------------------------------------------------------------------------------
+
+    def _request(self, record: Span) -> None:
+        self._unanswered.setdefault(_key(record), []).append(record)
+
+    def _answer(self, record: Span) -> None:
+        """The answer to the newest open request of the same prompt and agent."""
+        requests = self._unanswered.get(_key(record))
+        self._join_call(requests.pop() if requests else None, record)
+
+    def _join_call(self, request: Span | None, answer: Span | None) -> None:
+        parts = [part for part in (answer, request) if part is not None]
+        span = next((span for part in parts if (span := self._model_span(part))), None)
+        if span is not None:
+            for part in parts:
+                span = self._ledger.lend(part, span, Lent(part.attributes))
+        else:
+            first, *others = parts
+            span = lasting(first)
+            if others:
+                began = others[0].start_time_unix_nano
+                span = msgspec.structs.replace(first, start_time_unix_nano=began)
+            self._ledger.stand(span)
+            for part in others:
+                span = self._ledger.lend(part, span, Lent(part.attributes))
+        if answer is not None and event_of(answer).endswith("api_error"):
+            self._ledger.put(failed(span, answer))
+
+    def _model_span(self, record: Span) -> Span | None:
+        span = self._ledger.get(record.parent_span_id)
+        return span if span is not None and span.name == self._family.model_span else None
+
+    # --- tools and helpers -------------------------------------------------------------------------------------------
+
+    def _tool_call(self, record: Span) -> None:
+        span = self._family.tool_span(self._ledger, record)
+        if span is None:
+            span = lasting(record)
+            self._ledger.stand(span)
+        else:
+            span = self._ledger.lend(record, span, Lent(record.attributes))
+        if record.attributes.get("success") is False:
+            self._ledger.put(failed(span, record))
+
+    def _agent(self, record: Span) -> None:
+        span = self._ledger.get(record.parent_span_id)
+        if span is not None and span.name == self._family.agent_span:
+            self._ledger.lend(record, span, Lent(record.attributes))
+
+
+def _key(record: Span) -> _Key:
+    get = record.attributes.get
+    return get("prompt_id"), get("role"), get("subagent_name")
+
+
+def failed(span: Span, record: Span) -> Span:
+    """The span as failed, with the words of the record: its own status says only that something did."""
+    get = record.attributes.get
+    text = string(get("error.message")) or string(get("error")) or string(get("error_message"))
+    message = text or string(get("error_type")) or span.status_message
+    return msgspec.structs.replace(span, status="error", status_message=message)

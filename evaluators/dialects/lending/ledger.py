@@ -1,0 +1,91 @@
+"""The spans of one trace while log records lend them what they say."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Mapping
+
+import msgspec
+
+from evaluators.dialects.lending.records import Joined, is_record
+from evaluators.model import JSON, Event, Span
+
+
+class Ledger:
+    """Spans by id, and the records that were lent. A record that is not lent stands as a span, or says nothing."""
+
+    __slots__ = ("_children", "_found", "_free", "_lent", "_spans", "records")
+
+    def __init__(self, spans: Iterable[Span]) -> None:
+        self._spans: dict[str, Span] = {}
+        self._lent: list[str] = []
+        self._children: dict[str, list[str]] = {}
+        self._free: dict[tuple[str, str, str], dict[str, deque[str]]] = {}
+        self._found: dict[tuple[str, str], dict[JSON, str]] = {}
+        self.records: list[Span] = []
+        """In order of time."""
+        for span in spans:
+            if is_record(span):
+                self.records.append(span)
+            else:
+                self._spans[span.span_id] = span
+                self._children.setdefault(span.parent_span_id, []).append(span.span_id)
+
+    @property
+    def spans(self) -> list[Span]:
+        """The spans as they now are, in order of (start, span id)."""
+        return sorted(self._spans.values(), key=lambda s: (s.start_time_unix_nano, s.span_id))
+
+    @property
+    def lent(self) -> tuple[str, ...]:
+        """The ids of the records whose words other spans now have."""
+        return tuple(self._lent)
+
+    def get(self, span_id: str) -> Span | None:
+        """The span of this id; None where it has not come."""
+        return self._spans.get(span_id)
+
+    def claim(self, parent_id: str, name: str, key: str, value: JSON) -> Span | None:
+        """The first child of this name, in order of start, that was sent with `value` under a key; each only once."""
+        free = self._free.get((parent_id, name, key))
+        if free is None:
+            free = self._free[parent_id, name, key] = {}
+            for child in self._children.get(parent_id, ()):
+                span = self._spans[child]
+                if span.name == name and isinstance(sent := span.attributes.get(key), str):
+                    free.setdefault(sent, deque()).append(child)
+        children = free.get(value) if isinstance(value, str) else None
+        return self._spans[children.popleft()] if children else None
+
+    def find(self, name: str, key: str, value: str) -> Span | None:
+        """The span of this name that was sent with this value under a key."""
+        found = self._found.get((name, key))
+        if found is None:
+            named = (span for span in self._spans.values() if span.name == name)
+            values = ((span.attributes.get(key), span.span_id) for span in named)
+            found = {v: span_id for v, span_id in values if isinstance(v, str)}
+            self._found[name, key] = found
+        span_id = found.get(value)
+        return None if span_id is None else self._spans[span_id]
+
+    def stand(self, record: Span) -> None:
+        """A record that is all there is of what it tells: a span of its own."""
+        self._spans[record.span_id] = record
+
+    def lend(self, record: Span, span: Span, words: Mapping[str, JSON]) -> Span:
+        """The span with `words` where it says nothing itself; returns it."""
+        joined = Joined(span.attributes, words)
+        return self._put(record, msgspec.structs.replace(span, attributes=joined))
+
+    def lend_events(self, record: Span, span: Span, events: Iterable[Event]) -> Span:
+        """The span with more events, as if it had carried them; returns it."""
+        return self._put(record, msgspec.structs.replace(span, events=(*span.events, *events)))
+
+    def put(self, span: Span) -> None:
+        """The span in place of the one with its id."""
+        self._spans[span.span_id] = span
+
+    def _put(self, record: Span, span: Span) -> Span:
+        self._lent.append(record.span_id)
+        self._spans[span.span_id] = span
+        return span

@@ -1,0 +1,48 @@
+"""Where each log record of a trace goes: to the span it belongs to, to a span of its own, or nowhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+from evaluators.dialects.lending import claude_code, codex, gemini_cli, qwen_code, words
+from evaluators.dialects.lending.ledger import Ledger
+from evaluators.dialects.lending.records import is_record
+from evaluators.dialects.lending.roots import under_prompt
+from evaluators.model import Span
+
+Lender = Callable[[Ledger, Sequence[Span]], None]
+_LENDERS: Mapping[str, Lender] = {
+    **dict.fromkeys(claude_code.SCOPES, claude_code.lend),
+    **dict.fromkeys(codex.SCOPES, codex.lend),
+    **dict.fromkeys(gemini_cli.SCOPES, gemini_cli.lend),
+    **dict.fromkeys(qwen_code.SCOPES, qwen_code.lend),
+}
+"""By the scope of the records."""
+
+
+class Told(NamedTuple):
+    """The spans of a trace, with what its log records say."""
+
+    spans: list[Span]
+    """In order of (start, span id): those that were sent, and the records that stand for themselves."""
+    records: tuple[str, ...]
+    """Ids of the records that lent words to other spans."""
+
+
+def lend(spans: Sequence[Span]) -> Told:
+    """The spans with the words of the records among them, whichever came first.
+
+    Words of SDKs are read as if their span had carried them. A trace without records is given back as it is.
+    """
+    if not any(map(is_record, spans)):
+        return Told([*spans], ())
+    ledger = Ledger(spans)
+    by_lender: dict[Lender, list[Span]] = {}
+    for record in ledger.records:
+        lender = _LENDERS.get(record.scope, words.lend)
+        by_lender.setdefault(lender, []).append(record)
+    for lender, records in by_lender.items():
+        lender(ledger, records)
+    standing = ledger.spans or ledger.records  # words alone, whose spans did not come
+    return Told(under_prompt(standing), ledger.lent)

@@ -1,0 +1,89 @@
+"""What a log record looks like among the spans of a trace, and a span that log records lent something."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from evaluators.dialects.decoding.decode import Attributes, names_of
+from evaluators.dialects.decoding.key_sets import shape_of
+from evaluators.dialects.decoding.values import integer
+from evaluators.model import JSON, Span
+
+EVENT = "spanwise.log.event"
+"""The name of the event; its presence marks a span that a log record was made into."""
+BODY = "spanwise.log.body"
+"""The record's body, of any type."""
+_OWN = frozenset({EVENT, BODY})
+
+
+def is_record(span: Span) -> bool:
+    """Whether the span was made of a log record."""
+    return EVENT in names_of(span.attributes)
+
+
+def event_of(record: Span) -> str:
+    """The name of the record's event."""
+    return str(record.attributes.get(EVENT) or "")
+
+
+def body_of(record: Span) -> JSON:
+    """The record's body; None where it has none."""
+    return record.attributes.get(BODY)
+
+
+def text_of(record: Span, key: str) -> str:
+    """A text among its attributes; "" where there is none."""
+    value: JSON = record.attributes.get(key)
+    return value if isinstance(value, str) else ""
+
+
+def lasting(record: Span) -> Span:
+    """The record as a span from when what it tells began (`duration_ms`); its time is when that was over."""
+    lasted = integer(record.attributes.get("duration_ms"))
+    if lasted is None:
+        return record
+    start = max(0, record.start_time_unix_nano - lasted * 1_000_000)
+    return msgspec.structs.replace(record, start_time_unix_nano=start)
+
+
+class Joined(Attributes):
+    """Attributes of several sources as one: the first that has a value wins."""
+
+    __slots__ = ("_sources",)
+
+    def __init__(self, *sources: Mapping[str, JSON]) -> None:
+        self._sources: tuple[Mapping[str, JSON], ...] = tuple(
+            inner
+            for source in sources
+            for inner in (source._sources if isinstance(source, Joined) else (source,))  # noqa: SLF001
+        )
+        names = frozenset[str]().union(*(names_of(source) for source in sources))
+        self.shape = shape_of(names)
+        self.names = names
+
+    def get(self, key: str, default: Any = None) -> JSON:
+        """The value of `key`, else `default`."""
+        for source in self._sources:
+            value = source.get(key)
+            if value is not None:
+                return value
+        return default
+
+
+class Lent(Attributes):
+    """The attributes of a record without those that mark it as one."""
+
+    __slots__ = ("_record",)
+
+    def __init__(self, record: Mapping[str, JSON]) -> None:
+        self._record = record
+        names = frozenset(names_of(record)) - _OWN
+        self.shape = shape_of(names)
+        self.names = names
+
+    def get(self, key: str, default: Any = None) -> JSON:
+        """The value of `key`, else `default`."""
+        return self._record.get(key, default) if key in self.names else default

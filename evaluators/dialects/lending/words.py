@@ -1,0 +1,78 @@
+"""Words that an SDK moved from its span to log events: they are read as if the span had carried them.
+
+GenAI conventions: `gen_ai.client.inference.operation.details` has the attributes of the span; the older
+`gen_ai.<role>.message` and `gen_ai.choice` are its events, in Semantic Kernel with a body in JSON. AWS's distribution
+takes attributes and events off the span and sends one record, `{"input": ..., "output": ...}` (`aws_bodies`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from evaluators.dialects.decoding.values import as_dict, unwrap
+from evaluators.dialects.lending import aws_bodies
+from evaluators.dialects.lending.ledger import Ledger
+from evaluators.dialects.lending.records import Joined, Lent, body_of, event_of
+from evaluators.model import JSON, Event, Span
+
+DETAILS = "gen_ai.client.inference.operation.details"
+_PREFIX = "gen_ai."
+_INDEX = "CHAT_MESSAGE_INDEX"
+"""Semantic Kernel: where in the request a message stands."""
+_MODEL_CALL: Mapping[str, JSON] = {"gen_ai.operation.name": "chat"}
+"""What is known of a span that did not come: only model calls have such events."""
+
+
+def lend(ledger: Ledger, records: Sequence[Span]) -> None:
+    """Each record's words to its parent; a record that has none to lend stands as it is."""
+    orphans: dict[str, list[Span]] = {}
+    for record in sorted(records, key=_order):
+        name = event_of(record)
+        span = ledger.get(record.parent_span_id)
+        if name == DETAILS:
+            if span is None:
+                ledger.stand(record)
+            else:
+                ledger.lend(record, span, Lent(record.attributes))
+        elif name.startswith(_PREFIX):
+            if span is None:
+                orphans.setdefault(record.parent_span_id, []).append(record)
+            else:
+                ledger.lend_events(record, span, (_event(record),))
+        elif aws_bodies.is_one(body_of(record)):
+            if span is not None:
+                aws_bodies.lend(ledger, record, span)
+        else:
+            ledger.stand(record)
+    for events in orphans.values():
+        _stand_together(ledger, events)
+
+
+def _order(record: Span) -> tuple[int, int]:
+    index = record.attributes.get(_INDEX)
+    return record.start_time_unix_nano, index if isinstance(index, int) else 0
+
+
+def _event(record: Span) -> Event:
+    body = unwrap(body_of(record))
+    return Event(
+        name=event_of(record),
+        time_unix_nano=record.start_time_unix_nano,
+        attributes=as_dict(body) if isinstance(body, dict) else {"gen_ai.event.content": body},
+    )
+
+
+def _stand_together(ledger: Ledger, records: Sequence[Span]) -> None:
+    """The first record stands for the model call whose span is missing, with the others' words."""
+    first, others = records[0], records[1:]
+    call = msgspec.structs.replace(
+        first,
+        attributes=Joined(first.attributes, _MODEL_CALL),
+        events=(_event(first),),
+        end_time_unix_nano=records[-1].end_time_unix_nano,
+    )
+    ledger.stand(call)
+    for record in others:
+        call = ledger.lend_events(record, call, (_event(record),))

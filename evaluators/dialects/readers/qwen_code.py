@@ -1,0 +1,82 @@
+"""Qwen Code: its spans, with the words of its log records (`lending.qwen_code`), and records that stand alone."""
+
+from __future__ import annotations
+
+from evaluators.dialects import fields
+from evaluators.dialects.content.facts import Facts, Kind
+from evaluators.dialects.dialect import CONTENT, NO_SETTING, Advice, By, Dialect, scope_is
+from evaluators.dialects.lending.records import EVENT
+from evaluators.dialects.readers.gemini_cli import TOKENS, answer_of, read_outcome, read_result
+from evaluators.model import Span
+
+_KINDS: dict[str, Kind] = {
+    "invoke_agent": "agent",
+    "chat": "llm",
+    "execute_tool": "tool",
+    "qwen-code.user_prompt": "agent",
+    "qwen-code.api_request": "llm",
+    "qwen-code.api_response": "llm",
+    "qwen-code.api_error": "llm",
+    "qwen-code.tool_call": "tool",
+}
+
+
+_by_operation = By("gen_ai.operation.name", EVENT, kinds=_KINDS)
+
+
+def _kind(facts: Facts) -> Kind:
+    """The span of a tool's execution, within the tool's own, has no operation."""
+    return "tool" if "execution_status" in facts.span.attributes else _by_operation(facts)
+
+
+def _agent_name(_: Span) -> str:
+    return "qwen-code"
+
+
+def _finish(facts: Facts) -> None:
+    if facts.kind == "tool":
+        facts.read_result = read_result
+        read_outcome(facts)
+
+
+QWEN_CODE = Dialect(
+    name="qwen_code",
+    speaks=scope_is("qwen-code"),
+    kind=_kind,
+    fields={
+        "agent": (
+            fields.agent("subagent_name", "gen_ai.agent.name", default=_agent_name, always=True),
+            fields.input_from("prompt"),
+        ),
+        "llm": (
+            fields.input_from("request_text"),
+            fields.output_from("response_text", later=answer_of),
+            fields.tokens(TOKENS),
+            fields.model("gen_ai.response.model", "model", "gen_ai.request.model"),
+            fields.response_id("gen_ai.response.id", "response_id"),
+            fields.agent("subagent_name"),
+        ),
+        "tool": (
+            fields.tool_name("gen_ai.tool.name", "tool_name", "function_name"),
+            fields.tool_id("gen_ai.tool.call.id", "call_id", "tool.call_id"),
+            fields.arguments("function_args"),
+            fields.agent("gen_ai.agent.name", "subagent_name"),
+        ),
+    },
+    finish=_finish,
+    scopes=("qwen-code",),
+    advice=(
+        Advice(
+            lacks=CONTENT,
+            setting='settings.json: "telemetry": {"enabled": true, "logPrompts": true}',
+            note="exports prompts, answers, arguments, and whole conversations: what commands print and files hold",
+            source="qwenlm.github.io/qwen-code-docs/en/developers/development/telemetry",
+        ),
+        Advice(
+            lacks=("no_tool_definitions",),
+            setting=NO_SETTING,
+            note="Qwen Code exports no definitions of tools",
+            source="recordings of @qwen-code/qwen-code 0.24.4",
+        ),
+    ),
+)

@@ -1,0 +1,1 @@
+"""Where the log records and spans of agents without usable traces belong: which session, which turn."""

@@ -1,0 +1,24 @@
+"""The declaration of an agent that speaks in logs: which events are its own, and where each belongs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from evaluators.dialects.turns.place import Dropped, Event, Place
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LogAgent:
+    """One agent. Its file in `turns/` declares it, `registry.LOG_AGENTS` names it; its words are read in `readers/`."""
+
+    name: str
+    """As its dialect is called."""
+    scopes: tuple[str, ...]
+    """How the instrumentation scopes of its log records begin."""
+    place: Callable[[Event], Place | Dropped]
+    """Where one of its log records belongs."""
+    span_scopes: tuple[str, ...] = ()
+    """Scopes of spans that belong to its turns."""
+    place_span: Callable[[Event], Place | None] | None = None
+    """Where a span of a resource with one of `span_scopes` belongs; None: it stays in its own trace."""

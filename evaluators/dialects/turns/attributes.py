@@ -1,0 +1,20 @@
+"""Values of events' attributes as texts: producers write numbers and ids in several types."""
+
+from __future__ import annotations
+
+from evaluators.dialects.turns.place import Event
+
+
+def text(event: Event, *keys: str) -> str:
+    """The first of these attributes that holds a text which is not empty; "" where none does."""
+    for key in keys:
+        value = event.attributes.get(key)
+        if isinstance(value, str) and value:
+            return value
+    return ""
+
+
+def from_resource(event: Event, key: str) -> str:
+    """A text of the resource; "" where it has none."""
+    value = event.resource.get(key)
+    return value if isinstance(value, str) else ""

@@ -1,0 +1,77 @@
+"""Claude Code's log events, and its beta spans."""
+
+from __future__ import annotations
+
+from evaluators.dialects.turns.agent import LogAgent
+from evaluators.dialects.turns.attributes import text
+from evaluators.dialects.turns.place import Dropped, Event, Place
+
+NOTIFICATION = "<task-notification>"
+"""How a prompt begins that a background helper sends when it is done: nobody typed it."""
+_WORK = frozenset(
+    {
+        "user_prompt",
+        "assistant_response",
+        "api_request",
+        "api_error",
+        "api_retries_exhausted",
+        "api_request_body",
+        "api_response_body",
+        "tool_decision",
+        "tool_result",
+        "subagent_completed",
+    }
+)
+_ANSWERED_HERE = frozenset(
+    {
+        "clear",
+        "config",
+        "cost",
+        "exit",
+        "help",
+        "login",
+        "logout",
+        "model",
+        "quit",
+        "resume",
+        "status",
+    }
+)
+"""Commands that the program answers itself: no turn begins."""
+
+
+def _place(event: Event) -> Place | Dropped:
+    name = event.name.removeprefix("claude_code.")
+    session = text(event, "session.id")
+    if name not in _WORK or not session:
+        return "diagnostics"
+    is_prompt = name == "user_prompt"
+    if is_prompt and _is_answered_here(event):
+        return "diagnostics"
+    is_helper = is_prompt and text(event, "prompt").lstrip().startswith(NOTIFICATION)
+    return Place(
+        session=session,
+        turn=text(event, "prompt.id"),
+        is_prompt=is_prompt and not is_helper,
+        is_helper=is_helper,
+        owns_trace=True,
+    )
+
+
+def _is_answered_here(event: Event) -> bool:
+    is_builtin = text(event, "command_source") == "builtin"
+    return is_builtin and text(event, "command_name") in _ANSWERED_HERE
+
+
+def _place_span(event: Event) -> Place | None:
+    session = text(event, "session.id")
+    return Place(session=session) if session else None
+
+
+CLAUDE_CODE_LOGS = LogAgent(
+    name="claude_code",
+    scopes=("com.anthropic.claude_code.events",),
+    place=_place,
+    span_scopes=("com.anthropic.claude_code.tracing",),
+    place_span=_place_span,
+)

@@ -1,0 +1,58 @@
+"""OpenAI Codex: log events of a conversation; helpers have conversations of their own on the same machine."""
+
+from __future__ import annotations
+
+from evaluators.dialects.turns.agent import LogAgent
+from evaluators.dialects.turns.attributes import from_resource, text
+from evaluators.dialects.turns.place import Dropped, Event, Place
+
+TITLE = "Generate a concise, single-line task title"
+"""How the prompt begins with which the terminal program names a conversation: nobody typed it."""
+_WORK = frozenset(
+    {
+        "codex.user_prompt",
+        "codex.agent_response",
+        "codex.api_request",
+        "codex.tool_decision",
+        "codex.tool_result",
+    }
+)
+
+
+def _place(event: Event) -> Place | Dropped:
+    name = event.name
+    owner = f"machine {from_resource(event, 'host.name')}"
+    if name == "codex.agent_communication":
+        return _link(event, owner)
+    session = text(event, "conversation.id")
+    if name == "codex.sse_event":
+        # The end of an answer is told twice: by a record for the event, then by one with its counts.
+        if "input_token_count" not in event.attributes and not text(event, "error.message"):
+            return "streamed_token"
+    elif name not in _WORK:
+        return "diagnostics"
+    if not session:
+        return "diagnostics"
+    is_prompt = name == "codex.user_prompt"
+    if is_prompt and text(event, "prompt").startswith(TITLE):
+        return Place(session=session, owner=owner, turn=session, is_helper=True)
+    return Place(
+        session=session,
+        owner=owner,
+        is_prompt=is_prompt,
+        is_end=name == "codex.agent_response" and text(event, "agent.type") == "main",
+    )
+
+
+def _link(event: Event, owner: str) -> Place | Dropped:
+    sender, receiver = text(event, "sender_thread_id"), text(event, "receiver_thread_id")
+    if text(event, "kind") != "spawn" or not sender or not receiver:
+        return "diagnostics"
+    return Place(session=sender, owner=owner, helper_session=receiver)
+
+
+CODEX_LOGS = LogAgent(
+    name="codex",
+    scopes=("codex_otel",),
+    place=_place,
+)

@@ -1,0 +1,94 @@
+"""One log record (or span) of an agent, and where it belongs. Pure; nothing here knows of a particular agent.
+
+An agent that speaks in logs has no trace per prompt of a person. A trace is made: one turn, from the prompt to what
+comes before the next one. Each of its records is placed by itself, so that what is made does not depend on the order
+in which records arrive:
+
+    session  s  |prompt p1 . . . . . end|prompt p2 . . . .
+    turns       |-------- p1 -----------|------ p2 -------
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import Literal
+
+import msgspec
+
+from evaluators.model import JSON
+
+Dropped = Literal["diagnostics", "streamed_token", "no_agent"]
+"""Why a record is dropped before it is written: it is about the program itself, repeats what a later record says
+whole, or is of no agent that is known."""
+
+
+class Event(msgspec.Struct, frozen=True, kw_only=True):
+    """One log record, or one span, as its producer sent it."""
+
+    name: str
+    """Of a record, attribute `event.name`, else its field `event_name`, else ""; of a span, its name."""
+    time_unix_nano: int
+    """Of a record, its time, where that is 0 its observed time; of a span, its start."""
+    scope: str
+    """Name of the instrumentation scope."""
+    attributes: Mapping[str, JSON]
+    body: JSON = None
+    resource: Mapping[str, JSON] = {}
+    trace_id: str = ""
+    """Lower-case hex; "" for a record without."""
+    span_id: str = ""
+    is_span: bool = False
+
+
+class Place(msgspec.Struct, frozen=True, kw_only=True):
+    """Where an event of an agent belongs.
+
+    The turn of an event is, in this order: `turn`, unless a record says that it is no turn of a person's; the turn of
+    a record that owns the trace whose id the event carries; the last turn of the session (for a
+    helper's, of its outermost session) that began no later than the event.
+    """
+
+    session: str
+    """The session's own id."""
+    owner: str = ""
+    """What has all sessions that may share a turn, where these are several; "": the session itself. With it and the
+    service, assembly's partition is found."""
+    turn: str = ""
+    """What names the turn within the session, where each event says it; "" otherwise."""
+    is_prompt: bool = False
+    """Whether a person's prompt, which begins a turn."""
+    is_helper: bool = False
+    """Whether `turn` is of a helper's report or a title's prompt: its events belong to the turn before."""
+    owns_trace: bool = False
+    """Whether all spans of the trace whose id the event carries are of the same turn."""
+    is_end: bool = False
+    """Whether nothing more of the turn is expected."""
+    helper_session: str = ""
+    """The session of a helper that this session has started."""
+
+
+def turn_trace_id(service: str, session: str, turn: str) -> bytes:
+    """The id of a made trace: the same whoever makes it, and in which order.
+
+    `turn` is what names the turn: the id of its prompt, or the digest of the record that holds it.
+    """
+    return _digest("turn", service, session, turn)[:16]
+
+
+def owner_id(service: str, place: Place) -> bytes:
+    """16 bytes that name who has all records which may share a turn with this one."""
+    return _digest("owner", service, place.owner or place.session)[:16]
+
+
+def session_mark(service: str, session: str) -> bytes:
+    """8 bytes that tell the sessions of one owner apart."""
+    return _digest("session", service, session)[:8]
+
+
+def _digest(*texts: str) -> bytes:
+    whole = hashlib.sha256()
+    for text in texts:
+        raw = text.encode(errors="surrogatepass")
+        whole.update(len(raw).to_bytes(4, "big") + raw)
+    return whole.digest()

@@ -1,0 +1,51 @@
+"""Records of SDKs: words that were moved from spans to log events."""
+
+from __future__ import annotations
+
+import hashlib
+
+from evaluators.dialects.decoding.values import as_dict, as_list, unwrap
+from evaluators.dialects.turns.agent import LogAgent
+from evaluators.dialects.turns.attributes import from_resource, text
+from evaluators.dialects.turns.place import Dropped, Event, Place
+from evaluators.digest import canonical
+from evaluators.model import JSON
+
+_DETAILS = "gen_ai.client.inference.operation.details"
+
+
+def lends_words(event: Event) -> bool:
+    """Whether the record has words for the span whose id it carries."""
+    if event.name.startswith("gen_ai."):
+        return True
+    body = event.body
+    return isinstance(body, dict) and ("input" in body or "output" in body)  # AWS's distribution
+
+
+def _place(event: Event) -> Place | Dropped:
+    """A turn is the calls whose history ends, but for what the agent did since, with the same words of a person.
+
+    The call that has nothing after them begins it: the same question asked again is another turn.
+    """
+    if event.name != _DETAILS:
+        return "no_agent"
+    owner = from_resource(event, "service.instance.id") or from_resource(event, "service.name")
+    messages = unwrap(event.attributes.get("gen_ai.input.messages"))
+    history = as_list(messages)
+    asked = next((i for i in range(len(history), 0, -1) if _is_persons(history[i - 1])), 0)
+    if not asked:
+        session = text(event, "gen_ai.response.id") or str(event.time_unix_nano)
+        return Place(session=session, owner=owner, is_prompt=True)
+    session = hashlib.sha256(canonical(history[:asked])).hexdigest()
+    return Place(session=session, owner=owner, is_prompt=asked == len(history))
+
+
+def _is_persons(message: JSON) -> bool:
+    """Whether a user's message holds more than results of tools, which some providers send in the user's name."""
+    item = as_dict(message)
+    parts = as_list(item.get("parts"))
+    results = sum(as_dict(part).get("type") == "tool_call_response" for part in parts)
+    return item.get("role") == "user" and (not parts or results < len(parts))
+
+
+WORDS = LogAgent(name="genai_events", scopes=(), place=_place)

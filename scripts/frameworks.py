@@ -1,0 +1,231 @@
+"""The pages of docs/frameworks: how to connect one, and what Spanwise makes of a recording that was made with it.
+
+`python -m scripts.frameworks [FOLDER]` writes them, a test fails when one is stale.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+import yaml
+
+ROOT = Path(__file__).parents[1]
+DATA = ROOT / "docs" / "frameworks" / "frameworks.yaml"
+RECORDINGS = ROOT / "tests" / "data" / "captures"
+PORTS = {"grpc": 4317, "http/protobuf": 4318}
+SERVICE = "my-agent"
+TEXT = 110
+"""Characters of a text that a page shows."""
+NOTE = "<!-- Made by `python -m scripts.frameworks` of frameworks.yaml and a recording. -->"
+ABOUT = """\
+Each page has the lines that connect it, and what Spanwise makes of a recording of it that is among the tests' data.
+Others are read too: [dialects](../dialects.md)."""
+
+
+class Framework(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """One entry of the data file, which says what each field is."""
+
+    title: str
+    language: Literal["python", "node"]
+    install: str
+    code: str
+    session: str
+    protocol: Literal["grpc", "http/protobuf"]
+    own_setup: bool = False
+    switches: list[str] = []
+    env: dict[str, str] | None = None
+    recording: str | None = None
+
+    def variables(self) -> dict[str, str]:
+        """What its environment holds: where to send, and the switches that are variables."""
+        usual = {
+            "OTEL_EXPORTER_OTLP_ENDPOINT": f"http://127.0.0.1:{PORTS[self.protocol]}",
+            "OTEL_EXPORTER_OTLP_PROTOCOL": self.protocol,
+            "OTEL_SERVICE_NAME": SERVICE,
+        }
+        switches = dict(part.split("=", 1) for each in self.switches for part in each.split(" "))
+        return {**(usual if self.env is None else self.env), **switches}
+
+    def exports(self) -> list[str]:
+        """The same as lines of a shell, the protocol beside its endpoint."""
+        lines: list[str] = []
+        for name, value in self.variables().items():
+            if name.endswith("_PROTOCOL"):
+                lines[-1] += f" {name}={value}"
+            else:
+                lines.append(f"export {name}={value}")
+        return lines
+
+    def path(self) -> Path | None:
+        """Its recording."""
+        return None if self.recording is None else RECORDINGS / f"{self.recording}.otlp"
+
+
+def pages() -> dict[str, str]:
+    """Every page, by file name."""
+    entries = frameworks()
+    shown = seen([path for each in entries.values() if (path := each.path()) is not None])
+    made = {f"{name}.md": page(each, _seen(each, shown)) for name, each in sorted(entries.items())}
+    listed = [f"- [{each.title}]({name}.md)" for name, each in sorted(entries.items())]
+    tree = ["```{toctree}", ":hidden:", *sorted(entries), "```"]
+    lines = ["# Frameworks", "", NOTE, "", ABOUT, "", *listed, "", *tree, ""]
+    return {"index.md": "\n".join(lines), **made}
+
+
+def _seen(framework: Framework, shown: Mapping[Path, str]) -> str:
+    path = framework.path()
+    return "No recording of it is among the tests' yet." if path is None else shown[path]
+
+
+def frameworks() -> dict[str, Framework]:
+    """Every entry, by the name of its page."""
+    return msgspec.convert(yaml.safe_load(DATA.read_text("utf-8")), dict[str, Framework])
+
+
+def setup(framework: Framework) -> str:
+    """The lines that connect any program of this language; empty where the framework does it itself."""
+    if framework.own_setup:
+        return ""
+    if framework.language == "node":
+        return (
+            'import { NodeSDK } from "@opentelemetry/sdk-node";\n'
+            'import { OTLPTraceExporter } from "@opentelemetry/exporter-trace-otlp-proto";\n\n'
+            "new NodeSDK({ traceExporter: new OTLPTraceExporter() }).start();\n"
+        )
+    return (
+        "from opentelemetry import trace\n"
+        f"from opentelemetry.exporter.otlp.proto.{_module(framework)}.trace_exporter import OTLPSpanExporter\n"
+        "from opentelemetry.sdk.trace import TracerProvider\n"
+        "from opentelemetry.sdk.trace.export import BatchSpanProcessor\n\n"
+        "provider = TracerProvider()\n"
+        "provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))\n"
+        "trace.set_tracer_provider(provider)\n"
+    )
+
+
+def install(framework: Framework) -> str:
+    """The command that installs what it needs beside the framework; empty for nothing."""
+    words = [framework.install] if framework.install else []
+    if framework.language == "python" and not framework.own_setup:
+        words += ["opentelemetry-sdk", f"opentelemetry-exporter-otlp-proto-{_module(framework)}"]
+    tool = {"python": "pip install", "node": "npm install"}[framework.language]
+    return " ".join([tool, *words]) if words else ""
+
+
+def page(framework: Framework, seen: str) -> str:
+    """The page as MyST Markdown. `seen`: what Spanwise makes of its recording."""
+    language = {"python": "python", "node": "js"}[framework.language]
+    code = "\n".join(each for each in (setup(framework), framework.code) if each)
+    other = {"grpc": "http/protobuf", "http/protobuf": "grpc"}[framework.protocol]
+    exports = framework.exports()
+    lines = [f"# {framework.title}", "", NOTE, "", "## Connect it", ""]
+    if command := install(framework):
+        lines += ["```sh", command, "```", ""]
+    lines += ["```sh", *exports, "```", ""] if exports else []
+    if code:
+        lines += [f"```{language}", code.rstrip(), "```", ""]
+    ports = f"Port {PORTS[framework.protocol]} takes {_called(framework.protocol)}"
+    others = f"{PORTS[other]} takes {_called(other)}, with an exporter for it"
+    apart = "without it each trace is a session of its own"
+    lines += [
+        f"{ports}; {others}.",
+        "",
+        f"Turns of one conversation become one session with `{framework.session}`; {apart}.",
+        "",
+        "## What one sees",
+        "",
+    ]
+    return "\n".join([*lines, seen, ""])
+
+
+def _called(protocol: str) -> str:
+    return {"grpc": "gRPC", "http/protobuf": "HTTP with protobuf"}[protocol]
+
+
+def _module(framework: Framework) -> str:
+    return {"grpc": "grpc", "http/protobuf": "http"}[framework.protocol]
+
+
+# --- what one sees ---------------------------------------------------------------------------------------------------
+
+
+def seen(recordings: Sequence[Path]) -> dict[Path, str]:
+    """What `spanwise inspect` and `evaluate` say of the first turn of each recording."""
+    traces = {each["trace_id"]: each for each in _lines("inspect", recordings)}
+    signals: dict[str, list[Mapping[str, Any]]] = {}
+    for each in _lines("evaluate", recordings):
+        if each["scope"] == "trace" and each["final"]:
+            signals.setdefault(each["trace_id"], []).append(each)
+    found: dict[Path, str] = {}
+    for path in recordings:
+        expected = yaml.safe_load(path.with_suffix(".expect.yaml").read_text("utf-8"))
+        trace = expected["turn_list"][0]["main_trace_id"]
+        found[path] = conversation(traces[trace]) + scores(signals[trace])
+    return found
+
+
+def _lines(command: str, paths: Sequence[Path]) -> list[Mapping[str, Any]]:
+    files = [str(path) for path in paths]
+    done = subprocess.run(  # noqa: S603 - our own
+        [sys.executable, "-m", "collector.cli", command, *files, "--format", "jsonl"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+
+
+def conversation(trace: Mapping[str, Any]) -> str:
+    """The turn as lines: question, tool calls, answer, and what the spans lack."""
+    calls = [
+        f"  {each['name']}({_short(json.dumps(each['arguments'], ensure_ascii=False))})\n"
+        f"    {'error: ' + _short(each['error']) if each['error'] else _short(each['result'])}"
+        for each in trace["tool_calls"]
+    ]
+    tokens, session = trace["tokens"], trace["session_source"]
+    counted = f"{_known(tokens['input'])} in, {_known(tokens['output'])} out"
+    lines = [
+        f"user       {_short(trace['input'])}",
+        *calls,
+        f"{trace['agent']}  {_short(trace['output'])}",
+        "",
+        f"tokens {counted}; session told by {session}; model {', '.join(trace['models']) or 'not exported'}",
+        f"not exported: {', '.join(trace['gaps']) or 'nothing'}",
+    ]
+    return "\n".join(["```text", *lines, "```", ""])
+
+
+def scores(signals: Iterable[Mapping[str, Any]]) -> str:
+    """What the evaluators of traces gave, one a row."""
+    rows = [
+        f"| `{each['evaluator']}` | {each['outcome'] if each['score'] is None else format(each['score'], '.2f')} "
+        f"| {_short(each['explanation']).replace('|', chr(92) + '|')} |"
+        for each in sorted(signals, key=lambda each: each["evaluator"])
+    ]
+    return "\n".join(["", "| evaluator | score | why |", "|---|---|---|", *rows, ""])
+
+
+def _known(count: int | None) -> str:
+    return "not exported" if count is None else str(count)
+
+
+def _short(value: object) -> str:
+    text = " ".join(str("" if value is None else value).split())
+    return text if len(text) <= TEXT else text[: TEXT - 1] + "…"
+
+
+def main(folder: Path) -> None:
+    """Write every page."""
+    for name, text in pages().items():
+        (folder / name).write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]) if len(sys.argv) > 1 else DATA.parent)

@@ -1,0 +1,61 @@
+"""The pages as the site's generator reads them: copies of docs/, lists of folders, and no link that leaves the site."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from pathlib import Path, PurePosixPath
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+_LINK = re.compile(r"\[([^\]]*)\]\((?!\w+:|#)([^)#]*)(#[^)]*)?\)")
+_ENTRY = re.compile(r"^[\w./-]+$", re.MULTILINE)
+
+
+def stage(folder: Path) -> None:
+    """Write every page, and the configuration, below an empty folder."""
+    shutil.copytree(DOCS, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
+    _list(
+        folder / "decisions", "Decisions", "What a newcomer would otherwise undo, half a page each."
+    )
+    if (folder / "agents").is_dir() and not (folder / "agents" / "index.md").exists():
+        _list(folder / "agents", "Coding agents", "How to connect each, and what one sees.")
+    for page in sorted(folder.rglob("*.md")):
+        text = linked(page.read_text("utf-8"), page.relative_to(folder))
+        page.write_text(text, encoding="utf-8")
+    index = folder / "index.md"
+    index.write_text(index.read_text("utf-8") + _others(folder), encoding="utf-8")
+
+
+def _list(folder: Path, title: str, about: str) -> None:
+    """A page that lists the others of its folder."""
+    names = sorted(each.stem for each in folder.glob("*.md"))
+    tree = ["```{toctree}", ":maxdepth: 1", *names, "```"]
+    (folder / "index.md").write_text("\n".join([f"# {title}", "", about, "", *tree, ""]), "utf-8")
+
+
+def _others(folder: Path) -> str:
+    """Pages that no list names yet, as a list of their own."""
+    named = set(_ENTRY.findall((folder / "index.md").read_text("utf-8")))
+    top = {each.stem for each in folder.glob("*.md")} - {"index"}
+    folders = {f"{each.parent.name}/index" for each in folder.glob("*/index.md")}
+    rest = sorted((top | folders) - named)
+    return "\n".join(["", "```{toctree}", ":caption: More", *rest, "```", ""]) if rest else ""
+
+
+def linked(text: str, page: Path) -> str:
+    """A link to a file that is no page of the site becomes the file's name."""
+
+    def replaced(found: re.Match[str]) -> str:
+        words, target, anchor = found[1], found[2], found[3] or ""
+        place = PurePosixPath(os.path.normpath(PurePosixPath("docs", page.parent, target)))
+        if not target:
+            return found[0]
+        if place.parts[0] != "docs":
+            return f"{words} (`{place}`)" if f"{place}" not in words else f"`{place}`"
+        if (DOCS / place.relative_to("docs")).is_dir():
+            return f"[{words}]({target.rstrip('/')}/index.md{anchor})"
+        return found[0]
+
+    return _LINK.sub(replaced, text)

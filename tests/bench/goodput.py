@@ -1,0 +1,125 @@
+"""What is scored while more is offered than can be: spans a second at twice the load that saturates / at that load.
+
+Each request is a whole trace, and a refused one is not sent again: what is scored is what was taken.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import pickle
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Generator
+from pathlib import Path
+
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+
+from collector.otlp.split import split_by_trace
+from tests.bench.load import Request, requests
+from tests.bench.measure import CACHE, MEMORY_SHARE, prepared
+from tests.support.service import ROOT, Service
+
+TRACES = 150
+PASSES = 8
+"""Of the burst that shows what the service can do."""
+OFFERED = 32.0
+"""Seconds of load at twice that."""
+WARM = 8.0
+"""Of these, seconds before anything is counted: by then the lag has reached its limit."""
+SETTINGS = ("windows.trace.root_grace=200ms", "receiver.max_score_lag=5s", "sinks.jsonl=null")
+EVALUATOR = 'evaluator="step_efficiency"'
+"""Scores every trace."""
+
+
+def goodput_ratio() -> tuple[float, float]:
+    """Scored at twice the saturating load / at that load; and that load in spans a second. Bounded: 90 s."""
+    file, spans = _load()
+    with _service() as service:
+        saturating = _capacity(service, file)
+    with _service() as service:
+        return _scored_rate(service, file, 2 * saturating * spans) / saturating, saturating * spans
+
+
+def _capacity(service: Service, file: Path) -> float:
+    """Traces a second of a burst, from its first request until the last trace is scored; refused ones come again."""
+    _send(service, file, "--requests", "20", "--base", "9000").wait(60)
+    _until_scored(service, 20)
+    count = PASSES * TRACES
+    began = time.monotonic()
+    sending = _send(service, file, "--passes", str(PASSES))
+    try:
+        _until_scored(service, 20 + count)
+        return (_scored(service) - 20) / (time.monotonic() - began)
+    finally:
+        sending.kill()
+        sending.wait(10)
+
+
+def _scored_rate(service: Service, file: Path, rate: float) -> float:
+    sending = _send(
+        service, file, "--passes", "900", "--inflight", "64", "--rate", str(rate), "--drop"
+    )
+    try:
+        time.sleep(WARM)
+        before, began = _scored(service), time.monotonic()
+        time.sleep(OFFERED - WARM)
+        return (_scored(service) - before) / (time.monotonic() - began)
+    finally:
+        sending.kill()
+        sending.wait(10)
+
+
+def _scored(service: Service) -> float:
+    return sum(
+        value
+        for name, value in service.metrics().items()
+        if name.startswith("spanwise_evaluations_total{") and EVALUATOR in name
+    )
+
+
+def _until_scored(service: Service, traces: int) -> None:
+    deadline = time.monotonic() + 40
+    while _scored(service) < traces and time.monotonic() < deadline:
+        time.sleep(0.1)
+
+
+def _send(service: Service, file: Path, *options: str) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "tests.bench.client", service.grpc, str(file), *options]
+    return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL)
+
+
+def _load() -> tuple[Path, float]:
+    """Requests of one trace each, and how many spans one has."""
+    file = prepared(f"whole-{TRACES}.pickle", _whole_traces)
+    made: list[Request] = pickle.loads(file.read_bytes())
+    return file, sum(each.spans for each in made) / len(made)
+
+
+def _whole_traces() -> list[Request]:
+    pieces = [
+        piece.value
+        for request in requests(TRACES, 100_000)
+        for piece in split_by_trace(request.body, max_item=1 << 30).pieces
+    ]
+    return [Request(each, _spans(each)) for each in pieces]
+
+
+def _spans(value: bytes) -> int:
+    request = ExportTraceServiceRequest.FromString(value)
+    return sum(len(s.spans) for r in request.resource_spans for s in r.scope_spans)
+
+
+@contextlib.contextmanager
+def _service() -> Generator[Service]:
+    CACHE.mkdir(parents=True, exist_ok=True)
+    with (
+        tempfile.TemporaryDirectory(prefix="spanwise-bench-", dir=CACHE) as folder,
+        Service(Path(folder) / "data", MEMORY_SHARE, *SETTINGS) as it,
+    ):
+        yield it
+
+
+if __name__ == "__main__":
+    print(goodput_ratio())

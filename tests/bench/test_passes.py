@@ -1,0 +1,21 @@
+"""How often a trace and its outcomes are encoded and decoded: a count, the same on every machine."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.bench.passes import MOST_PASSES, passes
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(120)]
+
+
+def test_a_trace_and_its_outcomes_are_encoded_and_decoded_a_few_times() -> None:
+    """Reached: a trace is packed, put into its record and looked through by the index; its outcomes go to the main
+    process and into signals. Nobody unpacks the whole trace."""
+    found = passes()
+
+    assert found.total() <= MOST_PASSES, found
+    assert {where for kind, what, where in found if (kind, what) == ("trace", "encode")} == {
+        "records/trace_summary.py:packed_trace",
+        "assembly/closed_result.py:records",
+    }

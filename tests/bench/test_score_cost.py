@@ -1,0 +1,63 @@
+"""What scoring a trace costs, in calls of functions: a count that no other process on the machine changes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+
+import pytest
+
+from collector.config.plan import plan_from
+from collector.config.tree import Config
+from collector.otlp.split import split_by_trace
+from evaluators.dialects.read import read_trace
+from evaluators.model import JSON, ToolDefinition, Trace
+from evaluators.plan import Plan
+from evaluators.run import score_trace
+from tests.bench.load import requests
+from tests.bench.test_signal_cost import calls
+
+pytestmark = pytest.mark.bench
+TRACES = 60
+PLAIN, DECLARED = 360, 640
+SCHEMA: JSON = {
+    "type": "object",
+    "properties": {
+        "query": {"type": "string", "description": "What to look for"},
+        "limit": {"type": "integer", "minimum": 1, "maximum": 50},
+    },
+    "required": ["query"],
+    "additionalProperties": False,
+}
+SEARCH = ToolDefinition(name="search", description="Searches", parameters=SCHEMA)
+
+
+def read_traces() -> list[Trace]:
+    """The load of the service's own bench."""
+    pieces: dict[str, list[bytes]] = {}
+    for each in requests(TRACES, 64):
+        for piece in split_by_trace(each.body, max_item=1 << 22, strict=False).pieces:
+            pieces.setdefault(piece.key.hex(), []).append(piece.value)
+    return [read_trace(each, trace_id=id_, closed="root_ended") for id_, each in pieces.items()]
+
+
+def score(plan: Plan, traces: Sequence[Trace]) -> None:
+    """By every evaluator that needs no model."""
+    for trace in traces:
+        score_trace(plan, trace)
+
+
+def test_a_trace_takes_a_bounded_number_of_calls() -> None:
+    """Reached: 307 without tools' schemas, 561 with them; before, 450 and 2,073."""
+    plan = plan_from(Config.model_validate({"workers": 0, "embedder": {"kind": "none"}}))
+    traces = read_traces()
+    declared = [replace(trace, tools_offered=(SEARCH,)) for trace in traces]
+    score(plan, declared[:1])  # the schema is compiled once
+
+    plain = calls(partial(score, plan, traces[1:])) / len(traces[1:])
+    checked = calls(partial(score, plan, declared[1:])) / len(traces[1:])
+
+    print(f"calls per trace: {plain:.0f}, with tools' schemas {checked:.0f}")
+    assert plain < PLAIN
+    assert checked < DECLARED

@@ -1,0 +1,189 @@
+"""Log records keep every rule of spans: what is taken is durable, what is damaged is lost alone and said."""
+
+from __future__ import annotations
+
+import gzip
+import json
+
+import grpc
+import pytest
+from google.protobuf.json_format import MessageToDict
+from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import (
+    ExportLogsServiceRequest,
+    ExportLogsServiceResponse,
+)
+from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
+
+from collector.errors import LogFull
+from collector.otlp.scan import scan
+from collector.otlp.signal import LOGS_SERVICE
+from tests.support.otlp_http import JSON, PROTOBUF, post
+from tests.support.receiving import Served, export, serving
+
+SCOPE = "com.anthropic.claude_code.events"
+
+
+def logs(*names: str, scope: str = SCOPE, text: str = "hello") -> ExportLogsServiceRequest:
+    """Records of one session of Claude Code."""
+    made = ExportLogsServiceRequest()
+    group = made.resource_logs.add()
+    group.resource.attributes.append(attribute("service.name", "claude-code"))
+    records = group.scope_logs.add()
+    records.scope.name = scope
+    for number, name in enumerate(names, 1):
+        records.log_records.add(
+            time_unix_nano=number,
+            attributes=[
+                attribute("event.name", name),
+                attribute("session.id", "s"),
+                attribute("prompt.id", "p"),
+                attribute("prompt", text),
+            ],
+        )
+    return made
+
+
+def attribute(key: str, value: str) -> KeyValue:
+    return KeyValue(key=key, value=AnyValue(string_value=value))
+
+
+async def send(served: Served, body: bytes, transport: str) -> tuple[bool, bytes]:
+    """Whether it was taken, and the answer."""
+    if transport == "grpc":
+        said = await export(served.target, body, method=LOGS_SERVICE.method)
+        return said.code is grpc.StatusCode.OK, said.body
+    reply = await post(served.url.replace("/v1/traces", LOGS_SERVICE.path), body)
+    return reply.status_code == 200, reply.content
+
+
+def counted(served: Served, name: str, **labels: str) -> float:
+    return served.telemetry.registry.get_sample_value(f"spanwise_log_records_{name}", labels) or 0
+
+
+both = pytest.mark.parametrize("transport", ["grpc", "http"])
+
+
+@both
+async def test_what_is_answered_ok_is_in_the_log(transport: str) -> None:
+    async with serving() as served:
+        taken, answer = await send(
+            served, logs("user_prompt", "api_request").SerializeToString(), transport
+        )
+
+    assert taken
+    assert ExportLogsServiceResponse.FromString(answer) == ExportLogsServiceResponse()
+    (record,) = served.log.written
+    (spans,) = scan(record.value).traces.values()
+    assert len(spans) == 2
+    assert counted(served, "received_total", transport=transport, result="accepted") == 2
+
+
+@both
+async def test_records_of_no_agent_are_taken_and_dropped_by_why(transport: str) -> None:
+    async with serving() as served:
+        diagnostics = logs("plugin_loaded", "user_prompt")
+        taken, _ = await send(served, diagnostics.SerializeToString(), transport)
+        plain, _ = await send(served, logs("", scope="httpx").SerializeToString(), transport)
+
+    assert (taken, plain) == (True, True)
+    assert len(served.log.written) == 1
+    assert counted(served, "dropped_total", reason="diagnostics") == 1
+    assert counted(served, "dropped_total", reason="no_agent") == 1
+    assert counted(served, "received_total", transport=transport, result="accepted") == 3
+
+
+@both
+async def test_a_text_that_is_not_unicode_costs_its_characters_and_nothing_else(
+    transport: str,
+) -> None:
+    body = logs("user_prompt", "api_request", text="cut Ä").SerializeToString()
+    broken = body.replace("Ä".encode(), b"\xc3\x28")
+    async with serving() as served:
+        taken, answer = await send(served, broken, transport)
+
+    assert taken
+    assert ExportLogsServiceResponse.FromString(answer) == ExportLogsServiceResponse()
+    (record,) = served.log.written
+    assert "cut \N{REPLACEMENT CHARACTER}(".encode() in record.value
+
+
+@both
+async def test_a_record_that_is_no_message_is_rejected_alone(transport: str) -> None:
+    request = logs("user_prompt", "api_request")
+    second = request.resource_logs[0].scope_logs[0].log_records[1].SerializeToString()
+    broken = request.SerializeToString().replace(second, b"\xff" * len(second))
+    async with serving() as served:
+        taken, answer = await send(served, broken, transport)
+
+    assert taken
+    said = ExportLogsServiceResponse.FromString(answer).partial_success
+    assert (said.rejected_log_records, len(served.log.written)) == (1, 1)
+    assert "a log record is not a valid message" in said.error_message
+    assert counted(served, "received_total", transport=transport, result="invalid") == 1
+
+
+@both
+async def test_what_is_no_request_of_records_is_refused(transport: str) -> None:
+    async with serving() as served:
+        taken, _ = await send(served, b"\xff\xff", transport)
+
+    assert not taken
+    assert served.log.written == []
+
+
+@both
+async def test_a_record_that_is_too_large_is_rejected_alone(transport: str) -> None:
+    request = logs("user_prompt", "api_request")
+    request.resource_logs[0].scope_logs[0].log_records[0].attributes.append(
+        attribute("large", "x" * 20_000)
+    )
+    async with serving(max_item=10_000) as served:
+        taken, answer = await send(served, request.SerializeToString(), transport)
+
+    assert taken
+    assert ExportLogsServiceResponse.FromString(answer).partial_success.rejected_log_records == 1
+    assert counted(served, "received_total", transport=transport, result="too_large") == 1
+
+
+@both
+async def test_a_log_that_is_full_tells_the_sender_to_come_back(transport: str) -> None:
+    async with serving() as served:
+        served.log.fails = LogFull("no room")
+        taken, _ = await send(served, logs("user_prompt").SerializeToString(), transport)
+
+    assert not taken
+    assert counted(served, "received_total", transport=transport, result="refused") == 1
+
+
+async def test_records_come_as_json_and_compressed() -> None:
+    async with serving() as served:
+        url = served.url.replace("/v1/traces", LOGS_SERVICE.path)
+        request = logs("user_prompt")
+        text = await post(url, json.dumps(MessageToDict(request)).encode(), JSON)
+        packed = await post(
+            url, gzip.compress(request.SerializeToString()), PROTOBUF | {"content-encoding": "gzip"}
+        )
+
+    assert (text.status_code, packed.status_code) == (200, 200)
+    first, second = (list(scan(each.value).traces.values()) for each in served.log.written)
+    assert first == second, "the same spans, however they were sent"
+
+
+async def test_a_million_tiny_records_are_refused_before_anything_is_made_of_them() -> None:
+    tiny = b"\x12\x00" * 1_100_000
+    scope = b"\x12" + _varint(len(tiny)) + tiny
+    body = b"\x0a" + _varint(len(scope)) + scope
+    async with serving() as served:
+        taken, _ = await send(served, body, "grpc")
+
+    assert not taken
+    assert served.log.written == []
+
+
+def _varint(number: int) -> bytes:
+    out = bytearray()
+    while number > 0x7F:
+        out.append(number & 0x7F | 0x80)
+        number >>= 7
+    out.append(number)
+    return bytes(out)

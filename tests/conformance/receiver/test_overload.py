@@ -1,0 +1,85 @@
+"""What senders hear while scoring is behind or the log is full, and that little is done for it."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import zlib
+
+import grpc
+import pytest
+
+from collector.errors import LogFull
+from collector.receiver.families import ReceiverFamilies
+from collector.receiver.inflate import protobuf, sniff
+from collector.receiver.intake import Intake
+from collector.receiver.overload import LEAST, Overload
+from collector.records.otlp_signals import TRACES
+from collector.telemetry import Telemetry
+from tests.support.otlp import body, span
+from tests.support.otlp_http import post
+from tests.support.received_log import ReceivedLog
+from tests.support.receiving import export, serving
+
+FAR = 1e6
+SENT = body(*[span(trace, 1, text="x" * 2000) for trace in range(1, 65)])
+
+
+async def test_while_scoring_is_behind_a_part_is_told_to_come_back_later() -> None:
+    async with serving(behind=lambda: FAR) as served:
+        said = [await export(served.target, SENT) for _ in range(12)]
+        over_http = [await post(served.url, SENT) for _ in range(2)]
+
+        refused = [each for each in said if each.code is grpc.StatusCode.UNAVAILABLE]
+        assert len(said) - len(refused) == int(12 * LEAST)
+        assert all(each.delay is not None and 5 <= each.delay <= 14 for each in refused)
+        assert [each.status_code for each in over_http] == [503, 503]
+        assert why(served.telemetry, "grpc") == len(refused)
+
+
+async def test_without_a_limit_everything_is_taken() -> None:
+    async with serving(behind=lambda: FAR, max_score_lag=None) as served:
+        assert (await export(served.target, SENT)).code is grpc.StatusCode.OK
+
+
+async def test_after_a_full_log_a_message_is_not_even_read() -> None:
+    async with serving() as served:
+        served.log.write_failures = [LogFull("full")]
+        first = await export(served.target, SENT)
+        second = await export(served.target, b"\xff\xff")
+
+        assert {first.code, second.code} == {grpc.StatusCode.UNAVAILABLE}
+        await asyncio.sleep(0.3)
+        assert (await export(served.target, SENT)).code is grpc.StatusCode.OK
+
+
+@pytest.mark.parametrize("sent", [SENT, zlib.compress(SENT)])
+def test_a_refused_request_costs_less_than_half(sent: bytes) -> None:
+    spent: dict[bool, float] = {}
+    for _ in range(5):
+        for refuses in (False, True):
+            used = asyncio.run(cpu(sent, refuses=refuses))
+            spent[refuses] = min(used, spent.get(refuses, used))
+
+    assert spent[True] <= 0.5 * spent[False]
+
+
+async def cpu(sent: bytes, *, refuses: bool) -> float:
+    overload = Overload(clock=time.monotonic, limit=30, behind=lambda: FAR if refuses else 0.0)
+    intake = Intake(
+        log=ReceivedLog(),
+        max_request=1 << 20,
+        max_item=1 << 20,
+        families=ReceiverFamilies(Telemetry()),
+        clock=time.monotonic,
+        overload=overload,
+    )
+    begin = time.thread_time()
+    for _ in range(20):
+        await intake.take(sent, sender="", signal=TRACES, transport="grpc", decode=protobuf(sniff))
+    return time.thread_time() - begin
+
+
+def why(telemetry: Telemetry, transport: str) -> float:
+    labels = {"transport": transport, "reason": "behind"}
+    return telemetry.registry.get_sample_value("spanwise_requests_refused_total", labels) or 0.0

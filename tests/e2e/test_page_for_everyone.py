@@ -1,0 +1,243 @@
+"""Every page for everyone: axe has no finding, the keyboard reaches everything, nothing needs JavaScript."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+from collections.abc import AsyncGenerator, Iterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.async_api import Page, async_playwright, expect
+
+from collector.config.strict_yaml import parse
+from evaluators.expectations import Expectations
+from scripts.pictures import ARGUMENTS, CHROMIUM, PAGES, SCHEMES, SIZES, filled
+from tests.support.command import spanwise
+from tests.support.node_packages import installed
+from tests.support.service import Service
+
+REQUIRED = os.environ.get("SPANWISE_REQUIRE_CHROMIUM") == "1"
+RULES = """async () => {
+  const found = await axe.run(document, { resultTypes: ["violations"] });
+  return found.violations.flatMap(
+    rule => rule.nodes.slice(0, 3).map(node => `${rule.id}: ${node.html.slice(0, 160)} ${node.failureSummary}`));
+}"""
+
+expect.set_options(timeout=30_000)
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.timeout(600),
+    pytest.mark.skipif(
+        not Path(CHROMIUM).exists() and not REQUIRED,
+        reason="/usr/bin/chromium is not installed (SPANWISE_REQUIRE_CHROMIUM=1 makes this a failure)",
+    ),
+]
+Seen = tuple[Service, Mapping[str, str]]
+
+
+@pytest.fixture(scope="module")
+def seen() -> Iterator[Seen]:
+    """What `python -m scripts.pictures` takes its pictures of."""
+    with filled() as found:
+        yield found
+
+
+@pytest.fixture(scope="session")
+def axe() -> str:
+    """The program that is run in a page."""
+    folder = installed("axe", "the accessibility of pages is")
+    return (folder / "node_modules" / "axe-core" / "axe.min.js").read_text()
+
+
+@asynccontextmanager
+async def browsing(**given: Any) -> AsyncGenerator[Page]:
+    async with async_playwright() as playwright:
+        browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        yield await browser.new_page(**given)
+        await browser.close()
+
+
+@pytest.mark.parametrize(("size", "scheme"), list(itertools.product(SIZES, SCHEMES)))
+async def test_axe_finds_nothing_on_any_page(seen: Seen, axe: str, size: str, scheme: Any) -> None:
+    service, words = seen
+    width, height = SIZES[size]
+    found: dict[str, list[str]] = {}
+    async with browsing(viewport={"width": width, "height": height}, color_scheme=scheme) as page:
+        for name, address in PAGES.items():
+            await page.goto(service.admin + address.format(**words))
+            await page.evaluate(
+                "for (const each of document.querySelectorAll('details')) each.open = true"
+            )
+            await page.evaluate(axe)
+            if complaints := await page.evaluate(RULES):
+                found[name] = complaints
+
+    assert found == {}
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_no_page_is_wider_than_the_window(seen: Seen, size: str) -> None:
+    service, words = seen
+    width, height = SIZES[size]
+    async with browsing(viewport={"width": width, "height": height}) as page:
+        for name, address in PAGES.items():
+            await page.goto(service.admin + address.format(**words))
+            over = await page.evaluate("document.documentElement.scrollWidth - innerWidth")
+
+            assert over <= 0, name
+
+
+async def test_a_score_takes_few_lines_on_a_telephone(seen: Seen) -> None:
+    """A row was 230 px tall."""
+    service, words = seen
+    async with browsing(viewport={"width": 390, "height": 844}) as page:
+        await page.goto(service.admin + PAGES["trace-bad"].format(**words))
+        heights = await page.evaluate(
+            "[...document.querySelectorAll('table.signals tbody tr')].map(row => row.offsetHeight)"
+        )
+
+    assert len(heights) > 5
+    assert sorted(heights)[len(heights) // 2] < 110
+    assert max(heights) < 180
+
+
+STOP = """() => {
+  const at = document.activeElement, box = at.getBoundingClientRect(), style = getComputedStyle(at);
+  const place = at.compareDocumentPosition(window.before || document.body);
+  window.before = at;
+  return { tag: at.tagName, seen: box.width > 0 && box.height > 0, outline: style.outlineStyle,
+           forward: !(place & Node.DOCUMENT_POSITION_FOLLOWING) };
+}"""
+
+
+async def test_the_keyboard_goes_through_the_page_in_order_and_is_seen(seen: Seen) -> None:
+    service, words = seen
+    async with browsing(viewport={"width": 1100, "height": 800}) as page:
+        for name in ("overview", "session-bad", "trace-bad", "evaluators", "health"):
+            await page.goto(service.admin + PAGES[name].format(**words))
+            await page.keyboard.press("Tab")
+            assert await page.locator(":focus").inner_text() == "Skip to content"
+            for _ in range(25):
+                await page.keyboard.press("Tab")
+                stop = await page.evaluate(STOP)
+                if stop["tag"] == "BODY":  # the end of the page
+                    break
+                assert stop["seen"], (name, stop)
+                assert stop["outline"] != "none", (name, stop)
+                assert stop["forward"], (name, stop)
+
+
+async def test_the_skip_link_leads_past_the_navigation(seen: Seen) -> None:
+    service, _ = seen
+    async with browsing() as page:
+        await page.goto(service.admin + "/evaluators")
+        await page.keyboard.press("Tab")
+        await page.keyboard.press("Enter")
+        assert await page.evaluate("document.activeElement.id") == "main"
+        await page.keyboard.press("Tab")
+
+        assert await page.evaluate("document.activeElement.closest('main') !== null")
+
+
+async def test_without_javascript_the_navigation_leads_everywhere(seen: Seen) -> None:
+    service, _ = seen
+    async with browsing(java_script_enabled=False) as page:
+        await page.goto(service.admin + "/")
+        for name in ("Evaluators", "Sessions", "Health", "Overview"):
+            await page.click(f"nav[aria-label=Main] >> text={name}")
+            await expect(page.locator("nav[aria-label=Main] a[aria-current]")).to_have_text(name)
+
+        answer = await page.goto(service.admin + "/nowhere")
+        assert answer is not None
+        assert answer.status == 404
+        await expect(page.locator("h1")).to_have_text("There is nothing at this address")
+        await page.click("main a >> text=All agents")
+        await expect(page.locator("nav[aria-label=Main] a[aria-current]")).to_have_text("Overview")
+
+
+async def test_without_javascript_what_is_wrong_is_followed_from_the_overview_to_the_session(
+    seen: Seen,
+) -> None:
+    service, _ = seen
+    async with browsing(java_script_enabled=False) as page:
+        await page.goto(service.admin + "/")
+        await expect(page.locator(".urgent a.go").first).to_have_text("What changed")
+        await page.click("#agents a.name >> text=order-desk")
+        await expect(page.locator("h1")).to_contain_text("order-desk")
+        assert await page.locator("svg.plot").count() >= 4
+        await page.click("a.button >> text=Sessions")
+        await page.fill("input[name=q]", "A10")
+        await page.select_option("select[name=sort]", "newest")
+        await page.select_option("select[name=since]", "24h")
+        await page.click("form.sessions button")
+        kept = {"q=A10", "sort=newest", "since=24h", "agent=order-desk", "service=support-bot"}
+        assert kept == set(page.url.partition("?")[2].split("&"))
+        questions = await page.locator("main tbody tr").all_inner_texts()
+        assert questions
+        assert all("A10" in each for each in questions)
+        await page.click("main tbody a[href^='/session?'] >> nth=0")
+
+        await expect(page.locator("h1")).to_contain_text("Session")
+        await expect(page.locator("main")).to_contain_text("A10")
+
+
+async def test_without_javascript_a_trace_is_read_folded_and_followed_to_its_spans(
+    seen: Seen,
+) -> None:
+    service, words = seen
+    async with browsing(java_script_enabled=False) as page:
+        await page.goto(service.admin + PAGES["trace-bad"].format(**words))
+        await expect(page.locator(".line.user").first).to_contain_text("A10")
+        await expect(page.locator(".line.failed")).to_contain_text("order service did not answer")
+        await expect(page.locator(".line.led")).to_contain_text("the step before the first failure")
+        await page.click(".evidence a >> nth=0")
+        target = page.url.partition("#")[2]
+        await page.click(f"[id={target}] summary")
+        await expect(page.locator(f"[id={target}] .attributes")).to_contain_text("find_order")
+
+        await page.goto(service.admin + PAGES["trace-framework"].format(**words))
+        fold = page.locator("details.more").first
+        await fold.locator("summary").click()
+        await expect(fold.locator(".opened")).to_be_visible()
+
+
+async def test_a_downloaded_recording_and_case_are_read_back(seen: Seen, tmp_path: Path) -> None:
+    """The recording by `spanwise evaluate`, with the scores that the page shows; the case by the loader."""
+    service, words = seen
+    trace_id = words["bad_trace"]
+    recording, case = tmp_path / "of.otlp", tmp_path / "case.yaml"
+    async with browsing() as page:
+        await page.goto(service.admin + PAGES["trace-bad"].format(**words))
+        for text, file in (("Recording", recording), ("Case for expectations", case)):
+            async with page.expect_download() as download:
+                await page.click(f"text={text}")
+            await (await download.value).save_as(file)
+
+    (entry,) = parse(case.read_text())
+    Expectations([entry])
+    assert entry["output"].startswith("I am sorry")
+    out = tmp_path / "signals.jsonl"
+    config = str(_with(tmp_path, case))
+    given = ("--format", "jsonl", "--output", str(out), "--config", config)
+    done = spanwise("evaluate", str(recording), *given)
+    assert done.code == 0, done.err
+    offline = {each["evaluator"]: each for each in _lines(out) if each["scope"] == "trace"}
+    live = {
+        each["evaluator"]: each for each in service.get(f"/api/v1/traces/{trace_id}")["signals"]
+    }
+    assert offline["tool_correctness"]["score"] == live["tool_correctness"]["score"]
+    assert offline["exact_match"]["score"] == 1.0
+
+
+def _with(folder: Path, case: Path) -> Path:
+    config = folder / "spanwise.yaml"
+    config.write_text(f"expectations: {case}\n")
+    return config
+
+
+def _lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()]

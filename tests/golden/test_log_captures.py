@@ -1,0 +1,117 @@
+"""Recordings of agents and SDKs that speak in log records: what they carry is what we read.
+
+`SPANWISE_LOG_CAPTURES` names another folder of recordings with expectations: of the programs whose recordings hold
+their vendors' prompts and are not kept here.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter, defaultdict
+from functools import cache
+from pathlib import Path
+
+import pytest
+import yaml
+
+from scripts.carried_logs import EXPECTATION, Lack, Recording, correct, lacks, searched
+from tests.support.capture_score import Claim
+from tests.support.log_capture_score import score
+from tests.support.recordings import requests
+
+FOLDER = Path(
+    os.environ.get("SPANWISE_LOG_CAPTURES") or Path(__file__).parents[1] / "data" / "captures_logs"
+)
+STACKS = sorted({path.parent.name for path in FOLDER.glob("*/*.expect.yaml")})
+LACKING = {
+    ("genai_oai_agents_event_only", "loop", "tool_call"): 12,
+    ("opencode", "mcp", "tokens"): 1,
+    ("opencode", "mcp", "tool_call"): 1,
+    ("opencode", "rejected", "tokens"): 1,
+    ("opencode", "rejected", "tool_call"): 1,
+    ("opencode", "retry", "tokens"): 1,
+    ("opencode", "session", "tokens"): 2,
+    ("opencode", "session", "tool_call"): 1,
+    ("qwen_code", "session", "tool_call"): 3,
+}
+"""How many values are said to be carried and stand in no byte: `python -m scripts.carried_logs FOLDER` names each."""
+
+
+@cache
+def recordings() -> list[tuple[str, str, list[Lack], list[Claim]]]:
+    """Stack, scenario, what it lacks, and the claims without that, of each recording."""
+    found: list[tuple[str, str, list[Lack], list[Claim]]] = []
+    for path, expected, lacking in searched(FOLDER):
+        correct(lacking)
+        scenario = path.name.removesuffix(EXPECTATION)
+        claimed = [*score(path.parent, scenario, expected)]
+        found.append((expected["stack"], scenario, lacking, claimed))
+    return found
+
+
+def claims() -> dict[str, list[Claim]]:
+    by_stack: dict[str, list[Claim]] = defaultdict(list)
+    for stack, _, _, found in recordings():
+        by_stack[stack] += found
+    return by_stack
+
+
+def share(found: list[Claim]) -> float:
+    return sum(claim.held for claim in found) / len(found)
+
+
+def missed(found: list[Claim]) -> str:
+    return "\n".join(f"{c.field} {c.where} {c.detail}" for c in found if not c.held)
+
+
+def test_there_are_recordings_of_log_records() -> None:
+    assert STACKS, f"no recordings in {FOLDER}"
+
+
+@pytest.mark.parametrize("stack", STACKS)
+def test_a_stack_that_speaks_in_logs_is_read_right(stack: str) -> None:
+    found = claims()[stack]
+
+    assert share(found) >= 0.9, missed(found)
+
+
+def test_all_stacks_that_speak_in_logs_are_read_right() -> None:
+    found = [claim for stack in claims().values() for claim in stack]
+
+    assert share(found) >= 0.97, missed(found)
+
+
+def test_what_is_said_to_be_carried_and_is_not_is_known() -> None:
+    lacking = Counter(
+        (stack, scenario, lack.field)
+        for stack, scenario, lacks, _ in recordings()
+        for lack in lacks
+    )
+    here = {(stack, scenario) for stack, scenario, _, _ in recordings()}
+
+    assert lacking == {key: count for key, count in LACKING.items() if key[:2] in here}
+
+
+def test_the_arguments_that_are_not_carried_stand_in_no_byte_but_the_session_id() -> None:
+    raw = b"".join(requests(FOLDER / "genai_oai_agents_event_only" / "loop.otlp"))
+
+    assert raw.count(b"4711") == raw.count(b"sess-loop-4711") > 0
+
+
+def test_a_value_that_is_there_is_not_said_to_be_missing() -> None:
+    """Of a recording that is read right, some values changed: only those are missing."""
+    path = FOLDER / "claude_code_traces" / "retry.expect.yaml"
+    expected = yaml.safe_load(path.read_text(encoding="utf-8"))
+    assert list(lacks(expected, Recording(path), by_id=True)) == []
+
+    turn = expected["turn_list"][0]
+    first, second, *_ = turn["tool_calls_requested"]
+    first["args"]["command"], second["id"] = "ls nowhere", "call-of-nobody"
+    turn["llm_calls_ok"], turn["input_tokens"] = 99, 10**6
+
+    found = list(lacks(expected, Recording(path), by_id=True))
+    assert [(each.bearer is turn, each.flags) for each in found] == [
+        (False, ("args_exported",)),
+        (False, ("name_exported", "args_exported")),
+        (True, ("tokens_exported",)),
+    ]

@@ -1,0 +1,124 @@
+"""Log records of coding agents as the spans that they come in as."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.support.dialect_spans import SpanSpec
+
+CLAUDE = "com.anthropic.claude_code.events"
+CLAUDE_SPANS = "com.anthropic.claude_code.tracing"
+CODEX = "codex_otel.log_only"
+GEMINI = "gemini-cli"
+QWEN = "qwen-code"
+_NOBODY = 1 << 32
+"""Above all ids of spans: a record without a span id has a parent that is nobody's."""
+
+
+def claude(id_: int, event: str, at: int, **attributes: Any) -> SpanSpec:
+    """A record of Claude Code at so many milliseconds; `a__b` in a name stands for `a.b`."""
+    given = {"session.id": "s-1", "prompt.id": "p-1", **_dotted(attributes)}
+    return _record(id_, event, at, CLAUDE, given)
+
+
+def claude_span(
+    id_: int, kind: str, start: int, end: int, *, parent: int = 0, **attributes: Any
+) -> SpanSpec:
+    """A beta span of Claude Code."""
+    return SpanSpec(
+        id=id_,
+        parent=parent,
+        name=f"claude_code.{kind}",
+        start=start,
+        end=end,
+        scope=CLAUDE_SPANS,
+        attributes={"span.type": kind, "session.id": "s-1", **_dotted(attributes)},
+    )
+
+
+def codex(id_: int, event: str, at: int, **attributes: Any) -> SpanSpec:
+    """A record of Codex at so many milliseconds."""
+    given = {"conversation.id": "c-1", "model": "gpt-5.5", **_dotted(attributes)}
+    return _record(id_, f"codex.{event}", at, CODEX, given)
+
+
+def gemini(id_: int, event: str, at: int, *, of: int = 0, **attributes: Any) -> SpanSpec:
+    """A record of Gemini CLI, with the id of span `of`."""
+    given = {"session.id": "g-1", "prompt_id": "g-1", **_dotted(attributes)}
+    return _record(id_, f"gemini_cli.{event}", at, GEMINI, given, of)
+
+
+def gemini_span(
+    id_: int, operation: str, start: int, end: int, *, parent: int = 0, **attributes: Any
+) -> SpanSpec:
+    """A span of Gemini CLI."""
+    return SpanSpec(
+        id=id_,
+        parent=parent,
+        name=operation,
+        start=start,
+        end=end,
+        scope=GEMINI,
+        attributes={
+            "gen_ai.operation.name": operation,
+            "gen_ai.conversation.id": "g-1",
+            "gen_ai.agent.name": "gemini-cli",
+            **_dotted(attributes),
+        },
+    )
+
+
+def qwen(id_: int, event: str, at: int, *, of: int = 0, **attributes: Any) -> SpanSpec:
+    """A record of Qwen Code, with the id of span `of`."""
+    given = {"session.id": "q-1", "prompt_id": "q-1########0", **_dotted(attributes)}
+    return _record(id_, f"qwen-code.{event}", at, QWEN, given, of)
+
+
+def qwen_span(
+    id_: int, name: str, start: int, end: int, *, parent: int = 0, **attributes: Any
+) -> SpanSpec:
+    """A span of Qwen Code."""
+    return SpanSpec(
+        id=id_,
+        parent=parent,
+        name=f"qwen-code.{name}",
+        start=start,
+        end=end,
+        scope=QWEN,
+        attributes={"session.id": "q-1", **_dotted(attributes)},
+    )
+
+
+def words(
+    id_: int,
+    event: str,
+    at: int,
+    *,
+    of: int,
+    body: Any = None,
+    scope: str = "sdk",
+    **attributes: Any,
+) -> SpanSpec:
+    """A record of an SDK with words for span `of`."""
+    given = _dotted(attributes)
+    if body is not None:
+        given["spanwise.log.body"] = body
+    return _record(id_, event, at, scope, given, of)
+
+
+def _record(
+    id_: int, event: str, at: int, scope: str, attributes: dict[str, Any], of: int = 0
+) -> SpanSpec:
+    return SpanSpec(
+        id=id_,
+        parent=of or _NOBODY + id_,
+        name=event,
+        start=at,
+        end=at,
+        scope=scope,
+        attributes={**attributes, "spanwise.log.event": event},
+    )
+
+
+def _dotted(attributes: dict[str, Any]) -> dict[str, Any]:
+    return {key.replace("__", "."): value for key, value in attributes.items()}

@@ -1,0 +1,60 @@
+"""Packages of npm that tests use, installed from the lock file in a folder of tests/support, once for all processes.
+
+Without node or npm a test that needs them skips, loudly; SPANWISE_REQUIRE_NODE=1 makes that a failure.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+
+from tests.support.turns import exclusive
+
+ROOT = Path(__file__).parents[2]
+
+
+def installed(name: str, what: str) -> Path:
+    """The folder with `node_modules` of tests/support/<name>, and the other files of that folder beside it.
+
+    Args:
+        name: The folder in tests/support.
+        what: What is not tested where they cannot be installed.
+    """
+    npm = shutil.which("npm")
+    if npm is None or shutil.which("node") is None:
+        _missing(what, "node and npm are not installed")
+    source, target = ROOT / "tests" / "support" / name, ROOT / ".cache" / name
+    with exclusive(name):
+        target.mkdir(parents=True, exist_ok=True)
+        for each in source.iterdir():
+            shutil.copy(each, target / each.name)
+        lock = (source / "package-lock.json").read_bytes()
+        stamp = target / "installed-lock.json"
+        if not stamp.exists() or stamp.read_bytes() != lock:
+            _install(npm, target, what)
+            stamp.write_bytes(lock)
+    return target
+
+
+def _install(npm: str, target: Path, what: str) -> None:
+    done = subprocess.run(
+        [npm, "ci", "--ignore-scripts"],
+        check=False,
+        cwd=target,
+        capture_output=True,
+        text=True,
+        timeout=100,
+    )
+    if done.returncode != 0:
+        _missing(what, f"npm ci failed: {done.stderr[-500:]}")
+
+
+def _missing(what: str, why: str) -> NoReturn:
+    if os.environ.get("SPANWISE_REQUIRE_NODE") == "1":
+        pytest.fail(why)
+    pytest.skip(f"{what.upper()} NOT TESTED: {why}")

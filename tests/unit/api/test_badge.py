@@ -1,0 +1,75 @@
+"""What the overview says of spans that lack what evaluators look at."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from collector.api.about import About
+from collector.api.answers import Refused
+from collector.api.page.badge import Badge, badges
+from tests.support.api_stand import Stand, filled
+
+
+def finding(lack: str, *stops: str, setting: str | None = None) -> Mapping[str, Any]:
+    advice = () if setting is None else ({"setting": setting, "note": ""},)
+    return {"lack": lack, "traces": 1, "stops": stops, "example": "a", "advice": advice}
+
+
+def stack(service: str, *findings: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {"service": service, "dialects": ("genai",), "findings": findings}
+
+
+def found(*stacks: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {"stacks": stacks, "unscored": (), "judge": None}
+
+
+def test_a_badge_counts_each_evaluator_once_and_names_the_first_setting() -> None:
+    told = badges(
+        found(
+            stack("desk", finding("no_content", "coherence", "agentic", setting="A=1\nB=2")),
+            stack("desk", finding("no_tool_results", "coherence", setting="C=3")),
+        )
+    )
+
+    assert told == {"desk": Badge(text="no content and 1 more: 2 evaluators blind", setting="A=1")}
+
+
+def test_what_stops_no_evaluator_is_no_badge() -> None:
+    assert badges(found(stack("desk", finding("no_tokens", setting="A=1")), stack("other"))) == {}
+
+
+def test_a_lack_that_nothing_mends_has_no_setting() -> None:
+    told = badges(found(stack("desk", finding("no_session", "agent_reliability"))))
+
+    assert told == {"desk": Badge(text="no session: 1 evaluator blind", setting=None)}
+
+
+async def test_the_overview_shows_the_badge_of_the_agents_service_alone(tmp_path: Path) -> None:
+    lacking = found(stack("refunds", finding("no_content", "coherence", setting="CAPTURE=<all>")))
+    about = About(examine=lambda trace, spans: trace, diagnose=lambda notes, sessions: lacking)
+    stand = filled(Stand(tmp_path, about=about))
+
+    page = (await stand.get("/")).text
+
+    assert page.count('<tr class="blind">') == 1
+    of_refunds = page[page.index(">clerk<") :]
+    assert 'href="/health#doctor">no content: 1 evaluator blind</a>' in of_refunds
+    assert "<code>CAPTURE=&lt;all&gt;</code>" in of_refunds
+    stand.close()
+
+
+async def test_the_overview_is_there_without_findings_where_traces_cannot_be_read_now(
+    tmp_path: Path,
+) -> None:
+    def refuse(_notes: object, _sessions: object) -> Mapping[str, Any]:
+        raise Refused(503, "too many")
+
+    stand = filled(Stand(tmp_path, about=About(diagnose=refuse)))
+
+    answer = await stand.get("/")
+
+    assert answer.status_code == 200
+    assert ">clerk<" in answer.text
+    stand.close()

@@ -1,0 +1,170 @@
+"""Charts: where values stand, what a time axis names, and what a point says."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+
+import pytest
+
+from collector.api.charts import Point
+from collector.api.outcomes import Outcome
+from collector.api.page import chart, series
+from collector.api.page.changed import Told
+from collector.api.page.timespan import LENGTHS, timespan
+
+NOW = 1_700_000_000.0
+HOUR = 3_600.0
+
+
+def point(**numbers: float | int | None) -> Point:
+    given = {"row": 1, "last": 0, "errors": 0, "traces": 1} | numbers
+    return Point(**{name: given.get(name) for name in Point._fields})  # pyright: ignore[reportArgumentType]
+
+
+def test_a_line_goes_through_the_middle_of_the_parts_that_are_known() -> None:
+    assert chart.line([0.0, None, 1.0, 0.5], 1.0) == "M125 100L625 0L875 50"
+
+
+def test_one_known_part_is_a_dash_and_none_is_nothing() -> None:
+    assert chart.line([None, 0.5], 1.0) == "M500 50L1000 50"
+    assert chart.line([None, None], 1.0) == ""
+    assert chart.line([], 1.0) == ""
+
+
+def test_values_beyond_the_edges_stand_on_them() -> None:
+    assert [chart.down(value, 2.0) for value in (-1.0, 0.0, 2.0, 99.0)] == [100, 100, 0, 0]
+
+
+def test_bounds_are_a_step_for_each_part_that_has_both() -> None:
+    drawn = chart.band([0.25, None], [0.75, 1.0], 1.0)
+
+    assert drawn == "M0.0 25h500.0V75H0.0Z"
+
+
+@pytest.mark.parametrize(
+    ("values", "top"),
+    [
+        ([None], 1),
+        ([0.0], 1),
+        ([0.7], 1),
+        ([1.2], 2),
+        ([2.2], 2.5),
+        ([3, 40], 50),
+        ([0.0031], 0.005),
+        ([math.inf, 6.0], 10),
+    ],
+)
+def test_the_upper_edge_is_a_round_number(values: list[float | None], top: float) -> None:
+    assert chart.round_top(values) == pytest.approx(top)
+
+
+def test_what_is_shown_fits_what_there_is_and_what_matters() -> None:
+    def name(*ages: float, asked: str | None = None, since: float | None = None) -> str:
+        seen = [NOW - age for age in ages]
+        began = None if since is None else NOW - since
+        return timespan(asked, now=NOW, seen=seen, since=began, parts=48).name
+
+    assert name(400, 10) == "15m"
+    assert name(2 * HOUR, 60) == "3h"
+    assert name(40 * 24 * HOUR, 60) == "24h", "of a long past the last day"
+    assert name(40 * 24 * HOUR, 30 * HOUR) == "7d", "the newest is a day old"
+    assert name(40 * 24 * HOUR, 60, since=3 * 24 * HOUR) == "7d", "a drop that began before"
+    assert name(400, asked="30d") == "30d"
+    assert name(400, asked="a year") == "15m"
+    assert name() == "1h"
+    assert name(90 * 24 * HOUR, 80 * 24 * HOUR) == "30d"
+
+
+def test_parts_begin_at_round_moments_so_that_points_stay_as_they_are() -> None:
+    spans = [timespan("1h", now=NOW + at, seen=(), since=None, parts=48) for at in (0, 10, 74)]
+    edges = [set(each.edges) for each in spans]
+
+    assert len(edges[0] & edges[2]) >= 47
+    assert all(each.first <= NOW < each.last + 75 for each in spans)
+    assert all(each.last - each.first == HOUR for each in spans)
+
+
+def test_the_axis_names_a_few_round_moments_within() -> None:
+    for name in LENGTHS:
+        span = timespan(name, now=NOW, seen=(), since=None, parts=48)
+        assert 1 <= len(span.ticks) <= 7, name
+        assert all(0 <= tick.at <= 1 for tick in span.ticks)
+    assert [tick.label for tick in timespan("1h", now=NOW, seen=(), since=None, parts=48).ticks][
+        :2
+    ] == ["21:15", "21:30"]
+
+
+def test_progress_goes_on_as_it_was_until_the_next_score() -> None:
+    edges = [100.0, 200.0, 300.0, 400.0]
+
+    assert series.progress([(50, 400)], edges) == [0.4, 0.4, 0.4]
+    assert series.progress([(120, 100), (150, 900), (310, 200)], edges) == [0.9, 0.9, 0.2]
+    assert series.progress([(210, 500)], edges) == [None, 0.5, 0.5]
+    assert series.progress([], edges) == [None, None, None]
+
+
+def test_bounds_are_of_as_many_parts_as_they_need_and_the_mean_of_each() -> None:
+    span = timespan("1h", now=NOW, seen=(), since=None, parts=12)
+    few = series.reliability([[point(reliability=0.8)] * 20] * 12, span)
+    many = series.reliability([[point(reliability=0.8)] * 100] * 12, span)
+
+    assert few.band.count("M") == 4, "three parts have 60 sessions"
+    assert many.band.count("M") == 12
+    assert few.lines[0].path.count("L") == many.lines[0].path.count("L") == 11
+    assert "0.80, bounds 0." in few.hovers[0].text
+    assert few.hovers[0].text.endswith("(20 sessions)")
+
+
+def test_nothing_known_is_a_chart_that_says_so() -> None:
+    span = timespan("1h", now=NOW, seen=(), since=None, parts=4)
+    empty = series.reliability([[], [point()], [], []], span)
+
+    assert (empty.lines[0].path, empty.band, empty.hovers) == ("", "", ())
+    assert empty.summary == "Reliability: nothing is known in this time"
+
+
+def test_amounts_of_traces_are_percentiles_over_sessions() -> None:
+    parts = [[point(seconds=float(each), traces=2) for each in range(2, 22, 2)], []]
+
+    assert series.at_percentile(parts, series.seconds_per_trace, 0.5) == [5.5, None]
+    assert series.per_session(parts, lambda each: each.cost) == [None, None]
+
+
+def test_an_evaluator_that_spoke_of_several_traces_is_told_once() -> None:
+    said = [
+        Outcome(1, 0.5, True),
+        Outcome(1, 1.0, False),
+        Outcome(2, None, None),
+        Outcome(9, 0, None),
+    ]
+
+    found = series.told(said, {1: "coherence", 2: "cost"})
+
+    assert found["coherence"] == Told(1.5, 2, 2, 1)
+    assert found["coherence"].score == 0.75
+    assert found[""] == Told(0, 1, 0, 0)
+    assert "cost" not in found
+
+
+def test_thousands_read_short() -> None:
+    assert [series.thousands(each) for each in (0, 840.4, 9_999, 12_500, 3_100_000)] == [
+        "0",
+        "840",
+        "9999",
+        "12.5k",
+        "3.1M",
+    ]
+
+
+def test_marks_name_themselves_where_there_is_room() -> None:
+    assert chart.mark(0.25, "drop", "x") == ("25.00%", "drop", "x", "start")
+    assert chart.mark(0.9, "release", "y").anchor == "end"
+
+
+def test_every_part_of_the_time_is_between_its_edges() -> None:
+    span = timespan("24h", now=NOW, seen=(), since=None, parts=48)
+
+    assert len(list(pairwise(span.edges))) == 48
+    assert span.place(span.first - 1) is None
+    assert span.place(span.last) == 1

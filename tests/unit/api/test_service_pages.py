@@ -1,0 +1,345 @@
+"""What the pages say of the service: its evaluators, its health, and addresses that are none."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from httpx import ASGITransport, AsyncClient
+from prometheus_client import CollectorRegistry
+from prometheus_client.samples import Sample
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse
+from starlette.routing import Route
+
+from collector.api.about import About
+from collector.api.answers import Refused
+from collector.api.errors import Errors
+from collector.api.page.service_view import catalogue_view, health_view, judge_view
+from collector.api.vitals import PREFIX, Vitals, numbers, vitals
+from collector.config.load import load
+from collector.doctor.about import about
+from collector.judging.families import JudgingFamilies
+from collector.log.families import LogFamilies
+from collector.signals.sinks.families import SinkFamilies
+from collector.telemetry import Telemetry
+from evaluators.declare import Spec
+from evaluators.plan import make_plan
+from evaluators.registry import Registry
+from tests.support import api_records as make
+from tests.support.api_stand import Stand, filled
+
+OURS: tuple[Spec, ...] = tuple(Registry.discover([]))
+NOTHING: Mapping[str, Any] = {"stacks": (), "unscored": (), "judge": None}
+LOOKED = {"looked_at": 0, "of": 0}
+
+
+def sample(name: str, value: float, **labels: str) -> Sample:
+    return Sample(PREFIX + name, labels, value)
+
+
+def shown(*samples: Sample, found: Mapping[str, Any] = NOTHING, now: float = 1_000.0) -> Any:
+    of = vitals(numbers(samples), now=now)
+    return health_view(of, {**LOOKED, **found}, state="ready", roles=("publish",))
+
+
+# --- health ----------------------------------------------------------------------------------------------------------
+
+
+def test_what_keeps_pace_is_no_problem() -> None:
+    view = shown(
+        sample("log_lag_records", 12, group="scoring", topic="traces"),
+        sample("log_lag_seconds", 59, group="scoring", topic="traces"),
+        sample("signals_total", 40, sink="jsonl", result="acked"),
+        sample("signals_total", 2, sink="jsonl", result="retried"),
+        sample("room_failures_total", 0, room="api", reason="bug"),
+    )
+
+    assert view["problems"] == []
+    assert view["lag"] == [{"group": "scoring", "topic": "traces", "records": 12, "seconds": 59}]
+    (sink,) = view["sinks"]
+    assert (sink["acked"], sink["retried"], sink["lost"]) == (40, 2, 0)
+
+
+@pytest.mark.parametrize(
+    ("samples", "problem"),
+    [
+        (
+            [
+                sample("log_lag_records", 1_200, group="sink.jsonl", topic="signals"),
+                sample("log_lag_seconds", 61, group="sink.jsonl", topic="signals"),
+            ],
+            "sink.jsonl is behind: 1,200 records of topic signals wait, the oldest for 1 min 1 s",
+        ),
+        ([sample("signals_total", 3, sink="otlp", result="lost")], "sink otlp lost 3 signals"),
+        (
+            [
+                sample("outbox_records", 3, sink="otlp"),
+                sample("outbox_oldest_timestamp_seconds", 100, sink="otlp"),
+            ],
+            "sink otlp has not delivered a signal for 15 min 0 s",
+        ),
+        (
+            [sample("log_gap_records_total", 5, topic="traces")],
+            "5 records expired before they were read: a larger log, or more workers",
+        ),
+        (
+            [sample("room_failures_total", 2, room="sink.otlp", reason="io")],
+            "room sink.otlp failed 2 times and was started again: the log of the service says why",
+        ),
+        (
+            [sample("worker_restarts_total", 1, reason="hung")],
+            "workers were replaced 1 times (hung)",
+        ),
+        (
+            [
+                sample("judge_budget_limit_usd", 5, budget="day"),
+                sample("judge_budget_remaining_usd", 0, budget="day"),
+            ],
+            "the judge's budget of $5.00 is used up for today",
+        ),
+    ],
+)
+def test_what_needs_attention_is_said_in_words(samples: Sequence[Sample], problem: str) -> None:
+    assert shown(*samples)["problems"] == [problem]
+
+
+FINDING: Mapping[str, Any] = {
+    "lack": "no_content",
+    "traces": 3,
+    "stops": ("coherence", "confidence"),
+    "example": "ab" * 16,
+    "advice": [{"setting": "EXPORT_CONTENT=true", "note": ""}],
+}
+STACK: Mapping[str, Any] = {
+    "service": "shop",
+    "dialects": ("genai",),
+    "scopes": (),
+    "sdks": (),
+    "traces": 3,
+    "turns": 3,
+    "findings": [FINDING, {**FINDING, "lack": "no_tool_results"}],
+}
+UNSCORED: Mapping[str, Any] = {
+    "service": "shop",
+    "sessions": 2,
+    "of": 3,
+    "why": "no content",
+    "example": "s",
+}
+FAILING: Mapping[str, Any] = {
+    "failed": 2,
+    "verdicts": 4,
+    "type": "timeout",
+    "message": "m",
+    "setting": "s",
+}
+
+FOUND: Mapping[str, Any] = {"stacks": [STACK], "unscored": [UNSCORED], "judge": FAILING}
+"""What a doctor finds who finds everything."""
+
+
+def test_what_the_doctor_finds_needs_attention() -> None:
+    view = shown(found=FOUND)
+
+    assert view["problems"] == [
+        "the judge fails: 2 of 4 verdicts, the newest with timeout",
+        "shop: 2 of 3 sessions have no score, no content",
+        "shop: no content, no tool results; 2 evaluators say less than they could",
+    ]
+    (advice,) = view["stacks"][0]["advice"]
+    assert (advice["setting"], advice["mends"]) == (
+        "EXPORT_CONTENT=true",
+        ["no_content", "no_tool_results"],
+    )
+
+
+def test_only_the_families_of_the_page_are_collected() -> None:
+    telemetry = Telemetry(CollectorRegistry(auto_describe=True))
+    LogFamilies(telemetry).bytes.labels("spans").set(7)
+    asked: list[str] = []
+    telemetry.gauge("costly", "Never asked for.").set_function(lambda: asked.append("!") or 0.0)
+
+    now = Vitals(telemetry.registry, clock=lambda: 0.0).now()
+
+    assert now["storage"] == [{"name": "log, spans", "bytes": 7.0, "limit": None}]
+    assert asked == []
+
+
+# --- evaluators ------------------------------------------------------------------------------------------------------
+
+
+def known(*overrides: str) -> About:
+    config = load([], {}, overrides)
+    judge = config.judge.model or False
+    plan = make_plan(Registry(OURS), {}, embedder="wordllama/x", judge=judge, expectations=False)
+    return about(config, OURS, plan)
+
+
+def test_every_evaluator_stands_in_the_catalogue_with_its_source() -> None:
+    rows = known().catalogue()
+
+    assert {(row["name"], row["method"]) for row in rows} == {(s.name, s.method) for s in OURS}
+    assert [row["name"] for row in rows if not row["source"]] == []
+
+
+def test_an_evaluator_that_is_off_says_what_would_make_it_run() -> None:
+    rows = known().catalogue()
+
+    assert {row["runs"] for row in rows} == {True, False}
+    off = [row for row in rows if not row["runs"]]
+    assert [row["name"] for row in off if not row["setting"]] == []
+    judged = next(row for row in off if row["name"] == "task_completion")
+    assert (judged["off"], judged["setting"][:11]) == ("no_judge", "judge.model")
+
+
+def test_with_a_judge_its_siblings_stand_in_until_the_verdict() -> None:
+    rows = known("judge.model=gpt-4o-mini").catalogue()
+
+    stand_ins = {row["name"] for row in rows if row["is_stand_in"]}
+    assert stand_ins >= {"tool_correctness", "confidence", "step_efficiency"}
+    assert {row["method"] for row in rows if row["is_stand_in"]} == {"deterministic"}
+
+
+def test_a_row_says_first_what_the_score_is_and_folds_the_rest() -> None:
+    rows = [row for rows in catalogue_view(known().catalogue())["scopes"].values() for row in rows]
+    confidence = next(row for row in rows if row["name"] == "confidence" and row["runs"])
+
+    assert "\n" not in confidence["says"]
+    assert confidence["rest"].startswith("Cost each")
+
+
+@pytest.mark.parametrize(
+    ("limit", "remaining", "used", "share"),
+    [(5.0, 1.25, 3.75, 0.75), (5.0, 0.0, 5.0, 1.0), (None, None, None, None)],
+)
+def test_what_of_the_budget_is_used(
+    limit: float | None, remaining: float | None, used: float | None, share: float | None
+) -> None:
+    nothing: dict[str, float] = {}
+    judge: dict[str, Any] = {"limit": limit, "remaining": remaining, "requests": nothing}
+    judge |= {"tokens": nothing, "usd": nothing}
+
+    view = judge_view(load([], {}, ["judge.model=m"]), judge)
+
+    assert (view["used"], view["used_share"]) == (used, share)
+
+
+# --- pages -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def stand(tmp_path: Path) -> Generator[Stand]:
+    made = Stand(tmp_path)
+    yield made
+    made.close()
+
+
+@pytest.mark.parametrize("address", ["/nowhere", "/trace/", "/sessionz", "/a/b/c", "/%3Cb%3E"])
+async def test_an_unknown_address_is_a_page_for_browsers(stand: Stand, address: str) -> None:
+    answer = await stand.get(address, accept="text/html,*/*;q=0.8")
+
+    assert answer.status_code == 404
+    assert "There is nothing at this address" in answer.text
+    assert 'href="/evaluators"' in answer.text
+    assert "<b>" not in answer.text.partition("<main")[2].partition("</main>")[0]
+
+
+@pytest.mark.parametrize(
+    ("address", "accept"),
+    [("/nowhere", "*/*"), ("/api/v1/nothing", "text/html"), ("/api/", "text/html")],
+)
+async def test_an_unknown_address_is_an_error_for_programs(
+    stand: Stand, address: str, accept: str
+) -> None:
+    answer = await stand.get(address, accept=accept)
+
+    assert answer.status_code == 404
+    assert answer.json()["error"]["type"] == "not_found"
+
+
+@pytest.mark.parametrize(
+    ("method", "address", "status", "title"),
+    [
+        ("POST", "/health", 405, "This cannot be shown"),
+        ("GET", "/nowhere", 404, "There is nothing at this address"),
+    ],
+)
+async def test_what_is_refused_is_a_page_for_browsers(
+    stand: Stand, method: str, address: str, status: int, title: str
+) -> None:
+    async with stand.client() as client:
+        answer = await client.request(method, address, headers={"accept": "text/html"})
+
+    assert answer.status_code == status
+    assert f"<h1>{title}</h1>" in answer.text
+    assert "default-src 'none'" in answer.headers["content-security-policy"]
+
+
+async def test_a_page_that_is_busy_says_when_to_come_back() -> None:
+    errors = Errors(lambda status, message: PlainTextResponse(message, status_code=status))
+
+    async def refuse(_: Request) -> None:
+        raise Refused(503, "too many", headers={"retry-after": "5"})
+
+    app = Starlette(routes=[Route("/", refuse)], exception_handlers=errors.handlers())
+    async with AsyncClient(transport=ASGITransport(app), base_url="http://test") as client:
+        page = await client.get("/", headers={"accept": "text/html"})
+        told = await client.get("/")
+
+    assert (page.status_code, page.text, page.headers["retry-after"]) == (503, "too many", "5")
+    assert (told.json()["error"]["message"], told.headers["retry-after"]) == ("too many", "5")
+
+
+async def test_a_trace_leads_to_those_beside_it_in_its_session(stand: Stand) -> None:
+    filled(stand)
+    pages = [await stand.get(f"/trace?id={make.trace(n).trace_id}") for n in (1, 2, 3)]
+    first, second, other = [each.text for each in pages]
+
+    assert f'rel="next" href="/trace?id={make.trace(2).trace_id}"' in first
+    assert 'rel="prev"' not in first
+    assert f'rel="prev" href="/trace?id={make.trace(1).trace_id}"' in second
+    assert 'rel="next"' not in second
+    assert "rel=" not in other.partition("<main")[2]
+
+
+async def test_the_page_of_health_shows_everything_that_can_be_wrong(tmp_path: Path) -> None:
+    about = About(diagnose=lambda notes, sessions: FOUND)
+    stand = Stand(tmp_path, about=about)
+    sinks, log = SinkFamilies(stand.telemetry), LogFamilies(stand.telemetry)
+    sinks.signals.labels("otlp", "lost").inc(3)
+    sinks.outbox_oldest.labels("otlp").set(stand.time - 120)
+    log.lag_records.labels("scoring", "traces").set(7)
+    log.lag_seconds.labels("scoring", "traces").set(90)
+
+    page = (await stand.get("/health")).text
+
+    for said in (
+        "sink otlp lost 3 signals",
+        "scoring is behind: 7 records of topic traces wait, the oldest for 1 min 30 s",
+        "shop: no content, no tool results; 2 evaluators say less than they could",
+        "<code>EXPORT_CONTENT=true</code>",
+        "2 of 4 verdicts of the judge failed, the newest with timeout: m",
+    ):
+        assert said in page
+    stand.close()
+
+
+async def test_the_page_of_the_evaluators_shows_spend_and_budget(tmp_path: Path) -> None:
+    setting = "judge.model=gpt-4o-mini"
+    stand = Stand(tmp_path, setting, about=known(setting))
+    judging = JudgingFamilies(stand.telemetry)
+    judging.show_budget("day", lambda: 1.25, lambda: 5.0)
+    judging.requests.labels("gpt-4o-mini", "ok").inc(1_200)
+    judging.requests.labels("gpt-4o-mini", "timeout").inc(2)
+    judging.tokens.labels("gpt-4o-mini", "input").inc(34_000)
+    judging.cost.labels("gpt-4o-mini").inc(3.75)
+
+    page = (await stand.get("/evaluators")).text
+
+    for said in ("$3.75 of $5.00", "1,200 ok", "2 timeout", "34,000 input", "PandaProbe"):
+        assert said in page
+    stand.close()

@@ -1,0 +1,91 @@
+"""Explanations lead to the spans that show them, and a session's verdict is in words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from markupsafe import Markup
+
+from collector.api.page.prose import MARKED, prose
+from collector.api.page.sheet import LONG, OPENING, Sheet
+from collector.api.page.signal_rows import verdict
+
+SPAN = "00f067aa0ba902b7"
+
+
+def test_names_become_code_and_known_spans_links() -> None:
+    text = f"`find_order` failed, span {SPAN}; not {SPAN[::-1]} <b>"
+
+    assert prose(text, {SPAN}) == Markup(
+        f'<code>find_order</code> failed, span <a class="mono" href="#span-{SPAN}">{SPAN}</a>; '
+        f"not {SPAN[::-1]} &lt;b&gt;"
+    )
+
+
+def test_prose_marks_a_bounded_number_of_names() -> None:
+    assert prose("`<` " * 5_000).count("<code>") == MARKED
+
+
+def test_a_name_in_backticks_is_text() -> None:
+    assert prose("`<img src=x>`") == "<code>&lt;img src=x&gt;</code>"
+
+
+def rows(**scores: float) -> list[dict[str, Any]]:
+    return [
+        {"evaluator": name, "outcome": "scored", "success": value >= 0.5}
+        for name, value in scores.items()
+    ]
+
+
+@pytest.mark.parametrize(
+    ("reliability", "turns", "said"),
+    [
+        (None, [], None),
+        (None, [[{"evaluator": "x", "outcome": "skipped", "success": None}]], None),
+        (0.9, [rows(confidence=1.0)], "It went well. Every score passed."),
+        (
+            0.6,
+            [rows(step_efficiency=0.1, confidence=1.0)],
+            "It went unevenly. These did not pass: step efficiency.",
+        ),
+        (
+            0.1,
+            [rows(confidence=0.0, runaway=0.0), rows(confidence=0.0), rows(confidence=1.0)],
+            "It went badly. In 2 of 3 traces a score did not pass: confidence (2), runaway (1).",
+        ),
+        (None, [rows(confidence=1.0)], "Every score passed."),
+    ],
+)
+def test_how_a_session_went_is_said_in_words(
+    reliability: float | None, turns: list[list[dict[str, Any]]], said: str | None
+) -> None:
+    assert verdict(reliability, turns) == said
+
+
+def test_a_long_text_has_an_opening_a_fold_and_what_is_missing() -> None:
+    words = "word " * 10_000
+
+    folded = Sheet("/api/v1/traces/ab").long(words)
+
+    assert folded.opening.endswith("word ")
+    assert OPENING - 100 < len(folded.opening) <= OPENING
+    assert folded.opening + folded.rest == words[:LONG]
+    assert folded.missing == f"{50_000 - LONG:,} more characters; the whole in /api/v1/traces/ab"
+
+
+@pytest.mark.parametrize("text", ["", None, "short", "x" * OPENING])
+def test_a_short_text_has_no_fold(text: str | None) -> None:
+    folded = Sheet("/").long(text)
+
+    assert (folded.opening, folded.rest, folded.missing) == (text or "", "", "")
+    assert bool(folded) is bool(text)
+
+
+def test_a_long_text_without_room_is_counted() -> None:
+    sheet = Sheet("/api", room=OPENING + 10)
+
+    assert (
+        sheet.long("x" * 3_000).missing == f"{3_000 - OPENING:,} more characters; the whole in /api"
+    )
+    assert sheet.long("y" * 50).missing == "50 characters are not shown; the whole in /api"

@@ -1,0 +1,124 @@
+"""Turns of agents that speak in logs: when they close, and what a restart makes of what was placed anew."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from collector.log.port import SPANS
+from collector.otlp.scan import scan
+from collector.otlp.split_logs import joined_logs
+from collector.records.span_refs import SpanRef
+from tests.support.assembling import Site, newest
+from tests.support.codex_events import Happened, sent, span_id, turns
+
+P1 = Happened(1, "prompt", text="first")
+W1 = Happened(2, "work", text="of the first")
+P2 = Happened(4, "prompt", text="second")
+W2 = Happened(5, "work", text="of the second")
+
+
+def send(site: Site, time: float, *events: Happened) -> None:
+    site.clock.now = time
+    for piece in joined_logs(sent(*events), max_item=1 << 20, joined=1 << 20).pieces:
+        site.log.append(SPANS, piece.value, partition=0)
+
+
+def spans_by_trace(site: Site) -> dict[bytes, set[bytes]]:
+    found: dict[bytes, set[bytes]] = {}
+    for trace_id, record in newest(site.traces()).items():
+        pieces = [each for each in site.with_spans(record).spans if not isinstance(each, SpanRef)]
+        heads = [one for each in pieces for spans in scan(each).traces.values() for one in spans]
+        found[bytes.fromhex(trace_id)] = {each.span_id for each in heads}
+    return found
+
+
+def closed(site: Site) -> list[str | None]:
+    return [each.trace.closed for each in site.traces()]
+
+
+@pytest.mark.parametrize("by_ref", [False, True])
+def test_what_was_moved_to_an_open_turn_is_there_after_the_turn_it_came_from_has_closed(
+    by_ref: bool,
+) -> None:
+    site = Site(by_ref=by_ref)
+    for each in (P1, W2, P2, W1):  # W2 belongs to P1 until P2 comes
+        send(site, 100, each)
+    asyncio.run(site.once(107))
+    assert set(spans_by_trace(site)) == set(turns([P1, W1])), "the first has closed"
+
+    asyncio.run(site.once(1000))  # a new process, which reads W2 again before P2
+
+    assert spans_by_trace(site) == turns([P1, W1, P2, W2])
+
+
+def test_nothing_is_held_once_every_turn_is_written() -> None:
+    site = Site()
+    for each in (W2, P2, W1, P1):
+        send(site, 100, each)
+    asyncio.run(site.once(1000))
+
+    assert spans_by_trace(site) == turns([P1, W1, P2, W2])
+    assert site.log.committed("assembly", SPANS, 0).offset == 4
+
+
+def test_a_turn_closes_by_the_next_prompt_of_its_session_and_the_last_one_by_quiet() -> None:
+    site = Site()
+    send(site, 100, P1, W1)
+    send(site, 200, P2, W2)
+    asyncio.run(site.once(206.5))
+    assert closed(site) == ["root_ended"]
+
+    asyncio.run(site.once(501))
+    assert closed(site) == ["root_ended", "idle"]
+
+
+def test_a_turn_closes_by_the_event_that_ends_it() -> None:
+    site = Site()
+    send(site, 100, P1, W1, Happened(3, "end"))
+    asyncio.run(site.once(105.9))
+    assert closed(site) == []
+
+    asyncio.run(site.once(106.1))
+    assert closed(site) == ["root_ended"]
+
+
+def test_another_persons_prompt_ends_no_turn() -> None:
+    site = Site()
+    send(site, 100, P1, W1)
+    send(site, 101, Happened(4, "prompt", 2, "elsewhere"))
+    asyncio.run(site.once(108))
+
+    assert closed(site) == []
+
+
+def test_an_event_that_comes_after_its_turn_has_closed_revises_it() -> None:
+    site = Site()
+    send(site, 100, P1, Happened(3, "end"))
+    asyncio.run(site.once(107))
+    send(site, 110, W1)
+    asyncio.run(site.once(1000))
+
+    (trace_id,) = turns([P1])
+    assert spans_by_trace(site)[trace_id] >= {span_id(P1), span_id(W1)}
+    assert [each.revision for each in site.traces()] == [0, 1]
+
+
+def test_a_repeat_changes_nothing() -> None:
+    site = Site()
+    for _ in range(3):
+        send(site, 100, P1, W1)
+    asyncio.run(site.once(1000))
+
+    assert spans_by_trace(site) == turns([P1, W1])
+    assert site.log.stored(SPANS) == []
+
+
+def test_events_before_any_prompt_are_a_trace_of_their_own() -> None:
+    site = Site()
+    send(site, 100, W1, W2)
+    asyncio.run(site.once(1000))
+
+    (spans,) = spans_by_trace(site).values()
+    assert spans == {span_id(W1), span_id(W2)}

@@ -1,0 +1,26 @@
+"""What places a segment does not depend on the order in which others were learned of."""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+from collector.assembly.turns import Owner
+from collector.otlp.segment import Segment
+
+OWNER, SESSION = bytes(16), bytes(8)
+FIRST, SECOND = b"1" * 16, b"2" * 16
+
+
+def prompt(turn: bytes, start: int) -> Segment:
+    return Segment(owner=OWNER, session=SESSION, start=start, turn=turn, is_prompt=True)
+
+
+def test_a_prompt_that_is_told_twice_began_when_it_was_told_first() -> None:
+    """Qwen Code tells of it by a record, and by the span around the turn."""
+    work = Segment(owner=OWNER, session=SESSION, start=15)
+    for order in permutations([prompt(FIRST, 1), prompt(SECOND, 10), prompt(SECOND, 20)]):
+        owner = Owner()
+        for segment in order:
+            owner.learn(segment)
+
+        assert owner.resolve(work) == SECOND

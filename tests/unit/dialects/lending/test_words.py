@@ -1,0 +1,154 @@
+"""Words that an SDK sends as log records are read as if their span had carried them, whichever came first."""
+
+from __future__ import annotations
+
+import json
+import random
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from evaluators.dialects.read import read_trace
+from evaluators.digest import trace_digest
+from evaluators.model import Trace
+from tests.support.agent_records import words
+from tests.support.dialect_spans import TRACE_ID, SpanSpec, request, span_id, trace_of
+from tests.support.weather import ANSWER, ARGUMENTS, QUESTION, RESULT, one_call
+
+CHAT = {"gen_ai.operation.name": "chat", "gen_ai.request.model": "gpt-4o-mini"}
+ROOT = SpanSpec(
+    id=1, name="invoke_agent", end=9, attributes={"gen_ai.operation.name": "invoke_agent"}
+)
+FIRST = SpanSpec(id=2, parent=1, start=1, end=2, attributes=CHAT)
+SECOND = SpanSpec(id=3, parent=1, start=3, end=4, attributes=CHAT)
+TOOL = {"id": "c1", "function": {"name": "get_weather", "arguments": json.dumps(ARGUMENTS)}}
+USER = ("gen_ai.user.message", {"content": QUESTION})
+ASKS = ("gen_ai.choice", {"message": {"role": "assistant", "tool_calls": [TOOL]}})
+BEFORE = (
+    ("gen_ai.user.message", {"content": "Hello."}),
+    ("gen_ai.assistant.message", {"content": "Hello. What may I do?"}),
+)
+HISTORY = (
+    *BEFORE,
+    USER,
+    ("gen_ai.assistant.message", {"tool_calls": [TOOL]}),
+    ("gen_ai.tool.message", {"id": "c1", "content": RESULT}),
+)
+SAYS = ("gen_ai.choice", {"message": {"role": "assistant", "content": ANSWER}})
+EVENTS = {2: (*BEFORE, USER, ASKS), 3: (*HISTORY, SAYS)}
+RECORDS = tuple(
+    words(10 * of + i, name, 2 * of - 3 + i, of=of, body=body)
+    for of, events in EVENTS.items()
+    for i, (name, body) in enumerate(events)
+)
+IN_JSON = tuple(
+    words(
+        10 * of + 9 - i,
+        name,
+        5,
+        of=of,
+        body=json.dumps(body),
+        CHAT_MESSAGE_INDEX=i,
+        event__name=name,
+    )
+    for of, events in EVENTS.items()
+    for i, (name, body) in enumerate(events)
+)
+
+
+def as_events(span: SpanSpec) -> SpanSpec:
+    return replace(span, events=EVENTS[span.id])
+
+
+def told(trace: Trace) -> Trace:
+    """The trace but for its digest, which tells records from spans."""
+    return replace(trace, digest="")
+
+
+@pytest.mark.parametrize("records", [RECORDS, IN_JSON], ids=["openai-v2", "semantic-kernel"])
+def test_records_read_word_by_word_as_the_events_of_their_spans(
+    records: tuple[SpanSpec, ...],
+) -> None:
+    lent = trace_of(ROOT, FIRST, SECOND, *records)
+
+    assert told(lent) == told(trace_of(ROOT, as_events(FIRST), as_events(SECOND)))
+    assert (lent.input, lent.output, one_call(lent).result) == (QUESTION, ANSWER, RESULT)
+
+
+def test_details_read_word_by_word_as_the_attributes_of_their_span() -> None:
+    details: dict[str, Any] = {
+        "gen_ai.input.messages": [
+            {"role": "user", "parts": [{"type": "text", "content": QUESTION}]}
+        ],
+        "gen_ai.output.messages": [
+            {"role": "assistant", "parts": [{"type": "text", "content": ANSWER}]}
+        ],
+        "gen_ai.usage.input_tokens": 7,
+        "gen_ai.usage.output_tokens": 3,
+    }
+    record = words(9, "gen_ai.client.inference.operation.details", 2, of=2, **details)
+
+    lent = trace_of(ROOT, FIRST, record)
+
+    assert told(lent) == told(
+        trace_of(ROOT, replace(FIRST, attributes={**FIRST.attributes, **details}))
+    )
+    assert (lent.input, lent.output, lent.tokens.input) == (QUESTION, ANSWER, 7)
+
+
+def test_what_a_span_says_itself_wins() -> None:
+    record = words(
+        9,
+        "gen_ai.client.inference.operation.details",
+        2,
+        of=2,
+        gen_ai__request__model="another",
+        gen_ai__usage__input_tokens=7,
+    )
+
+    trace = trace_of(ROOT, FIRST, record)
+
+    assert (trace.models, trace.tokens.input) == (("gpt-4o-mini",), 7)
+
+
+def test_the_order_of_requests_changes_nothing() -> None:
+    pieces = [request(spec) for spec in (ROOT, FIRST, SECOND, *RECORDS)]
+    first = read_trace(pieces, trace_id=TRACE_ID, closed="idle")
+    for seed in range(5):
+        random.Random(seed).shuffle(pieces)
+        twice = [*pieces, *pieces]
+
+        assert read_trace(twice, trace_id=TRACE_ID, closed="idle") == first
+
+
+def test_the_digest_names_the_records_that_lent_words() -> None:
+    spans = [span_id(each) for each in (1, 2, 3)]
+    records = [span_id(spec.id) for spec in RECORDS]
+
+    assert trace_of(ROOT, FIRST, SECOND).digest == trace_digest(spans)
+    assert trace_of(ROOT, FIRST, SECOND, *RECORDS).digest == trace_digest(spans, records)
+    assert trace_of(ROOT, FIRST, SECOND, *RECORDS[1:]).digest == trace_digest(spans, records[1:])
+
+
+def test_records_are_no_spans_of_the_trace() -> None:
+    trace = trace_of(ROOT, FIRST, SECOND, *RECORDS)
+
+    assert (trace.spans, trace.root, trace.root_span_id) == (3, "parentless", span_id(1))
+
+
+def test_words_whose_span_has_not_come_are_one_model_call() -> None:
+    """Until it comes, when they are its words."""
+    before = trace_of(ROOT, FIRST, *RECORDS)
+    after = trace_of(ROOT, FIRST, SECOND, *RECORDS)
+
+    assert len(before.model_calls) == len(after.model_calls) == 2
+    assert before.output == after.output == ANSWER
+
+
+def test_a_record_without_words_says_nothing_of_a_call() -> None:
+    record = words(9, "", 2, of=2, body="HTTP Request: POST /v1/chat/completions", scope="httpx")
+
+    trace = trace_of(ROOT, FIRST, record)
+
+    assert (len(trace.model_calls), trace.input, trace.output) == (1, None, None)

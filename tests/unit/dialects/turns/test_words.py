@@ -1,0 +1,75 @@
+"""Where the records of SDKs belong: to the span whose id they carry, else to turns made of their histories."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from evaluators.dialects.turns.place import Dropped, Event, Place
+from evaluators.dialects.turns.registry import place_record
+
+DETAILS = "gen_ai.client.inference.operation.details"
+ASK = {"role": "user", "parts": [{"type": "text", "content": "Is it raining?"}]}
+CALL = {"role": "assistant", "parts": [{"type": "tool_call", "name": "look", "id": "c1"}]}
+RESULT = {"role": "tool", "parts": [{"type": "tool_call_response", "id": "c1", "response": "yes"}]}
+SAID = {"role": "assistant", "parts": [{"type": "text", "content": "Yes."}]}
+
+
+def placed(
+    *messages: Any, name: str = DETAILS, span: str = "", body: Any = None, at: int = 1
+) -> Place | Dropped | None:
+    event = Event(
+        name=name,
+        time_unix_nano=at,
+        scope="opentelemetry.instrumentation.genai.openai",
+        attributes={"gen_ai.input.messages": [*messages]} if messages else {},
+        body=body,
+        resource={"service.name": "shop"},
+        trace_id="ab" * 16 if span else "",
+        span_id=span,
+    )
+    return place_record(event)
+
+
+def place(*messages: Any, at: int = 1) -> Place:
+    found = placed(*messages, at=at)
+    assert isinstance(found, Place)
+    return found
+
+
+def test_words_with_a_span_stay_in_its_trace() -> None:
+    body: Any = {"input": {"messages": []}}
+
+    assert placed(ASK, span="cd" * 8) is None
+    assert placed(name="gen_ai.choice", span="cd" * 8) is None
+    assert placed(name="strands.telemetry.tracer", span="cd" * 8, body=body) is None
+
+
+def test_records_of_no_agent_are_dropped() -> None:
+    assert placed(name="", span="cd" * 8, body="HTTP Request: POST /v1/chat") == "no_agent"
+    assert placed(name="gen_ai.choice") == "no_agent"
+
+
+def test_the_calls_after_the_same_words_of_a_person_are_one_turn_which_the_first_begins() -> None:
+    first, second = place(ASK), place(ASK, CALL, RESULT)
+
+    assert (first.session, first.is_prompt) == (second.session, True)
+    assert not second.is_prompt
+
+
+def test_results_in_the_users_name_are_not_a_persons_words() -> None:
+    answered = place(ASK, CALL, {**RESULT, "role": "user"})
+
+    assert (answered.session, answered.is_prompt) == (place(ASK).session, False)
+
+
+def test_what_a_person_says_next_is_another_turn() -> None:
+    assert place(ASK, SAID, ASK).session != place(ASK).session
+    assert place(ASK, SAID, ASK).is_prompt
+
+
+def test_the_order_of_keys_in_a_message_changes_nothing() -> None:
+    assert place(dict(reversed(ASK.items()))).session == place(ASK).session
+
+
+def test_records_without_words_are_each_by_itself() -> None:
+    assert place(at=1).session != place(at=2).session

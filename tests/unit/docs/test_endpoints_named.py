@@ -1,0 +1,61 @@
+"""Whoever is told an endpoint is told the protocol that goes with it: what exporters speak by default differs."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from collector.app import Endpoints
+from collector.commands.run import say
+from collector.config.tree import Config
+from collector.otlp.exporters import exporter_settings
+
+ROOT = Path(__file__).parents[3]
+TEXTS = [
+    *(ROOT / "docs").rglob("*.md"),
+    *(ROOT / "helm").rglob("*.txt"),
+    *(ROOT / "helm").rglob("*.md"),
+    ROOT / "README.md",
+    ROOT / "compose.yaml",
+]
+
+
+def test_every_endpoint_stands_beside_its_protocol() -> None:
+    bare = [
+        f"{text.name}: {line}"
+        for text in TEXTS
+        for line in text.read_text().splitlines()
+        if "OTEL_EXPORTER_OTLP_ENDPOINT=" in line and "OTEL_EXPORTER_OTLP_PROTOCOL=" not in line
+    ]
+
+    assert bare == []
+    assert sum(len(re.findall("OTLP_ENDPOINT=", text.read_text())) for text in TEXTS) > 10
+
+
+@pytest.mark.parametrize(
+    ("host", "tls", "shown"),
+    [
+        ("127.0.0.1", False, "http://127.0.0.1"),
+        ("0.0.0.0", False, "http://127.0.0.1"),
+        ("::1", True, "https://[::1]"),
+    ],
+)
+def test_both_protocols_are_named_with_their_ports(host: str, *, tls: bool, shown: str) -> None:
+    over_grpc, over_http = exporter_settings(host=host, grpc=4317, http=4318, tls=tls)
+
+    assert over_grpc == (
+        f"OTEL_EXPORTER_OTLP_ENDPOINT={shown}:4317 OTEL_EXPORTER_OTLP_PROTOCOL=grpc"
+    )
+    assert over_http == (
+        f"OTEL_EXPORTER_OTLP_ENDPOINT={shown}:4318 OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf"
+    )
+
+
+def test_the_start_lines_name_the_real_ports(capsys: pytest.CaptureFixture[str]) -> None:
+    say(Endpoints(grpc="127.0.0.1:1", http="127.0.0.1:2", admin="127.0.0.1:3"), Config())
+
+    said = capsys.readouterr().out
+    assert "OTLP_ENDPOINT=http://127.0.0.1:1 OTEL_EXPORTER_OTLP_PROTOCOL=grpc python" in said
+    assert "OTLP_ENDPOINT=http://127.0.0.1:2 OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf" in said

@@ -1,0 +1,120 @@
+"""What an installation brings: its size is bounded, what nothing needs is left out, one file imports litellm."""
+
+from __future__ import annotations
+
+import ast
+import re
+import tomllib
+from typing import Any
+
+import pytest
+from packaging.requirements import Requirement
+
+from scripts.sizes import LIMIT, ROOT, locked, sizes, table
+
+LOCKS = ("requirements.lock", "requirements-dev.lock")
+POISONED = ("1.82.7", "1.82.8")
+PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+PAGE = (ROOT / "docs" / "install.md").read_text()
+
+
+def names(lock: str) -> set[str]:
+    return set(locked((ROOT / lock).read_text()))
+
+
+def left_out() -> set[str]:
+    lines = (ROOT / "requirements-excludes.txt").read_text().splitlines()
+    return {words[0] for line in lines if (words := line.partition("#")[0].split())}
+
+
+def test_what_the_lock_brings_stays_below_its_limit() -> None:
+    found = sizes()
+
+    assert len(found) > 60
+    assert sum(each.megabytes for each in found) < LIMIT, table(found)
+
+
+@pytest.mark.parametrize("lock", LOCKS)
+def test_the_lock_leaves_out_what_no_process_needs_to_start(lock: str) -> None:
+    assert left_out() == {"boto3", "huggingface-hub"}
+    assert names(lock) & {*left_out(), "botocore", "hf-xet", "fsspec"} == set()
+    assert names(lock) >= {"litellm", "wordllama", "numpy"}
+
+
+def test_the_lock_of_bedrock_adds_to_the_other_and_changes_nothing_of_it() -> None:
+    pins = re.compile(r"^(\S+)==(\S+)", re.MULTILINE)
+    ours = dict(pins.findall((ROOT / "requirements.lock").read_text()))
+    added = dict(pins.findall((ROOT / "requirements-bedrock.lock").read_text()))
+    (extra,) = PROJECT["optional-dependencies"]["bedrock"]
+
+    assert Requirement(extra).specifier.contains(added["boto3"])
+    assert {name: ours[name] for name in ours.keys() & added.keys()}.items() <= added.items()
+
+
+@pytest.mark.parametrize("version", POISONED)
+def test_a_poisoned_litellm_is_never_installed(version: str) -> None:
+    (asked,) = [
+        each for each in map(Requirement, PROJECT["dependencies"]) if each.name == "litellm"
+    ]
+
+    assert not asked.specifier.contains(version)
+    assert asked.specifier.contains("1.82.6")
+    for lock in LOCKS:
+        assert f"litellm=={version}" not in (ROOT / lock).read_text()
+
+
+def importers(wanted: str) -> set[str]:
+    """Our files with an import of this module, wherever in the file it stands."""
+    found: set[str] = set()
+    for file in (
+        path for name in ("collector", "evaluators") for path in (ROOT / name).rglob("*.py")
+    ):
+        for node in ast.walk(ast.parse(file.read_text())):
+            modules = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            modules += [each.name for each in node.names] if isinstance(node, ast.Import) else []
+            if any(f"{each}.".startswith(f"{wanted}.") for each in modules):
+                found.add(str(file.relative_to(ROOT)))
+    return found
+
+
+def test_one_file_imports_litellm_and_only_when_it_is_asked_to() -> None:
+    provider = ROOT / "evaluators" / "providers" / "litellm.py"
+
+    assert importers("litellm") == {str(provider.relative_to(ROOT))}
+    at_top = [each for each in ast.parse(provider.read_text()).body if isinstance(each, ast.Import)]
+    assert "litellm" not in {alias.name for each in at_top for alias in each.names}
+
+
+def test_the_page_says_the_sizes_of_what_is_locked() -> None:
+    rows = re.findall(r"^\| ([a-z0-9-]+) \| (\d+) \| ([^|]*) \|$", PAGE, re.MULTILINE)
+    (total,) = re.findall(r"^\| \*\*in all\*\* \| (\d+) \|", PAGE, re.MULTILINE)
+
+    assert {name for name, *_ in rows} <= names("requirements.lock")
+    assert {"litellm", "numpy", "wordllama"} <= {name for name, *_ in rows}
+    assert sum(int(size) for _, size, _ in rows) <= int(total) < LIMIT
+
+
+def test_the_pythons_that_are_classified_are_those_that_the_page_names() -> None:
+    versions = [
+        each.rpartition(" ")[2]
+        for each in PROJECT["classifiers"]
+        if re.fullmatch(r"Programming Language :: Python :: 3\.\d+", each)
+    ]
+
+    assert versions == ["3.11", "3.12", "3.13"]
+    assert f"Python {versions[0]} to {versions[-1]}" in PAGE
+
+
+def test_a_lock_file_is_read_with_what_asks_for_each() -> None:
+    text = """\
+one==1 \\
+    --hash=sha256:0
+    # via
+    #   spanwise (pyproject.toml)
+    #   two
+two==2 ; python_version < '3.12' \\
+    --hash=sha256:1
+    # via three
+"""
+
+    assert locked(text) == {"one": ("spanwise", "two"), "two": ("three",)}

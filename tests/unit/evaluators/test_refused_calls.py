@@ -1,0 +1,92 @@
+"""A tool call that a person or a rule refused: neither the tool's fault nor the agent's."""
+
+from __future__ import annotations
+
+import pytest
+
+from evaluators.formulas.agreement import writes
+from evaluators.judging.transcript import trace_recording
+from evaluators.matching.first_failure import first_failure
+from evaluators.matching.repeats import call_counts, repeats
+from evaluators.matching.tool_calls import failures
+from evaluators.model import JSON, Rejection, ToolCall
+from evaluators.trace.confidence import confidence
+from evaluators.trace.runaway import runaway
+from evaluators.trace.tool_correctness import tool_correctness
+from tests.support.evaluating import a_call, a_tool, a_trace
+
+SCHEMA = {"type": "object", "required": ["command"]}
+
+
+def refused(by: Rejection = "user", arguments: JSON = None, *, name: str = "run") -> ToolCall:
+    arguments = {"command": "rm -r build"} if arguments is None else arguments
+    return ToolCall(name=name, arguments=arguments, error="denied", rejected=by, span_id="r")
+
+
+RAN = a_call("run", {"command": "ls"}, span_id="1")
+BROKEN = a_call("run", {"command": "make"}, span_id="2", error="exit 2")
+
+
+@pytest.mark.parametrize("by", ["user", "policy"])
+def test_it_does_not_count_against_tool_correctness(by: Rejection) -> None:
+    assert tool_correctness(a_trace(tool_calls=(RAN, refused(by)))).value == 1.0
+    assert tool_correctness(a_trace(tool_calls=(RAN, BROKEN, refused(by)))).value == 0.5
+
+
+def test_its_name_and_arguments_do_not_either() -> None:
+    offered = (a_tool("run", SCHEMA),)
+    calls = (RAN, refused(arguments={"cmd": "x"}), refused(name="teleport"))
+
+    score = tool_correctness(a_trace(tool_calls=calls, tools_offered=offered))
+
+    assert (score.value, score.evidence) == (1.0, ())
+
+
+def test_a_trace_of_refused_calls_alone_has_nothing_to_judge() -> None:
+    score = tool_correctness(a_trace(tool_calls=(refused(),)))
+
+    assert (score.state, score.explanation) == ("not_applicable", "every tool call was refused")
+
+
+def test_it_is_no_failure_and_recovers_none() -> None:
+    assert failures((BROKEN, refused())) == ((BROKEN,), ())
+    assert failures((refused(), RAN)) == ((), ())
+    assert first_failure(a_trace(tool_calls=(refused(),))) is None
+    assert not refused().failed
+
+
+def test_it_is_no_write() -> None:
+    assert writes((refused(),)) == ()
+    assert len(writes((a_call("run", {"command": "rm -r build"}),))) == 1
+
+
+@pytest.mark.parametrize("output", ["I did not delete the folder.", None])
+def test_it_is_no_sign_of_doubt_though_it_ends_the_work(output: str | None) -> None:
+    late = ToolCall(name="run", error="denied", rejected="user", start_time_unix_nano=9)
+
+    assert confidence(a_trace(tool_calls=(late,), output=output)).value == 1.0
+
+
+def test_asking_again_what_was_refused_is_a_repeat_in_whatever_words_it_was_refused() -> None:
+    once_more = ToolCall(name="run", arguments={"command": "x"}, error="no!", rejected="user")
+    again = ToolCall(name="run", arguments={"command": "x"}, error="denied", rejected="user")
+
+    assert repeats((again, once_more)) == (once_more,)
+    assert len(call_counts((again, once_more))) == 1
+    score = runaway(
+        a_trace(tool_calls=tuple(refused(arguments={"command": "x"}) for _ in range(12)))
+    )
+    assert (score.value, score.explanation) == (
+        0.0,
+        "of 12 tool calls of the trace 11 repeated an earlier one; `run` was repeated 11 times",
+    )
+
+
+def test_a_judge_reads_who_refused_it() -> None:
+    trace = a_trace(tool_calls=(refused("user"), refused("policy")))
+
+    shown = trace_recording(trace, max_tokens=1000).text
+
+    assert "refused by the user: denied" in shown
+    assert "refused by a rule: denied" in shown
+    assert "failed" not in shown

@@ -1,0 +1,170 @@
+"""What somebody still waits for is never dropped, however full the log is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from collector.errors import LogFull
+from collector.log.commits import Commits
+from collector.log.embedded.prepared_record import PreparedRecord
+from collector.log.embedded.released_spans import ReleasedSpans
+from collector.log.embedded.retention import Drops, Quotas, Retention
+from collector.log.memory import MemoryRecords
+from collector.log.port import CLOSINGS, SPANS, TRACES, Commit, Position
+
+GROUPS = {SPANS: frozenset({"assembly"}), TRACES: frozenset({"scoring", "api"})}
+WAITS = {TRACES: frozenset({"scoring"})}
+SIZE = 10_000
+POOL = 75_000
+"""Bytes that spans, closings and traces share; above 60,000 no spans are taken."""
+
+
+class Full:
+    """A log of a hundred kilobytes, with as many spans and traces as are asked for."""
+
+    def __init__(self, *, spans: int = 0, traces: int = 0) -> None:
+        self.store = MemoryRecords()
+        self.commits = Commits(GROUPS)
+        self.released = ReleasedSpans()
+        self.drops = Drops()
+        self.retention = Retention(
+            Quotas(POOL * 4 // 3), lambda _topic: 1, WAITS, keeps=self.released
+        )
+        for time in range(max(spans, traces)):
+            for topic in (SPANS,) * (time < spans) + (TRACES,) * (time < traces):
+                record = PreparedRecord(Position(topic, 0, time), b"", b"v" * SIZE, ())
+                self.store.append(record, float(time))
+
+    def commit(self, group: str, topic: str, offset: int) -> None:
+        self.commits.advance(Commit(group=group, topic=topic, partition=0, offset=offset))
+
+    def release(self, *offsets: int) -> None:
+        for offset in offsets:
+            self.released.add(0, offset)
+
+    def admit(self, topic: str, size: int = SIZE) -> None:
+        self.retention.admit(self.store, self.commits, {topic: size}, self.drops)
+
+    def trim(self) -> None:
+        self.retention.trim(self.store, self.commits, self.drops, 1_000)
+
+    def free(self) -> None:
+        self.retention.free(self.store, self.commits, self.drops, 1 << 20)
+
+    def held(self, topic: str) -> list[int]:
+        return [*self.store.records[topic, 0]]
+
+    @property
+    def dropped(self) -> list[tuple[str, int]]:
+        return [(each.topic, each.offset) for each in self.drops.positions]
+
+
+def test_spans_that_are_not_read_are_never_dropped() -> None:
+    log = Full(spans=7)
+
+    for topic in (SPANS, TRACES, CLOSINGS):
+        with pytest.raises(LogFull):
+            log.admit(topic)
+    log.trim()
+    log.free()
+
+    assert log.held(SPANS) == [*range(7)]
+    assert log.dropped == []
+
+
+def test_spans_that_are_still_needed_are_never_dropped() -> None:
+    """Of those that the commit has not passed, only what was released goes."""
+    log = Full(spans=7)
+    log.commit("assembly", SPANS, 2)
+    log.release(4, 5)
+
+    log.free()
+
+    assert log.held(SPANS) == [2, 3, 6]
+    assert log.dropped == [(SPANS, each) for each in (0, 1, 4, 5)]
+
+
+def test_a_write_takes_the_room_of_spans_that_nobody_needs_and_no_more() -> None:
+    log = Full(spans=7)
+    log.commit("assembly", SPANS, 1)
+    log.release(3)
+
+    with pytest.raises(LogFull):
+        log.admit(SPANS)
+
+    assert log.held(SPANS) == [1, 2, 4, 5, 6]
+
+
+def test_traces_that_scoring_has_not_read_are_never_dropped() -> None:
+    log = Full(traces=7)
+
+    for topic in (SPANS, TRACES, CLOSINGS):
+        with pytest.raises(LogFull):
+            log.admit(topic)
+    log.trim()
+    log.free()
+
+    assert log.held(TRACES) == [*range(7)]
+    assert log.dropped == []
+
+
+def test_traces_that_only_others_have_not_read_go() -> None:
+    log = Full(traces=7)
+    log.commit("scoring", TRACES, 3)
+
+    log.free()
+
+    assert log.held(TRACES) == [3, 4, 5, 6]
+
+
+def test_traces_that_scoring_has_not_read_stay_when_the_share_is_exceeded() -> None:
+    """The share may shrink (a map that was full): trimming drops what may go, and stops there."""
+    log = Full(traces=9)
+    log.commit("scoring", TRACES, 1)
+
+    log.trim()
+
+    assert log.held(TRACES) == [*range(1, 9)]
+
+
+def test_a_trace_that_scoring_waits_for_does_not_hold_spans_that_nobody_needs() -> None:
+    log = Full(spans=3, traces=4)
+    log.commit("assembly", SPANS, 3)
+
+    log.admit(TRACES)
+
+    assert log.held(TRACES) == [*range(4)]
+    assert log.held(SPANS) != [0, 1, 2]
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    commits=st.tuples(*[st.integers(0, 8)] * 3),
+    released=st.sets(st.integers(0, 7)),
+    how=st.lists(st.sampled_from((Full.free, Full.trim, Full.admit)), min_size=1, max_size=4),
+    topic=st.sampled_from((SPANS, TRACES, CLOSINGS)),
+)
+def test_what_is_needed_stays_whatever_is_asked(
+    commits: tuple[int, int, int],
+    released: set[int],
+    how: list[Callable[..., None]],
+    topic: str,
+) -> None:
+    log = Full(spans=8, traces=8)
+    log.commit("assembly", SPANS, commits[0])
+    log.commit("scoring", TRACES, commits[1])
+    log.commit("api", TRACES, commits[2])
+    log.release(*released)
+
+    for each in how:
+        try:
+            each(log, topic) if each is Full.admit else each(log)
+        except LogFull:
+            continue
+
+    assert {*range(commits[0], 8)} - released <= {*log.held(SPANS)}
+    assert {*range(commits[1], 8)} <= {*log.held(TRACES)}

@@ -1,0 +1,191 @@
+"""What is refused before it is parsed: how much, which, and that it ends."""
+
+from __future__ import annotations
+
+from collections import deque
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from collector.errors import LogFull
+from collector.receiver.answers import Behind
+from collector.receiver.overload import DEALT_FOR, FULL_FOR, LEAST, LOOK_EVERY, Overload, share
+from tests.support.otlp import body, span
+from tests.support.ticking import SetClock
+
+LIMIT = 30.0
+COMPRESSED = b"\x1f\x8b"
+
+
+class Stand:
+    """An overload whose lag and clock the test sets."""
+
+    def __init__(self, lag: float = 0.0) -> None:
+        self.clock = SetClock(1000.0)
+        self.lag = lag
+        self.overload = Overload(clock=self.clock, limit=LIMIT, behind=lambda: self.lag)
+
+    def takes(self, sent: bytes) -> bool:
+        self.clock.now += LOOK_EVERY
+        try:
+            self.overload.before_splitting(sent)
+        except Behind:
+            return False
+        return True
+
+
+def test_who_keeps_up_takes_everything() -> None:
+    stand = Stand(lag=LIMIT / 2)
+
+    assert all(stand.takes(body(span(trace, 1))) for trace in range(1, 200))
+
+
+@pytest.mark.parametrize("sent", [COMPRESSED, body(*[span(trace, 1) for trace in range(1, 30)])])
+@pytest.mark.parametrize(("lag", "part"), [(LIMIT, 0.5), (1.25 * LIMIT, 0.25), (1e6, LEAST)])
+def test_the_longer_traces_wait_the_less_is_taken(sent: bytes, lag: float, part: float) -> None:
+    stand = Stand(lag)
+
+    assert sum(stand.takes(sent) for _ in range(400)) == pytest.approx(400 * part, abs=1)
+
+
+@given(st.floats(0, 1e9), st.floats(0, 1e9), st.floats(5, 1e5))
+def test_the_share_never_grows_with_the_lag_and_never_ends(
+    lag: float, more: float, limit: float
+) -> None:
+    assert LEAST <= share(lag + more, limit) <= share(lag, limit) <= 1
+
+
+@given(st.integers(1, 1 << 127), st.lists(st.floats(0, 100), min_size=2, max_size=8))
+def test_a_trace_that_is_taken_is_taken_whole_until_less_is_taken(
+    trace: int, lags: list[float]
+) -> None:
+    stand = Stand()
+    taken: list[tuple[float, bool]] = []
+    stand.clock.now = 2 * DEALT_FOR
+    for number, lag in enumerate(lags, 1):
+        stand.lag = lag
+        taken.append((share(lag, LIMIT), stand.takes(body(span(trace, number)))))
+
+    assert all(
+        more for part, is_taken in taken for other, more in taken if is_taken and other >= part
+    )
+
+
+def test_a_trace_that_is_refused_gets_another_chance() -> None:
+    stand = Stand(lag=LIMIT)
+    sent = body(span(1, 1))
+    said: set[bool] = set()
+    for _ in range(20):
+        stand.clock.now += DEALT_FOR
+        said.add(stand.takes(sent))
+
+    assert said == {True, False}
+
+
+def test_about_the_share_of_all_traces_is_taken() -> None:
+    stand = Stand(lag=LIMIT)
+
+    taken = sum(stand.takes(body(span(trace, 1))) for trace in range(1, 1001))
+
+    assert 400 < taken < 600
+
+
+def test_a_request_that_is_none_is_left_to_who_parses_it() -> None:
+    assert Stand(lag=0).takes(b"\x0a\xff")
+
+
+def test_without_a_limit_nothing_is_refused() -> None:
+    overload = Overload(clock=lambda: 0.0, limit=None, behind=lambda: 1e9)
+
+    overload.before_splitting(COMPRESSED)
+
+
+def test_the_delay_grows_with_the_lag() -> None:
+    assert Behind(1e6, LIMIT).delay > Behind(LIMIT, LIMIT).delay > Behind(LIMIT / 2, LIMIT).delay
+
+
+def test_after_a_full_log_one_request_tries_at_a_time() -> None:
+    stand = Stand()
+    stand.overload.full()
+
+    with pytest.raises(LogFull):
+        stand.overload.before_reading()
+    stand.clock.now += FULL_FOR
+    stand.overload.before_reading()
+    with pytest.raises(LogFull):
+        stand.overload.before_reading()
+    stand.overload.written()
+    stand.overload.before_reading()
+
+
+def test_a_clock_that_is_set_back_does_not_keep_the_log_full() -> None:
+    stand = Stand()
+    stand.overload.full()
+    stand.clock.now -= 1000
+
+    stand.overload.before_reading()
+
+
+class Plant:
+    """A service that can score `capacity` of what is offered to it: traces close `delay` seconds after they came.
+
+    Time goes in steps of a second; each step's requests are one parcel, as large as the part of them that was taken.
+    """
+
+    def __init__(self, *, offered: float, delay: int) -> None:
+        self.offered = offered
+        self.scored = 0.0
+        self.lags: list[float] = []
+        self._open: deque[float] = deque([0.0] * delay)
+        self._closed: deque[tuple[int, float]] = deque()
+
+    def step(self, now: int) -> None:
+        lag = now - self._closed[0][0] if self._closed else 0.0
+        self.lags.append(lag)
+        self._open.append(self.offered * share(lag, LIMIT))
+        self._closed.append((now, self._open.popleft()))
+        left = 1.0
+        while self._closed and left > 0:
+            came, amount = self._closed.popleft()
+            done = min(amount, left)
+            self.scored += done
+            left -= done
+            if amount > done:
+                self._closed.appendleft((came, amount - done))
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.floats(1.1, 8), st.integers(1, 30))
+def test_twice_the_load_does_not_halve_what_is_scored(offered: float, delay: int) -> None:
+    plant = Plant(offered=offered, delay=delay)
+
+    for now in range(900):
+        plant.step(now)
+
+    assert plant.scored >= 0.85 * (900 - delay)
+    assert max(plant.lags) <= LIMIT + (offered + 1) * (delay + LIMIT)
+
+
+@given(st.floats(1.1, 1.4))
+def test_a_small_overload_does_not_swing(offered: float) -> None:
+    plant = Plant(offered=offered, delay=6)
+
+    for now in range(1200):
+        plant.step(now)
+
+    late = plant.lags[600:]
+    assert max(late) - min(late) <= LIMIT / 3
+
+
+@given(st.floats(2, 8), st.integers(1, 30))
+def test_when_the_load_is_over_everything_is_taken_again(offered: float, delay: int) -> None:
+    plant = Plant(offered=offered, delay=delay)
+    for now in range(300):
+        plant.step(now)
+
+    plant.offered = 0.5
+    for now in range(300, 1500):
+        plant.step(now)
+
+    assert share(plant.lags[-1], LIMIT) == 1

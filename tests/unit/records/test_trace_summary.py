@@ -1,0 +1,148 @@
+"""Scoring sees of a trace what the worker saw that read it, whoever wrote its record."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import msgspec
+import pytest
+
+from collector.config.plan import plan_from
+from collector.config.tree import Config
+from collector.errors import Undecodable
+from collector.log.port import MAX_RECORD, TRACES, Headers, Position, Record
+from collector.pool.port import PackedTrace, ReadJob
+from collector.pool.worker import JobRunner
+from collector.records import trace_summary
+from collector.records.codec import encode
+from collector.records.trace_size import room_beside
+from collector.records.trace_summary import Summariser, headers_of, packed_summary
+from collector.records.trace_views import (
+    SummarisedTrace,
+    Unread,
+    counted,
+    decode_counted_trace,
+    decode_summarised,
+    without_spans,
+    work_in,
+)
+from collector.records.traces import PackedTraceRecord, TraceRecord, decode_traces
+from evaluators.model import ToolCall, Trace
+from tests.support.bench_traces import read_jobs
+from tests.support.evaluating import a_trace
+
+CONFIG = Config.model_validate({"embedder": {"kind": "none"}})
+RUNNER = JobRunner(CONFIG, plan_from(CONFIG, only=["confidence"]))
+OURS = Summariser()
+
+
+def read_traces() -> list[PackedTrace]:
+    """What workers answer for the load of the bench."""
+    return [RUNNER.read_packed(each) for each in read_jobs()]
+
+
+def record(value: bytes, headers: Headers = ()) -> Record:
+    return Record(position=Position(TRACES, 0, 7), key=b"", value=value, time=0.0, headers=headers)
+
+
+def record_of(read: PackedTrace) -> Record:
+    trace = msgspec.Raw(read.packed)
+    value = encode(PackedTraceRecord(trace=trace, spans=(b"x",), revision=2, seen=3.0))
+    return record(value, headers_of(read.summary, revision=2, seen=3.0))
+
+
+def old_record_of(trace: Trace) -> Record:
+    """As a version without summaries wrote it."""
+    return record(encode(TraceRecord(trace=trace, spans=(b"x",), revision=2, seen=3.0)))
+
+
+def seen(found: Record, summariser: Summariser = OURS) -> SummarisedTrace:
+    trace = decode_summarised(found, summariser)
+    assert isinstance(trace, SummarisedTrace)
+    return trace
+
+
+def writing() -> Trace:
+    return a_trace(tool_calls=(ToolCall(name="book", arguments={"n": 1}, result="done"),))
+
+
+def packed(trace: Trace, summariser: Summariser) -> PackedTrace:
+    raw = trace_summary.packed_trace(trace)
+    head = RUNNER.read_packed(ReadJob(trace_id=b"1" * 16, pieces=(), closed="root_ended")).head
+    summary = packed_summary(summariser.summary(trace, raw), 1 << 20)
+    return PackedTrace(head=head, packed=raw, summary=summary)
+
+
+def test_a_worker_and_the_reader_of_an_old_record_say_the_same() -> None:
+    found = read_traces()
+
+    assert len(found) == 12
+    for each in found:
+        new, old = seen(record_of(each)), seen(old_record_of(each.unpack()))
+        assert new.summary == old.summary
+        assert (new.revision, new.seen) == (old.revision, old.seen) == (2, 3.0)
+        assert new.unpack() == old.unpack() == each.unpack()
+
+
+def test_who_needs_no_more_than_the_summary_does_not_look_at_the_record() -> None:
+    for each in map(record_of, read_traces()):
+        outline = msgspec.structs.replace(each, value=b"not looked at")
+
+        assert seen(outline).summary == seen(each).summary
+        assert counted(outline) == decode_counted_trace(each.value) == counted(record(each.value))
+        assert isinstance(work_in(outline), Unread)
+
+
+def test_a_header_that_cannot_be_read_costs_a_look_at_the_record() -> None:
+    (read, *_) = read_traces()
+    whole = record_of(read)
+    broken = msgspec.structs.replace(whole, headers=((trace_summary.HEADER, b"\xc1"),))
+
+    assert seen(broken).summary == seen(whole).summary
+    assert counted(broken) == counted(whole)
+
+
+def test_a_summary_by_other_rules_is_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    harmless = Summariser(["book"])
+    value = record_of(packed(writing(), harmless))
+
+    assert len(seen(value, harmless).summary.turn.writes) == 0
+    assert len(seen(value).summary.turn.writes) == 1
+    monkeypatch.setattr(trace_summary, "VERSION", trace_summary.VERSION + 1)
+    assert Summariser(["book"]).rules != harmless.rules
+
+
+def test_the_summary_stands_beside_what_older_readers_know() -> None:
+    (read, *_) = read_traces()
+    whole, old = record_of(read), old_record_of(read.unpack())
+
+    assert whole.value == old.value
+    assert decode_traces(whole.value) == decode_traces(old.value)
+    assert seen(record(without_spans(whole.value))).summary == seen(whole).summary
+
+
+def test_a_record_has_room_for_its_summary_or_goes_without() -> None:
+    trace = a_trace(agent="a" * 1000)
+    raw = trace_summary.packed_trace(trace)
+
+    assert packed_summary(OURS.summary(trace, raw), room=1000) == b""
+    assert room_beside(raw, (b"x" * 1000,)) < MAX_RECORD - 1000 - len(raw)
+    assert seen(old_record_of(trace)).summary.agent == trace.agent
+
+
+def test_the_names_of_bytes_differ_where_the_bytes_do() -> None:
+    one, other = (
+        OURS.summary(each, trace_summary.packed_trace(each))
+        for each in (writing(), replace(writing(), closed="idle"))
+    )
+
+    assert one.turn.digest == other.turn.digest
+    assert one.check != other.check
+
+
+@pytest.mark.parametrize("trace", [b"\xc1", b"\x80", b"\x01"])
+def test_a_trace_that_is_none_is_undecodable(trace: bytes) -> None:
+    value = encode(PackedTraceRecord(trace=msgspec.Raw(trace), spans=(), revision=0, seen=0.0))
+
+    with pytest.raises(Undecodable):
+        seen(record(value))
