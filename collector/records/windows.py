@@ -31,7 +31,7 @@ Rank: TypeAlias = tuple[int, str, float, int, bool, str]
 """Of a score among those of its session: (start, trace id, log time, revision, final, signal id)."""
 
 
-class WindowEntry(msgspec.Struct, frozen=True, array_like=True):
+class WindowEntry(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """One session's latest score. Its place in the order of fields is what is stored: append only."""
 
     session: str

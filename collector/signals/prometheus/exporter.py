@@ -38,6 +38,7 @@ from collector.records.standing import AgentLabels, OpenRunaway, Standing, Stand
 from collector.records.windows import RUNAWAYS
 from collector.runtime.retry import Retry
 from collector.runtime.time_slice import TimeSlice
+from collector.signals.prometheus.counted_ids import CountedIds
 from collector.signals.prometheus.drop_gauges import DropGauges
 from collector.signals.prometheus.drops import Drops, is_fed
 from collector.signals.prometheus.families import AgentFamilies
@@ -48,7 +49,6 @@ from collector.signals.prometheus.runaways import RUNAWAY, OpenRunaways
 from collector.signals.prometheus.seen import Seen
 from collector.signals.prometheus.stored_drops import read_drops
 from collector.signals.prometheus.stored_windows import read_windows
-from collector.signals.prometheus.target import RecentIds
 from collector.signals.prometheus.targets import Objectives, Targets
 from collector.signals.prometheus.task_runs import TaskRuns
 from collector.signals.prometheus.trace_metrics import TraceMetrics
@@ -109,7 +109,7 @@ class PrometheusExporter(Consumer):
         )
         self._runaways = OpenRunaways(trace_age)
         self._runaway_families = RunawayFamilies(telemetry)
-        self._recent = RecentIds(RECENT)
+        self._recent = CountedIds(RECENT)
         self._known = KnownNames(self._targets, self._families, telemetry.label_overflow)
         self._now = 0.0
         self._durable: dict[int, int] = {}

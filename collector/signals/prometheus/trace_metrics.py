@@ -13,8 +13,8 @@ from collector.records.trace_views import CountedTrace, TraceUsage, counted
 from collector.records.traces import RunRecord
 from collector.records.windows import SLOTS
 from collector.runtime.retry import Retry
+from collector.signals.prometheus.counted_ids import CountedIds
 from collector.signals.prometheus.families import AgentFamilies
-from collector.signals.prometheus.target import RecentIds
 from collector.signals.prometheus.targets import Targets
 from collector.signals.prometheus.task_runs import TaskRuns
 from collector.telemetry import OTHER, Telemetry
@@ -47,7 +47,7 @@ class TraceMetrics(Consumer):
         self._targets = targets
         self._runs = runs
         self._label_overflow = telemetry.label_overflow
-        self._recent = RecentIds(32_768)
+        self._recent = CountedIds(32_768)
         self._has_swapped = False
         """Whether a slot went to another agent since the last commit."""
         self.caught_up = False

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from collector.records.windows import Rank, WindowEntry
+from collector.records.windows import WindowEntry
 from collector.signals.prometheus.running_mean import Age, RunningMean
 from evaluators.formulas.distribution import ConfidenceInterval, bounds
 
@@ -47,8 +47,8 @@ class Window:
         self._limit = sessions
         self._most = sessions + spare
         self._max_age = max_age
-        self._waiting: dict[str, tuple[Rank, WindowEntry]] = {}
-        self._held: dict[str, tuple[Rank, WindowEntry]] = {}
+        self._waiting: dict[str, WindowEntry] = {}
+        self._held: dict[str, WindowEntry] = {}
         self._ages: list[Age] = []
         """Of what is held, sorted."""
         self._since = inf
@@ -64,28 +64,24 @@ class Window:
 
     def offer(self, entry: WindowEntry) -> None:
         """Take in a score; one that is a repeat or older than the session's latest changes nothing."""
-        rank = entry.rank
-        waiting = self._waiting
-        earlier = waiting.get(entry.session)
+        earlier = self._waiting.get(entry.session)
         if earlier is None:
-            if len(waiting) >= MOST_WAITING:
+            if len(self._waiting) >= MOST_WAITING:
                 self._settle()
-        elif rank <= earlier[0]:
+        elif entry.rank <= earlier.rank:
             return
-        waiting[entry.session] = (rank, entry)
+        self._waiting[entry.session] = entry
 
     def get(self, session: str) -> WindowEntry | None:
         """The session's score, if it is held."""
         self._settle()
-        held = self._held.get(session)
-        return None if held is None else held[1]
+        return self._held.get(session)
 
     def mark_gone(self, entry: WindowEntry) -> None:
         """The session of an entry that is held counts no longer."""
-        rank, _ = self._held[entry.session]
         if self._mean is not None and not entry.gone:
-            self._mean.drop(_age(rank, entry.session))
-        self._held[entry.session] = (rank, replace(entry, gone=True))
+            self._mean.drop(entry.age)
+        self._held[entry.session] = replace(entry, gone=True)
 
     def expire(self, now: float) -> bool:
         """Forget sessions that had no trace within the window's age; whether there were any."""
@@ -93,10 +89,10 @@ class Window:
         since = now - self._max_age
         if self._since >= since:
             return False
-        expired = [each for each in self._held.values() if each[1].time < since]
-        for rank, entry in expired:
-            self._remove(rank, entry)
-        self._since = min((each.time for _, each in self._held.values()), default=inf)
+        expired = [each for each in self._held.values() if each.time < since]
+        for entry in expired:
+            self._remove(entry)
+        self._since = min((each.time for each in self._held.values()), default=inf)
         return bool(expired)
 
     def stats(self, now: float, current: frozenset[str] | None = None) -> Stats | None:
@@ -117,16 +113,15 @@ class Window:
             return stats and stats.bounds.mean
         if self._mean is None:
             self._mean = RunningMean(self._limit)
-            for rank, each in self._held.values():
+            for each in self._held.values():
                 if not each.gone:
-                    score = each.score if each.covered else None
-                    self._mean.put(_age(rank, each.session), score)
+                    self._mean.put(each.age, each.score if each.covered else None)
         return self._mean.value
 
     def counting(self, now: float, current: frozenset[str] | None = None) -> list[WindowEntry]:
         """The sessions that count now, also those of which too little is seen for a score."""
         self._settle()
-        here = [each for _, each in self._held.values() if not each.gone]
+        here = [each for each in self._held.values() if not each.gone]
         if current is not None:
             here = [each for each in here if each.version is None or each.version in current]
         if len(here) > self._limit:
@@ -137,48 +132,41 @@ class Window:
     def newest(self) -> float:
         """Log time of its newest session that counts; 0 when there is none."""
         self._settle()
-        return max((each.time for _, each in self._held.values() if not each.gone), default=0.0)
+        return max((each.time for each in self._held.values() if not each.gone), default=0.0)
 
     @property
     def entries(self) -> tuple[WindowEntry, ...]:
         """The entries, oldest first."""
         self._settle()
-        return tuple(self._held[session][1] for _started, session in self._ages)
+        return tuple(self._held[session] for _started, session in self._ages)
 
     def _settle(self) -> None:
         """Let what waits in: each session once."""
         if self._waiting:
             waiting, self._waiting = self._waiting, {}
-            for rank, entry in waiting.values():
-                self._put(rank, entry)
+            for entry in waiting.values():
+                self._put(entry)
 
-    def _put(self, rank: Rank, entry: WindowEntry) -> None:
-        session = entry.session
-        held = self._held.get(session)
-        age = _age(rank, session)
+    def _put(self, entry: WindowEntry) -> None:
+        held, age = self._held.get(entry.session), entry.age
         if held is not None:
-            if rank <= held[0]:
+            if entry.rank <= held.rank:
                 return
-            self._remove(*held)
+            self._remove(held)
         elif len(self._held) >= self._most:
             oldest = self._ages[0]
             if age <= oldest:
                 return
-            self._remove(*self._held[oldest[1]])
-        self._held[session] = (rank, entry)
+            self._remove(self._held[oldest[1]])
+        self._held[entry.session] = entry
         insort(self._ages, age)
         self._since = min(self._since, entry.time)
         if self._mean is not None and not entry.gone:
             self._mean.put(age, entry.score if entry.covered else None)
 
-    def _remove(self, rank: Rank, entry: WindowEntry) -> None:
-        age = _age(rank, entry.session)
+    def _remove(self, entry: WindowEntry) -> None:
+        age = entry.age
         del self._held[entry.session]
         del self._ages[bisect_left(self._ages, age)]
         if self._mean is not None and not entry.gone:
             self._mean.drop(age)
-
-
-def _age(rank: Rank, session: str) -> Age:
-    """As `WindowEntry.age`, of an entry whose rank is known."""
-    return (rank[0], session)
