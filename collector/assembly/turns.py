@@ -4,7 +4,7 @@ An agent that speaks in logs has no trace of its own for a turn (one prompt of a
 by other segments, which may come later, in any order:
 
     segment names a turn, which is a person's                          -> that turn
-    segment has spans of a trace that another segment's turn owns      -> that turn
+    segment has spans of a trace that only one other turn owns         -> that turn
     its session (of a helper's, the outermost) has prompts before it   -> the last of them
     else                                                               -> what it would be alone
 
@@ -15,7 +15,7 @@ long as none of their traces has closed. A trace that has closed leaves its fact
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 
 from collector.assembly.low_water import Hold
@@ -26,6 +26,9 @@ from collector.records.span_refs import Piece
 
 SEGMENT_COST = 700
 """Bytes that a held segment takes besides its piece, rounded up."""
+SPAN_BEFORE_PROMPT = 250_000_000
+"""Nanoseconds. The span around one of Claude's turns starts up to 120 ms before the record of its prompt; no call of a
+model that is followed by another prompt ends within this."""
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -72,23 +75,27 @@ class Owner:
     def learn(self, segment: Segment) -> bool:
         """Take in what the segment says of others; returns whether that may place them anew."""
         before = self._size()
+        is_earlier = False
         if segment.is_helper:
             self._helpers.add(segment.turn)
             self._asides.add(segment.session)
         elif segment.is_prompt:
             prompts = self._prompts.setdefault(segment.session, {})
-            prompts[segment.turn] = min(segment.start, prompts.get(segment.turn, segment.start))
+            known = prompts.get(segment.turn, segment.start)
+            is_earlier = segment.start < known  # a record and a span may both tell of one prompt
+            prompts[segment.turn] = min(segment.start, known)
         if segment.owns_traces and segment.turn:
             for trace_id in segment.traces:
                 self._owned.setdefault(trace_id, set()).add(segment.turn)
         if segment.helper_session:
             self._parents[segment.helper_session] = segment.session
-        return self._size() != before
+        return is_earlier or self._size() != before
 
     def _size(self) -> int:
         prompts = sum(map(len, self._prompts.values()))
         owned = sum(map(len, self._owned.values()))
-        return prompts + owned + len(self._helpers) + len(self._parents)
+        known = len(self._helpers) + len(self._asides) + len(self._parents)
+        return prompts + owned + known
 
     def resolve(self, segment: Segment) -> bytes:
         """The trace that the segment belongs to, as far as is known."""
@@ -96,10 +103,19 @@ class Owner:
             return segment.turn
         for trace_id in segment.traces:
             turns = self._owned.get(trace_id, set()) - self._helpers
-            if turns:
-                return min(turns)
+            if len(turns) == 1:
+                return next(iter(turns))
+            if turns:  # prompts of one session under one span of their caller
+                return self._last_of(turns, segment)
         turn = self._last_prompt(segment)
         return turn or segment.turn or alone(segment)
+
+    def _last_of(self, turns: Set[bytes], segment: Segment) -> bytes:
+        """The turn whose prompt came last before the segment; the span around a turn starts before its prompt."""
+        prompts = self._prompts.get(segment.session, {})
+        began = [(prompts[turn], turn) for turn in turns if turn in prompts]
+        past = [each for each in began if each[0] <= segment.start + SPAN_BEFORE_PROMPT]
+        return max(past)[1] if past else min(began, default=(0, min(turns)))[1]
 
     def _last_prompt(self, segment: Segment) -> bytes | None:
         session = segment.session
@@ -113,18 +129,24 @@ class Owner:
 
     def is_over(self, turn: bytes) -> bool:
         """Whether an event said that it ended, or its session had a later prompt."""
-        if any(each.segment.is_end for each in self.held.get(turn, ())):
+        if any(self._is_end(each.segment) for each in self.held.get(turn, ())):
             return True
         for prompts in self._prompts.values():
             if turn in prompts:
                 return prompts[turn] < max(prompts.values())
         return False
 
+    def _is_end(self, segment: Segment) -> bool:
+        """Whether it ends its turn. A session in which nobody prompts ends that of nobody: a title is there at once."""
+        is_aside = segment.session in self._asides and segment.session not in self._prompts
+        return segment.is_end and not is_aside
+
     def facts(self, turn: bytes, owner: bytes, *, until: int) -> TurnFacts:
         """What stays known of a trace that closes, `until` this offset having been read."""
         before = self.closed.get(turn, TurnFacts(owner=owner))
         session, start = before.session, before.start
         traces, helpers, parents = set(before.traces), set(before.helpers), set(before.parents)
+        asides = set(before.asides)
         for each in self.held.get(turn, ()):
             segment = each.segment
             session = session or segment.session
@@ -135,6 +157,7 @@ class Owner:
                 traces.update(segment.traces)
             if segment.is_helper:
                 helpers.add(segment.turn)
+                asides.add(segment.session)
             if segment.helper_session:
                 parents.add((segment.helper_session, segment.session))
         return TurnFacts(
@@ -145,6 +168,7 @@ class Owner:
             helpers=tuple(sorted(helpers)),
             parents=tuple(sorted(parents)),
             until=until,
+            asides=tuple(sorted(asides)),
         )
 
     def close(self, turn: bytes, facts: TurnFacts) -> None:
@@ -155,6 +179,7 @@ class Owner:
         for trace_id in facts.traces:
             self._owned.setdefault(trace_id, set()).add(turn)
         self._helpers.update(facts.helpers)
+        self._asides.update(facts.asides)
         self._parents.update(facts.parents)
 
     def forget(self, turn: bytes) -> None:
@@ -171,8 +196,15 @@ class Owner:
             if not turns:
                 self._owned.pop(trace_id, None)
         self._helpers.difference_update(facts.helpers)
+        if facts.asides:
+            self._asides.difference_update(set(facts.asides) - self._asides_told())
         for session, _ in facts.parents:
             self._parents.pop(session, None)
+
+    def _asides_told(self) -> set[bytes]:
+        """Those of `_asides` that what is still known tells of."""
+        held = {each.segment.session for _, each in self.segments if each.segment.is_helper}
+        return held.union(*(each.asides for each in self.closed.values()))
 
 
 class Turns:
@@ -210,7 +242,10 @@ class Turns:
 
 
 def alone(segment: Segment) -> bytes:
-    """The trace of a segment of which no turn is known: the one its spans were sent in, else one for its session."""
-    if segment.has_spans and segment.traces:
-        return segment.traces[0]
-    return hashlib.sha256(b"alone" + segment.owner + segment.session).digest()[:16]
+    """The trace of a segment of which no turn is known: one for its session, and for the trace its spans were sent in.
+
+    Never that trace itself: it may hold spans of others, of who called the agent or of what its commands ran, which
+    stay there when the segment is moved to its turn.
+    """
+    sent_in = segment.traces[0] if segment.has_spans and segment.traces else b""
+    return hashlib.sha256(b"alone" + segment.owner + segment.session + sent_in).digest()[:16]
