@@ -104,3 +104,14 @@ def test_spans_of_which_no_record_comes_are_a_trace_of_their_own() -> None:
     found = spans_by_trace(site)
     assert found.pop(trace_id(1)) == {span_id(CALLER.span)}
     assert list(found.values()) == [{span_id(WORK), span_id(AGAIN)}]
+
+
+def test_a_span_of_an_agent_without_a_valid_id_is_rejected_alone() -> None:
+    message = ExportTraceServiceRequest.FromString(
+        claude_spans(Made(span=WORK, parent=1), Made(span=AGAIN, parent=1))
+    )
+    message.resource_spans[0].scope_spans[0].spans[1].trace_id = b"short"
+
+    split = joined_traces(message.SerializeToString(), max_item=1 << 20, joined=1 << 20)
+
+    assert (split.accepted, split.rejected) == (1, 1)
