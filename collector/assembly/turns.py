@@ -15,6 +15,7 @@ long as none of their traces has closed. A trace that has closed leaves its fact
 from __future__ import annotations
 
 import hashlib
+from bisect import bisect_left, insort
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 
@@ -50,11 +51,17 @@ class Owner:
     def __init__(self) -> None:
         self.held: dict[bytes, list[HeldSegment]] = {}
         """Of open traces, by turn."""
+        self._turns_of: dict[bytes, set[bytes]] = {}
+        """By session: the turns that hold a segment of it."""
         self.closed: dict[bytes, TurnFacts] = {}
         self.parked: list[HeldSegment] = []
         """Read again, and not known yet whether the closed trace they seem to be of has them."""
         self._prompts: dict[bytes, dict[bytes, int]] = {}
         """By session: the turns of persons, with their starts."""
+        self._session_of: dict[bytes, bytes] = {}
+        """By turn of a person's: its session."""
+        self._order: dict[bytes, list[tuple[int, bytes]]] = {}
+        """By session: start and turn of each of its prompts, ascending."""
         self._owned: dict[bytes, set[bytes]] = {}
         """Turns by the id of a trace that each owns: one, but for helpers'."""
         self._helpers: set[bytes] = set()
@@ -72,24 +79,107 @@ class Owner:
         """Every held segment with its turn."""
         return [(turn, each) for turn, several in self.held.items() for each in several]
 
+    def hold(self, turn: bytes, held: HeldSegment) -> None:
+        """The segment is one of the open trace's."""
+        self.held.setdefault(turn, []).append(held)
+        self._turns_of.setdefault(held.segment.session, set()).add(turn)
+
+    def keep(self, turn: bytes, stay: Sequence[HeldSegment] = ()) -> list[HeldSegment]:
+        """Of the open trace's segments only these stay; returns all that it had."""
+        before = self.held.pop(turn, [])
+        if stay:
+            self.held[turn] = [*stay]
+        sessions = {each.segment.session for each in before}
+        for session in sessions - {each.segment.session for each in stay}:
+            turns = self._turns_of[session]
+            turns.discard(turn)
+            if not turns:
+                del self._turns_of[session]
+        return before
+
     def learn(self, segment: Segment) -> bool:
         """Take in what the segment says of others; returns whether that may place them anew."""
         before = self._size()
-        is_earlier = False
+        is_earlier = is_another = False
         if segment.is_helper:
             self._helpers.add(segment.turn)
             self._asides.add(segment.session)
         elif segment.is_prompt:
-            prompts = self._prompts.setdefault(segment.session, {})
-            known = prompts.get(segment.turn, segment.start)
+            known = self._prompts.get(segment.session, {}).get(segment.turn, segment.start)
             is_earlier = segment.start < known  # a record and a span may both tell of one prompt
-            prompts[segment.turn] = min(segment.start, known)
+            self._prompt(segment.session, segment.turn, min(segment.start, known))
         if segment.owns_traces and segment.turn:
             for trace_id in segment.traces:
                 self._owned.setdefault(trace_id, set()).add(segment.turn)
         if segment.helper_session:
-            self._parents[segment.helper_session] = segment.session
-        return is_earlier or self._size() != before
+            is_another = self._started(segment.helper_session, segment.session)
+        return is_earlier or is_another or self._size() != before
+
+    def _started(self, helper: bytes, session: bytes) -> bool:
+        """A session started a helper's; of several that say so the least counts. Returns whether that is news."""
+        known = self._parents.get(helper)
+        if helper == session or (known is not None and known <= session):
+            return False
+        self._parents[helper] = session
+        return True
+
+    def _prompt(self, session: bytes, turn: bytes, start: int) -> None:
+        prompts, order = self._prompts.setdefault(session, {}), self._order.setdefault(session, [])
+        if turn in prompts:
+            del order[bisect_left(order, (prompts[turn], turn))]
+        prompts[turn] = start
+        insort(order, (start, turn))
+        self._session_of[turn] = session
+
+    def affected(self, segment: Segment) -> list[tuple[bytes, HeldSegment]]:
+        """The held segments, with their turns, that what was learned of this one may place anew."""
+        if self._owned:
+            return list(self.segments)  # an owner of one session
+        sessions = self._inside({segment.helper_session or segment.session})
+        before = self.before(segment)
+        turns = None if before is None else {before, segment.turn}
+        found = self._held_of(sessions, turns)
+        if segment.is_prompt:
+            asides = {each for each in self._asides if each not in self._prompts}
+            found += self._held_of(self._inside(asides) - sessions, None)
+        return found
+
+    def before(self, segment: Segment) -> bytes | None:
+        """The turn of the prompt before this one: what it held may be of this one. None: there is none."""
+        if not segment.is_prompt:
+            return None
+        order = self._order[segment.session]
+        at = bisect_left(order, (self._prompts[segment.session][segment.turn], segment.turn))
+        return order[at - 1][1] if at else None
+
+    def _held_of(
+        self, sessions: Set[bytes], turns: Set[bytes] | None
+    ) -> list[tuple[bytes, HeldSegment]]:
+        """The held segments of these sessions, in these turns only where some are given."""
+        return [
+            (turn, held)
+            for session in sessions
+            for turn in (self._turns_of.get(session, set()) if turns is None else turns)
+            for held in self.held.get(turn, ())
+            if held.segment.session == session
+        ]
+
+    def _outer(self, session: bytes) -> bytes:
+        """The outermost session that started this one; of several that started each other, the least."""
+        way = [session]
+        while (parent := self._parents.get(way[-1])) is not None:
+            if parent in way:
+                return min(way[way.index(parent) :])
+            way.append(parent)
+        return way[-1]
+
+    def _inside(self, sessions: Set[bytes]) -> set[bytes]:
+        """These sessions, and all that they started."""
+        inside, known = set(sessions), -1
+        while len(inside) != known:
+            known = len(inside)
+            inside |= {each for each, parent in self._parents.items() if parent in inside}
+        return inside
 
     def _size(self) -> int:
         prompts = sum(map(len, self._prompts.values()))
@@ -118,25 +208,27 @@ class Owner:
         return max(past)[1] if past else min(began, default=(0, min(turns)))[1]
 
     def _last_prompt(self, segment: Segment) -> bytes | None:
-        session = segment.session
-        for _ in range(len(self._parents)):  # at most: two might call each other parents
-            session = self._parents.get(session, session)
-        prompts = self._prompts.get(session)
-        if prompts is None and session in self._asides:
-            prompts = {turn: at for each in self._prompts.values() for turn, at in each.items()}
-        began = ((at, turn) for turn, at in (prompts or {}).items() if at <= segment.start)
-        return max(began, default=(0, None))[1]
+        session = self._outer(segment.session)
+        sessions = [session]
+        if session in self._asides and session not in self._prompts:
+            sessions = [*self._prompts]
+        began = (self._last_in(each, segment.start) for each in sessions)
+        return max((each for each in began if each is not None), default=(0, None))[1]
+
+    def _last_in(self, session: bytes, start: int) -> tuple[int, bytes] | None:
+        """The session's last prompt that began no later."""
+        order = self._order.get(session, ())
+        at = bisect_left(order, (start + 1, b""))
+        return order[at - 1] if at else None
 
     def is_over(self, turn: bytes) -> bool:
         """Whether an event said that it ended, or its session had a later prompt."""
-        if any(self._is_end(each.segment) for each in self.held.get(turn, ())):
+        session = self._session_of.get(turn)
+        if session is not None and self._prompts[session][turn] < self._order[session][-1][0]:
             return True
-        for prompts in self._prompts.values():
-            if turn in prompts:
-                return prompts[turn] < max(prompts.values())
-        return False
+        return any(self.is_end(each.segment) for each in self.held.get(turn, ()))
 
-    def _is_end(self, segment: Segment) -> bool:
+    def is_end(self, segment: Segment) -> bool:
         """Whether it ends its turn. A session in which nobody prompts ends that of nobody: a title is there at once."""
         is_aside = segment.session in self._asides and segment.session not in self._prompts
         return segment.is_end and not is_aside
@@ -175,21 +267,20 @@ class Owner:
         """The trace has closed: of what was said by its segments, its facts stay."""
         self.closed[turn] = facts
         if facts.start is not None:
-            self._prompts.setdefault(facts.session, {})[turn] = facts.start
+            self._prompt(facts.session, turn, facts.start)
         for trace_id in facts.traces:
             self._owned.setdefault(trace_id, set()).add(turn)
         self._helpers.update(facts.helpers)
         self._asides.update(facts.asides)
-        self._parents.update(facts.parents)
+        for helper, session in facts.parents:
+            self._started(helper, session)
 
     def forget(self, turn: bytes) -> None:
         """The closed trace is not remembered any more."""
         facts = self.closed.pop(turn, None)
         if facts is None or turn in self.held:
             return
-        self._prompts.get(facts.session, {}).pop(turn, None)
-        if not self._prompts.get(facts.session, True):
-            del self._prompts[facts.session]
+        self._forget_prompt(turn)
         for trace_id in facts.traces:
             turns = self._owned.get(trace_id, set())
             turns.discard(turn)
@@ -200,6 +291,15 @@ class Owner:
             self._asides.difference_update(set(facts.asides) - self._asides_told())
         for session, _ in facts.parents:
             self._parents.pop(session, None)
+
+    def _forget_prompt(self, turn: bytes) -> None:
+        session = self._session_of.pop(turn, None)
+        if session is None:
+            return
+        prompts, order = self._prompts[session], self._order[session]
+        del order[bisect_left(order, (prompts.pop(turn), turn))]
+        if not order:
+            del self._prompts[session], self._order[session]
 
     def _asides_told(self) -> set[bytes]:
         """Those of `_asides` that what is still known tells of."""
