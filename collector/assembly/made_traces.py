@@ -6,7 +6,7 @@ marks, late spans.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol
 
@@ -117,9 +117,11 @@ class MadeTraces:
             service=service,
         )
         is_needed = self._put(owner, held, result)
+        turns = {owner.resolve(segment)}
         if has_news:
-            self._rearrange(owner, result)
-        for turn in owner.held:
+            turns |= self._rearrange(owner, segment, result)
+            turns |= {owner.before(segment) or segment.turn, segment.turn}
+        for turn in turns:
             trace = self._traces.opened(turn)
             if trace is not None and trace.root_at is None and owner.is_over(turn):
                 trace.end(record.time)
@@ -145,7 +147,7 @@ class MadeTraces:
         owner_id = self._owner_of.pop(turn)
         owner = self._turns.owner(owner_id)
         facts = owner.facts(turn, owner_id, until=until)
-        held = owner.held.pop(turn, [])
+        held = owner.keep(turn)
         self._turns.remember(turn, facts)
         # A full trace closes within a record, which may hold more of it: read again, the record is not all of it.
         is_full = closing.reason in ("max_spans", "max_bytes")
@@ -181,7 +183,7 @@ class MadeTraces:
             result.closings.append(self._traces.close(trace, "max_bytes", at=held.time))
             result.duplicates -= len(held.spans) - len(new)
             return self._put(owner, held, result)
-        owner.held.setdefault(turn, []).append(held)
+        owner.hold(turn, held)
         before = trace.cost
         trace.held += SEGMENT_COST
         self._traces.changed(trace, before)
@@ -207,34 +209,39 @@ class MadeTraces:
 
     # --- when more is known --------------------------------------------------------------------------------------
 
-    def _rearrange(self, owner: Owner, result: TakeResult) -> None:
-        moved = [held for turn, held in owner.segments if owner.resolve(held.segment) != turn]
-        if moved:
-            self._take_out(owner, moved)
+    def _rearrange(self, owner: Owner, news: Segment, result: TakeResult) -> set[bytes]:
+        """Move what is now known to be of another turn; returns the turns that are not as they were."""
+        moved: dict[bytes, list[HeldSegment]] = {}
+        turns: set[bytes] = set()
+        for turn, held in owner.affected(news):
+            now = owner.resolve(held.segment)
+            turns |= {turn, now}
+            if now != turn:
+                moved.setdefault(turn, []).append(held)
+        self._take_out(owner, moved)
         decided = [
             held
             for held in owner.parked
             if not self._traces.is_reread(owner.resolve(held.segment), held.offset)
         ]
         owner.parked = [each for each in owner.parked if each not in decided]
-        for held in sorted([*moved, *decided], key=lambda each: each.offset):
+        anew = [*decided, *(held for several in moved.values() for held in several)]
+        for held in sorted(anew, key=lambda each: each.offset):
             if not self._put(owner, held, result):
                 result.dropped.append(held.offset)
+        return turns.union(owner.resolve(each.segment) for each in decided)
 
-    def _take_out(self, owner: Owner, moved: Iterable[HeldSegment]) -> None:
-        gone = set(map(id, moved))
-        for turn, several in tuple(owner.held.items()):
-            stay = [each for each in several if id(each) not in gone]
-            if len(stay) == len(several):
-                continue
+    def _take_out(self, owner: Owner, moved: Mapping[bytes, Sequence[HeldSegment]]) -> None:
+        for turn, several in moved.items():
             trace = self._traces.opened(turn)
             if trace is None:
                 continue
+            gone = set(map(id, several))
+            stay = [each for each in owner.held[turn] if id(each) not in gone]
+            owner.keep(turn, stay)
             if stay:
-                owner.held[turn] = stay
                 self._fill(trace, stay)
             else:
-                del owner.held[turn]
                 del self._owner_of[turn]
                 self._traces.drop(trace)
 

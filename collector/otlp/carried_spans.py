@@ -55,7 +55,10 @@ def _carry(
 ) -> None:
     resource = plain_attributes(group.resource.attributes)
     spans = [(scope, span) for scope in group.scope_spans for span in scope.spans]
-    for family in _families(spans):
+    invalid = [each for each in spans if not _is_valid(each[1])]
+    if invalid:
+        _leave(group, invalid, out)  # to be rejected as they are
+    for family in _families(each for each in spans if _is_valid(each[1])):
         placed: list[Placed] = []
         for scope, span in family:
             event = Event(
@@ -83,8 +86,13 @@ def _carry(
 _NOWHERE = Place(session="")
 
 
+def _is_valid(span: Span) -> bool:
+    ids = span.trace_id, span.span_id
+    return (len(ids[0]), len(ids[1])) == (16, 8) and all(map(any, ids))
+
+
 def _families(spans: Iterable[_Sent]) -> list[list[_Sent]]:
-    """The valid spans that have the same topmost ancestor in the request, each family in the order of their starts."""
+    """The spans that have the same topmost ancestor in the request, each family in the order of their starts."""
     ordered = sorted(spans, key=lambda each: each[1].start_time_unix_nano)
     by_id = {(span.trace_id, span.span_id): span for _, span in ordered}
     tops: dict[tuple[bytes, bytes], tuple[bytes, bytes]] = {}

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
 from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
@@ -69,9 +69,9 @@ def made_span(record: LogRecord, event: Event, *, origin: bytes) -> Span:
         attributes=record.attributes,
         dropped_attributes_count=record.dropped_attributes_count,
     )
-    span.attributes.append(KeyValue(key=EVENT_KEY, value=AnyValue(string_value=event.name)))
+    span.attributes.add(key=EVENT_KEY).value.string_value = event.name
     if record.HasField("body"):
-        span.attributes.append(KeyValue(key=BODY_KEY, value=record.body))
+        span.attributes.add(key=BODY_KEY).value.CopyFrom(record.body)
     return span
 
 
@@ -85,21 +85,30 @@ def plain_attributes(attributes: Sequence[KeyValue]) -> Mapping[str, JSON]:
 
 class _Attributes(Mapping[str, JSON]):
     def __init__(self, attributes: Sequence[KeyValue]) -> None:
-        self._values = {each.key: each.value for each in attributes[:_MOST_ATTRIBUTES]}
+        self._found = {each.key: each for each in attributes[:_MOST_ATTRIBUTES]}
 
     def __getitem__(self, key: str) -> JSON:
-        return plain(self._values[key])
+        return plain(self._found[key].value)
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """As every mapping's; that raises and catches an error for each attribute that is not there."""
+        found = self._found.get(key)
+        return default if found is None else plain(found.value)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._found
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._values)
+        return iter(self._found)
 
     def __len__(self) -> int:
-        return len(self._values)
+        return len(self._found)
 
 
 def plain(value: AnyValue) -> JSON:
     """A value as Python has it; bytes, what is nested deeper than 32 and what is beyond 10,000 parts as None."""
-    return _Plain().read(value, _DEPTH)
+    kind = value.WhichOneof("value")
+    return getattr(value, kind) if kind in _SCALARS else _Plain().read(value, _DEPTH)
 
 
 class _Plain:

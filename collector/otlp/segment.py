@@ -18,6 +18,8 @@ _MARK = "spanwise="
 _TAG = b"\x1a"
 """Field 3 of a span, its trace state: it stands behind the ids of 16 and of 8 bytes."""
 _AT = 28
+_TRACE, _SESSION = 16, 8
+"""Bytes of ids."""
 
 
 class Segment(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -65,14 +67,30 @@ def trace_state(segment: Segment) -> str:
 
 
 def segment_in(state: str) -> Segment | None:
-    """The segment that a trace state names; None: it is anybody's."""
+    """The segment that a trace state names; None: it is anybody's, or says what is no segment.
+
+    Senders may write any trace state: what does not have the form of ours is theirs.
+    """
     if not state.startswith(_MARK):
         return None
     text = state.removeprefix(_MARK)
     try:
-        return _decode(urlsafe_b64decode(text + "=" * (-len(text) % 4)))
+        segment = _decode(urlsafe_b64decode(text + "=" * (-len(text) % 4)))
     except (msgspec.MsgspecError, binascii.Error, ValueError):
         return None
+    return segment if _is_sound(segment) else None
+
+
+def _is_sound(segment: Segment) -> bool:
+    """Whether every id has the length of its kind, and the time is none before 1970."""
+    return (
+        len(segment.owner) == _TRACE
+        and len(segment.session) == _SESSION
+        and segment.start >= 0
+        and (not segment.turn or (len(segment.turn) == _TRACE and any(segment.turn)))
+        and len(segment.helper_session) in (0, _SESSION)
+        and all(len(each) == _TRACE for each in segment.traces)
+    )
 
 
 def segment_of(span: bytes) -> Segment | None:

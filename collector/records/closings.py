@@ -22,6 +22,8 @@ class TurnFacts(msgspec.Struct, frozen=True, array_like=True):
     """Sessions of helpers, each with the session that started it."""
     until: int = 0
     """The offset that had been read up to when it closed."""
+    asides: tuple[bytes, ...] = ()
+    """Sessions in which nobody prompts."""
 
 
 class Mark(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

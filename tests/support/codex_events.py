@@ -11,16 +11,19 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
 
 from collector.otlp.carried_logs import carry_logs
+from evaluators.dialects.turns.codex import NOT_TYPED
 from evaluators.dialects.turns.place import turn_trace_id
 
 SERVICE = "codex_exec"
-Kind = Literal["prompt", "work", "end", "link"]
+Kind = Literal["prompt", "work", "end", "link", "title"]
 SECOND = 1_000_000_000
+ASIDE = 3
+"""The session in which a title is asked for."""
 
 
 @dataclass(frozen=True, slots=True)
 class Happened:
-    """One event. `session`: 0 is the person's, 1 its helper's, 2 another person's."""
+    """One event. `session`: 0 is the person's, 1 its helper's, 2 another person's, 3 a title's."""
 
     at: int
     """Seconds."""
@@ -32,6 +35,7 @@ class Happened:
         """As Codex writes them."""
         names = {
             "prompt": {"event.name": "codex.user_prompt", "prompt": self.text},
+            "title": {"event.name": "codex.user_prompt", "prompt": NOT_TYPED[0] + self.text},
             "work": {"event.name": "codex.tool_result", "call_id": self.text},
             "end": {"event.name": "codex.agent_response", "agent.type": "main"},
             "link": {
@@ -66,22 +70,25 @@ def span_id(event: Happened) -> bytes:
 
 
 def turns(events: Sequence[Happened]) -> dict[bytes, set[bytes]]:
-    """Span ids by made trace: the last prompt of the outermost session that was no later."""
+    """Span ids by made trace: the last prompt of the outermost session that was no later; a title's, of any session."""
     helped = any(event.kind == "link" for event in events)
     found: dict[bytes, set[bytes]] = {}
     for event in events:
         session = 0 if event.kind == "link" or (event.session == 1 and helped) else event.session
         prompts = [
-            each
+            (each.at, turn_of(each))
             for each in events
-            if each.kind == "prompt" and each.session == session and each.at <= event.at
+            if each.kind == "prompt" and session in (each.session, ASIDE) and each.at <= event.at
         ]
         if not prompts:
             raise ValueError("every event needs a prompt before it")
-        prompt = max(prompts, key=lambda each: each.at)
-        turn = turn_trace_id(SERVICE, f"s{session}", span_id(prompt).hex())
-        found.setdefault(turn, set()).add(span_id(event))
+        found.setdefault(max(prompts)[1], set()).add(span_id(event))
     return found
+
+
+def turn_of(prompt: Happened) -> bytes:
+    """The made trace that a prompt begins."""
+    return turn_trace_id(SERVICE, f"s{prompt.session}", span_id(prompt).hex())
 
 
 def _text(key: str, value: str) -> KeyValue:

@@ -195,7 +195,7 @@ def _change(request: ExportTraceServiceRequest, spans: list[Span], random: Rando
         case _:
             attributes = [*span.attributes, *(a for e in span.events for a in e.attributes)]
             if attributes:
-                _replace(random.choice(attributes), random)
+                replace_value(random.choice(attributes), random)
 
 
 def _replace_key(span: Span, random: Random) -> None:
@@ -207,7 +207,8 @@ def _replace_key(span: Span, random: Random) -> None:
         chosen.key = random.choice((other, chosen.key + ".0.x", chosen.key[:-1]))
 
 
-def _replace(attribute: KeyValue, random: Random) -> None:
+def replace_value(attribute: KeyValue, random: Random) -> None:
+    """Give the attribute another value: another kind, another text, or another leaf of the JSON in its text."""
     value = attribute.value
     text = value.string_value
     match random.randrange(5):

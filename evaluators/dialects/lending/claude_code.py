@@ -1,7 +1,8 @@
 """Claude Code's log events: a prompt, a call of a model and a call of a tool, each told by several records.
 
 Records of one call are joined by its id. They are lent to the call's beta span; where it did not come, the first of
-them stands for the call. The answer of a turn is what the main agent said without calling a tool, last.
+them stands for the call. The answer of a turn is what the main agent said without calling a tool, last: not what the
+program had the model say for itself, as a title of the session or a prompt to suggest.
 """
 
 from __future__ import annotations
@@ -14,10 +15,9 @@ from evaluators.dialects.decoding.values import integer, string
 from evaluators.dialects.lending.calls import CallRecords
 from evaluators.dialects.lending.ledger import Ledger
 from evaluators.dialects.lending.records import Joined, Lent, event_of, lasting, text_of
-from evaluators.dialects.turns.claude_code import NOTIFICATION
+from evaluators.dialects.turns.claude_code import NOTIFICATION, is_main
 from evaluators.model import Span
 
-SCOPES = ("com.anthropic.claude_code.events",)
 _ERRORS = frozenset({"api_error", "api_retries_exhausted"})
 _TOOLS = frozenset({"tool_decision", "tool_result"})
 TEXT = 65_536
@@ -38,6 +38,8 @@ def lend(ledger: Ledger, records: Sequence[Span]) -> None:
             turn.take_response(record)
         elif event in _ERRORS:
             turn.take_error(record)
+        elif event == "api_refusal":
+            turn.refusals.append(record)
         elif event in _BODIES:
             turn.bodies.append(record)
         elif event == "user_prompt":
@@ -55,6 +57,8 @@ class _Turn:
         self.models = CallRecords(ledger, _spans(ledger, "llm_request", "request_id"))
         self.tools = CallRecords(ledger, _spans(ledger, "tool", "tool_use_id"))
         self.bodies: list[Span] = []
+        self.refusals: list[Span] = []
+        """Answers in which the model refused: they are told beside the call that they end."""
         self._prompt: Span | None = None
         self._said: list[Span] = []
         """What the main agent said."""
@@ -79,7 +83,7 @@ class _Turn:
         self._asking.add(text_of(record, "request_id"))
 
     def take_response(self, record: Span) -> None:
-        if not text_of(record, "agent_id"):
+        if not text_of(record, "agent_id") and is_main(text_of(record, "query_source")):
             self._said.append(record)
         call_id = text_of(record, "request_id")
         home = self.models.home(call_id)
@@ -119,6 +123,7 @@ class _Turn:
     def finish(self, records: Sequence[Span]) -> None:
         """What is known only when all of them are."""
         self._lend_bodies()
+        self._fail_refused()
         self._name_helpers(records)
         if self._prompt is not None:
             self._finish_prompt(self._prompt)
@@ -131,6 +136,19 @@ class _Turn:
         elif text_of(prompt, "command_source") == "builtin" and self.models.is_empty:
             kept = {key: prompt.attributes.get(key) for key in _OF_COMMANDS}
             self._ledger.put(msgspec.structs.replace(prompt, attributes=kept))
+
+    def _fail_refused(self) -> None:
+        """A call whose answer was a refusal has failed, unless another model was asked instead."""
+        for record in self.refusals:
+            if record.attributes.get("server_fallback_hop") in (True, "true"):
+                continue
+            home = self.models.home(text_of(record, "request_id"))
+            failed = {"status": "error", "status_message": _refusal(record)}
+            if home is None:
+                self._ledger.stand(msgspec.structs.replace(record, **failed))
+            else:
+                home = self._ledger.lend(record, home, Lent(record.attributes))
+                self._ledger.put(msgspec.structs.replace(home, **failed))
 
     def _lend_bodies(self) -> None:
         """Bodies of requests and answers (OTEL_LOG_RAW_API_BODIES) to their calls, cut as they mostly are."""
@@ -164,6 +182,11 @@ class _Turn:
 
 _OF_COMMANDS = ("spanwise.log.event", "session.id", "user.id", "prompt.id")
 """What is kept of a prompt that the program itself answered, as `/exit`."""
+
+
+def _refusal(record: Span) -> str:
+    category = text_of(record, "category")
+    return f"refusal: {category}" if category else "refusal"
 
 
 def _helper_name(record: Span) -> str:

@@ -14,10 +14,11 @@ from evaluators.dialects.decoding.values import integer
 from evaluators.dialects.lending.calls import CallRecords
 from evaluators.dialects.lending.ledger import Ledger
 from evaluators.dialects.lending.records import Joined, Lent, event_of, lasting, text_of
-from evaluators.dialects.turns.codex import TITLE
+from evaluators.dialects.turns.codex import NOT_TYPED
 from evaluators.model import Span
 
-SCOPES = ("codex_otel.log_only", "codex_otel.agent_communication")
+_REQUESTS = frozenset({"codex.api_request", "codex.websocket_request", "codex.websocket_connect"})
+"""A request over HTTP, or over a connection that stays; of the last, only that there is none."""
 _FAILED = 400
 """HTTP statuses of this and above are failures."""
 
@@ -29,7 +30,7 @@ def lend(ledger: Ledger, records: Sequence[Span]) -> None:
         event = event_of(record)
         if event in ("codex.tool_decision", "codex.tool_result"):
             turn.tools.add(record, text_of(record, "call_id"), ends=event == "codex.tool_result")
-        elif event == "codex.api_request":
+        elif event in _REQUESTS:
             turn.take_request(record)
         elif event == "codex.sse_event":
             turn.take_end(record)
@@ -62,8 +63,10 @@ class _Turn:
             record.attributes.get("http.response.status_code"),
         )
         message = text_of(record, "error.message")
-        if message or (integer(status) or 0) >= _FAILED:
-            self._stand_failed(record, message or f"http {status}")
+        failed = record.attributes.get("success") in ("false", False)
+        if message or failed or (integer(status) or 0) >= _FAILED:
+            told = f"http {status}" if status else "error"
+            self._stand_failed(record, message or told)
             return
         self._stand_unended(conversation)
         self._asked[conversation] = record
@@ -94,7 +97,7 @@ class _Turn:
 
     def take_prompt(self, record: Span) -> None:
         """A person's; nobody typed that a title is wanted."""
-        if text_of(record, "prompt").startswith(TITLE):
+        if text_of(record, "prompt").startswith(NOT_TYPED):
             return
         self._ledger.stand(record)
         self._prompt = self._prompt or record

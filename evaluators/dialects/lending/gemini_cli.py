@@ -8,8 +8,6 @@ from evaluators.dialects.lending.gemini_family import Family, Turn
 from evaluators.dialects.lending.ledger import Ledger
 from evaluators.model import Span
 
-SCOPES = ("gemini-cli",)
-
 
 def _tool_span(ledger: Ledger, record: Span) -> Span | None:
     """The first span of the batch, in order of start, with the tool's name and without a record."""

@@ -9,16 +9,17 @@ from evaluators.dialects.lending import claude_code, codex, gemini_cli, qwen_cod
 from evaluators.dialects.lending.ledger import Ledger
 from evaluators.dialects.lending.records import is_record
 from evaluators.dialects.lending.roots import under_prompt
+from evaluators.dialects.turns.registry import agent_of_record
 from evaluators.model import Span
 
 Lender = Callable[[Ledger, Sequence[Span]], None]
-_LENDERS: Mapping[str, Lender] = {
-    **dict.fromkeys(claude_code.SCOPES, claude_code.lend),
-    **dict.fromkeys(codex.SCOPES, codex.lend),
-    **dict.fromkeys(gemini_cli.SCOPES, gemini_cli.lend),
-    **dict.fromkeys(qwen_code.SCOPES, qwen_code.lend),
+LENDERS: Mapping[str, Lender] = {
+    "claude_code": claude_code.lend,
+    "codex": codex.lend,
+    "gemini_cli": gemini_cli.lend,
+    "qwen_code": qwen_code.lend,
 }
-"""By the scope of the records."""
+"""By the name of the agent that made the records; those of all others lend words."""
 
 
 class Told(NamedTuple):
@@ -40,7 +41,8 @@ def lend(spans: Sequence[Span]) -> Told:
     ledger = Ledger(spans)
     by_lender: dict[Lender, list[Span]] = {}
     for record in ledger.records:
-        lender = _LENDERS.get(record.scope, words.lend)
+        agent = agent_of_record(record.scope)
+        lender = words.lend if agent is None else LENDERS[agent.name]
         by_lender.setdefault(lender, []).append(record)
     for lender, records in by_lender.items():
         lender(ledger, records)

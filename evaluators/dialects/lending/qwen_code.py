@@ -8,7 +8,6 @@ from evaluators.dialects.lending.gemini_family import Family, Turn
 from evaluators.dialects.lending.ledger import Ledger
 from evaluators.model import Span
 
-SCOPES = ("qwen-code",)
 _TOOL = "qwen-code.tool"
 
 

@@ -15,7 +15,7 @@ from evaluators.dialects.decoding.values import as_dict, string, unwrap
 from evaluators.dialects.dialect import Dialect, scope
 from evaluators.dialects.readers import genai
 from evaluators.dialects.readers.claude_code_advice import ADVICE
-from evaluators.dialects.turns.claude_code import NOTIFICATION
+from evaluators.dialects.turns.claude_code import NOTIFICATION, is_main
 from evaluators.model import JSON, Rejection, Span
 
 _KINDS: dict[str, Kind] = {
@@ -29,6 +29,7 @@ _EVENTS: dict[str, Kind] = {
     "subagent_completed": "agent",
     "api_request": "llm",
     "api_error": "llm",
+    "api_refusal": "llm",
     "api_retries_exhausted": "llm",
     "assistant_response": "llm",
     "tool_decision": "tool",
@@ -97,6 +98,8 @@ def _finish_model_call(facts: Facts) -> None:
         }
     )
     facts.output = facts.output or _answer(get("response"))
+    if not is_main(string(get("query_source")) or "") and not get("agent_id"):
+        facts.input = facts.output = None  # what the program asks for itself is no one's question
     # Of a request that was cut the last tools are missing, and calls of them would be faults.
     facts.request_tools = facts.input is not None and not get("request_body_truncated")
     facts.answers_apart = True

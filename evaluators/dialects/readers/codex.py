@@ -19,6 +19,8 @@ _KINDS: dict[str, Kind] = {
     "codex.user_prompt": "agent",
     "codex.agent_communication": "agent",
     "codex.api_request": "llm",
+    "codex.websocket_request": "llm",
+    "codex.websocket_connect": "llm",
     "codex.sse_event": "llm",
     "codex.agent_response": "llm",
     "codex.tool_decision": "tool",

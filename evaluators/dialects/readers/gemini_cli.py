@@ -37,6 +37,8 @@ TOKENS = usage.TokenKeys(
 """The counts of a record, then those of a span."""
 REFUSALS: dict[str, Rejection] = {"policy_violation": "policy", "execution_denied": "policy"}
 """Who refused a call, by the type of its error."""
+_PROGRAMS = "utility_"
+"""How the role of a call begins in which the program asks for itself: which model fits, who speaks next, a summary."""
 _EXIT = re.compile(r"^(?:Exit Code|Signal): (?!0$|\(none\)$|\(?null)", re.MULTILINE)
 """How a command that failed ends its output."""
 _PROCESS = "\nProcess Group PGID: "
@@ -108,6 +110,8 @@ def read_outcome(facts: Facts) -> None:
 
 
 def _finish(facts: Facts) -> None:
+    if facts.kind == "llm" and str(facts.span.attributes.get("role")).startswith(_PROGRAMS):
+        facts.input = facts.output = None
     if facts.kind != "tool":
         return
     facts.tool_id = plain_id(facts.tool_id, facts.tool_name)

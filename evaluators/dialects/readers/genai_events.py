@@ -76,12 +76,18 @@ def _message(event: Event) -> JSON:
     if isinstance(inner, str):
         inner = unwrap(inner)
     if isinstance(inner, dict):
-        return {"role": role, **as_dict(inner)}
+        beside = {k: item[k] for k in ("tool_calls",) if k in item}  # Vertex AI: beside the message
+        return {"role": role, **beside, **as_dict(inner)}
     if inner is not None:
         item["content"] = inner
     for key in ("content", "tool_calls"):
         if isinstance(item.get(key), str):
             item[key] = unwrap(item[key])
+    content = as_dict(item.get("content"))
+    if (
+        "parts" in content
+    ):  # google-genai: the message with its own role, also where it is a candidate
+        return {"role": string(content.get("role")) or role, "parts": content["parts"]}
     return {**item, "role": role}
 
 

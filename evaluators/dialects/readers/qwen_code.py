@@ -21,6 +21,9 @@ _KINDS: dict[str, Kind] = {
 }
 
 
+_PROMPTS = frozenset({"prompt_suggestion", "forked_query", "speculation"})
+_SIDE = "side-query:"
+"""Ids of prompts that the program asks for itself: what a person may want to type next, a title, a summary."""
 _by_operation = By("gen_ai.operation.name", EVENT, kinds=_KINDS)
 
 
@@ -33,7 +36,15 @@ def _agent_name(_: Span) -> str:
     return "qwen-code"
 
 
+def _is_programs(facts: Facts) -> bool:
+    get = facts.span.attributes.get
+    prompt = str(get("prompt_id") or get("qwen-code.prompt_id"))
+    return prompt in _PROMPTS or prompt.startswith(_SIDE)
+
+
 def _finish(facts: Facts) -> None:
+    if facts.kind == "llm" and _is_programs(facts):
+        facts.input = facts.output = None
     if facts.kind == "tool":
         facts.read_result = read_result
         read_outcome(facts)

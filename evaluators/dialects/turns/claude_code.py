@@ -14,6 +14,7 @@ _WORK = frozenset(
         "assistant_response",
         "api_request",
         "api_error",
+        "api_refusal",
         "api_retries_exhausted",
         "api_request_body",
         "api_response_body",
@@ -23,21 +24,65 @@ _WORK = frozenset(
     }
 )
 _ANSWERED_HERE = frozenset(
-    {
+    [
+        "add-dir",
+        "agents",
+        "bug",
         "clear",
+        "color",
         "config",
+        "context",
+        "copy",
         "cost",
+        "doctor",
+        "effort",
         "exit",
+        "export",
+        "extra-usage",
+        "fast",
+        "feedback",
         "help",
+        "hooks",
+        "ide",
+        "keybindings",
         "login",
         "logout",
+        "mcp",
+        "memory",
+        "mobile",
         "model",
+        "output-style",
+        "permissions",
+        "plugin",
+        "privacy-settings",
         "quit",
+        "release-notes",
+        "reload-plugins",
+        "rename",
         "resume",
+        "rewind",
+        "sandbox",
+        "skills",
+        "stats",
         "status",
-    }
+        "tasks",
+        "terminal-setup",
+        "theme",
+        "todos",
+        "upgrade",
+        "usage",
+        "vim",
+    ]
 )
 """Commands that the program answers itself: no turn begins."""
+_MAIN = ("repl_main_thread", "sdk")
+"""How `query_source` begins where the main agent asks the model. The program asks too: for the session's title, for a
+prompt to suggest, for a summary."""
+
+
+def is_main(query_source: str) -> bool:
+    """Whether a call of the model is the main agent's own; older versions do not say."""
+    return not query_source or query_source.startswith(_MAIN)
 
 
 def _place(event: Event) -> Place | Dropped:

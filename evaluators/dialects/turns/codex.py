@@ -6,13 +6,19 @@ from evaluators.dialects.turns.agent import LogAgent
 from evaluators.dialects.turns.attributes import from_resource, text
 from evaluators.dialects.turns.place import Dropped, Event, Place
 
-TITLE = "Generate a concise, single-line task title"
-"""How the prompt begins with which the terminal program names a conversation: nobody typed it."""
+NOT_TYPED = (
+    "Generate a concise, single-line task title",
+    "Write a brief catch-up for a user returning to this Codex task",
+    "The following is the Codex agent history",
+)
+"""How prompts begin that the program sends itself, each in a conversation of its own: a title, a summary for a person
+who comes back, the review of a call that wants an approval."""
 _WORK = frozenset(
     {
         "codex.user_prompt",
         "codex.agent_response",
         "codex.api_request",
+        "codex.websocket_request",
         "codex.tool_decision",
         "codex.tool_result",
     }
@@ -29,12 +35,12 @@ def _place(event: Event) -> Place | Dropped:
         # The end of an answer is told twice: by a record for the event, then by one with its counts.
         if "input_token_count" not in event.attributes and not text(event, "error.message"):
             return "streamed_token"
-    elif name not in _WORK:
+    elif name not in _WORK and not _has_not_connected(event):
         return "diagnostics"
     if not session:
         return "diagnostics"
     is_prompt = name == "codex.user_prompt"
-    if is_prompt and text(event, "prompt").startswith(TITLE):
+    if is_prompt and text(event, "prompt").startswith(NOT_TYPED):
         return Place(session=session, owner=owner, turn=session, is_helper=True)
     return Place(
         session=session,
@@ -42,6 +48,12 @@ def _place(event: Event) -> Place | Dropped:
         is_prompt=is_prompt,
         is_end=name == "codex.agent_response" and text(event, "agent.type") == "main",
     )
+
+
+def _has_not_connected(event: Event) -> bool:
+    """Whether no request could be made for want of a connection: one that was made says nothing more."""
+    failed = event.attributes.get("success") in ("false", False)
+    return event.name == "codex.websocket_connect" and failed
 
 
 def _link(event: Event, owner: str) -> Place | Dropped:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Literal
 
 import msgspec
@@ -21,6 +22,10 @@ from evaluators.model import JSON
 Dropped = Literal["diagnostics", "streamed_token", "no_agent"]
 """Why a record is dropped before it is written: it is about the program itself, repeats what a later record says
 whole, or is of no agent that is known."""
+
+
+_SHORT = 200
+"""Characters up to which texts are kept with their digests; ids are 36."""
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True):
@@ -87,8 +92,16 @@ def session_mark(service: str, session: str) -> bytes:
 
 
 def _digest(*texts: str) -> bytes:
+    """Of texts that tell each other apart. Ids come again with every request of a session."""
+    return _kept(texts) if sum(map(len, texts)) <= _SHORT else _digest_of(texts)
+
+
+def _digest_of(texts: tuple[str, ...]) -> bytes:
     whole = hashlib.sha256()
     for text in texts:
         raw = text.encode(errors="surrogatepass")
         whole.update(len(raw).to_bytes(4, "big") + raw)
     return whole.digest()
+
+
+_kept = lru_cache(maxsize=4096)(_digest_of)

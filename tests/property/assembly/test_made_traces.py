@@ -13,7 +13,7 @@ from collector.otlp.scan import scan
 from collector.otlp.split_logs import joined_logs
 from collector.records.span_refs import SpanRef
 from tests.support.assembling import Site, newest
-from tests.support.codex_events import Happened, Kind, sent, turns
+from tests.support.codex_events import ASIDE, Happened, Kind, sent, turns
 from tests.support.faulty_log import Crash
 
 FAR = 1e6
@@ -32,11 +32,12 @@ class Story:
 
 
 @st.composite
-def stories(draw: st.DrawFn, *, ordered: bool) -> Story:
+def happened(draw: st.DrawFn) -> list[Happened]:
+    """Prompts of two persons, and what follows them; a helper's session begins with its link, a title's with itself."""
     at = 1
     events = [Happened(at, "prompt", text="0"), Happened(at, "prompt", 2, "0")]
-    kinds = st.sampled_from(["work", "work", "work", "prompt", "end", "helped", "other"])
-    helped = False
+    kinds = st.sampled_from(["work", "work", "work", "prompt", "end", "helped", "other", "title"])
+    helped = titled = False
     for number in range(draw(st.integers(1, 10))):
         at += draw(st.integers(1, 2))
         kind = draw(kinds)
@@ -47,12 +48,22 @@ def stories(draw: st.DrawFn, *, ordered: bool) -> Story:
                 at, helped = at + 1, True
             case "helped":
                 events.append(Happened(at, "work", 1, text))
+            case "title":
+                aside: Kind = draw(st.sampled_from(_ASIDE)) if titled else "title"
+                events.append(Happened(at, aside, ASIDE, text))
+                titled = True
             case "other":
                 events.append(Happened(at, draw(st.sampled_from(_OTHERS)), 2, text))
             case "work" | "prompt" | "end":
                 events.append(Happened(at, kind, text=text))
             case _:
                 raise AssertionError(kind)
+    return events
+
+
+@st.composite
+def stories(draw: st.DrawFn, *, ordered: bool) -> Story:
+    events = draw(happened())
     requests: list[list[Happened]] = []
     for event in events:
         if not requests or draw(st.booleans()):
@@ -73,6 +84,7 @@ def stories(draw: st.DrawFn, *, ordered: bool) -> Story:
 
 
 _OTHERS: list[Kind] = ["work", "prompt"]
+_ASIDE: list[Kind] = ["work", "end"]
 
 
 def arrived(story: Story, *, by_ref: bool) -> dict[bytes, set[bytes]]:

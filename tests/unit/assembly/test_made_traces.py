@@ -6,12 +6,15 @@ import asyncio
 
 import pytest
 
+from collector.assembly.turns import Owner, alone
 from collector.log.port import SPANS
 from collector.otlp.scan import scan
+from collector.otlp.segment import Segment
 from collector.otlp.split_logs import joined_logs
+from collector.records.closings import TurnFacts
 from collector.records.span_refs import SpanRef
 from tests.support.assembling import Site, newest
-from tests.support.codex_events import Happened, sent, span_id, turns
+from tests.support.codex_events import ASIDE, Happened, sent, span_id, turns
 
 P1 = Happened(1, "prompt", text="first")
 W1 = Happened(2, "work", text="of the first")
@@ -122,3 +125,42 @@ def test_events_before_any_prompt_are_a_trace_of_their_own() -> None:
 
     (spans,) = spans_by_trace(site).values()
     assert spans == {span_id(W1), span_id(W2)}
+
+
+def test_the_answer_of_a_title_ends_no_turn() -> None:
+    """A title is asked for beside the first prompt, and is there within a second."""
+    site = Site()
+    send(site, 100, P1, Happened(2, "title", ASIDE, "x"))
+    send(site, 101, Happened(3, "end", ASIDE), W1)
+    asyncio.run(site.once(110))
+
+    assert closed(site) == []
+
+
+def test_that_nobody_prompts_in_a_session_outlives_the_turn_it_was_asked_in() -> None:
+    title, work = Happened(2, "title", ASIDE, "x"), Happened(5, "work", ASIDE, "y")
+    site = Site()
+    send(site, 100, P1, title)
+    send(site, 101, P2)
+    asyncio.run(site.once(110))
+    assert closed(site) == ["root_ended"]
+
+    send(site, 120, work)
+    asyncio.run(site.once(1000))  # a new process
+
+    assert spans_by_trace(site) == turns([P1, title, P2, work])
+
+
+def test_a_session_in_which_nobody_prompts_is_forgotten_with_its_turns() -> None:
+    owner, session = bytes(16), b"t" * 8
+    facts = TurnFacts(owner=owner, asides=(session,))
+    known = Owner()
+    known.close(b"1" * 16, facts)
+    known.close(b"2" * 16, facts)
+    aside = Segment(owner=owner, session=session, start=9)
+    known.learn(Segment(owner=owner, session=b"p" * 8, start=1, turn=b"3" * 16, is_prompt=True))
+
+    known.forget(b"1" * 16)
+    assert known.resolve(aside) == b"3" * 16
+    known.forget(b"2" * 16)
+    assert known.resolve(aside) == alone(aside)

@@ -24,3 +24,12 @@ def test_a_prompt_that_is_told_twice_began_when_it_was_told_first() -> None:
             owner.learn(segment)
 
         assert owner.resolve(work) == SECOND
+
+
+def test_that_a_prompt_began_earlier_is_news() -> None:
+    """What began between both is of that turn, and is moved."""
+    owner = Owner()
+    assert owner.learn(prompt(SECOND, 20))
+    assert not owner.learn(prompt(SECOND, 30))
+
+    assert owner.learn(prompt(SECOND, 10))

@@ -350,3 +350,53 @@ def test_a_result_alone_can_say_that_the_call_was_refused() -> None:
     call = one_call(trace_of(PROMPT, replace(RESULT, attributes={**RESULT.attributes, **more})))
 
     assert (call.rejected, call.failed) == ("user", False)
+
+
+@pytest.mark.parametrize("source", ["generate_session_title", "prompt_suggestion", "away_summary"])
+def test_what_the_program_asks_for_itself_is_no_answer(source: str) -> None:
+    own = claude(
+        20,
+        "api_request",
+        2_500,
+        input_tokens=9,
+        output_tokens=4,
+        request_id="r9",
+        query_source=source,
+    )
+    said = claude(
+        21, "assistant_response", 2_500, response="Old folder", request_id="r9", query_source=source
+    )
+
+    trace = trace_of(*TURN, own, said)
+
+    assert trace.output == "It is gone."
+    assert (trace.tokens.input, trace.tokens.output) == (229, 14), "it costs all the same"
+    assert trace_of(PROMPT, own, said).output is None
+
+
+@pytest.mark.parametrize("source", ["sdk", "repl_main_thread", "repl_main_thread:outputStyle:mine"])
+def test_the_main_agents_words_are_the_answer_under_each_of_its_names(source: str) -> None:
+    told = {**ANSWER.attributes, "query_source": source}
+
+    assert trace_of(*TURN[:-1], replace(ANSWER, attributes=told)).output == "It is gone."
+
+
+def test_a_call_whose_answer_was_a_refusal_has_failed() -> None:
+    refusal = claude(20, "api_refusal", 2_001, request_id="r2", category="cyber")
+
+    trace = trace_of(*TURN[:-1], refusal)
+
+    assert (trace.status, trace.error) == ("error", "refusal: cyber")
+    assert [call.error for call in trace.model_calls] == [None, "refusal: cyber"]
+
+
+def test_a_refusal_after_which_another_model_was_asked_is_no_failure() -> None:
+    hop = claude(20, "api_refusal", 2_001, request_id="r2", server_fallback_hop=True)
+
+    assert trace_of(*TURN, hop).status != "error"
+
+
+def test_a_refusal_of_a_call_that_is_not_told_is_a_call() -> None:
+    trace = trace_of(PROMPT, claude(20, "api_refusal", 2_001, request_id="r2"))
+
+    assert [call.error for call in trace.model_calls] == ["refusal"]

@@ -240,3 +240,32 @@ def test_records_of_codex_are_its_own() -> None:
 def test_a_call_that_was_let_run_and_never_ended_is_unanswered() -> None:
     assert one_call(trace_of(PROMPT, REQUEST, END, DECISION)).unanswered
     assert not one_call(trace_of(PROMPT, REQUEST, END, DECISION, RESULT)).unanswered
+
+
+def test_a_request_over_a_connection_that_stays_begins_its_call() -> None:
+    request = codex(2, "websocket_request", 1_200, duration_ms="180", success="true")
+
+    trace = trace_of(PROMPT, request, END, DECISION, RESULT, LAST, ANSWER)
+
+    assert [call.start_time_unix_nano for call in trace.model_calls] == [
+        1_020_000_000,
+        1_900_000_000,
+    ]
+
+
+@pytest.mark.parametrize("event", ["websocket_request", "websocket_connect"])
+def test_a_connection_that_failed_is_a_call_that_failed(event: str) -> None:
+    failed = codex(2, event, 1_200, success="false", error__message="connection reset")
+
+    trace = trace_of(PROMPT, failed)
+
+    assert [call.error for call in trace.model_calls] == ["connection reset"]
+
+
+def test_records_of_versions_that_name_their_module_as_scope_are_read() -> None:
+    scope = "codex_otel::otel_event_manager"
+
+    trace = trace_of(*(replace(each, scope=scope) for each in TURN))
+
+    assert (trace.input, trace.output) == (ASK, "Release 4.7.")
+    assert len(trace.tool_calls) == 1

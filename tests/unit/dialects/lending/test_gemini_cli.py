@@ -201,3 +201,15 @@ def test_a_call_cut_short_leaves_the_request() -> None:
     trace = trace_of(*turn()[:2])
 
     assert (trace.input, trace.output, len(trace.model_calls)) == (ASK, None, 1)
+
+
+@pytest.mark.parametrize("role", ["utility_router", "utility_next_speaker"])
+def test_what_the_program_asks_for_itself_is_no_answer(role: str) -> None:
+    asked = gemini(40, "api_request", 2_500, role=role, request_text="Who speaks next?")
+    chunk = {"candidates": [{"content": {"parts": [{"text": '{"next_speaker": "user"}'}]}}]}
+    said = gemini(41, "api_response", 2_600, role=role, response_text=json.dumps([chunk]))
+
+    trace = trace_of(*turn(), *SPANS, asked, said)
+
+    assert (trace.input, trace.output) == (ASK, trace_of(*turn(), *SPANS).output)
+    assert len(trace.model_calls) == 3

@@ -174,3 +174,14 @@ def test_a_context_before_a_persons_words_is_none_of_them() -> None:
     request = qwen(2, "api_request", 1_110, of=11, request_text=json.dumps(history))
 
     assert trace_of(request, *SPANS).input == ASK
+
+
+@pytest.mark.parametrize("prompt", ["prompt_suggestion", "side-query:title"])
+def test_what_the_program_asks_for_itself_is_no_answer(prompt: str) -> None:
+    asked = qwen(40, "api_request", 2_500, prompt_id=prompt, request_text="What may follow?")
+    said = qwen(41, "api_response", 2_600, prompt_id=prompt, response_text="run the tests")
+
+    trace = trace_of(*turn(), *SPANS, asked, said)
+
+    assert (trace.input, trace.output) == (ASK, trace_of(*turn(), *SPANS).output)
+    assert len(trace.model_calls) == 1 + len(trace_of(*turn(), *SPANS).model_calls)

@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
+from evaluators.dialects.lending.lend import LENDERS
 from evaluators.dialects.read import read_trace
+from evaluators.dialects.turns.registry import LOG_AGENTS
 from evaluators.digest import trace_digest
 from evaluators.model import Trace
 from tests.support.agent_records import words
@@ -152,3 +154,9 @@ def test_a_record_without_words_says_nothing_of_a_call() -> None:
     trace = trace_of(ROOT, FIRST, record)
 
     assert (len(trace.model_calls), trace.input, trace.output) == (1, None, None)
+
+
+def test_every_agent_that_speaks_in_logs_has_a_lender() -> None:
+    named = {agent.name for agent in LOG_AGENTS if agent.scopes}
+
+    assert named == set(LENDERS)

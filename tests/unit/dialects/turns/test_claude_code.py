@@ -54,6 +54,7 @@ def test_a_command_that_the_program_answers_itself_is_dropped_and_one_for_the_mo
     builtin = {"command_source": "builtin", "prompt": "/exit"}
 
     assert placed("user_prompt", command_name="exit", **builtin) == "diagnostics"
+    assert placed("user_prompt", command_name="context", **builtin) == "diagnostics"
     assert place("user_prompt", command_name="init", **builtin).is_prompt
     assert place("user_prompt", command_name="exit", command_source="custom").is_prompt
 

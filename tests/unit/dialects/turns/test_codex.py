@@ -73,10 +73,24 @@ def test_records_of_its_own_sdk_are_dropped() -> None:
     )
 
 
-def test_a_prompt_for_a_title_is_no_turn_of_a_person() -> None:
-    title = place("codex.user_prompt", prompt="Generate a concise, single-line task title for: x")
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "Generate a concise, single-line task title for: x",
+        "Write a brief catch-up for a user returning to this Codex task.",
+        "The following is the Codex agent history whose request action you are assessing.",
+    ],
+)
+def test_a_prompt_that_nobody_typed_is_no_turn_of_a_person(prompt: str) -> None:
+    title = place("codex.user_prompt", prompt=prompt)
 
     assert (title.is_prompt, title.is_helper) == (False, True)
+
+
+def test_requests_over_a_connection_that_stays_are_of_the_conversation() -> None:
+    assert place("codex.websocket_request", success="true").session == "c"
+    assert place("codex.websocket_connect", success="false").session == "c"
+    assert placed("codex.websocket_connect", success="true") == "diagnostics"
 
 
 def test_a_spawn_says_whose_helper_a_conversation_is() -> None:

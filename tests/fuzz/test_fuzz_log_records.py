@@ -1,0 +1,101 @@
+"""Log records of agents, changed, torn and mixed with their spans: every record is counted, every trace is scored."""
+
+from __future__ import annotations
+
+import asyncio
+from random import Random
+
+import pytest
+from hypothesis import strategies as st
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+
+from collector.errors import TooLarge, Undecodable
+from collector.log.port import SPANS
+from collector.otlp.segment import Segment, trace_state
+from collector.otlp.split import SplitRequest
+from collector.otlp.split_logs import joined_logs, split_logs, split_traces
+from tests.fuzz.conftest import RANDOM, SEEDS, Fuzz
+from tests.fuzz.pipeline import Pipeline, check_signals
+from tests.support.log_mutation import beside, log_seeds, mutated_logs
+from tests.support.mutation import torn
+from tests.support.received_log import spans_of
+from tests.support.spans import child, request, root, trace_id
+
+pytestmark = pytest.mark.timeout(7200)
+STEPS = st.lists(
+    st.sampled_from(["again", "changed", "torn", "spans", "walk", "grace", "idle", "late"]),
+    min_size=1,
+    max_size=8,
+)
+_PAUSES = {"grace": 7.0, "idle": 400.0, "late": 4000.0}
+
+
+def log_seed(number: int) -> bytes:
+    return log_seeds()[number % len(log_seeds())]
+
+
+def split(sent: bytes, *, joined: bool) -> SplitRequest | None:
+    """As the receiver splits it; None: it was refused."""
+    try:
+        if joined:
+            return joined_logs(sent, max_item=1 << 20, joined=1 << 20)
+        return split_logs(sent, max_item=1 << 20)
+    except (TooLarge, Undecodable):
+        return None
+
+
+def take(pipeline: Pipeline, taken: SplitRequest | None) -> None:
+    for piece in () if taken is None else taken.pieces:
+        pipeline.log.append(SPANS, piece.value, key=piece.key)
+
+
+async def run(pipeline: Pipeline, number: int, steps: list[str], random: Random) -> None:
+    whole = log_seed(number)
+    take(pipeline, split(whole, joined=random.random() < 0.5))
+    for step in steps:
+        if step == "walk":
+            await pipeline.walk()
+        elif step in _PAUSES:
+            pipeline.log.clock.now += _PAUSES[step]
+        elif step == "spans":
+            take(pipeline, split_traces(beside(number), max_item=1 << 20))
+        else:
+            made = {"again": whole, "changed": mutated_logs(whole, random)}
+            changed = made.get(step) or torn(whole, random)
+            take(pipeline, split(changed, joined=random.random() < 0.5))
+    await pipeline.end()
+
+
+def test_every_changed_record_is_accepted_rejected_or_dropped_for_a_reason(fuzz: Fuzz) -> None:
+    def check(number: int, random: Random) -> None:
+        taken = split(mutated_logs(log_seed(number), random), joined=False)
+        assert taken is not None
+        assert set(taken.dropped) <= {"diagnostics", "streamed_token", "no_agent"}
+        assert sum(taken.dropped.values()) <= taken.accepted
+
+    fuzz(check, SEEDS, RANDOM)
+
+
+def test_any_sequence_of_records_and_spans_becomes_valid_signals(fuzz: Fuzz) -> None:
+    def check(number: int, steps: list[str], random: Random) -> None:
+        pipeline = Pipeline()
+        asyncio.run(run(pipeline, number, steps, random))
+        check_signals(pipeline.signals)
+        assert pipeline.passed_over == 0
+
+    fuzz(check, SEEDS, STEPS, RANDOM)
+
+
+@pytest.mark.parametrize("turn", [b"t", b"t" * 40, bytes(16)])
+def test_a_trace_state_of_a_sender_that_looks_like_ours_ends_no_room(turn: bytes) -> None:
+    forged = Segment(owner=b"o" * 16, session=b"s" * 8, start=1, turn=turn, is_prompt=True)
+    message = ExportTraceServiceRequest.FromString(request(root(1), child(2)))
+    for span in spans_of(message):
+        span.trace_state = trace_state(forged)
+    pipeline = Pipeline()
+    take(pipeline, split_traces(message.SerializeToString(), max_item=1 << 20))
+
+    asyncio.run(pipeline.end())
+
+    signals = check_signals(pipeline.signals)
+    assert {each["trace_id"] for each in signals} - {None} == {trace_id(1).hex()}

@@ -1,0 +1,78 @@
+"""Only the segments that `affected` names are looked at when more is known: they are all that stand elsewhere now."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from collector.assembly.low_water import LowWater
+from collector.assembly.turns import HeldSegment, Owner
+from collector.otlp.segment import Segment
+
+OWNER = bytes(16)
+_SESSIONS = st.sampled_from([b"session%d" % number for number in range(4)])
+_TURNS = st.sampled_from([b"turn-%d--" % number for number in range(6)])
+_TRACES = st.sampled_from([b"trace%d----------" % number for number in range(3)])
+
+
+@st.composite
+def segments(draw: st.DrawFn, *, owns: bool) -> Segment:
+    kind = draw(st.sampled_from(["work", "work", "prompt", "helper", "link", "named"]))
+    has_turn = kind in ("prompt", "helper", "named")
+    traces = draw(st.lists(_TRACES, max_size=2, unique=True)) if owns else []
+    session = draw(_SESSIONS)
+    return Segment(
+        owner=OWNER,
+        session=session,
+        start=draw(st.integers(0, 12)),
+        turn=draw(_TURNS) + session if has_turn else b"",  # a digest of both
+        traces=tuple(traces),
+        is_prompt=kind == "prompt",
+        is_helper=kind == "helper",
+        owns_traces=bool(traces) and has_turn and draw(st.booleans()),
+        helper_session=draw(_SESSIONS) if kind == "link" else b"",
+    )
+
+
+def place(owner: Owner, segment: Segment) -> None:
+    """As assembly does it, but for what traces may hold."""
+    has_news = owner.learn(segment)
+    hold = LowWater().hold(0)
+    owner.hold(
+        owner.resolve(segment),
+        HeldSegment(
+            segment=segment, spans=(), piece=b"", offset=0, time=0.0, hold=hold, service=""
+        ),
+    )
+    for turn, held in owner.affected(segment) if has_news else ():
+        now = owner.resolve(held.segment)
+        if now != turn:
+            owner.keep(turn, [each for each in owner.held[turn] if each is not held])
+            owner.hold(now, held)
+
+
+def check(arriving: list[Segment]) -> None:
+    owner = Owner()
+    for segment in arriving:
+        place(owner, segment)
+
+        assert all(turn == owner.resolve(held.segment) for turn, held in owner.segments)
+
+    for turn in tuple(owner.held):
+        owner.close(turn, owner.facts(turn, OWNER, until=0))
+        owner.keep(turn)
+    for turn in tuple(owner.closed):
+        owner.forget(turn)
+    assert owner.is_empty
+
+
+@settings(max_examples=300, deadline=None)
+@given(arriving=st.lists(segments(owns=False), max_size=16))
+def test_every_segment_stands_where_what_is_known_puts_it(arriving: list[Segment]) -> None:
+    check(arriving)
+
+
+@settings(max_examples=200, deadline=None)
+@given(arriving=st.lists(segments(owns=True), max_size=16))
+def test_also_where_records_own_traces(arriving: list[Segment]) -> None:
+    check(arriving)
