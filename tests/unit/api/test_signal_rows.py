@@ -63,6 +63,16 @@ def test_how_a_session_went_is_said_in_words(
     assert verdict(reliability, turns) == said
 
 
+def test_what_is_said_of_some_traces_of_a_session_is_said_of_these_alone() -> None:
+    turns = [rows(confidence=0.0), rows(confidence=1.0)]
+
+    fell = verdict(0.1, turns, is_whole=False)
+    passed = verdict(0.9, turns[1:], is_whole=False)
+
+    assert fell == "It went badly. In 1 of these 2 traces a score did not pass: confidence (1)."
+    assert passed == "It went well. Every score of these traces passed."
+
+
 def test_a_long_text_has_an_opening_a_fold_and_what_is_missing() -> None:
     words = "word " * 10_000
 
