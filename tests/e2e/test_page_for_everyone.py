@@ -20,6 +20,8 @@ from tests.support.command import spanwise
 from tests.support.node_packages import installed
 from tests.support.service import Service
 
+WIDTHS = (390, 768, 1024, 1280)
+"""Of a telephone, a tablet, and windows on a desk."""
 REQUIRED = os.environ.get("SPANWISE_REQUIRE_CHROMIUM") == "1"
 RULES = """async () => {
   const found = await axe.run(document, { resultTypes: ["violations"] });
@@ -79,16 +81,32 @@ async def test_axe_finds_nothing_on_any_page(seen: Seen, axe: str, size: str, sc
     assert found == {}
 
 
-@pytest.mark.parametrize("size", SIZES)
-async def test_no_page_is_wider_than_the_window(seen: Seen, size: str) -> None:
+@pytest.mark.parametrize("width", [320, *WIDTHS])
+async def test_no_page_is_wider_than_the_window(seen: Seen, width: int) -> None:
     service, words = seen
-    width, height = SIZES[size]
-    async with browsing(viewport={"width": width, "height": height}) as page:
+    async with browsing(viewport={"width": width, "height": 800}) as page:
         for name, address in PAGES.items():
             await page.goto(service.admin + address.format(**words))
             over = await page.evaluate("document.documentElement.scrollWidth - innerWidth")
 
             assert over <= 0, name
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+async def test_no_table_is_wider_than_its_place(seen: Seen, width: int) -> None:
+    """Sideways one scrolls for long names alone."""
+    service, words = seen
+    wider: dict[str, list[int]] = {}
+    async with browsing(viewport={"width": width, "height": 800}) as page:
+        for name, address in PAGES.items():
+            await page.goto(service.admin + address.format(**words))
+            tables = await page.evaluate(
+                "[...document.querySelectorAll('.scroll')].map(e => e.scrollWidth - e.clientWidth)"
+            )
+            if max(tables, default=0) > 0:
+                wider[name] = tables
+
+    assert wider == {}
 
 
 async def test_a_score_takes_few_lines_on_a_telephone(seen: Seen) -> None:

@@ -17,7 +17,14 @@ _WORK = {"worse": "more work than ever", "better": "less work than ever"}
 
 def headline_first(drops: Sequence[Drop]) -> list[Drop]:
     """The reliability, which the others explain, then the farthest from as ever."""
-    return sorted(drops, key=lambda each: (each.evaluator != HEADLINE, -abs(each.mean_rank - 0.5)))
+    return sorted(
+        drops,
+        key=lambda each: (
+            each.evaluator != HEADLINE,
+            -round(abs(each.mean_rank - 0.5), 2),
+            each.evaluator,
+        ),
+    )
 
 
 def change(drop: Drop) -> dict[str, Any]:
