@@ -49,6 +49,8 @@ class TraceShown:
     before: str | None = None
     """The trace of its session that began before it; only of a trace that was asked for by its id."""
     after: str | None = None
+    later: int = 0
+    """How many traces of its session began after it; known as those two are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +129,7 @@ class Query:
             traces = reading.traces_of(row, most, _place_of(reading, row, before))
             return SessionPart(
                 shown=_session_shown(reading, row, entry, traces),
-                earlier=reading.earlier(traces[0]) if traces else 0,
+                earlier=reading.around(traces[0])[0] if traces else 0,
                 others=[other.service for _, other in others],
             )
 
@@ -153,7 +155,8 @@ class Query:
             if entry is None:
                 return None
             before, after = reading.beside(entry)
-            return replace(_trace_shown(reading, entry), before=before, after=after)
+            _, later = reading.around(entry)
+            return replace(_trace_shown(reading, entry), before=before, after=after, later=later)
 
     def signals(
         self,

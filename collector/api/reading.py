@@ -36,6 +36,7 @@ SELECT s.service, s.session_id, s.session_source, a.agent, a.agent_version, s.st
 FROM sessions s JOIN agents a ON a.id = s.agent
 """
 _EARLIER = "SELECT count(*) FROM traces WHERE session = ? AND (start, trace_id) < (?, ?)"
+_LATER = _EARLIER.replace("<", ">")
 _HEADERS = "SELECT id, header FROM traces"
 _SIGNALS = "SELECT subject, signals FROM signals"
 _PART = 32
@@ -85,11 +86,11 @@ class Reading:
         )
         return [self._trace(row) for row in rows][::-1]
 
-    def earlier(self, trace: TraceEntry) -> int:
-        """How many traces of its session come before it."""
+    def around(self, trace: TraceEntry) -> tuple[int, int]:
+        """How many traces of its session come before it, and how many after it."""
         given = (trace.row.session, trace.row.start, trace.header.trace_id)
-        found = self._one(_EARLIER, *given)
-        return 0 if found is None else found[0]
+        before, after = (self._execute(each, given).fetchone()[0] for each in (_EARLIER, _LATER))
+        return before, after
 
     def headers(self, rows: Collection[int]) -> Iterator[tuple[int, TraceHeader]]:
         """(Row, header) of the traces in these rows."""

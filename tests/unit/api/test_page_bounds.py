@@ -196,6 +196,18 @@ async def test_a_session_of_a_thousand_traces_has_pages(stand: Stand) -> None:
     assert await walked(stand, newest) == list(range(1, 1_001))
 
 
+async def test_a_trace_leads_to_the_page_of_its_session_that_shows_it(stand: Stand) -> None:
+    traces = [make.trace(n) for n in range(1, 121)]
+    stand.take_traces(*(record(each, span(1)) for each in traces))
+
+    for number, shown in ((10, range(1, 11)), (70, range(21, 71)), (71, range(71, 121))):
+        trace = (await stand.get(f"/trace?id={traces[number - 1].trace_id}")).text
+        (address,) = re.findall(r'href="(/session\?[^"]+)"', trace)
+        session = (await stand.get(unescape(address))).text
+
+        assert page_of(session) == list(shown), number
+
+
 async def test_a_session_page_reads_the_traces_of_one_service_alone(stand: Stand) -> None:
     shared = [make.trace(n, service=f"service-{n}", session_id="same") for n in range(1, 4)]
     stand.take_traces(*(record(each, span(1)) for each in shared))
