@@ -17,7 +17,7 @@ import yaml
 
 ROOT = Path(__file__).parents[1]
 DATA = ROOT / "docs" / "frameworks" / "frameworks.yaml"
-RECORDINGS = ROOT / "tests" / "data" / "captures"
+RECORDINGS = [ROOT / "tests" / "data" / name for name in ("captures", "captures_logs")]
 PORTS = {"grpc": 4317, "http/protobuf": 4318}
 SERVICE = "my-agent"
 TEXT = 110
@@ -40,7 +40,7 @@ class Framework(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     own_setup: bool = False
     switches: list[str] = []
     env: dict[str, str] | None = None
-    recording: str | None = None
+    recording: str
 
     def variables(self) -> dict[str, str]:
         """What its environment holds: where to send, and the switches that are variables."""
@@ -62,25 +62,31 @@ class Framework(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
                 lines.append(f"export {name}={value}")
         return lines
 
-    def path(self) -> Path | None:
-        """Its recording."""
-        return None if self.recording is None else RECORDINGS / f"{self.recording}.otlp"
+    def path(self) -> Path:
+        """The spans of its recording; the log records, where there are any, stand beside them."""
+        return next(
+            path for each in RECORDINGS if (path := each / f"{self.recording}.otlp").exists()
+        )
 
 
 def pages() -> dict[str, str]:
     """Every page, by file name."""
     entries = frameworks()
-    shown = seen([path for each in entries.values() if (path := each.path()) is not None])
-    made = {f"{name}.md": page(each, _seen(each, shown)) for name, each in sorted(entries.items())}
+    shown = seen([each.path() for each in entries.values()])
+    made = {
+        f"{name}.md": page(each, picture(name) + shown[each.path()])
+        for name, each in sorted(entries.items())
+    }
     listed = [f"- [{each.title}]({name}.md)" for name, each in sorted(entries.items())]
     tree = ["```{toctree}", ":hidden:", *sorted(entries), "```"]
     lines = ["# Frameworks", "", NOTE, "", ABOUT, "", *listed, "", *tree, ""]
     return {"index.md": "\n".join(lines), **made}
 
 
-def _seen(framework: Framework, shown: Mapping[Path, str]) -> str:
-    path = framework.path()
-    return "No recording of it is among the tests' yet." if path is None else shown[path]
+def picture(name: str) -> str:
+    """The picture that `python -m scripts.doc_pictures` takes of the page of the same trace."""
+    alt = "The page of this trace: a row for each score, then what the user, the agent and its tools said"
+    return f"![{alt}](../pictures/{name}.webp)\n\n"
 
 
 def frameworks() -> dict[str, Framework]:
@@ -157,23 +163,41 @@ def _module(framework: Framework) -> str:
 
 def seen(recordings: Sequence[Path]) -> dict[Path, str]:
     """What `spanwise inspect` and `evaluate` say of the first turn of each recording."""
-    traces = {each["trace_id"]: each for each in _lines("inspect", recordings)}
+    every = [each for path in recordings for each in files(path)]
+    understood = {each["trace_id"]: each for each in _lines("inspect", every)}
     signals: dict[str, list[Mapping[str, Any]]] = {}
-    for each in _lines("evaluate", recordings):
+    for each in _lines("evaluate", every):
         if each["scope"] == "trace" and each["final"]:
             signals.setdefault(each["trace_id"], []).append(each)
     found: dict[Path, str] = {}
     for path in recordings:
-        expected = yaml.safe_load(path.with_suffix(".expect.yaml").read_text("utf-8"))
-        trace = expected["turn_list"][0]["main_trace_id"]
-        found[path] = conversation(traces[trace]) + scores(signals[trace])
+        trace = first_turn(path)
+        found[path] = conversation(understood[trace]) + scores(signals[trace])
     return found
 
 
+def first_turn(recording: Path) -> str:
+    """The id of the trace that the page shows: of the first turn; where nothing says which that is, the earliest."""
+    expected = yaml.safe_load(recording.with_suffix(".expect.yaml").read_text("utf-8"))
+    told = expected["turn_list"][0].get("main_trace_id")
+    return told or earliest(files(recording))
+
+
+def earliest(recorded: Sequence[Path]) -> str:
+    """The id of the trace that began first."""
+    return min(_lines("inspect", recorded), key=lambda each: each["start"])["trace_id"]
+
+
+def files(recording: Path) -> list[Path]:
+    """The spans, and their log records where there are any."""
+    logs = recording.with_suffix(".logs.otlp")
+    return [recording, logs] if logs.exists() else [recording]
+
+
 def _lines(command: str, paths: Sequence[Path]) -> list[Mapping[str, Any]]:
-    files = [str(path) for path in paths]
+    given = [str(each) for each in paths]
     done = subprocess.run(  # noqa: S603 - our own
-        [sys.executable, "-m", "collector.cli", command, *files, "--format", "jsonl"],
+        [sys.executable, "-m", "collector.cli", command, *given, "--format", "jsonl"],
         cwd=ROOT,
         capture_output=True,
         text=True,

@@ -49,6 +49,8 @@ class TraceShown:
     before: str | None = None
     """The trace of its session that began before it; only of a trace that was asked for by its id."""
     after: str | None = None
+    later: int = 0
+    """How many traces of its session began after it; known as those two are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +60,17 @@ class SessionShown:
     entry: SessionEntry
     traces: Sequence[TraceShown]
     signals: Sequence[msgspec.Raw]
+
+
+@dataclass(frozen=True, slots=True)
+class SessionPart:
+    """Some of a session's traces, next to one another in order of start."""
+
+    shown: SessionShown
+    earlier: int
+    """Traces of the session before these."""
+    others: Sequence[str]
+    """Services that have a session of the same id."""
 
 
 class Query:
@@ -93,16 +106,32 @@ class Query:
         more = as_cursor(key_after(sort, rows[limit - 1][0])) if len(rows) > limit else None
         return Page([each for _, each in rows[:limit]], more)
 
-    def session(
-        self, session_id: str, service: str | None = None, *, newest: int | None = None
-    ) -> list[SessionShown]:
-        """The sessions of that id: one per service that has it; with its `newest` traces, else with all."""
+    def session(self, session_id: str, service: str | None = None) -> list[SessionShown]:
+        """The sessions of that id, with all their traces: one per service that has it."""
         with self._index.reading() as reading:
             return [
-                _session_shown(reading, row, entry, newest)
-                for row, entry in reading.sessions_of_id(session_id)
-                if service is None or entry.service == service
+                _session_shown(reading, row, entry, reading.traces_of(row))
+                for row, entry in _of_id(reading, session_id, service)
             ]
+
+    def session_part(
+        self, session_id: str, service: str | None, *, most: int, before: str | None = None
+    ) -> SessionPart | None:
+        """The session of that id, the first where several services have one, with at most `most` of its traces.
+
+        Those are the newest, or the next ones before the trace with the id `before`, if that is one of its traces.
+        """
+        with self._index.reading() as reading:
+            found = _of_id(reading, session_id, service)
+            if not found:
+                return None
+            (row, entry), *others = found
+            traces = reading.traces_of(row, most, _place_of(reading, row, before))
+            return SessionPart(
+                shown=_session_shown(reading, row, entry, traces),
+                earlier=reading.around(traces[0])[0] if traces else 0,
+                others=[other.service for _, other in others],
+            )
 
     def latest(self, most: int) -> list[SessionShown]:
         """So many of the newest sessions, as many of each agent; each with its newest trace alone."""
@@ -126,7 +155,8 @@ class Query:
             if entry is None:
                 return None
             before, after = reading.beside(entry)
-            return replace(_trace_shown(reading, entry), before=before, after=after)
+            _, later = reading.around(entry)
+            return replace(_trace_shown(reading, entry), before=before, after=after, later=later)
 
     def signals(
         self,
@@ -213,11 +243,26 @@ def _listed(rows: list[tuple[tuple[int, ...], T]], limit: int) -> Page[T]:
     return Page([each for _, each in rows[:limit]], more)
 
 
+def _of_id(
+    reading: Reading, session_id: str, service: str | None
+) -> list[tuple[int, SessionEntry]]:
+    found = reading.sessions_of_id(session_id)
+    return [each for each in found if service is None or each[1].service == service]
+
+
+def _place_of(reading: Reading, session: int, trace_id: str | None) -> tuple[int, str] | None:
+    """Where a trace stands among those of its session; None: it is none of them."""
+    row = None if trace_id is None else reading.trace_row(trace_id)
+    if trace_id is None or row is None or row.session != session:
+        return None
+    return row.start, trace_id
+
+
 def _session_shown(
-    reading: Reading, row: int, entry: SessionEntry, newest: int | None
+    reading: Reading, row: int, entry: SessionEntry, traces: Iterable[TraceEntry]
 ) -> SessionShown:
-    traces = [_trace_shown(reading, trace) for trace in reading.traces_of(row, newest)]
-    return SessionShown(entry, traces, _ordered(reading.signals_of(session_subject(row))))
+    shown = [_trace_shown(reading, trace) for trace in traces]
+    return SessionShown(entry, shown, _ordered(reading.signals_of(session_subject(row))))
 
 
 def _newest_shown(reading: Reading, entry: SessionEntry) -> SessionShown | None:

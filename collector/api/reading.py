@@ -35,6 +35,8 @@ SELECT s.service, s.session_id, s.session_source, a.agent, a.agent_version, s.st
        s.work, s.seconds, s.cost, s.input_tokens, s.output_tokens, s.errors, s.gaps, s.question, s.failed
 FROM sessions s JOIN agents a ON a.id = s.agent
 """
+_EARLIER = "SELECT count(*) FROM traces WHERE session = ? AND (start, trace_id) < (?, ?)"
+_LATER = _EARLIER.replace("<", ">")
 _HEADERS = "SELECT id, header FROM traces"
 _SIGNALS = "SELECT subject, signals FROM signals"
 _PART = 32
@@ -69,12 +71,26 @@ class Reading:
         row = self._one(f"{_TRACE}, header FROM traces WHERE trace_id = ?", trace_id)
         return None if row is None else self._trace(row)
 
-    def traces_of(self, session: int, newest: int | None = None) -> list[TraceEntry]:
-        """A session's traces in order of start: the `newest`, else all."""
-        where = "FROM traces WHERE session = ? ORDER BY start DESC, trace_id DESC LIMIT ?"
+    def traces_of(
+        self, session: int, newest: int | None = None, before: tuple[int, str] | None = None
+    ) -> list[TraceEntry]:
+        """A session's traces in order of start: the `newest`, else all.
+
+        `before`: only of those that come before this place, a start and a trace id.
+        """
+        where = "WHERE session = ?" + ("" if before is None else " AND (start, trace_id) < (?, ?)")
         limit = -1 if newest is None else newest  # SQLite's word for no limit
-        rows = self._execute(f"{_TRACE}, header {where}", (session, limit))
+        rows = self._execute(
+            f"{_TRACE}, header FROM traces {where} ORDER BY start DESC, trace_id DESC LIMIT ?",
+            (session, *(before or ()), limit),
+        )
         return [self._trace(row) for row in rows][::-1]
+
+    def around(self, trace: TraceEntry) -> tuple[int, int]:
+        """How many traces of its session come before it, and how many after it."""
+        given = (trace.row.session, trace.row.start, trace.header.trace_id)
+        before, after = (self._execute(each, given).fetchone()[0] for each in (_EARLIER, _LATER))
+        return before, after
 
     def headers(self, rows: Collection[int]) -> Iterator[tuple[int, TraceHeader]]:
         """(Row, header) of the traces in these rows."""

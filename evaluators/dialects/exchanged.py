@@ -12,6 +12,7 @@ from evaluators.dialects.decoding.room import one_trace
 from evaluators.dialects.joining.model_calls import Exchange, find_exchanges
 from evaluators.dialects.joining.texts import system_of
 from evaluators.dialects.joining.tree import Tree
+from evaluators.dialects.lending.lend import lend
 from evaluators.dialects.registry import read_facts
 
 
@@ -33,8 +34,9 @@ def read_exchanged(pieces: Sequence[bytes], *, trace_id: str) -> Mapping[str, Ex
     decoded = decode(pieces, trace_id.lower())
     if not decoded.spans:
         return {}
+    spans, _ = lend(decoded.spans)
     with one_trace():
-        exchanges = find_exchanges(Tree([read_facts(span) for span in decoded.spans]))
+        exchanges = find_exchanges(Tree([read_facts(span) for span in spans]))
         return {each.layers[0].span.span_id: _exchanged(each) for each in exchanges}
 
 

@@ -1,9 +1,10 @@
-"""How long the overview and the page of an agent take over a large index.
+"""How long the pages take over a large index.
 
     python -m tests.bench.page_scale [--sessions 100000] [--agents 1000]
 
 Half of the one-trace sessions are of one busy agent with three versions, the others of so many agents in turn; sixty of
-them have an alarm. The requests go through the application, from its URL to the bytes of its answer.
+them have an alarm. One more session has a thousand traces. The requests go through the application, from its URL to the
+bytes of its answer.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from collector.records.codec import encode
 from collector.records.signal_batch import batch_records, made
 from collector.records.standing import Drop, Standing, Standings, Watched
 from collector.records.traces import TraceRecord
-from evaluators.model import Tokens
+from evaluators.model import Tokens, Trace
 from tests.bench.table import at_most, heading
 from tests.bench.test_index_cost import SESSION, TRACE
 from tests.support import api_records as make
@@ -34,8 +35,11 @@ REPEATS = 7
 MARK = 300.0
 """Milliseconds, the median of a request."""
 BUSY = {"service": "shop", "agent": "busy"}
+FAILED = {**BUSY, "failed": TRACE[0]}
 RELEASES = 3
 ALARMED = 60
+LONG, TURNS = "long", 1_000
+"""The session of many traces, and how many."""
 _AT_ONCE = 250
 
 
@@ -81,6 +85,20 @@ def fill(stand: Stand, count: int, agents: int) -> None:
     stand.time = make.START + count
 
 
+def turn(number: int) -> Trace:
+    """A trace of the long session."""
+    return make.trace(10_000_000 + number, service="talk", agent="talker", session_id=LONG)
+
+
+def fill_long(stand: Stand) -> None:
+    """Put the long session into the log and the index."""
+    for number in range(TURNS):
+        of = turn(number)
+        stand.take_traces(make.trace_value(of))
+        stand.take_signals(*(make.signal(of, name, score=0.4, success=False) for name in TRACE))
+        stand.take_signals(make.session_signal(of, "agent_reliability", 0.4, revision=number))
+
+
 def standings(stand: Stand, agents: int) -> Standings:
     """Of the busy agent and some others, all with an alarm since the middle of the time."""
     since = (make.START + stand.time) / 2
@@ -117,25 +135,37 @@ def standings(stand: Stand, agents: int) -> Standings:
 async def medians(stand: Stand, agents: int) -> list[tuple[str, float]]:
     """(Request, median in milliseconds)."""
     service, agent = agent_of(0, agents)
-    asked: tuple[tuple[str, str, dict[str, str]], ...] = (
-        ("the overview", "/", {}),
-        ("the overview of 30 days", "/", {"range": "30d"}),
-        ("the page of the busy agent", "/agent", BUSY),
-        ("the page of the busy agent, 30 days", "/agent", {**BUSY, "range": "30d"}),
-        ("the page of the busy agent, 15 minutes", "/agent", {**BUSY, "range": "15m"}),
-        ("the page of another agent", "/agent", {"service": service, "agent": agent}),
+    late = turn(50).trace_id
+    asked: tuple[tuple[str, str, dict[str, str], str], ...] = (
+        ("the overview", "/", {}, "worse than its own past"),
+        ("the overview of 30 days", "/", {"range": "30d"}, "worse than its own past"),
+        ("the page of the busy agent", "/agent", BUSY, "The worst since"),
+        ("the page of the busy agent, 30 days", "/agent", {**BUSY, "range": "30d"}, "last 30d"),
+        ("the page of the busy agent, 15 minutes", "/agent", {**BUSY, "range": "15m"}, "last 15m"),
+        ("the page of another agent", "/agent", {"service": service, "agent": agent}, agent),
+        ("the sessions, worst first", "/sessions", {}, "Next page"),
+        ("sessions of the busy agent that failed", "/sessions", FAILED, "Next page"),
+        ("a search that many sessions fit", "/sessions", {"q": "question"}, "Next page"),
+        ("a search that few sessions fit", "/sessions", {"q": "session-77"}, "session-77"),
+        ("a session of a thousand traces", "/session", {"id": LONG}, "951 to 1,000 of 1,000"),
+        ("its earliest traces", "/session", {"id": LONG, "before": late}, "1 to 50 of 1,000"),
+        ("a trace of it", "/trace", {"id": late}, "execute_tool lookup"),
+        ("the health", "/health", {}, "Storage"),
     )
     async with stand.client() as client:
-        return [(what, await _median(client, path, given)) for what, path, given in asked]
+        return [
+            (what, await _median(client, path, given, says)) for what, path, given, says in asked
+        ]
 
 
-async def _median(client: httpx.AsyncClient, path: str, given: dict[str, str]) -> float:
+async def _median(client: httpx.AsyncClient, path: str, given: dict[str, str], says: str) -> float:
     taken: list[float] = []
     for _ in range(REPEATS):
         began = time.perf_counter()
         answer = await client.get(path, params=given)
         taken.append(1000 * (time.perf_counter() - began))
         assert answer.status_code == 200
+        assert says in answer.text
     return statistics.median(taken)
 
 
@@ -143,6 +173,7 @@ def measured(count: int, agents: int) -> Iterator[tuple[str, float]]:
     """The index filled, then (request, median in milliseconds)."""
     with tempfile.TemporaryDirectory() as folder:
         stand = Stand(Path(folder))
+        fill_long(stand)
         fill(stand, count, agents)
         stand.standings = standings(stand, agents)
         yield from asyncio.run(medians(stand, agents))

@@ -20,6 +20,8 @@ from tests.support.command import spanwise
 from tests.support.node_packages import installed
 from tests.support.service import Service
 
+WIDTHS = (390, 768, 1024, 1280)
+"""Of a telephone, a tablet, and windows on a desk."""
 REQUIRED = os.environ.get("SPANWISE_REQUIRE_CHROMIUM") == "1"
 RULES = """async () => {
   const found = await axe.run(document, { resultTypes: ["violations"] });
@@ -79,16 +81,32 @@ async def test_axe_finds_nothing_on_any_page(seen: Seen, axe: str, size: str, sc
     assert found == {}
 
 
-@pytest.mark.parametrize("size", SIZES)
-async def test_no_page_is_wider_than_the_window(seen: Seen, size: str) -> None:
+@pytest.mark.parametrize("width", [320, *WIDTHS])
+async def test_no_page_is_wider_than_the_window(seen: Seen, width: int) -> None:
     service, words = seen
-    width, height = SIZES[size]
-    async with browsing(viewport={"width": width, "height": height}) as page:
+    async with browsing(viewport={"width": width, "height": 800}) as page:
         for name, address in PAGES.items():
             await page.goto(service.admin + address.format(**words))
             over = await page.evaluate("document.documentElement.scrollWidth - innerWidth")
 
             assert over <= 0, name
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+async def test_no_table_is_wider_than_its_place(seen: Seen, width: int) -> None:
+    """Sideways one scrolls for long names alone."""
+    service, words = seen
+    wider: dict[str, list[int]] = {}
+    async with browsing(viewport={"width": width, "height": 800}) as page:
+        for name, address in PAGES.items():
+            await page.goto(service.admin + address.format(**words))
+            tables = await page.evaluate(
+                "[...document.querySelectorAll('.scroll')].map(e => e.scrollWidth - e.clientWidth)"
+            )
+            if max(tables, default=0) > 0:
+                wider[name] = tables
+
+    assert wider == {}
 
 
 async def test_a_score_takes_few_lines_on_a_telephone(seen: Seen) -> None:
@@ -183,6 +201,89 @@ async def test_without_javascript_what_is_wrong_is_followed_from_the_overview_to
 
         await expect(page.locator("h1")).to_contain_text("Session")
         await expect(page.locator("main")).to_contain_text("A10")
+
+
+async def test_without_javascript_the_overview_shows_trends_alarms_and_badges(seen: Seen) -> None:
+    service, _ = seen
+    async with browsing(java_script_enabled=False) as page:
+        await page.goto(service.admin + "/")
+        desk = page.locator("#agents tbody", has_text="order-desk")
+        await expect(desk.locator(".spark.main path")).to_have_count(1)
+        await expect(desk.locator(".spark.alarm path")).to_have_count(1)
+        assert await desk.locator("tr.version .who").all_inner_texts() == ["1.5.0", "1.4.2"]
+        urgent = page.locator(".urgent > li", has_text="order-desk")
+        await expect(urgent).to_contain_text("worse than its own past since")
+        blind = page.locator("#agents tbody", has_text="agent-crewai").locator(".blind")
+        await expect(blind).to_contain_text("evaluators blind, mended by unset OPENINFERENCE_HIDE")
+
+        await page.click("nav[aria-label='Time range'] >> text=24h")
+        assert page.url.endswith("/?range=24h")
+        await expect(page.locator("#agents th >> nth=2")).to_have_text("Last 24h")
+        await page.click("#agents .blind a >> nth=0")
+        await expect(page.locator("h2#doctor")).to_be_visible()
+
+
+async def test_without_javascript_the_page_of_an_agent_compares_both_sides_of_a_moment(
+    seen: Seen,
+) -> None:
+    service, _ = seen
+    async with browsing(java_script_enabled=False) as page:
+        await page.goto(service.admin + PAGES["agent"])
+        names = await page.locator("figure.chart figcaption").all_inner_texts()
+        charts = ["Reliability", "Drop detector", "Seconds per trace", "Cost per session"]
+        assert [each.split("\n")[0] for each in names[:4]] == charts
+        await page.click("nav[aria-label='Time range'] >> text=1h")
+        await page.click(".moments a >> text=release 1.5.0")
+        assert {"range=1h", "agent=order-desk"} <= set(_asked(page.url))
+        await expect(page.locator("#changed")).to_contain_text("What changed since 20")
+        moved = page.locator("#evaluators tbody tr:not(.faint)")
+        await expect(moved.first.locator(".moved rect.poor")).to_have_count(1)
+        await expect(moved.first.locator(".spark.failing path")).to_have_count(1)
+        for side, release in (("Typical before", "1.4.2"), ("The worst since", "1.5.0")):
+            shown = page.locator(f"section[aria-label='{side}'] article")
+            await expect(shown).to_have_count(3)
+            await expect(shown.first).to_contain_text(release)
+        await page.click("section[aria-label='The worst since'] article a >> nth=0")
+
+        await expect(page.locator("h1")).to_contain_text("Session demo-")
+
+
+async def test_without_javascript_sessions_are_sorted_chosen_and_turned_over(seen: Seen) -> None:
+    service, _ = seen
+    async with browsing(java_script_enabled=False) as page:
+        await page.goto(service.admin + "/sessions")
+        await expect(page.locator("th[aria-sort]")).to_contain_text("Work")
+        first = await _questions(page)
+        await page.click("a[rel=next]")
+        assert not set(first) & set(await _questions(page))
+        await page.click("thead a >> text=Cost")
+        await expect(page.locator("th[aria-sort=descending]")).to_contain_text("Cost")
+        assert set(_asked(page.url)) == {"sort=cost"}
+
+        await page.click("#more summary")
+        await page.fill("input[name=version]", "1.5.0")
+        await page.fill("input[name=failed]", "tool_correctness")
+        await page.fill("input[name=max_reliability]", "0.5")
+        await page.click("form.sessions button")
+        assert set(_asked(page.url)) == {
+            *("version=1.5.0", "failed=tool_correctness", "max_reliability=0.5", "sort=cost")
+        }
+        assert await page.locator("main tbody tr").count() > 5
+        await page.click(".chosen a >> text=version")
+        assert "version=1.5.0" not in _asked(page.url)
+        await page.select_option("select[name=status]", "unscored")
+        await page.click("form.sessions button")
+        await expect(page.locator("main")).to_contain_text("No session fits.")
+        await page.click("text=Show all")
+        assert page.url == service.admin + "/sessions"
+
+
+async def _questions(page: Page) -> list[str]:
+    return await page.locator("#sessions td.ask a").all_inner_texts()
+
+
+def _asked(url: str) -> list[str]:
+    return url.partition("#")[0].partition("?")[2].split("&")
 
 
 async def test_without_javascript_a_trace_is_read_folded_and_followed_to_its_spans(

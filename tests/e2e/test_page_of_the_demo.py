@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import urllib.request
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -15,6 +16,7 @@ from collector.commands.demo_agent import Agent
 from collector.commands.demo_story import GOOD, WORSE
 from tests.support.service import Service
 
+EXEMPLAR = re.compile(r'outcome="fail".* # \{.*trace_id="([0-9a-f]{32})"')
 CHROMIUM = Path("/usr/bin/chromium")
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"]
 REQUIRED = os.environ.get("SPANWISE_REQUIRE_CHROMIUM") == "1"
@@ -80,3 +82,31 @@ async def test_from_the_agents_to_a_bad_session_to_its_trace_without_a_complaint
         await browser.close()
 
     assert complaints == []
+
+
+async def test_an_exemplar_leads_to_its_trace_and_from_there_to_its_session(
+    service: Service,
+) -> None:
+    trace_id = service.wait_for("an exemplar of a fail", lambda: failing(service))
+    async with async_playwright() as playwright:
+        browser = await playwright.chromium.launch(executable_path=str(CHROMIUM), args=ARGUMENTS)
+        page = await browser.new_page()
+
+        await page.goto(f"{service.admin}/trace?id={trace_id}")
+        await expect(page.locator("h1")).to_have_text(f"Trace {trace_id}")
+        await expect(page.locator("table.signals .passed .poor").first).to_have_text("no")
+        named = await page.locator(".trail a[href^='/session?']").inner_text()
+        await page.click(".trail a[href^='/session?']")
+
+        await expect(page.locator("h1")).to_have_text(f"Session {named}")
+        await expect(page.locator(f"article#trace-{trace_id}")).to_be_visible()
+        await browser.close()
+
+
+def failing(service: Service) -> str | None:
+    """The trace that an exemplar of a failed evaluation names, as Prometheus would scrape it."""
+    wish = {"accept": "application/openmetrics-text; version=1.0.0"}
+    asked = urllib.request.Request(f"{service.admin}/metrics", headers=wish)
+    with urllib.request.urlopen(asked, timeout=10) as answer:
+        found = EXEMPLAR.search(answer.read().decode())
+    return found[1] if found else None

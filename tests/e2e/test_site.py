@@ -21,6 +21,7 @@ PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy", "ALL_PROXY"
 FETCHED = re.compile(
     r"<(?:script|img|iframe|source)\b[^>]*\bsrc=\"([^\"]+)|<link\b[^>]*\bhref=\"([^\"]+)"
 )
+PICTURES = re.compile(r'<img alt="([^"]+)" src="([^"]+\.webp)"')
 ADDRESSES = re.compile(r"\b(?:href|src)=\"([^\"]+)\"")
 
 
@@ -100,3 +101,12 @@ def test_a_framework_shows_what_is_made_of_its_recording(site: Path) -> None:
     assert "Your table for 2 at Chez Paul is booked" in text
     assert "tool_correctness" in text
     assert "http://127.0.0.1:4318" in text
+
+
+def test_the_pictures_of_traces_are_in_it_with_their_words(site: Path) -> None:
+    for page in ("frameworks/strands", "agents/codex"):
+        text = (site / f"{page}.html").read_text()
+
+        (alt, source), *_ = PICTURES.findall(text)
+        assert alt.startswith("The page of this trace: ")
+        assert (site / page).parent.joinpath(source).resolve().stat().st_size > 10_000

@@ -38,14 +38,19 @@ class _Placed(NamedTuple):
 
 def traces(folder: Path, scenario: str) -> Iterator[Trace]:
     """Every trace of one recording: `<scenario>.logs.otlp` and `<scenario>.otlp`, each where it is there."""
+    for trace_id, own in pieces(folder, scenario).items():
+        yield read_trace(own, trace_id=trace_id, closed="idle")
+
+
+def pieces(folder: Path, scenario: str) -> Mapping[str, list[bytes]]:
+    """Trace id -> the requests with its spans, those that stand for log records too."""
     placed: list[_Placed] = []
     logs, spans = folder / f"{scenario}.logs.otlp", folder / f"{scenario}.otlp"
     for request in requests(logs) if logs.exists() else ():
         placed += _of_logs(ExportLogsServiceRequest.FromString(request))
     for request in requests(spans) if spans.exists() else ():
         placed += _of_spans(ExportTraceServiceRequest.FromString(request))
-    for trace_id, pieces in _pieces(placed).items():
-        yield read_trace(pieces, trace_id=trace_id, closed="idle")
+    return _pieces(placed)
 
 
 def made_span(record: LogRecord, event: Event) -> Span:

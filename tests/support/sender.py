@@ -48,13 +48,13 @@ class Sender(threading.Thread):
         return True
 
 
-def send(target: str, *requests: bytes) -> None:
-    """Each request once.
+def send(target: str, *requests: bytes, method: str = EXPORT) -> None:
+    """Each request once, spans unless another method of gRPC takes them.
 
     Raises:
         grpc.RpcError: the first that is not accepted.
     """
     with grpc.insecure_channel(target) as channel:
-        export = channel.unary_unary(EXPORT, request_serializer=bytes, response_deserializer=bytes)
+        export = channel.unary_unary(method, request_serializer=bytes, response_deserializer=bytes)
         for request in requests:
             export(request, timeout=10)

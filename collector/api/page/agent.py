@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from collector.api.charts import Looking, Point, Shown, Version
 from collector.api.page import chart, series
-from collector.api.page.agent_rows import change
+from collector.api.page.agent_rows import HEADLINE, change, headline_first
 from collector.api.page.changed import Moved, Told, moved
 from collector.api.page.chart import Chart, Kind, Mark
 from collector.api.page.timespan import LENGTHS, Timespan, timespan
@@ -40,7 +40,7 @@ EVALUATORS = 64
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """Something that happened: a change of scores, or a release."""
+    """Something that happened: a change of scores that stands, a drop that is over, or a release."""
 
     time: float
     kind: Kind
@@ -88,7 +88,7 @@ def agent_page(
         "lengths": list(LENGTHS),
         "versions": [_version(each, standing) for each in versions],
         "window": standing,
-        "changes": [change(each) for each in standing.drops] if standing else [],
+        "changes": [change(each) for each in headline_first(standing.drops)] if standing else [],
         "runaways": list(standing.runaways) if standing else [],
         "charts": _charts(parts, span, standing),
         "marks": _marks(moments, span),
@@ -110,8 +110,8 @@ def agent_page(
 
 
 def _moments(versions: Sequence[Version], standing: Standing | None) -> list[Moment]:
-    """What is worse than it was first, then what is better, then releases; the newest of each first."""
-    drops = standing.drops if standing else ()
+    """What is worse than it was first, then what is better, then what is over: releases and drops, the newest first."""
+    drops = headline_first(standing.drops) if standing else ()
     found = [
         Moment(
             each.since,
@@ -120,14 +120,26 @@ def _moments(versions: Sequence[Version], standing: Standing | None) -> list[Mom
         )
         for each in drops
     ]
-    found.sort(key=lambda each: (each.kind != "drop", -each.time))
+    found.sort(key=lambda each: each.kind != "drop")
     oldest = min(each.first for each in versions)
     releases = [
         Moment(each.first / 1e6, "release", each.entry.agent_version or "no version")
         for each in sorted(versions, key=lambda each: -each.first)
         if each.first > oldest
     ]
-    return [*found, *releases]
+    over = sorted([*releases, *_past(standing)], key=lambda each: -each.time)
+    return [*found, *over]
+
+
+def _past(standing: Standing | None) -> list[Moment]:
+    """Drops of the reliability that are over, at their alarms: that is what is kept of them."""
+    watched = standing.watched if standing else ()
+    return [
+        Moment(time, "past", HEADLINE.replace("_", " "))
+        for each in watched
+        if each.evaluator == HEADLINE
+        for time in series.past_alarms(each.trail)
+    ]
 
 
 def _since(moments: Sequence[Moment]) -> float | None:
@@ -140,25 +152,18 @@ def _since(moments: Sequence[Moment]) -> float | None:
 
 def _marks(moments: Iterable[Moment], span: Timespan) -> list[Mark]:
     """What happened within the span; changes of scores that began at nearly the same time are one mark."""
-    found: list[tuple[float, Moment]] = []
+    found: list[tuple[float, Kind, list[str]]] = []
     for each in moments:
         place = span.place(each.time)
         if place is None:
             continue
-        near = next(
-            (
-                n
-                for n, (at, m) in enumerate(found)
-                if m.kind == each.kind and abs(at - place) < NEAR
-            ),
-            None,
-        )
-        if near is None:
-            found.append((place, each))
+        near = (texts for at, kind, texts in found if kind == each.kind and abs(at - place) < NEAR)
+        texts = next(near, None)
+        if texts is None:
+            found.append((place, each.kind, [each.text]))
         else:
-            at, known = found[near]
-            found[near] = (at, replace(known, text=f"{known.text}, {each.text}"))
-    return [chart.mark(at, each.kind, each.text) for at, each in found]
+            texts.append(each.text)
+    return [chart.mark(at, kind, texts) for at, kind, texts in found]
 
 
 def _seen(versions: Iterable[Version]) -> list[float]:
@@ -218,7 +223,7 @@ def nearest(standing: Standing | None) -> Watched | None:
         standing.watched,
         key=lambda each: (
             each.progress or 0.0,
-            each.evaluator == "agent_reliability",
+            each.evaluator == HEADLINE,
             each.samples,
         ),
     )
@@ -262,9 +267,12 @@ def _compared(
 
 def _row(each: Moved, shares: Sequence[Sequence[Mapping[str, Told]]]) -> dict[str, Any]:
     values = series.failing(each.evaluator, shares)
+    name = f"share of {each.evaluator.replace('_', ' ')} that fails"
     return {
         "moved": each,
         "spark": chart.line(values, 1.0),
+        "said": series.summary(name, values, series.percent),
+        "has_failed": any(values),
         "is_judged": any(value is not None for value in values),
     }
 

@@ -2,14 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from collector.api.query import time_shown
 from collector.api.store import micros
 from collector.records.standing import Drop
 
+HEADLINE = "agent_reliability"
+"""The evaluator of which the pages speak first."""
 _CHANGES = {"worse": "worse than its own past", "better": "better than ever"}
 _WORK = {"worse": "more work than ever", "better": "less work than ever"}
+
+
+def headline_first(drops: Sequence[Drop]) -> list[Drop]:
+    """The reliability, which the others explain, then the farthest from as ever."""
+    return sorted(
+        drops,
+        key=lambda each: (
+            each.evaluator != HEADLINE,
+            -round(abs(each.mean_rank - 0.5), 2),
+            each.evaluator,
+        ),
+    )
 
 
 def change(drop: Drop) -> dict[str, Any]:
@@ -28,6 +43,7 @@ def change(drop: Drop) -> dict[str, Any]:
     return {
         "evaluator": drop.evaluator,
         "direction": "changed" if is_work else drop.direction,
+        "rank": rank,
         "what": what,
         "is_bad": is_work or drop.direction == "worse",
     }

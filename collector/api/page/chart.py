@@ -32,7 +32,7 @@ class Hover(NamedTuple):
     text: str
 
 
-Kind: TypeAlias = Literal["drop", "better", "release"]
+Kind: TypeAlias = Literal["drop", "better", "past", "release"]
 
 
 class Mark(NamedTuple):
@@ -42,6 +42,8 @@ class Mark(NamedTuple):
     """Where it stands, in per cent of the width."""
     kind: Kind
     text: str
+    label: str
+    """The same as short as a chart has room for."""
     anchor: Literal["start", "end"]
 
 
@@ -126,6 +128,13 @@ def round_top(values: Values) -> float:
     return next((step * power for step in (1.0, 2.0, 2.5, 5.0) if most <= step * power), 10 * power)
 
 
-def mark(at: float, kind: Kind, text: str) -> Mark:
-    """A mark at a place from 0 to 1; its text stands where there is more room."""
-    return Mark(f"{100 * at:.2f}%", kind, text, "end" if at > 0.5 else "start")
+def mark(at: float, kind: Kind, texts: Sequence[str]) -> Mark:
+    """A mark at a place from 0 to 1; its label stands where there is more room."""
+    first, *more = texts
+    return Mark(
+        at=f"{100 * at:.2f}%",
+        kind=kind,
+        text=", ".join(texts),
+        label=f"{first} +{len(more)}" if more else first,
+        anchor="end" if at > 0.5 else "start",
+    )

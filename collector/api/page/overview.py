@@ -10,7 +10,7 @@ from collector.api.agents import agent_shown, standing_of
 from collector.api.charts import Looking, Placed
 from collector.api.page import chart, series
 from collector.api.page.agent import nearest
-from collector.api.page.agent_rows import change
+from collector.api.page.agent_rows import change, headline_first
 from collector.api.page.badge import Badge
 from collector.api.page.timespan import Timespan
 from collector.api.page.views import duration, score
@@ -37,7 +37,7 @@ def overview(
     span: Timespan,
     badges: Mapping[str, Badge],
 ) -> list[dict[str, Any]]:
-    """A row for each agent: those that run away or got worse first, then the latest seen.
+    """A row for each agent: those that run away first, then those that got worse, then the latest seen.
 
     Args:
         looking: Reads the index.
@@ -54,7 +54,7 @@ def overview(
         told += is_told
         row = _row(looking, versions, standings, standing, span, is_told=is_told)
         found.append({**row, "badge": badges.get(versions[0].entry.service)})
-    return sorted(found, key=lambda row: not row["needs_attention"])
+    return sorted(found, key=lambda row: (not row["runaways"], not row["needs_attention"]))
 
 
 def _by_agent(placed: Iterable[Placed]) -> Mapping[tuple[str, str], list[Placed]]:
@@ -74,15 +74,17 @@ def _row(
     is_told: bool,
 ) -> dict[str, Any]:
     rows = [each.row for each in versions]
-    drops = standing.drops if standing else ()
+    drops = headline_first(standing.drops) if standing else ()
     alarms = [_alarm(looking, rows, each, span.last, is_told=is_told) for each in drops]
     runaways = standing.runaways if standing else ()
     shown = [_version(each, standings) for each in versions]
+    means = looking.reliability(rows, span.edges, BEHIND)
     return {
         **{key: shown[0][key] for key in ("service", "agent", "window", "last_seen")},
         "versions": shown[:VERSIONS],
         "more": len(shown[VERSIONS:]),
-        "spark": chart.line(looking.reliability(rows, span.edges, BEHIND), 1.0),
+        "spark": chart.line(means, 1.0),
+        "said": series.summary(f"reliability of the last {span.name}", means, score),
         "detector": _detector(standing, span),
         "alarms": alarms,
         "runaways": [_runaway(each, span.last) for each in runaways[:RUNAWAYS]],
@@ -130,4 +132,5 @@ def _detector(standing: Standing | None, span: Timespan) -> dict[str, Any] | Non
         "progress": watched.progress,
         "samples": watched.samples,
         "spark": chart.line(values, 1.0),
+        "said": series.summary("progress of the drop detector to an alarm", values, series.percent),
     }

@@ -74,15 +74,15 @@ class Pages:
         ]
 
     async def session(self, request: Request) -> Response:
-        """One session; the first one where several services have that id."""
+        """One session, its newest traces or those before one; the first one where several services have that id."""
         session_id, service = text_of(request, "id"), text_of(request, "service")
+        before = text_of(request, "before")
         if session_id is None:
             return self._rendering.missing("session")
-        return await self._off_loop.run(lambda: self._session(session_id, service))
+        return await self._off_loop.run(lambda: self._session(session_id, service, before))
 
-    def _session(self, session_id: str, service: str | None) -> Response:
-        found = self._query.session(session_id, service, newest=TRACES)
-        if not found:
+    def _session(self, session_id: str, service: str | None, before: str | None) -> Response:
+        part = self._query.session_part(session_id, service, most=TRACES, before=before)
+        if part is None:
             return self._rendering.missing("session", session_id)
-        others = [shown.entry.service for shown in found[1:]]
-        return self._rendering.page("session.html", session=session_view(found[0], others))
+        return self._rendering.page("session.html", session=session_view(part))

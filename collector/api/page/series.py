@@ -20,6 +20,8 @@ Words: TypeAlias = Callable[[float], str]
 """How a value reads."""
 ENOUGH = 60
 """Scores with which 95 % bounds say something."""
+ALARM = 1_000
+"""Thousandths of progress at which an alarm is raised."""
 TOGETHER = (1, 2, 3, 4, 6)
 """Parts that may share their bounds."""
 
@@ -41,7 +43,7 @@ def reliability(parts: Parts, span: Timespan) -> Chart:
     ]
     return Chart(
         name="Reliability",
-        summary=_summary("Reliability", means, lambda value: f"{value:.2f}"),
+        summary=summary("Reliability", means, lambda value: f"{value:.2f}"),
         labels=("1", ".5", "0"),
         lines=(Line("mean", "main", chart.line(means, 1.0)),),
         band=chart.band(
@@ -70,7 +72,7 @@ def detector(values: Values, span: Timespan, evaluator: str) -> Chart:
     ]
     return Chart(
         name="Drop detector",
-        summary=_summary(f"Progress to an alarm of {evaluator}", values, _percent),
+        summary=summary(f"Progress to an alarm of {evaluator}", values, percent),
         labels=("alarm", "", "0"),
         lines=(Line(evaluator, "detector", chart.line(values, 1.0)),),
         hovers=chart.hovers(texts),
@@ -95,7 +97,7 @@ def amounts(
     return Chart(
         name=name,
         summary="; ".join(
-            _summary(f"{name} {each}", values, words) for each, values in named.items()
+            summary(f"{name} {each}", values, words) for each, values in named.items()
         ),
         labels=(words(top), words(top / 2), "0"),
         lines=tuple(
@@ -168,6 +170,17 @@ def progress(trail: Iterable[tuple[int, int]], edges: Sequence[float]) -> list[f
     return values
 
 
+def past_alarms(trail: Iterable[tuple[int, int]]) -> list[float]:
+    """When an alarm was raised that is over now, Unix seconds, the newest first."""
+    raised: list[float] = []
+    stands = False
+    for time, step in trail:
+        if step >= ALARM and not stands:
+            raised.append(float(time))
+        stands = step >= ALARM
+    return raised[-2::-1] if stands else raised[::-1]
+
+
 def told(outcomes: Iterable[Outcome], names: Mapping[int, str]) -> dict[str, Told]:
     """By evaluator, what it said of one session and its traces."""
     found: dict[str, Told] = {}
@@ -197,7 +210,8 @@ def thousands(value: float) -> str:
     return f"{value:.0f}"
 
 
-def _percent(value: float) -> str:
+def percent(value: float) -> str:
+    """`82 %`."""
     return f"{100 * value:.0f} %"
 
 
@@ -215,7 +229,8 @@ def _sessions(count: int) -> str:
     return f"{count} session{'' if count == 1 else 's'}"
 
 
-def _summary(name: str, values: Values, words: Words) -> str:
+def summary(name: str, values: Values, words: Words) -> str:
+    """A line in words, for who cannot see it."""
     known = [value for value in values if value is not None]
     if not known:
         return f"{name}: nothing is known in this time"

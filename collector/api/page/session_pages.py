@@ -14,6 +14,7 @@ from collector.api.agents import running_away
 from collector.api.answers import Refused, cursor_of
 from collector.api.off_loop import OffLoop
 from collector.api.page.rendering import Rendering
+from collector.api.page.session_view import tokens_of
 from collector.api.page.sheet import name
 from collector.api.query import Query, session_summary
 from collector.api.search import BEGINNING
@@ -103,12 +104,11 @@ class SessionPages:
 
 def row(entry: SessionEntry, runaways: frozenset[tuple[str, str]]) -> dict[str, Any]:
     """A session as the list shows it."""
-    tokens = [each for each in (entry.input_tokens, entry.output_tokens) if each is not None]
     return {
         **session_summary(entry),
         "unscored": entry.unscored,
         "runs_away": (entry.service, entry.session_id) in runaways,
-        "tokens": sum(tokens) if tokens else None,
+        "tokens": tokens_of(entry),
     }
 
 

@@ -2,41 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from itertools import count
 from typing import Any, cast
 
 from collector.api.page.sheet import PAGE, Sheet, name
 from collector.api.page.signal_rows import failing, runs_away, signal_rows, verdict, why_no_scores
-from collector.api.query import SessionShown, TraceShown, session_shown
+from collector.api.query import SessionPart, TraceShown, session_shown
+from collector.api.store import SessionEntry
 
-TRACES = 200
-"""Traces of a session that the page shows: the newest."""
+TRACES = 50
+"""Traces of a session that one page shows; earlier ones have pages of their own."""
 OTHERS = 20
 """Services with a session of the same id that the page names."""
 
 
-def session_view(shown: SessionShown, others: Sequence[str] = ()) -> dict[str, Any]:
-    """A session with its newest traces, and `others`, the services that have one of the same id.
-
-    `shown` holds its newest traces, all of them or TRACES.
-    """
+def session_view(part: SessionPart) -> dict[str, Any]:
+    """A session with some of its traces; where these do not fit on the page, the earliest of them are left out."""
+    shown = part.shown
     whole = session_shown(shown)
     turns = cast(list[dict[str, Any]], whole["traces"])
-    count = max(shown.entry.traces, len(turns))
-    numbered = list(zip(range(count - len(turns) + 1, count + 1), turns, shown.traces, strict=True))
+    numbered = list(zip(count(part.earlier + 1), turns, shown.traces, strict=False))
     head = Sheet(f"/api/v1/sessions/{name(whole['session_id'])}", PAGE // 4)
     body = Sheet(head.whole, PAGE - PAGE // 4)
-    newest = body.rows(reversed(numbered), lambda row: _turn(body, *row), cost=1_000, most=TRACES)
+    fitting = body.rows(reversed(numbered), lambda row: _turn(body, *row), cost=1_000)
+    of = max(shown.entry.traces, part.earlier + len(turns))
     return {
         **whole,
+        "tokens": tokens_of(shown.entry),
         "unscored": shown.entry.unscored if shown.entry.reliability is None else None,
         "signals": signal_rows(shown.signals, head),
-        "verdict": verdict(shown.entry.reliability, [turn["signals"] for turn in newest]),
-        "others": others[:OTHERS],
-        "more_others": len(others[OTHERS:]),
-        "left_out": count - len(newest),
-        "traces": newest[::-1],
+        "verdict": verdict(
+            shown.entry.reliability,
+            [turn["signals"] for turn in fitting],
+            is_whole=len(fitting) == of,
+        ),
+        "others": part.others[:OTHERS],
+        "more_others": len(part.others[OTHERS:]),
+        "of": of,
+        "later": of - part.earlier - len(turns),
+        "earlier": part.earlier + len(turns) - len(fitting),
+        "traces": fitting[::-1],
     }
+
+
+def tokens_of(entry: SessionEntry) -> int | None:
+    """Of its traces together, input and output; None: none of them says."""
+    known = [each for each in (entry.input_tokens, entry.output_tokens) if each is not None]
+    return sum(known) if known else None
 
 
 def _turn(sheet: Sheet, number: int, turn: dict[str, Any], trace: TraceShown) -> dict[str, Any]:

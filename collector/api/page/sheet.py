@@ -22,6 +22,10 @@ NAME = 200
 """Characters of a name."""
 _WORD = 80
 """Characters that an opening may be shorter, to end between words."""
+_LINE = 40
+"""Characters of an opening for which it may have a line."""
+_FEW = 3
+"""Lines that are not worth a fold."""
 T = TypeVar("T")
 R = TypeVar("R")
 
@@ -67,21 +71,21 @@ class Sheet:
             return f"{missing:,} characters are not shown; {where}"
         return f"{shown} \u2026 {missing:,} more characters; {where}"
 
-    def long(self, value: Any, whole: str | None = None) -> Folded:
+    def long(self, value: Any, whole: str | None = None, *, opening: int = OPENING) -> Folded:
         """A text that may be long, as an opening and a rest; what does not fit is counted, as in `text`."""
         text = plain(value)
-        end = _opening(text)
-        opening, rest = text[:end], text[end:LONG]
-        if not self._put(opening):
-            opening = rest = ""
+        end = _opening(text, opening)
+        seen, rest = text[:end], text[end:LONG]
+        if not self._put(seen):
+            seen = rest = ""
         elif not self._put(rest):
             rest = ""
-        missing = len(text) - len(opening) - len(rest)
+        missing = len(text) - len(seen) - len(rest)
         if not missing:
-            return Folded(opening=opening, rest=rest)
-        said = "more characters" if opening else "characters are not shown"
+            return Folded(opening=seen, rest=rest)
+        said = "more characters" if seen else "characters are not shown"
         note = f"{missing:,} {said}; the whole in {whole or self.whole}"
-        return Folded(opening=opening, rest=rest, missing=note)
+        return Folded(opening=seen, rest=rest, missing=note)
 
     def name(self, value: Any) -> str:
         """A name, cut where it is longer than names are."""
@@ -109,12 +113,25 @@ class Sheet:
         return True
 
 
-def _opening(text: str) -> int:
-    """Where the opening of a text ends: between words, where there are any."""
-    if len(text) <= OPENING + _WORD:
+def _opening(text: str, most: int) -> int:
+    """Where the opening of a text ends: between words, where there are any, and after no more than its lines."""
+    above = _after(text, most // _LINE)
+    if above is not None:
+        return min(above, _opening(text[:above], most))
+    if len(text) <= most + _WORD:
         return len(text)
-    space = max(text.rfind(blank, OPENING - _WORD, OPENING) for blank in " \n")
-    return OPENING if space < 0 else space + 1
+    space = max(text.rfind(blank, most - _WORD, most) for blank in " \n")
+    return most if space < 0 else space + 1
+
+
+def _after(text: str, lines: int) -> int | None:
+    """Where so many lines end; None: at the end of the text, or a few lines before it."""
+    end = -1
+    for _ in range(lines):
+        end = text.find("\n", end + 1)
+        if end < 0:
+            return None
+    return len(text[:end].rstrip("\n")) if text.count("\n", end) > _FEW else None
 
 
 def left_out(items: Sequence[Any], rows: Sequence[Any]) -> int:

@@ -95,12 +95,15 @@ def why_no_scores(rows: Sequence[dict[str, Any]]) -> str | None:
     return told.most_common(1)[0][0] if told else None
 
 
-def verdict(reliability: float | None, turns: Sequence[Sequence[dict[str, Any]]]) -> str | None:
+def verdict(
+    reliability: float | None, turns: Sequence[Sequence[dict[str, Any]]], *, is_whole: bool = True
+) -> str | None:
     """How a session went, in a sentence or two; None: nothing was scored.
 
     Args:
         reliability: Of the session; None: it has none.
         turns: The rows of each of its traces.
+        is_whole: Whether these are all of its traces.
     """
     scored = [rows for rows in turns if any(each["outcome"] == "scored" for each in rows)]
     if not scored:
@@ -108,12 +111,13 @@ def verdict(reliability: float | None, turns: Sequence[Sequence[dict[str, Any]]]
     fell = [below for rows in scored if (below := _below(rows))]
     most = Counter(name for below in fell for name in below).most_common(3)
     counted = ", ".join(f"{words(name)} ({count})" for name, count in most)
+    these, of_these = ("", "") if is_whole else ("these ", "of these traces ")
     if not fell:
-        share = "Every score passed"
+        share = f"Every score {of_these}passed"
     elif len(scored) == 1:
         share = f"These did not pass: {', '.join(words(name) for name, _ in most)}"
     else:
-        share = f"In {len(fell)} of {len(scored)} traces a score did not pass: {counted}"
+        share = f"In {len(fell)} of {these}{len(scored)} traces a score did not pass: {counted}"
     return f"{_went(reliability)}{share}."
 
 

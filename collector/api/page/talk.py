@@ -7,11 +7,13 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import Any
 
-from collector.api.page.sheet import Sheet, plain
+from collector.api.page.sheet import OPENING, Sheet, plain
 from evaluators.dialects.reading_order import Line
 from evaluators.matching.first_failure import first_failure
 from evaluators.model import ModelCall, ToolCall, Trace
 
+_OPENINGS = {"system": 200}
+"""Characters of what somebody said that are seen at once: the same instructions begin every trace of an agent."""
 LINES = 400
 """Lines that the page shows; the API has the rest."""
 
@@ -46,7 +48,9 @@ class _Maker:
             "agent": line.agent and self._sheet.name(line.agent),
             "is_earlier": line.is_earlier,
             "span_id": line.span_id,
-            "text": self._sheet.long(line.text),
+            "text": self._sheet.long(
+                (line.text or "").strip(), opening=_OPENINGS.get(line.speaker, OPENING)
+            ),
             "wanted": [
                 {"name": self._sheet.name(each.name), "arguments": self._sheet.text(each.arguments)}
                 for each in line.wanted

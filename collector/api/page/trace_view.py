@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from collector.api.page.session_view import TRACES
 from collector.api.page.sheet import PAGE, Sheet, left_out
 from collector.api.page.signal_rows import failing, runs_away, signal_rows, why_no_scores
 from collector.api.page.span_tree import span_rows, span_shown
@@ -35,6 +36,7 @@ def trace_view(full: FullTrace) -> dict[str, Any]:
         "header": header,
         "before": full.shown.before,
         "after": full.shown.after,
+        "is_old": full.shown.later >= TRACES,
         "whole": address,
         "error": head.text(whole["error"]),
         **{key: head.long(whole[key]) for key in ("input", "output")},

@@ -158,8 +158,24 @@ def test_thousands_read_short() -> None:
 
 
 def test_marks_name_themselves_where_there_is_room() -> None:
-    assert chart.mark(0.25, "drop", "x") == ("25.00%", "drop", "x", "start")
-    assert chart.mark(0.9, "release", "y").anchor == "end"
+    assert chart.mark(0.25, "drop", ["x"]) == ("25.00%", "drop", "x", "x", "start")
+    assert chart.mark(0.9, "release", ["y"]).anchor == "end"
+
+
+def test_a_mark_of_several_changes_is_labelled_with_the_first_and_names_all() -> None:
+    many = chart.mark(0.9, "drop", ["agent reliability", "confidence", "step efficiency"])
+
+    assert many.label == "agent reliability +2"
+    assert many.text == "agent reliability, confidence, step efficiency"
+
+
+def test_a_past_alarm_is_one_that_the_trail_has_left_behind() -> None:
+    over = [(10, 400), (20, 1000), (30, 1000), (40, 990), (50, 1000), (60, 0)]
+
+    assert series.past_alarms(over) == [50.0, 20.0]
+    assert series.past_alarms(over[:-1]) == [20.0], "the last one stands"
+    assert series.past_alarms([(1, 1000), (2, 1000)]) == []
+    assert series.past_alarms([(1, 999)]) == []
 
 
 def test_every_part_of_the_time_is_between_its_edges() -> None:

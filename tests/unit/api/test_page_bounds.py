@@ -6,6 +6,7 @@ import asyncio
 import re
 import threading
 from collections.abc import Generator
+from html import unescape
 from pathlib import Path
 
 import pytest
@@ -146,25 +147,81 @@ async def test_a_session_page_is_bounded_and_keeps_the_newest_traces(stand: Stan
 
     assert len(page.encode()) <= LARGEST
     assert f"Trace {count}</a>" in page
-    assert ">Trace 1</a>" not in page
-    assert "the API has them all" in page
+    assert len(page_of(page)) < 50
+    assert await walked(stand, page) == list(range(1, count + 1))
 
 
-async def test_a_session_page_reads_no_more_traces_than_it_shows(
-    stand: Stand, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("collector.api.page.pages.TRACES", 3)
+def page_of(page: str) -> list[int]:
+    """The numbers of the traces on a page."""
+    return [int(number) for number in re.findall(r">Trace (\d+)</a>", page)]
+
+
+async def walked(stand: Stand, page: str) -> list[int]:
+    """The numbers of the traces on this page and on all that its links to earlier ones lead to."""
+    numbers = page_of(page)
+    while earlier := re.search(r'<a rel="prev" href="([^"#]+)', page):
+        page = (await stand.get(unescape(earlier[1]))).text
+        numbers = page_of(page) + numbers
+    return numbers
+
+
+async def test_a_session_page_reads_no_more_traces_than_it_shows(stand: Stand) -> None:
     stand.take_traces(*(record(make.trace(n), span(1)) for n in range(1, 9)))
     query = Query(stand.api._index)
-    (all_of_them,) = query.session("s-1")
-    (read,) = query.session("s-1", newest=3)
+    (whole,) = query.session("s-1")
 
-    page = (await stand.get("/session?id=s-1")).text
+    newest = query.session_part("s-1", None, most=3)
+    earlier = query.session_part("s-1", None, most=3, before=whole.traces[1].entry.header.trace_id)
+    unknown = query.session_part("s-1", None, most=3, before="no such trace")
 
-    assert len(all_of_them.traces) == 8
-    assert read.traces == all_of_them.traces[-3:]
-    assert re.findall(r">(Trace \d+)</a>", page) == ["Trace 6", "Trace 7", "Trace 8"]
-    assert "The newest 3 of 8; the API has them all." in page
+    assert newest is not None
+    assert earlier is not None
+    assert len(whole.traces) == 8
+    assert (newest.shown.traces, newest.earlier) == (whole.traces[-3:], 5)
+    assert (earlier.shown.traces, earlier.earlier) == (whole.traces[:1], 0)
+    assert unknown == newest
+
+
+async def test_a_session_of_a_thousand_traces_has_pages(stand: Stand) -> None:
+    stand.take_traces(*(record(make.trace(n), span(1)) for n in range(1, 1_001)))
+
+    newest = (await stand.get("/session?id=s-1")).text
+    earlier = (await stand.get(f"/session?id=s-1&before={make.trace(951).trace_id}")).text
+
+    assert page_of(newest) == list(range(951, 1_001))
+    assert "951 to 1,000 of 1,000" in newest
+    assert ">Newest traces</a>" not in newest
+    assert page_of(earlier) == list(range(901, 951))
+    assert ">Newest traces</a>" in earlier
+    assert await walked(stand, newest) == list(range(1, 1_001))
+
+
+async def test_a_trace_leads_to_the_page_of_its_session_that_shows_it(stand: Stand) -> None:
+    traces = [make.trace(n) for n in range(1, 121)]
+    stand.take_traces(*(record(each, span(1)) for each in traces))
+
+    for number, shown in ((10, range(1, 11)), (70, range(21, 71)), (71, range(71, 121))):
+        trace = (await stand.get(f"/trace?id={traces[number - 1].trace_id}")).text
+        (address,) = re.findall(r'href="(/session\?[^"]+)"', trace)
+        session = (await stand.get(unescape(address))).text
+
+        assert page_of(session) == list(shown), number
+
+
+async def test_a_session_page_reads_the_traces_of_one_service_alone(stand: Stand) -> None:
+    shared = [make.trace(n, service=f"service-{n}", session_id="same") for n in range(1, 4)]
+    stand.take_traces(*(record(each, span(1)) for each in shared))
+
+    part = Query(stand.api._index).session_part("same", None, most=3)
+    other = Query(stand.api._index).session_part(
+        "same", "service-2", most=3, before=shared[0].trace_id
+    )
+
+    assert part is not None
+    assert other is not None
+    assert [each.entry.header.service for each in part.shown.traces] == ["service-1"]
+    assert part.others == ["service-2", "service-3"]
+    assert [each.entry.header.service for each in other.shown.traces] == ["service-2"]
 
 
 async def test_nothing_ordinary_is_cut(stand: Stand) -> None:

@@ -10,6 +10,9 @@ from markupsafe import Markup
 from collector.api.page.prose import MARKED, prose
 from collector.api.page.sheet import LONG, OPENING, Sheet
 from collector.api.page.signal_rows import verdict
+from collector.api.page.talk import talk
+from evaluators.dialects.reading_order import Line
+from tests.support import api_records as make
 
 SPAN = "00f067aa0ba902b7"
 
@@ -61,6 +64,35 @@ def test_how_a_session_went_is_said_in_words(
     reliability: float | None, turns: list[list[dict[str, Any]]], said: str | None
 ) -> None:
     assert verdict(reliability, turns) == said
+
+
+def test_what_is_said_of_some_traces_of_a_session_is_said_of_these_alone() -> None:
+    turns = [rows(confidence=0.0), rows(confidence=1.0)]
+
+    fell = verdict(0.1, turns, is_whole=False)
+    passed = verdict(0.9, turns[1:], is_whole=False)
+
+    assert fell == "It went badly. In 1 of these 2 traces a score did not pass: confidence (1)."
+    assert passed == "It went well. Every score of these traces passed."
+
+
+def test_a_long_system_prompt_leaves_the_screen_to_the_conversation() -> None:
+    lines = [Line(speaker=who, text="word " * 100) for who in ("system", "user")]
+
+    ((system, user),) = (group["rows"] for group in talk(make.trace(), lines, Sheet("/api")))
+
+    assert (len(system["text"].opening), system["text"].size) == (200, 499)
+    assert (len(user["text"].opening), user["text"].rest) == (499, "")
+
+
+def test_an_opening_has_few_lines_however_short_they_are() -> None:
+    tall = "a\n" * 60
+
+    folded, whole = Sheet("/api").long(tall), Sheet("/api").long(tall[:48])
+
+    assert folded.opening == ("a\n" * (OPENING // 40)).strip()
+    assert folded.opening + folded.rest == tall
+    assert (whole.opening, whole.rest) == (tall[:48], "")
 
 
 def test_a_long_text_has_an_opening_a_fold_and_what_is_missing() -> None:

@@ -13,9 +13,11 @@ from evaluators.dialects.read import read_trace
 from evaluators.dialects.reading_order import Line, reading_order
 from evaluators.model import AgentStep, ModelCall, ToolCall
 from tests.support import api_records as make
+from tests.support import made_spans
 from tests.support.recordings import pieces
 
 CAPTURES = Path(__file__).parents[2] / "data" / "captures"
+LOGS = CAPTURES.with_name("captures_logs")
 
 
 def user(text: str) -> Message:
@@ -167,3 +169,20 @@ def test_a_prompt_that_no_model_call_carries_is_the_first_line() -> None:
 
     assert told(reading_order(of, {})) == [("user", "Weather?"), ("assistant", "It rains.")]
     assert reading_order(of, {})[0].span_id == "r"
+
+
+@pytest.mark.parametrize(
+    "path", sorted(LOGS.rglob("*.logs.otlp")), ids=lambda path: path.parent.name
+)
+def test_words_that_came_as_log_records_are_said_in_their_place(path: Path) -> None:
+    """What a trace was asked and what it answered are lines, whoever sent the words."""
+    found = made_spans.pieces(path.parent, path.name.removesuffix(".logs.otlp"))
+    for trace_id, own in found.items():
+        of = read_trace(own, trace_id=trace_id, closed="idle")
+        lines = reading_order(of, read_exchanged(own, trace_id=trace_id))
+        now = [each for each in lines if not each.is_earlier]
+        asked = [each.text or "" for each in now if each.speaker == "user"]
+        answered = [each.text or "" for each in now if each.speaker == "assistant"]
+
+        assert any((of.input or "").strip() in each for each in asked) or not of.input, asked
+        assert any((of.output or "").strip() in each for each in answered) or not of.output

@@ -1,0 +1,42 @@
+"""`python -m scripts.doc_pictures` takes the pictures of docs/pictures of recordings, over a running service."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from scripts.doc_pictures import SIZE
+from scripts.pictures import CHROMIUM
+from tests.support.service import ROOT
+
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.timeout(300),
+    pytest.mark.skipif(
+        not Path(CHROMIUM).exists() and os.environ.get("SPANWISE_REQUIRE_CHROMIUM") != "1",
+        reason="/usr/bin/chromium is not installed (SPANWISE_REQUIRE_CHROMIUM=1 makes this a failure)",
+    ),
+]
+
+
+@pytest.mark.parametrize("name", ["codex", "strands"])
+def test_a_picture_is_taken_of_log_records_and_of_spans(tmp_path: Path, name: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "scripts.doc_pictures", "--only", name, str(tmp_path)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=280,
+        check=False,
+    )
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == f"1 pictures in {tmp_path}\n"
+    (made,) = tmp_path.iterdir()
+    assert made.name == f"{name}.webp"
+    assert 10_000 < made.stat().st_size <= SIZE
+    assert made.read_bytes()[8:12] == b"WEBP"

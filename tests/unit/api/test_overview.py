@@ -1,0 +1,105 @@
+"""What the overview puts first, how it says it, and what of it the page of an agent keeps."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from collector.records.standing import OpenRunaway, Standing, Watched
+from tests.support import api_records as make
+from tests.support.api_stand import Stand
+from tests.support.standings import drop, standings
+
+AGENT = "/agent?service=support-bot&agent=planner"
+
+
+@pytest.fixture
+def stand(tmp_path: Path) -> Generator[Stand]:
+    """Three agents; planner was seen last, looper longest ago."""
+    made = Stand(tmp_path)
+    for number, agent in enumerate(("looper", "writer", "planner"), 1):
+        of = make.trace(number, session_id=f"s-{number}", agent=agent)
+        made.take_traces(make.trace_value(of))
+        made.take_signals(make.session_signal(of, "agent_reliability", 0.8))
+    yield made
+    made.close()
+
+
+def looping() -> Standing:
+    runaway = OpenRunaway(
+        trace_id="a" * 32,
+        service="support-bot",
+        agent="looper",
+        session_id="s-1",
+        reason="repeated_calls",
+        since=make.START,
+        until=make.START + 3600,
+    )
+    return Standing(service="support-bot", agent="looper", runaways=(runaway,))
+
+
+async def test_what_runs_away_comes_before_what_got_worse_and_both_before_the_rest(
+    stand: Stand,
+) -> None:
+    stand.standings = {**standings(0.14, drop()), ("support-bot", "looper"): looping()}
+
+    page = (await stand.get("/")).text
+
+    top, _, table = page.partition('<table id="agents">')
+    assert re.findall(r'class="name" href="/agent[^"]*">(\w+)</a>', top) == ["looper", "planner"]
+    assert re.findall(r'class="name" href="/agent[^"]*">(\w+)</a>', table) == [
+        *("looper", "planner", "writer")
+    ]
+
+
+async def test_an_alarm_speaks_of_the_reliability_first_and_names_the_others_in_a_line(
+    stand: Stand,
+) -> None:
+    others = [drop(evaluator="agent_consistency", mean_rank=0.3), drop(evaluator="confidence")]
+    stand.standings = standings(0.14, *others, drop(mean_rank=0.4))
+
+    page = (await stand.get("/")).text
+    own = (await stand.get(AGENT)).text
+
+    urgent = page[page.index('class="urgent"') : page.index('<table id="agents">')]
+    assert urgent.count("<li>") == 1
+    assert urgent.index("<b>agent reliability</b>") < urgent.index("mean rank .40 where .5")
+    assert re.findall(r"<b>([\w ]+)</b> (\.\d+)</span>", urgent) == [
+        ("confidence", ".21"),
+        ("agent consistency", ".30"),
+    ]
+    assert re.findall(r'<li class="poor"><b>([\w ]+)</b>', own) == [
+        *("agent reliability", "confidence", "agent consistency")
+    ]
+
+
+async def test_one_session_is_one_session_on_a_telephone(stand: Stand) -> None:
+    stand.standings = standings(0.14, sessions=1)
+    one = (await stand.get("/")).text
+    stand.standings = standings(0.14, sessions=2)
+    two = (await stand.get("/")).text
+
+    assert '>1<span class="narrow"> session</span>' in one
+    assert '>2<span class="narrow"> sessions</span>' in two
+
+
+async def test_a_drop_that_is_over_stays_marked_on_the_page_of_its_agent(stand: Stand) -> None:
+    over = Watched(
+        evaluator="agent_reliability",
+        scope="session",
+        progress=0.1,
+        samples=90,
+        trail=((int(make.START) - 60, 1000), (int(make.START) - 30, 100)),
+    )
+    ((key, planner),) = standings(0.9).items()
+    stand.standings = {key: replace(planner, watched=(over,))}
+
+    page = (await stand.get(AGENT)).text
+
+    assert f"since={make.START - 60:.0f}" in page
+    assert "agent reliability had dropped</a>" in page
+    assert page.count('class="mark past"') == 5, "on every chart"

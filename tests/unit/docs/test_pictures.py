@@ -1,0 +1,55 @@
+"""Every page of an agent or a framework that has a recording shows a small picture of its trace."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from scripts.doc_pictures import FOLDER, SIZE, WIDTH, shown
+from scripts.frameworks import ROOT, frameworks
+
+FOLDER_SIZE = 2_000_000
+IMAGE = re.compile(r"!\[([^\]]*)\]\(\.\./pictures/([\w-]+)\.webp\)")
+PAGES = {
+    path.stem: path
+    for folder in ("agents", "frameworks")
+    for path in (ROOT / "docs" / folder).glob("*.md")
+}
+WANTED = sorted(shown())
+
+
+def test_every_framework_and_agents_with_examples_are_among_them() -> None:
+    assert {*frameworks(), "claude-code", "codex", "sdk-log-events"} <= set(WANTED)
+
+
+@pytest.mark.parametrize("name", WANTED)
+def test_a_page_with_a_recording_shows_its_picture_and_says_what_is_on_it(name: str) -> None:
+    ((alt, picture),) = IMAGE.findall(PAGES[name].read_text("utf-8"))
+
+    assert picture == name, "python -m scripts.doc_pictures"
+    assert len(alt.split()) > 8
+
+
+@pytest.mark.parametrize("name", WANTED)
+def test_a_picture_is_small_and_as_wide_as_all(name: str) -> None:
+    made = (FOLDER / f"{name}.webp").read_bytes()
+
+    assert len(made) <= SIZE
+    assert (made[:4], made[8:12]) == (b"RIFF", b"WEBP")
+    assert width_of(made) == WIDTH
+
+
+def width_of(webp: bytes) -> int:
+    """Of a picture with transparency (VP8X), or without (VP8)."""
+    if webp[12:16] == b"VP8X":
+        return int.from_bytes(webp[24:27], "little") + 1
+    assert webp[12:16] == b"VP8 "
+    return int.from_bytes(webp[26:28], "little") & 0x3FFF
+
+
+def test_there_is_no_picture_that_no_page_shows_and_together_they_are_small() -> None:
+    kept = {path.stem: path.stat().st_size for path in FOLDER.iterdir()}
+
+    assert sorted(kept) == WANTED
+    assert sum(kept.values()) <= FOLDER_SIZE
