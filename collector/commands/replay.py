@@ -26,6 +26,7 @@ from collector.errors import ConfigError
 from collector.offline.evaluation import ClosedSession
 from collector.offline.replay import rescore
 from collector.runtime.private import keep_private
+from evaluators.counts import amount
 
 
 def command(
@@ -39,7 +40,7 @@ def command(
     evaluators: Evaluators = None,
     output: Output = None,
 ) -> None:
-    """Score the log's history again, e.g. after a rubric changed; the service is stopped meanwhile."""
+    """Score what the log holds again, as after a rubric changed; the service is stopped meanwhile."""
     settings, begin, only = loaded(config, overrides), _since(since), names(evaluators)
     if settings.log.kind != "disk":
         raise ConfigError("log.kind: replay reads the disk log; set log.kind: disk")
@@ -61,7 +62,7 @@ def command(
         done = asyncio.run(rescore(settings, plan, closed, since=begin, only=only))
         summed = aggregates.over(done.traces)
         report.end(summed)
-    note(f"{len(done.traces)} traces, {written} signals")
+    note(f"{amount(len(done.traces), 'trace')}, {amount(written, 'signal')}")
     for name, each in summed["evaluators"].items():
         mean = each["scores"]["mean"] if each["scores"] else None
         note(f"{name}: {each['outcomes']}" + ("" if mean is None else f", mean {mean:.4f}"))

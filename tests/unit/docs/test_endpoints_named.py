@@ -57,5 +57,6 @@ def test_the_start_lines_name_the_real_ports(capsys: pytest.CaptureFixture[str])
     say(Endpoints(grpc="127.0.0.1:1", http="127.0.0.1:2", admin="127.0.0.1:3"), Config())
 
     said = capsys.readouterr().out
-    assert "OTLP_ENDPOINT=http://127.0.0.1:1 OTEL_EXPORTER_OTLP_PROTOCOL=grpc python" in said
-    assert "OTLP_ENDPOINT=http://127.0.0.1:2 OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf" in said
+    commands = " ".join(said.replace("\\\n", "").split())
+    assert "OTLP_ENDPOINT=http://127.0.0.1:1 OTEL_EXPORTER_OTLP_PROTOCOL=grpc python" in commands
+    assert "OTLP_ENDPOINT=http://127.0.0.1:2 OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf" in commands
