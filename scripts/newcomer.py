@@ -53,7 +53,7 @@ def main(folder: Path) -> list[Step]:
         step("its first signal", "signals.jsonl", lambda: _wait(lambda: _read(signals)))
         step("its gauge", "/metrics", lambda: _wait(lambda: GAUGE in _get(places["metrics"])))
         step(
-            "the page shows it", "the page", lambda: _wait(lambda: "helper" in _get(places["page"]))
+            "the page shows it", "/", lambda: _wait(lambda: "helper" in _get(places["page"]))
         )
     finally:
         service.terminate()
