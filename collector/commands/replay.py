@@ -9,7 +9,7 @@ judge was paid: that counts against the budget of the day (the log's verdicts ar
 from __future__ import annotations
 
 import asyncio
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from datetime import UTC, datetime
 from typing import Annotated
 
@@ -76,10 +76,9 @@ def _since(text: str | None) -> float:
     """
     if text is None:
         return 0.0
-    try:
-        return wall() - float(parse_duration(text))
-    except ValueError:
-        pass
+    if text[-1:].isalpha():  # digits alone are a date: 20261125
+        with suppress(ValueError):
+            return wall() - float(parse_duration(text))
     try:
         time = datetime.fromisoformat(text)
     except ValueError as error:
