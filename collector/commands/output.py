@@ -5,6 +5,8 @@ Every value of a table that came from a trace or a file name is a `cell`: plain 
 
 from __future__ import annotations
 
+import os
+import stat
 import sys
 import textwrap
 from collections.abc import Generator, Iterator, Mapping, Sequence
@@ -166,6 +168,16 @@ def _task_table(console: Console, tasks: Mapping[str, Any]) -> None:
 def width_of(stream: TextIO) -> int:
     """Cells of a line: of the terminal, at least LEAST; elsewhere WIDTH."""
     return max(LEAST, Console(file=stream).width) if stream.isatty() else WIDTH
+
+
+def is_watched(stream: TextIO) -> bool:
+    """Whether it is a terminal, or a pipe, whose reader (`less`, `head`, `jq`) most often writes to one."""
+    if stream.isatty():
+        return True
+    try:
+        return stat.S_ISFIFO(os.fstat(stream.fileno()).st_mode)
+    except OSError:  # it has no file
+        return False
 
 
 def _console(stream: TextIO) -> Console:

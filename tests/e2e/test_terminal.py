@@ -121,3 +121,11 @@ def test_the_demo_tells_its_story_within_80_columns(tmp_path: Path) -> None:
     told = said[: said.index("  good ")].splitlines()
     assert [line for line in wide(told, 80) if str(tmp_path) not in line] == []
     assert wide(LONGEST, 80) == []
+
+
+def test_no_bar_is_mixed_with_lines_that_go_through_a_pipe_to_the_terminal() -> None:
+    code, said = on_terminal("evaluate", RECORDING, columns=80, rows=24, through=("cat",))
+
+    assert code == 0, said
+    assert said.startswith("trace    evaluator")
+    assert "━" not in said

@@ -7,34 +7,44 @@ import os
 import pty
 import re
 import select
+import shlex
 import signal
 import struct
 import subprocess
 import sys
 import termios
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from tests.support.service import ROOT, environment_of
 
 _CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 """Colours, and what a progress bar does with the cursor."""
+_ERASED = re.compile(r"[^\n]*\n(?:\r|\x1b\[\?25h)*\x1b\[1A\x1b\[2K")
+"""A line that was left and then erased, as a progress bar is at its end."""
 
 
 def on_terminal(
     *arguments: str,
     columns: int,
     rows: int,
+    through: Sequence[str] = (),
     until: Callable[[str], bool] = lambda _: False,
     timeout: float = 100.0,
     cwd: Path = ROOT,
 ) -> tuple[int, str]:
-    """Exit code and text of `spanwise ARGUMENTS`; Ctrl-C is typed once `until` holds for what has been written."""
+    """Exit code and text of `spanwise ARGUMENTS`, whose result may go `through` another command.
+
+    Ctrl-C is typed once `until` holds for what has been written.
+    """
+    command = [sys.executable, "-m", "collector.cli", *arguments]
+    if through:
+        command = ["bash", "-c", f"{shlex.join(command)} | {shlex.join(through)}"]
     terminal, inner = pty.openpty()
     fcntl.ioctl(inner, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
     process = subprocess.Popen(
-        [sys.executable, "-m", "collector.cli", *arguments],
+        command,
         cwd=cwd,
         stdin=inner,
         stdout=inner,
@@ -70,6 +80,7 @@ def on_terminal(
 
 
 def text_of(written: bytes) -> str:
-    """Without control sequences; of a line that was written over, what was written last."""
-    plain = _CONTROL.sub("", written.decode(errors="replace")).replace("\r\n", "\n")
+    """Without control sequences and erased lines; of a line that was written over, what was written last."""
+    kept = _ERASED.sub("", written.decode(errors="replace").replace("\r\n", "\n"))
+    plain = _CONTROL.sub("", kept)
     return "\n".join(line.rpartition("\r")[2] for line in plain.split("\n"))
