@@ -26,15 +26,15 @@ from collector.version import version
 from evaluators.errors import EvaluatorError
 
 COMMANDS: Mapping[str, str] = {
-    "run": "The service. Without configuration: everything on loopback, data in ./spanwise-data.",
-    "demo": "The service, and a scripted agent that gets worse and is mended.",
+    "run": "The service: takes spans, scores them, shows the scores.",
+    "demo": "The service, and an agent that a release makes worse.",
     "evaluate": "Score recordings offline.",
     "inspect": "What Spanwise understood of recorded traces, before any score.",
     "evaluators": "List every evaluator: what it needs and what can be set.",
     "validate": "Check the configuration; one line per bad field.",
-    "replay": "Score the log's history again, e.g. after a rubric changed.",
-    "doctor": "Which evaluators cannot run on what has arrived, why, and what to set.",
-    "slo": "Prometheus rules as YAML: what to alert on, with an objective or without.",
+    "replay": "Score what the log holds again, as after a rubric changed.",
+    "doctor": "What your spans lack, whom that stops, and what to set.",
+    "slo": "Prometheus rules as YAML, with an objective or without.",
     "config": "Print the effective configuration, or its JSON Schema.",
 }
 """Name to help, in the order of `--help`. The file is `collector/commands/<name>.py`."""

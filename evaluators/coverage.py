@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from evaluators.counts import amount
 from evaluators.model import PENDING
 
 LEAST = 0.5
@@ -32,7 +33,7 @@ def is_low(coverage: tuple[int, int]) -> bool:
 def low_coverage(coverage: tuple[int, int], missing: Mapping[str, int]) -> str:
     """The explanation of a session's score that is not given: how many scores are there, and why others are not."""
     expected, present = coverage
-    text = f"only {present} of {expected} scores that it reads are there"
+    text = f"only {present} of {amount(expected, 'score')} that it reads {'is' if expected == 1 else 'are'} there"
     causes = sorted(missing.items(), key=lambda each: (-each[1], each[0]))
     told = [f"{_said(why)} ({count})" for why, count in causes]
     return f"{text}: {'; '.join(told)}" if told else text

@@ -52,9 +52,7 @@ def main(folder: Path) -> list[Step]:
         signals = folder / "spanwise-data" / "signals.jsonl"
         step("its first signal", "signals.jsonl", lambda: _wait(lambda: _read(signals)))
         step("its gauge", "/metrics", lambda: _wait(lambda: GAUGE in _get(places["metrics"])))
-        step(
-            "the page shows it", "the page", lambda: _wait(lambda: "helper" in _get(places["page"]))
-        )
+        step("the page shows it", "/", lambda: _wait(lambda: "helper" in _get(places["page"])))
     finally:
         service.terminate()
         service.wait(60)

@@ -108,13 +108,14 @@ def _say(endpoints: Endpoints) -> None:
     )
     lines = [
         "",
-        f"`{AGENT}` of `{SERVICE}` works well, a release makes it worse, the next one mends it.",
+        f"`{AGENT}` of `{SERVICE}` works well, a release makes it worse,",
+        "the next one mends it.",
         "So that this takes three minutes and not a day:",
         *(f"  {what:<34}{ours:>3g} s   (else {theirs:g} s)" for what, ours, theirs in times),
         f"  {'a drop is over after':<34}{DROPS.clears_after:>3} sessions as ever (else {PastLimits().clears_after})",
         "  all hours of the day are compared with one another",
         f"watch   {page}/",
-        f"        watch \"curl -s {page}/metrics | grep -E 'agent_reliability_ratio|drift_detected'\"",
+        f'        watch "curl -s {page}/metrics | grep drift_detected"',
         f"alert   spanwise slo --page {page} > spanwise.rules.yml",
         f"        for a Prometheus that scrapes {endpoints.admin}: docs/alerting.md",
         "Ctrl-C ends the demo and removes its data.",

@@ -23,6 +23,7 @@ from types import FrameType
 
 from collector.commands.demo_agent import AGENT, SERVICE, Agent, Release, Runaway
 from collector.commands.demo_watch import Watch
+from evaluators.counts import amount
 
 GOOD = Release(version="1.4.2", failing=0.06)
 WORSE = Release(version="1.5.0", failing=0.85)
@@ -87,7 +88,7 @@ class Story:
         self._serve(GOOD, until=lambda: self._watch.history >= HISTORY)
         self._say(
             "worse",
-            f"release {WORSE.version}: its order service does not answer, it asks again and again",
+            f"release {WORSE.version}: its order service is silent, it asks again",
         )
         self._serve(WORSE, until=lambda: self._stands(STANDS), beside=self._run_away)
         self._say("mended", f"release {MENDED.version}: the order service answers again")
@@ -125,8 +126,8 @@ class Story:
         if self._watch.runaways:
             self._told_runaway = True
             calls, trace = self._runaway.calls, self._runaway.trace_id
-            self._say("runaway", f"a turn has asked {calls} times the same, and is still open")
-            self._say("look", f"{self._page}/trace?id={trace}")
+            self._say("runaway", f"one turn has asked the same {calls} times and is still open")
+            self._show(f"/trace?id={trace}")
             self._runaway.end()
 
     def _stands(self, seconds: float) -> bool:
@@ -145,10 +146,10 @@ class Story:
             rank, sessions = self._drops[evaluator], self._number - self._released
             self._say(
                 "noticed",
-                f"{evaluator} after {sessions} sessions: ranks {rank:.2f} in its past, 0.50 is as ever",
+                f"{evaluator} after {amount(sessions, 'session')}: rank {rank:.2f}, as ever 0.50",
             )
             if first:
-                self._say("look", f"{self._page}/agent?service={SERVICE}&agent={AGENT}")
+                self._show(f"/agent?service={SERVICE}&agent={AGENT}")
         for evaluator in sorted(before.keys() - self._drops.keys()):
             self._say("cleared", f"{evaluator} is as it was")
         fires = bool(self._drops) and (self._fires or self._stands(FIRES))
@@ -158,9 +159,16 @@ class Story:
 
     def _say(self, what: str, text: str) -> None:
         """One line, with the seconds since the beginning; none once it has ended."""
+        self._write(f"{time.monotonic() - self._begin:5.0f} s  {what:<8} {text}")
+
+    def _show(self, path: str) -> None:
+        """A page to look at, under the line before."""
+        self._write(f"{'':<9}{self._page}{path}")
+
+    def _write(self, line: str) -> None:
         if self._ended.is_set():
             return
-        sys.stdout.write(f"{time.monotonic() - self._begin:5.0f} s  {what:<8} {text}\n")
+        sys.stdout.write(f"{line}\n")
         sys.stdout.flush()
 
 

@@ -3,35 +3,40 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, TextIO
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
 from collector.commands.options import Files, Overrides, TableOrJson, loaded
-from collector.commands.output import amount, cell, opened
+from collector.commands.output import folded, opened, width_of
 from collector.config.plan import plan_from
 from collector.config.tree import Config
-from collector.doctor.diagnosis import Diagnosis, Stack, diagnose, stops, without_tasks
+from collector.doctor.diagnosis import Diagnosis, Stack, Stop, diagnose, stops, without_tasks
 from collector.doctor.sources import AdminApi, Seen, seen_by_service, traces_in_recordings
 from collector.doctor.unscored import FailingJudge, Unscored, sessions_of, unscored
 from collector.offline.recordings import find
 from collector.otlp.exporters import exporter_settings
-from collector.printable import escape_json
+from collector.printable import escape_json, one_line
+from evaluators.counts import amount
 from evaluators.dialects.dialect import NO_SETTING, Advice
 from evaluators.registry import Registry
 
-WIDTH = 140
+FOLDED = 6
+"""Spaces before the rest of a line that is folded, beyond its own."""
 Paths = Annotated[
     list[Path] | None,
-    typer.Argument(
-        metavar="[PATH...]", help="Recordings; without any, the running service is asked."
-    ),
+    typer.Argument(metavar="PATH", help="Recordings; without any, the running service is asked."),
 ]
+
+
+@dataclass(frozen=True, slots=True)
+class Uncut:
+    """A line that is there to be copied: it is never folded."""
+
+    text: str
 
 
 def command(
@@ -72,18 +77,11 @@ def command(
 
 
 def print_diagnosis(stream: TextIO, found: Diagnosis) -> None:
-    """One table per stack, then the evaluators that are off."""
-    console = _console(stream)
+    """One part per stack, then the evaluators that are off."""
     if not found.stacks:
-        console.print("no trace has arrived")
-    for stack in found.stacks:
-        _print_stack(console, stack)
-    if found.stops:
-        table = Table("evaluator", "method", "off because", "set", title="Configuration")
-        for stop in found.stops:
-            cells = (stop.evaluator, stop.method, stop.why, stop.setting)
-            table.add_row(*map(cell, cells))
-        console.print(table)
+        stream.write("no trace has arrived\n")
+    lines = [line for stack in found.stacks for line in _stack(stack)]
+    _print(stream, [*lines, *_off(found.stops)])
 
 
 def _how_to_send(config: Config) -> str:
@@ -99,47 +97,63 @@ def _how_to_send(config: Config) -> str:
 
 def print_unscored(stream: TextIO, found: Sequence[Unscored], judge: FailingJudge | None) -> None:
     """The sessions without a score, and the judge's newest error."""
-    console = _console(stream)
-    if found:
-        table = Table("service", "sessions", "why", "example", title="No score: low_coverage")
-        for each in found:
-            row = (each.service, f"{each.sessions}/{each.of}", each.why, each.example)
-            table.add_row(*map(cell, row))
-        console.print(table)
+    lines = ["without a score (low_coverage):"] if found else []
+    for each in found:
+        sessions = f"{each.sessions} of {amount(each.of, 'session')}"
+        lines += [f"  {each.service}: {sessions}, e.g. {each.example}", f"      {each.why}"]
     if judge is not None:
-        count = f"judge: {judge.failed} of {judge.verdicts} verdicts failed"
+        count = f"judge: {judge.failed} of {amount(judge.verdicts, 'verdict')} failed"
         error = f"the newest with {judge.type}: {judge.message}"
-        console.print(cell(f"{count}, {error}"), soft_wrap=True)
-        console.print(cell(f"      {judge.setting}"), soft_wrap=True)
+        lines += [f"{count}, {error}", f"      {judge.setting}"]
+    _print(stream, [*lines, ""] if lines else [])
 
 
-def _console(stream: TextIO) -> Console:
-    return Console(file=stream, width=None if stream.isatty() else WIDTH, highlight=False)
+def _print(stream: TextIO, lines: Iterable[str | Uncut]) -> None:
+    """The lines, folded between words; what is there to be copied stays in one piece."""
+    width = width_of(stream)
+    for line in lines:
+        text = (
+            one_line(line.text) if isinstance(line, Uncut) else folded(line, width, indent=FOLDED)
+        )
+        stream.write(f"{text}\n")
 
 
-def _print_stack(console: Console, stack: Stack) -> None:
+def _stack(stack: Stack) -> Iterator[str | Uncut]:
     said = ", ".join(stack.dialects) or "no dialect known"
     of = f"{amount(stack.turns, 'turn')} in {amount(stack.traces, 'trace')}"
-    console.print(cell(f"{stack.service}: {said}: {of}"))
+    yield f"{stack.service}: {said}: {of}"
     for name, texts in (("scopes", stack.scopes), ("SDK", stack.sdks)):
         if texts:
-            console.print(cell(f"  {name}: {', '.join(texts)}"))
-    if not stack.findings:
-        console.print("  nothing is missing\n")
-        return
-    table = Table("missing", "turns", "stops or weakens", "example")
+            yield f"  {name}: {', '.join(texts)}"
+    if not stack.turns:
+        yield "  no call of a model or a tool, no step of an agent: there is nothing to score"
+    elif not stack.findings:
+        yield "  nothing is missing"
     for finding in stack.findings:
-        turns = f"{finding.traces}/{stack.turns}"
-        table.add_row(
-            *map(cell, (finding.lack, turns, ", ".join(finding.stops) or "-", finding.example))
-        )
-    console.print(table)
-    for line in _settings(stack):
-        console.print(cell(line), soft_wrap=True)
+        lacking = f"{finding.traces} of {amount(stack.turns, 'turn')}"
+        yield f"  {finding.lack}: {lacking}, e.g. {finding.example}"
+        if finding.stops:
+            yield f"      stops or weakens {', '.join(finding.stops)}"
+    yield from _settings(stack)
+    yield ""
 
 
-def _settings(stack: Stack) -> Iterator[str]:
-    """One line per setting, never folded: it is there to be copied."""
+def _off(stops: Sequence[Stop]) -> Iterator[str | Uncut]:
+    """Each setting once, and whom it switches on, by method."""
+    switched: dict[tuple[str, str], dict[str, list[str]]] = {}
+    for stop in stops:
+        by_method = switched.setdefault((stop.why, stop.setting), {})
+        by_method.setdefault(stop.method, []).append(stop.evaluator)
+    if stops:
+        yield "off, and what switches them on:"
+    for (why, setting), by_method in switched.items():
+        yield Uncut(f"  {why}: {setting}")
+        for method, evaluators in by_method.items():
+            yield f"      {method}: {', '.join(evaluators)}"
+
+
+def _settings(stack: Stack) -> Iterator[str | Uncut]:
+    """Each setting in a line of its own."""
     mended: dict[Advice, list[str]] = {}
     for finding in stack.findings:
         for advice in finding.advice:
@@ -149,7 +163,6 @@ def _settings(stack: Stack) -> Iterator[str]:
             yield f"  {', '.join(lacks)}: nothing can be set"
         else:
             yield f"  {', '.join(lacks)}: set in the agent's process"
-            yield f"      {advice.setting}"
+            yield Uncut(f"      {advice.setting}")
         if advice.note:
             yield f"      ({advice.note})"
-    yield ""

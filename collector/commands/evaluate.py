@@ -28,6 +28,7 @@ from collector.commands.options import (
 from collector.commands.output import (
     ProgressBar,
     find_recordings,
+    is_watched,
     note,
     note_rejected,
     opened,
@@ -80,7 +81,7 @@ def command(  # noqa: PLR0913 - its options, one by one
         cases = JUnitReport() if junit is not None else None
 
         def closed(session: ClosedSession) -> None:
-            bar.scored(session.number, session.of, is_shown=report.is_on_terminal)
+            bar.scored(session.number, session.of, is_shown=report.is_watched)
             aggregates.add(session)
             report.add(session)
             if cases is not None:
@@ -126,9 +127,9 @@ class Report:
         return SignalTable(self._stream, width_of(self._stream))
 
     @property
-    def is_on_terminal(self) -> bool:
-        """Whether the sessions are written to a terminal."""
-        return self._stream.isatty()
+    def is_watched(self) -> bool:
+        """Whether the sessions are written where their lines and a progress bar would be mixed."""
+        return is_watched(self._stream)
 
     def add(self, session: ClosedSession) -> None:
         """Write the signals of a session."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import sys
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import typer
 
 from collector.commands.options import Files, Overrides, TableOrJson, loaded
+from collector.commands.output import folded, width_of
 from collector.config.plan import plan_from
 from evaluators.plan import Configured, Plan
 from evaluators.registry import Registry, listing
@@ -27,7 +29,7 @@ def command(
     if shape == "json":
         typer.echo(json.dumps(rows, indent=2))
     else:
-        typer.echo(as_table(rows))
+        typer.echo(as_table(rows, width_of(sys.stdout) if sys.stdout.isatty() else None))
 
 
 def configured(rows: list[dict[str, Any]], plan: Plan) -> list[dict[str, Any]]:
@@ -47,26 +49,51 @@ def _in_force(row: dict[str, Any], found: Configured | None) -> dict[str, Any]:
     return row | {"on": True, "threshold": found.threshold, "options": dict(found.options)}
 
 
-def as_table(rows: list[dict[str, Any]]) -> str:
-    """Columns for a terminal; the doc's first line last."""
+def as_table(rows: list[dict[str, Any]], width: int | None = None) -> str:
+    """One line per evaluator, the doc's first line last; where that is wider than `width`, `as_list`."""
     heads = ("NAME", "SCOPE", "VERSION", "METHOD", "NEEDS", "OPTIONS", "WHAT IT SAYS")
     cells = [heads, *(_cells(row) for row in rows)]
     if any("on" in row for row in rows):
         states = ("ON", *("yes" if row["on"] else "-" for row in rows))
         cells = [(line[0], on, *line[1:]) for line, on in zip(cells, states, strict=True)]
-        heads = cells[0]
-    widths = [max(len(line[at]) for line in cells) for at in range(len(heads) - 1)]
-    lines = (
+    lines = _aligned(cells)
+    if width is not None and max(map(len, lines)) > width:
+        lines = as_list(rows, width)
+    return "\n".join(lines)
+
+
+def as_list(rows: list[dict[str, Any]], width: int) -> list[str]:
+    """A few lines per evaluator, for a terminal that is narrower than a row of the table."""
+    heads = _aligned([_head(row) for row in rows])
+    lines: list[str] = []
+    for row, head in zip(rows, heads, strict=True):
+        lines += [head.rstrip(), folded(f"    {_says(row)}", width, indent=0)]
+        if row["options"]:
+            lines.append(folded(f"    options: {', '.join(row['options'])}", width, indent=9))
+    return lines
+
+
+def _head(row: Mapping[str, Any]) -> tuple[str, ...]:
+    state = () if "on" not in row else ("on" if row["on"] else "off",)
+    needs = f"needs {', '.join(row['needs'])}" if row["needs"] else ""
+    return (row["name"], *state, row["scope"], row["method"], f"v{row['version']}", needs)
+
+
+def _aligned(cells: Sequence[Sequence[str]]) -> list[str]:
+    widths = [max(len(line[at]) for line in cells) for at in range(len(cells[0]) - 1)]
+    return [
         "  ".join(
             (*(cell.ljust(width) for cell, width in zip(line, widths, strict=False)), line[-1])
         )
         for line in cells
-    )
-    return "\n".join(lines)
+    ]
+
+
+def _says(row: Mapping[str, Any]) -> str:
+    return str(row["doc"]).strip().partition("\n")[0]
 
 
 def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
-    first = str(row["doc"]).strip().partition("\n")[0]
     return (
         row["name"],
         row["scope"],
@@ -74,5 +101,5 @@ def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
         row["method"],
         ",".join(row["needs"]) or "-",
         ",".join(row["options"]) or "-",
-        first,
+        _says(row),
     )

@@ -11,8 +11,8 @@ from collector.commands.output import (
     find_recordings,
     note_rejected,
     opened,
-    trace_table,
 )
+from collector.commands.trace_list import trace_list
 from collector.offline.recorded_traces import read_recordings
 from collector.printable import escape_json
 from evaluators.dialects.show import show
@@ -34,4 +34,4 @@ def command(
             for trace in traces:
                 stream.write(escape_json(json.dumps(show(trace), ensure_ascii=False)) + "\n")
         else:
-            trace_table(stream, traces)
+            trace_list(stream, traces)

@@ -32,7 +32,7 @@ def loaded(files: Files, overrides: Overrides) -> Config:
 
 Paths: TypeAlias = Annotated[
     list[Path],
-    typer.Argument(metavar="PATH...", help="Recordings: files, or folders with their subfolders."),
+    typer.Argument(metavar="PATH", help="Recordings: files, or folders with their subfolders."),
 ]
 TableOrJson: TypeAlias = Annotated[
     Literal["table", "json"], typer.Option("--format", help="table or json.")

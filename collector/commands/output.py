@@ -5,10 +5,13 @@ Every value of a table that came from a trace or a file name is a `cell`: plain 
 
 from __future__ import annotations
 
+import os
+import stat
 import sys
-from collections.abc import Generator, Iterable, Mapping, Sequence
+import textwrap
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from itertools import islice
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, Self, TextIO
 
@@ -20,14 +23,16 @@ from rich.text import Text
 from collector.errors import ConfigError
 from collector.offline.recordings import Recordings, find
 from collector.printable import one_line, write_line
-from evaluators.model import ToolCall, Trace
+from evaluators.counts import amount
 
 WIDTH = 140
 LEAST = 80
 WIDE = 100
 """Cells of a line from which on there is room for long names and four digits."""
-TABLE_ROWS = 200
-"""Of a table of traces."""
+
+
+_GLUE = "\u00a0"
+"""A space at which no line is folded."""
 
 
 def note(line: str) -> None:
@@ -50,7 +55,7 @@ def find_recordings(paths: Sequence[Path]) -> Recordings:
 def note_rejected(count: int, reasons: Sequence[str]) -> None:
     """One line about the spans that were rejected, if any were."""
     if count:
-        note(f"{count} spans rejected: {'; '.join(reasons)}")
+        note(f"{amount(count, 'span')} rejected: {'; '.join(reasons)}")
 
 
 @contextmanager
@@ -127,12 +132,24 @@ def summary_table(stream: TextIO, summed: Mapping[str, Any]) -> None:
         table.add_row(cell(name), str(each["outcomes"].get("scored", 0)), *cells)
     console = _console(stream)
     console.print(table)
-    console.print(f"{summed['traces']} traces", highlight=False)
-    for name in ("latency", "cost", "token_usage"):
-        values = "  ".join(f"{key} {value:.6g}" for key, value in summed[name].items())
-        console.print(f"{name}: {values}", highlight=False)
+    stream.write("\n")
+    console.print(f"{amount(summed['traces'], 'trace')}:", highlight=False)
+    stream.writelines(f"{line}\n" for line in _totals(summed, width_of(stream)))
     if "tasks" in summed:
         _task_table(console, summed["tasks"])
+
+
+def _totals(summed: Mapping[str, Any], width: int) -> Iterator[str]:
+    """Latency, cost and tokens: what is counted, its unit, and the values, folded between two of them."""
+    for name, unit in (("latency", "ms"), ("cost", "USD"), ("token_usage", "tokens")):
+        values = "  ".join(f"{key}{_GLUE}{_plain(value)}" for key, value in summed[name].items())
+        line = folded(f"{name:<12} {unit:<7} {values}", width, indent=21)
+        yield line.replace(_GLUE, " ")
+
+
+def _plain(value: float) -> str:
+    """Four digits, whole from 1,000 on, never an exponent."""
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{Decimal(f'{value:.4g}'):f}"
 
 
 def _task_table(console: Console, tasks: Mapping[str, Any]) -> None:
@@ -143,50 +160,24 @@ def _task_table(console: Console, tasks: Mapping[str, Any]) -> None:
         table.add_row(*names, *counts, *map(_number, (each["pass_at_k"], each["pass_pow_k"])))
     console.print(table)
     unsaid = tasks["without_success"]
-    console.print(f"{tasks['runs']} task runs, {unsaid} without a success", highlight=False)
-
-
-def trace_table(stream: TextIO, traces: Iterable[Trace]) -> None:
-    """One row per trace; a new table after every TABLE_ROWS, because a table is held until it is written."""
-    remaining = iter(traces)
-    while some := [*islice(remaining, TABLE_ROWS)]:
-        _print_traces(stream, some)
-
-
-def _print_traces(stream: TextIO, traces: Sequence[Trace]) -> None:
-    """One table; with a column for steps of agents where there are any."""
-    with_steps = any(trace.steps for trace in traces)
-    heads = ("trace", "service", "agent", "session", "input", "output", "tools")
-    table = Table(*heads, *(["steps"] if with_steps else []), "gaps")
-    for trace in traces:
-        steps = " ".join(step.agent or "agent" for step in trace.steps)
-        table.add_row(
-            *map(
-                cell,
-                (
-                    trace.trace_id[:8],
-                    trace.service,
-                    trace.agent,
-                    trace.session_id[:24],
-                    _short(trace.input, 32),
-                    _short(trace.output, 32),
-                    " ".join(map(_called, trace.tool_calls)),
-                    *([_short(steps, 64)] if with_steps else []),
-                    " ".join(trace.gaps),
-                ),
-            )
-        )
-    _console(stream).print(table)
-
-
-def _called(call: ToolCall) -> str:
-    """Its name, with a mark where it failed or was refused."""
-    return call.name + ("!" if call.failed else " (refused)" if call.rejected else "")
+    console.print(
+        f"{amount(tasks['runs'], 'task run')}, {unsaid} without a success", highlight=False
+    )
 
 
 def width_of(stream: TextIO) -> int:
     """Cells of a line: of the terminal, at least LEAST; elsewhere WIDTH."""
     return max(LEAST, Console(file=stream).width) if stream.isatty() else WIDTH
+
+
+def is_watched(stream: TextIO) -> bool:
+    """Whether it is a terminal, or a pipe, whose reader (`less`, `head`, `jq`) most often writes to one."""
+    if stream.isatty():
+        return True
+    try:
+        return stat.S_ISFIFO(os.fstat(stream.fileno()).st_mode)
+    except OSError:  # it has no file
+        return False
 
 
 def _console(stream: TextIO) -> Console:
@@ -197,11 +188,14 @@ def _number(value: float | None, digits: int = 4) -> str:
     return "" if value is None else f"{value:.{digits}f}"
 
 
-def _short(text: str | None, length: int) -> str:
-    flat = " ".join((text or "").split())
-    return flat if len(flat) <= length else flat[: length - 1] + "…"
-
-
-def amount(count: int, word: str) -> str:
-    """`1 turn`, `2 turns`."""
-    return f"{count} {word}" if count == 1 else f"{count} {word}s"
+def folded(text: str, width: int, *, indent: int) -> str:
+    """Lines of at most so many cells, broken between words; all but the first begin with `indent` more spaces."""
+    first = len(text) - len(text.lstrip(" "))
+    return textwrap.fill(
+        one_line(text).lstrip(" "),
+        width,
+        initial_indent=" " * first,
+        subsequent_indent=" " * (first + indent),
+        break_long_words=False,
+        break_on_hyphens=False,
+    )

@@ -9,7 +9,7 @@ judge was paid: that counts against the budget of the day (the log's verdicts ar
 from __future__ import annotations
 
 import asyncio
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from datetime import UTC, datetime
 from typing import Annotated
 
@@ -26,6 +26,7 @@ from collector.errors import ConfigError
 from collector.offline.evaluation import ClosedSession
 from collector.offline.replay import rescore
 from collector.runtime.private import keep_private
+from evaluators.counts import amount
 
 
 def command(
@@ -39,7 +40,7 @@ def command(
     evaluators: Evaluators = None,
     output: Output = None,
 ) -> None:
-    """Score the log's history again, e.g. after a rubric changed; the service is stopped meanwhile."""
+    """Score what the log holds again, as after a rubric changed; the service is stopped meanwhile."""
     settings, begin, only = loaded(config, overrides), _since(since), names(evaluators)
     if settings.log.kind != "disk":
         raise ConfigError("log.kind: replay reads the disk log; set log.kind: disk")
@@ -61,7 +62,7 @@ def command(
         done = asyncio.run(rescore(settings, plan, closed, since=begin, only=only))
         summed = aggregates.over(done.traces)
         report.end(summed)
-    note(f"{len(done.traces)} traces, {written} signals")
+    note(f"{amount(len(done.traces), 'trace')}, {amount(written, 'signal')}")
     for name, each in summed["evaluators"].items():
         mean = each["scores"]["mean"] if each["scores"] else None
         note(f"{name}: {each['outcomes']}" + ("" if mean is None else f", mean {mean:.4f}"))
@@ -75,10 +76,9 @@ def _since(text: str | None) -> float:
     """
     if text is None:
         return 0.0
-    try:
-        return wall() - float(parse_duration(text))
-    except ValueError:
-        pass
+    if text[-1:].isalpha():  # digits alone are a date: 20261125
+        with suppress(ValueError):
+            return wall() - float(parse_duration(text))
     try:
         time = datetime.fromisoformat(text)
     except ValueError as error:

@@ -79,7 +79,7 @@ def say(endpoints: Endpoints, config: Config) -> None:
     text = "".join(f"{name:<8} {where}\n" for name, where in lines)
     if endpoints.grpc is not None and endpoints.http is not None:
         for protocol, settings in zip(("gRPC", "HTTP"), _settings(endpoints, config), strict=True):
-            text += f"send over {protocol}:  {settings} python my_agent.py\n"
+            text += f"send over {protocol}:\n{_copied(settings)}\n"
     sys.stdout.write(text)
     sys.stdout.flush()
 
@@ -91,6 +91,12 @@ def _settings(endpoints: Endpoints, config: Config) -> tuple[str, str]:
         http=_port(endpoints.http),
         tls=config.receiver.tls is not None,
     )
+
+
+def _copied(settings: str) -> str:
+    """A command in two lines that a terminal of 80 cells leaves whole."""
+    variables = settings.replace(" ", " \\\n    ")
+    return f"    {variables} python my_agent.py"
 
 
 def _port(where: str | None) -> int:

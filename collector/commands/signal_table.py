@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any, TextIO
 
 from rich.cells import cell_len, set_cell_size
@@ -25,7 +25,8 @@ _MORE = 12
 class SignalTable:
     """One line for each final signal, under one line for each session.
 
-    A line ends at the width of the terminal, where an ellipsis stands for the rest.
+    A line ends at the width of the terminal, where an ellipsis stands for the rest. Below `WIDE` cells there is no
+    column for the method: the reason needs its room.
 
     Args:
         stream: Where lines are written.
@@ -35,10 +36,14 @@ class SignalTable:
     def __init__(self, stream: TextIO, width: int) -> None:
         self._stream = stream
         self._width = width
-        trace, evaluator, *others = _FIXED
-        self._fixed = (trace, evaluator + _MORE * (width >= WIDE), *others)
+        trace, evaluator, method, shown = _FIXED
+        is_wide = width >= WIDE
+        self._has_method = is_wide
+        self._fixed = (
+            (trace, evaluator + _MORE, method, shown) if is_wide else (trace, evaluator, shown)
+        )
         self._errors: Counter[str] = Counter()
-        self._line(COLUMNS)
+        self._line(*COLUMNS)
 
     def add(self, service: str, session_id: str, signals: Iterable[Mapping[str, Any]]) -> None:
         """The signals of a session that has closed."""
@@ -48,13 +53,11 @@ class SignalTable:
             if signal["outcome"] == "failed":
                 self._count(f"{signal['evaluator']} failed: {reason(signal)}")
             self._line(
-                (
-                    signal["trace_id"] or "session",
-                    signal["evaluator"],
-                    signal["method"],
-                    score(signal),
-                    reason(signal),
-                )
+                signal["trace_id"] or "session",
+                signal["evaluator"],
+                signal["method"],
+                score(signal),
+                reason(signal),
             )
 
     def end(self) -> None:
@@ -70,11 +73,11 @@ class SignalTable:
         if text in self._errors or len(self._errors) < MOST_ERRORS:
             self._errors[text] += 1
 
-    def _line(self, cells: Sequence[str]) -> None:
+    def _line(self, trace: str, evaluator: str, method: str, score: str, reason: str) -> None:
         rest = self._width - sum(self._fixed) - len(self._fixed)
         widths = (*self._fixed, rest)
-        trace, *others = cells
-        cells = (trace[: widths[0]], *others)  # a trace id is known by its beginning
+        trace = trace[: widths[0]]  # a trace id is known by its beginning
+        cells = (trace, evaluator, *([method] if self._has_method else []), score, reason)
         columns = [_cut(text, width) for text, width in zip(cells, widths, strict=True)]
         self._stream.write(" ".join(columns).rstrip() + "\n")
 

@@ -36,5 +36,5 @@ def command(
         # Only here: it imports the Kafka client.
         from collector.doctor.connectivity import connect_all  # noqa: PLC0415
 
-        connect_all(settings)
+        typer.echo(f"tried, and all right: {', '.join(connect_all(settings))}")
     typer.echo("the configuration is valid")

@@ -113,12 +113,12 @@ def _embedder(config: Config) -> Iterator[str]:
 
 def _judge(config: Config) -> Iterator[str]:
     """A provider on AWS needs a library of its own, and a limit in USD the price of everything that is asked."""
-    for path, model in _models(config).items() if "judge" in config.roles else ():
+    for path, model in models_asked(config).items() if "judge" in config.roles else ():
         if (library := missing_library(model)) is not None:
             yield f'{path}: `{model}` needs {library}: pip install "spanwise[bedrock]", docs/install.md'
     if config.judge.budget.usd_per_day is None or config.judge.price is not None:
         return
-    for path, model in _models(config).items():
+    for path, model in models_asked(config).items():
         if listed_price(model) is None:
             yield (
                 f"{path}: the price of `{model}` is not known, so judge.budget.usd_per_day cannot"
@@ -126,7 +126,7 @@ def _judge(config: Config) -> Iterator[str]:
             )
 
 
-def _models(config: Config) -> dict[str, str]:
+def models_asked(config: Config) -> dict[str, str]:
     """Everything that is asked, by the path of its setting."""
     models: dict[str, str] = {}
     if config.judge.model is not None:

@@ -28,15 +28,15 @@ MAX_SIZE = 64 << 40
 
 
 def parse_duration(value: Any) -> Any:
-    """Seconds out of `500ms 5s 30m 24h`; numbers are seconds already."""
+    """Seconds out of `500ms 5s 30m 24h`; a number alone, quoted or not, is seconds already."""
     if isinstance(value, bool) or not isinstance(value, (str, int, float)):
         raise ValueError(f'expected a duration such as 500ms, 5s, 30m or 24h, got "{value}"')
     if not isinstance(value, str):
         return value
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)", value.strip())
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)?", value.strip())
     if match is None:
         raise ValueError(f'expected a duration such as 500ms, 5s, 30m or 24h, got "{value}"')
-    return float(match[1]) * _DURATION[match[2]] / 1000
+    return float(match[1]) * _DURATION[match[2] or "s"] / 1000
 
 
 def parse_size(value: Any) -> Any:
@@ -118,6 +118,8 @@ def check_origin(text: str) -> str:
 
 def show_duration(seconds: float) -> str:
     """The way a user writes it."""
+    if seconds < 0:
+        return f"-{show_duration(-seconds)}"
     for unit in ("h", "m", "s"):
         length = _DURATION[unit] / 1000
         if seconds >= length and seconds % length == 0:
@@ -139,7 +141,12 @@ Duration = Annotated[
     PlainSerializer(show_duration),
     Field(gt=0, le=MAX_DURATION),
     WithJsonSchema(
-        {"anyOf": [{"type": "string", "pattern": r"^\d+(\.\d+)?(ms|s|m|h|d)$"}, {"type": "number"}]}
+        {
+            "anyOf": [
+                {"type": "string", "pattern": r"^\d+(\.\d+)?(ms|s|m|h|d)?$"},
+                {"type": "number"},
+            ]
+        }
     ),
 ]
 Size = Annotated[

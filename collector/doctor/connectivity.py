@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Mapping
 
 from aiokafka.admin import AIOKafkaAdminClient
 
+from collector.config.crosscheck import models_asked
 from collector.config.tree import Config
 from collector.doctor.deliveries import undeliverable
 from collector.doctor.kafka_question import ask_kafka
@@ -17,6 +18,8 @@ from collector.log.port import KAFKA_TOPICS, WINDOWS
 from evaluators.judging.prompt import JudgeError, Prompt, digest_of
 from evaluators.providers.litellm import LiteLlmEmbedder, LiteLlmJudge
 
+EMBEDDER = "embedder.model"
+"""The path of the one model that is not a judge."""
 Settings = Mapping[str, Mapping[str, str]]
 _SYSTEM, _USER = "Answer with one word.", "Say ok."
 QUESTION = Prompt(
@@ -29,8 +32,8 @@ QUESTION = Prompt(
 """One tiny question, so that a wrong key is found before the first trace."""
 
 
-def connect_all(config: Config) -> None:
-    """Try everything that is configured.
+def connect_all(config: Config) -> tuple[str, ...]:
+    """Try everything that is configured; the sections that were tried.
 
     Raises:
         ConfigError: One line per thing that does not answer or does not fit.
@@ -40,6 +43,22 @@ def connect_all(config: Config) -> None:
     wrong += asyncio.run(unreachable_models(config))
     if wrong:
         raise ConfigError("\n".join(wrong))
+    return tried(config)
+
+
+def tried(config: Config) -> tuple[str, ...]:
+    """What `connect_all` tries, as the configuration names it."""
+    sinks = config.sinks
+    sections = {
+        "data_dir": True,
+        "log.kafka": config.log.kind == "kafka",
+        "sinks.jsonl": sinks.jsonl is not None,
+        "sinks.kafka": sinks.kafka is not None,
+        "sinks.otlp": sinks.otlp is not None,
+        "forward": config.forward is not None,
+    }
+    named = (name for name, is_tried in sections.items() if is_tried)
+    return (*named, *_distinct(models_asked(config)))
 
 
 async def _kafka(config: Config) -> list[str]:
@@ -111,26 +130,35 @@ async def _asked(client: ClientSettings, prefix: str) -> tuple[dict[str, int], S
 
 async def unreachable_models(config: Config) -> list[str]:
     """One line per model that does not answer; what a line says is never the provider's own text."""
-    judge, embedder = config.judge, config.embedder
     wrong: list[str] = []
-    if judge.model is not None:
-        wrong += await _refusal("judge", judge.model, judge.base_url, _ask(config, judge.model))
-    if embedder.kind == "litellm" and embedder.model is not None:
-        asked = _embed(config, embedder.model)
-        wrong += await _refusal("embedder", embedder.model, embedder.base_url, asked)
+    for path, model in _distinct(models_asked(config)).items():
+        if path == EMBEDDER:
+            asked, where = _embed(config, model), config.embedder.base_url
+        else:
+            asked, where = _ask(config, model), config.judge.base_url
+        wrong += await _refusal(path, model, where, asked)
     return wrong
 
 
+def _distinct(models: Mapping[str, str]) -> dict[str, str]:
+    """Each judge's model under the first setting that names it: one question is enough."""
+    first: dict[tuple[str, bool], str] = {}
+    for path, model in models.items():
+        first.setdefault((model, path == EMBEDDER), path)
+    return {path: model for (model, _), path in first.items()}
+
+
 async def _refusal(
-    section: str, model: str, base_url: str | None, asked: Awaitable[object]
+    path: str, model: str, base_url: str | None, asked: Awaitable[object]
 ) -> list[str]:
     try:
         await asked
     except JudgeError as error:
         where = f" at {base_url}" if base_url else ""
+        section = "embedder" if path == EMBEDDER else "judge"
         keys = f"{section}.base_url and {section}.api_key"
         why = f"{error.type}: {error.message}"
-        return [f"{section}.model: `{model}`{where} does not answer ({why}); check it, {keys}"]
+        return [f"{path}: `{model}`{where} does not answer ({why}); check it, {keys}"]
     return []
 
 

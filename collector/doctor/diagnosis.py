@@ -188,7 +188,7 @@ def without_tasks(traces: Iterable[ExaminedTrace]) -> tuple[Stop, ...]:
     turns = [each for each in traces if each.is_turn]
     if not turns or any(each.has_task for each in turns):
         return ()
-    setting = 'span.set_attribute("spanwise.task.id", "...") on any span of a task run'
+    setting = 'span.set_attribute("spanwise.task.id", "...") on a span of each run'
     return (Stop(evaluator="task pass@k", method="formula", why="no_task", setting=setting),)
 
 

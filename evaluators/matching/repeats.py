@@ -15,6 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from typing import NamedTuple, TypeAlias
 
+from evaluators.counts import amount
 from evaluators.matching.json_values import encoded
 from evaluators.model import CallCount, ToolCall
 
@@ -183,7 +184,7 @@ class Told(NamedTuple):
 
     def explanation(self, calls: int, where: str) -> str:
         """All of it, `where` being "trace" or "session"."""
-        parts = [f"of {calls} tool calls of the {where} {self.repeats}"]
+        parts = [f"of {amount(calls, 'tool call')} of the {where} {self.repeats}"]
         if self.changing:
             parts.append(f"{self.changing} asked the same with a changing result")
         if self.untold:

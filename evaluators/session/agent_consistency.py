@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from evaluators.counts import amount
 from evaluators.declare import evaluator
 from evaluators.formulas.distribution import clamp, rounded
 from evaluators.formulas.session_risk import RootMeanSquare, penalty, weighted_uncertainty
@@ -38,7 +39,7 @@ def agent_consistency(
     metadata["aggregation"] = {"method": "weighted_rms", "rms_value": rounded(instability)}
     return Score(
         value=rounded(clamp(1 - instability)),
-        explanation=f"instability {instability:.2f} over {state.evaluated} turns",
+        explanation=f"instability {instability:.2f} over {amount(state.evaluated, 'turn')}",
         metadata=metadata,
     )
 

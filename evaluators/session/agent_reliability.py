@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from evaluators.counts import amount
 from evaluators.declare import evaluator
 from evaluators.formulas.distribution import clamp, rounded
 from evaluators.formulas.session_risk import MAX_WEIGHT, TOP_SHARE, TailRisk
@@ -46,7 +47,7 @@ def agent_reliability(
     }
     return Score(
         value=rounded(clamp(1 - risk)),
-        explanation=f"worst turn's risk {worst:.2f}, tail {tail:.2f} over {state.evaluated} turns",
+        explanation=f"worst turn's risk {worst:.2f}, tail {tail:.2f} over {amount(state.evaluated, 'turn')}",
         metadata=metadata,
     )
 

@@ -8,6 +8,7 @@ from typing import Annotated, Self
 
 import msgspec
 
+from evaluators.counts import amount
 from evaluators.declare import evaluator
 from evaluators.expectations import Expectation
 from evaluators.formulas.pass_k import Mode, Passing, conversation
@@ -137,5 +138,5 @@ def _why(verdicts: tuple[Correctness, ...], threshold: float) -> str:
         for at, each in enumerate(verdicts, 1)
         if each.correctness < threshold
     ]
-    summary = f"{len(verdicts) - len(wrong)} of {len(verdicts)} interactions correct"
+    summary = f"{len(verdicts) - len(wrong)} of {amount(len(verdicts), 'interaction')} correct"
     return f"{summary}; wrong: {'; '.join(wrong)}" if wrong else summary

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal, Self
 
+from evaluators.counts import amount
 from evaluators.declare import pandaprobe
 from evaluators.judging.answer_schema import list_schema, object_schema, strict_schema
 from evaluators.matching.json_values import bounded, brief, left_out
@@ -70,7 +71,7 @@ def argument_correctness(trace: Trace) -> Score:
     first = next((f": `{call.name}`: {error}" for call, error in judged if error), "")
     return Score(
         value=1 - len(wrong) / len(judged),
-        explanation=f"{len(wrong)} of {len(judged)} calls do not fit their schema{first}",
+        explanation=f"{len(wrong)} of {amount(len(judged), 'call')} at odds with the schema{first}",
         metadata={"user_input": brief(trace.input), "verdicts": kept},
         evidence=span_ids(wrong),
         truncated="; ".join(filter(None, [left_out("verdicts", kept, verdicts), unchecked]))
@@ -114,5 +115,5 @@ def judged_argument_correctness(trace: Trace, *, arguments: Arguments) -> Score:
 
 def _why(verdicts: tuple[CallVerdict, ...]) -> str:
     reasons = [each.reason or NO_REASON for each in verdicts if each.verdict == "no"]
-    summary = f"{len(reasons)} of {len(verdicts)} calls had wrong arguments"
+    summary = f"{len(reasons)} of {amount(len(verdicts), 'call')} had wrong arguments"
     return f"{summary}: {'; '.join(reasons)}" if reasons else summary

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from evaluators.counts import amount
 from evaluators.declare import pandaprobe
 from evaluators.matching.repeats import Told, is_stuck, repeats
 from evaluators.matching.text import clip
@@ -82,9 +83,9 @@ def _tool_doubts(trace: Trace) -> Iterator[_Doubt]:
     repeated = Told.of(calls).repeats
     errors = min(0.1, 0.05 * len(recovered))
     for some, each, most, risk, what in (
-        (lost, 0.3, 0.6, min(0.6, lost_risk), f"{len(lost)} tool errors not recovered"),
-        (recovered, 0.1, 0.2, errors, f"{len(recovered)} tool errors recovered"),
-        (again, 0.2, 0.6, again_risk, f"of {len(calls)} tool calls {repeated}"),
+        (lost, 0.3, 0.6, min(0.6, lost_risk), f"{amount(len(lost), 'tool error')} not recovered"),
+        (recovered, 0.1, 0.2, errors, f"{amount(len(recovered), 'tool error')} recovered"),
+        (again, 0.2, 0.6, again_risk, f"of {amount(len(calls), 'tool call')} {repeated}"),
     ):
         if some:
             reason = f"{what} ({named(some)})"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 
+from evaluators.counts import amount
 from evaluators.declare import pandaprobe
 from evaluators.formulas.distribution import clamp, rounded
 from evaluators.matching.questions import asked_again
@@ -71,7 +72,7 @@ def loop_detection(trace: Trace, *, history: History, embedder: Embedder) -> Sco
         value=rounded(clamp(1 - worst)),
         risk=0.0 if excuse else max(looped.values(), default=0.0),
         success=None if excuse is None else True,
-        explanation=f"closest of {len(earlier)} earlier outputs: similarity {worst:.4f}"
+        explanation=f"closest of {amount(len(earlier), 'earlier output')}: similarity {worst:.4f}"
         + ("" if excuse is None else f", {excuse}"),
         metadata={
             "window_size": len(earlier),

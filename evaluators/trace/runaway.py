@@ -12,6 +12,7 @@ from typing import Annotated
 import msgspec
 from msgspec.structs import replace
 
+from evaluators.counts import amount
 from evaluators.declare import evaluator
 from evaluators.formulas.trace_calls import TraceCallsHistory
 from evaluators.matching.repeats import Told, are_comparable, most_repeated, repeats
@@ -104,7 +105,7 @@ def runaway(trace: Trace, *, limit: Annotated[int, msgspec.Meta(ge=1)] = 10) -> 
         )
     again = repeats(calls)
     most = most_repeated(again)
-    told = f"of {len(calls)} tool calls of the trace {_told(again).repeats}"
+    told = f"of {amount(len(calls), 'tool call')} of the trace {_told(again).repeats}"
     one = f"; `{most[0].name}` was repeated {len(most)} times" if len(most) > 1 else ""
     return Score(
         value=float(len(most) < limit),

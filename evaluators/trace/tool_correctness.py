@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from evaluators.counts import amount
 from evaluators.declare import pandaprobe
 from evaluators.matching.first_failure import first_failure
 from evaluators.matching.json_values import bounded, brief, left_out
@@ -71,7 +72,7 @@ def tool_correctness(trace: Trace) -> Score:
     return Score(
         value=1 - len(wrong) / len(calls),
         risk=_risk(calls, faults),
-        explanation=f"{len(wrong)} of {len(calls)} tool calls at fault"
+        explanation=f"{len(wrong)} of {amount(len(calls), 'tool call')} at fault"
         + (f": {'; '.join(reasons)}" if reasons else ""),
         metadata=metadata,
         evidence=spans,

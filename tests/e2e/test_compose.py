@@ -138,15 +138,15 @@ def test_grafana_has_the_dashboard_and_its_source() -> None:
     assert json.loads(folders[provider["options"]["path"]].read_text())["panels"]
 
 
-def test_the_commands_of_the_readme_fit() -> None:
-    readme = (ROOT / "README.md").read_text()
+def test_the_commands_of_the_docs_fit() -> None:
+    page = (ROOT / "docs" / "alerting.md").read_text()
     dashboard = json.loads((ROOT / "helm/spanwise/files/dashboard.json").read_text())
 
     (started,) = re.findall(
-        r"^docker compose --profile (\w+) up .*--wait ([a-z ]+?) +#", readme, re.MULTILINE
+        r"^docker compose --profile (\w+) up .*--wait ([a-z ]+?) +#", page, re.MULTILINE
     )
     (waits_for,) = re.findall(
-        r"^docker compose logs .* (\w+) \| grep .*\"(.+)\"", readme, re.MULTILINE
+        r"^docker compose logs .* (\w+) \| grep .*\"(.+)\"", page, re.MULTILINE
     )
     profile, names = started[0], started[1].split()
 
@@ -154,7 +154,7 @@ def test_the_commands_of_the_readme_fit() -> None:
     assert waits_for == ("demo", "AgentScoreDrop fires")
     story = (ROOT / "collector/commands/demo_story.py").read_text()
     assert "AgentScoreDrop {'fires'" in story
-    assert f"http://127.0.0.1:3000/d/{dashboard['uid']}" in readme
+    assert f"http://127.0.0.1:3000/d/{dashboard['uid']}" in page
 
 
 @pytest.mark.kafka

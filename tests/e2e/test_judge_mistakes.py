@@ -80,8 +80,31 @@ def test_connect_tries_the_models_and_says_one_line_for_each_that_fails() -> Non
         server.mode = "500"
         bad = spanwise("validate", "--connect", *models)
     assert good.code == 0, good.err
+    assert good.out.startswith("tried, and all right: data_dir, sinks.jsonl, judge.model, embedder")
     assert asked == 1
     assert bad.code == 1
     (line,) = bad.complaints
     assert line.startswith("judge.model: `openai/test-judge` at http://127.0.0.1")
     assert "provider_error" in line
+
+
+def test_connect_asks_a_model_of_one_evaluator_alone_too_and_each_once() -> None:
+    with OpenAiServer() as server:
+        models = settings(
+            "judge.model=openai/a",
+            f"judge.base_url={server.url}",
+            "judge.api_key=none",
+            "evaluators.task_completion.model=openai/b",
+            "evaluators.plan_quality.model=openai/a",
+        )
+        good = spanwise("validate", "--connect", *models)
+        asked = [each["model"] for each in server.requests]
+        server.mode = "500"
+        bad = spanwise("validate", "--connect", *models)
+
+    assert good.code == 0, good.err
+    assert asked == ["a", "b"]
+    assert [line.partition(":")[0] for line in bad.complaints] == [
+        "judge.model",
+        "evaluators.task_completion.model",
+    ]

@@ -9,15 +9,15 @@ import shlex
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Iterator, Mapping
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
+import yaml
 
 from collector import cli
-from collector.config.load import load
 from evaluators.declare import declared
 from scripts.false_alarms import HEALTHY, RECORDINGS, TROUBLED
 from tests.support.command import spanwise
@@ -26,8 +26,21 @@ from tests.support.service import ROOT
 
 README = ROOT / "README.md"
 EVALUATOR = ROOT / "docs" / "own-evaluator.md"
-ONE_SCREEN = 70
+ONE_SCREEN = 55
 """Lines."""
+ANY_EXPORTER = f"""{sys.executable} - <<'end'
+import os
+from opentelemetry.sdk._configuration import _OTelSDKConfigurator
+from opentelemetry import trace
+os.environ["OTEL_TRACES_EXPORTER"] = "otlp"
+_OTelSDKConfigurator().configure()
+with trace.get_tracer("any").start_as_current_span("chat", attributes={{
+    "gen_ai.operation.name": "chat", "gen_ai.conversation.id": "a-turn", "gen_ai.request.model": "m"}}):
+    pass
+trace.get_tracer_provider().shutdown()
+print(os.environ["OTEL_EXPORTER_OTLP_PROTOCOL"])
+end"""
+"""An agent whose SDK takes endpoint and protocol from its environment, as instrumented ones do."""
 BLOCK = re.compile(r"^```(\w+)[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
 pytestmark = [pytest.mark.e2e]
 
@@ -92,9 +105,25 @@ def test_its_first_commands_do_what_it_says(tmp_path: Path) -> None:
         shell(agent, settings)
         found = until(curl.replace("127.0.0.1:4390", page), settings)
         assert found == shown + "\n"
+        for number, shown_export in enumerate(blocks("sh")[1].splitlines()):
+            export = shown_export
+            for port, ours in ports.items():
+                export = export.replace(f":{port} ", f":{ours} ")
+            service = f"told-{number}"
+            told = shell(f"{export} OTEL_SERVICE_NAME={service}; {ANY_EXPORTER}", settings)
+            assert told == export.rpartition("=")[2] + "\n"
+            until(f"curl -s {page}/api/v1/sessions?service={service} | grep a-turn", settings)
+        told = shell(f"{doctor()} --set admin.port={ports['4390']}", settings)
+        assert "my-shop: genai: 1 turn in 1 trace" in told
     finally:
         os.killpg(process.pid, signal.SIGTERM)
         process.wait(30)
+
+
+def doctor() -> str:
+    """The doctor as README names it, where `make install` puts it."""
+    assert ["doctor"] in commands()
+    return ".venv/bin/spanwise doctor"
 
 
 def shell(command: str, environment: Mapping[str, str]) -> str:
@@ -139,16 +168,6 @@ def test_every_option_shown_exists(arguments: list[str]) -> None:
     assert [option for option in shown if option not in helped.out] == []
 
 
-def test_every_setting_shown_exists() -> None:
-    """`--set a.b=c` and SPANWISE_A__B=c, loaded as they stand."""
-    overrides = [
-        value for words in commands() for flag, value in pairwise(words) if flag == "--set"
-    ]
-    variables = dict(re.findall(r"\b(SPANWISE_[A-Z_]+__[A-Z_]+)=(\S+?)[`\s]", README.read_text()))
-
-    assert load([], variables, overrides)
-
-
 @pytest.mark.parametrize(("scenarios", "code"), [(HEALTHY, 0), (TROUBLED, 1)])
 def test_the_limit_shown_passes_for_healthy_agents_and_for_no_others(
     scenarios: frozenset[str], code: int, tmp_path: Path
@@ -187,3 +206,16 @@ def test_every_file_that_it_names_is_there() -> None:
     ]
 
     assert [each for each in linked if not (ROOT / os.path.normpath(each)).exists()] == []
+
+
+def test_the_rules_shown_are_written_as_a_file_of_rules(tmp_path: Path) -> None:
+    (words,) = [words for words in commands() if words[0] == "slo"]
+    command, into, name = words
+
+    done = spanwise(command, cwd=tmp_path)
+
+    assert (into, done.code) == (">", 0), done.err
+    assert Path(name).suffix == ".yml"
+    assert "AgentScoreDrop" in {
+        rule.get("alert") for group in yaml.safe_load(done.out)["groups"] for rule in group["rules"]
+    }

@@ -13,6 +13,7 @@ from collector.api.page import chart
 from collector.api.page.changed import Told, share_failing
 from collector.api.page.chart import Chart, Line, Values
 from collector.api.page.timespan import Timespan
+from evaluators.counts import amount
 from evaluators.formulas.distribution import bounds, percentile
 
 Parts: TypeAlias = Sequence[Sequence[Point]]
@@ -112,10 +113,12 @@ def traffic(counts: Sequence[int], span: Timespan) -> Chart:
     """How many sessions each part has."""
     top = chart.round_top([float(each) for each in counts])
     edges = span.edges
-    texts = [f"{span.clock(edges[at])}: {count} sessions" for at, count in enumerate(counts)]
+    texts = [
+        f"{span.clock(edges[at])}: {amount(count, 'session')}" for at, count in enumerate(counts)
+    ]
     return Chart(
         name="Sessions",
-        summary=f"{sum(counts)} sessions, at most {max(counts, default=0)} in one part",
+        summary=f"{amount(sum(counts), 'session')}, at most {max(counts, default=0)} in one part",
         labels=(f"{top:g}", f"{top / 2:g}", "0"),
         lines=(),
         bars=chart.bars([float(each) for each in counts], top),

@@ -9,6 +9,7 @@ from collector.api.about import Row
 from collector.api.page.sheet import Sheet
 from collector.api.page.views import duration, usd, words
 from collector.config.tree import Config
+from evaluators.counts import amount
 
 LATE = 60.0
 """Seconds of lag, or of an undelivered signal, from which on somebody should look."""
@@ -119,15 +120,15 @@ def _advice(findings: Sequence[Row], sheet: Sheet) -> list[dict[str, Any]]:
 def _problems(vitals: Mapping[str, Any]) -> Iterator[str]:
     yield from _behind(vitals)
     if vitals["gaps"]:
-        yield f"{vitals['gaps']:,.0f} records expired before they were read: a larger log, or more workers"
+        yield f"{_amount(vitals['gaps'], 'record')} expired unread: a larger log, or more workers"
     if vitals["evicted"].get("index"):
         yield "the index of the page was damaged on disk and began empty: sessions from before are not shown"
     for room, count in vitals["room_failures"].items():
         if count:
-            yield f"room {room} failed {count:,.0f} times and was started again: the log of the service says why"
+            yield f"room {room} failed {_amount(count, 'time')} and was started again: the log of the service says why"
     for reason, count in vitals["worker_restarts"].items():
         if count:
-            yield f"workers were replaced {count:,.0f} times ({words(reason)})"
+            yield f"workers were replaced {_amount(count, 'time')} ({words(reason)})"
     judge = vitals["judge"]
     if judge["remaining"] == 0 and judge["limit"]:
         yield f"the judge's budget of {usd(judge['limit'])} is used up for today"
@@ -137,24 +138,29 @@ def _behind(vitals: Mapping[str, Any]) -> Iterator[str]:
     for each in vitals["lag"]:
         if (each["seconds"] or 0.0) > LATE:
             yield (
-                f"{words(each['group'])} is behind: {each['records']:,.0f} records of topic {each['topic']} wait, "
-                f"the oldest for {duration(each['seconds'])}"
+                f"{words(each['group'])} is behind by {_amount(each['records'], 'record')} of topic {each['topic']}, "
+                f"the oldest waits for {duration(each['seconds'])}"
             )
     for each in vitals["sinks"]:
         if each["lost"]:
-            yield f"sink {each['name']} lost {each['lost']:,.0f} signals"
+            yield f"sink {each['name']} lost {_amount(each['lost'], 'signal')}"
         if (each["oldest"] or 0.0) > LATE:
             yield f"sink {each['name']} has not delivered a signal for {duration(each['oldest'])}"
 
 
+def _amount(count: float, word: str) -> str:
+    """Of a metric, whose value is a float."""
+    return amount(round(count), word)
+
+
 def _found(stacks: Sequence[Row], unscored: Sequence[Row], judge: Row | None) -> Iterator[str]:
     if judge:
-        failed = f"{judge['failed']} of {judge['verdicts']} verdicts"
+        failed = f"{judge['failed']} of {amount(judge['verdicts'], 'verdict')}"
         yield f"the judge fails: {failed}, the newest with {words(judge['type'])}"
     for each in unscored:
-        yield f"{each['service']}: {each['sessions']} of {each['of']} sessions have no score, {each['why']}"
+        yield f"{each['service']}: no score for {each['sessions']} of {amount(each['of'], 'session')}, {each['why']}"
     for stack in stacks:
         blind = {name for finding in stack["findings"] for name in finding["stops"]}
         if blind:
             lacks = ", ".join(words(finding["lack"]) for finding in stack["findings"])
-            yield f"{stack['service']}: {lacks}; {len(blind)} evaluators say less than they could"
+            yield f"{stack['service']}: {lacks}; {amount(len(blind), 'evaluator')} cannot say all of it"

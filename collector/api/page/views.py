@@ -10,6 +10,7 @@ from collector.api.page.prose import prose
 from collector.api.page.sheet import name
 from collector.config.tree import Config
 from collector.otlp.exporters import exporter_settings
+from evaluators.counts import amount
 
 NOTHING = "\u2013"
 
@@ -115,6 +116,7 @@ FILTERS: dict[str, Callable[..., str]] = {
     "name": name,
     "prose": prose,
     "count": count,
+    "amount": amount,
     "usd": usd,
     "size": size,
     "q": escaped,

@@ -72,7 +72,7 @@ def test_what_keeps_pace_is_no_problem() -> None:
                 sample("log_lag_records", 1_200, group="sink.jsonl", topic="signals"),
                 sample("log_lag_seconds", 61, group="sink.jsonl", topic="signals"),
             ],
-            "sink.jsonl is behind: 1,200 records of topic signals wait, the oldest for 1 min 1 s",
+            "sink.jsonl is behind by 1,200 records of topic signals, the oldest waits for 1 min 1 s",
         ),
         ([sample("signals_total", 3, sink="otlp", result="lost")], "sink otlp lost 3 signals"),
         (
@@ -84,7 +84,7 @@ def test_what_keeps_pace_is_no_problem() -> None:
         ),
         (
             [sample("log_gap_records_total", 5, topic="traces")],
-            "5 records expired before they were read: a larger log, or more workers",
+            "5 records expired unread: a larger log, or more workers",
         ),
         (
             [sample("room_failures_total", 2, room="sink.otlp", reason="io")],
@@ -92,7 +92,7 @@ def test_what_keeps_pace_is_no_problem() -> None:
         ),
         (
             [sample("worker_restarts_total", 1, reason="hung")],
-            "workers were replaced 1 times (hung)",
+            "workers were replaced 1 time (hung)",
         ),
         (
             [
@@ -147,8 +147,8 @@ def test_what_the_doctor_finds_needs_attention() -> None:
 
     assert view["problems"] == [
         "the judge fails: 2 of 4 verdicts, the newest with timeout",
-        "shop: 2 of 3 sessions have no score, no content",
-        "shop: no content, no tool results; 2 evaluators say less than they could",
+        "shop: no score for 2 of 3 sessions, no content",
+        "shop: no content, no tool results; 2 evaluators cannot say all of it",
     ]
     (advice,) = view["stacks"][0]["advice"]
     assert (advice["setting"], advice["mends"]) == (
@@ -319,8 +319,8 @@ async def test_the_page_of_health_shows_everything_that_can_be_wrong(tmp_path: P
 
     for said in (
         "sink otlp lost 3 signals",
-        "scoring is behind: 7 records of topic traces wait, the oldest for 1 min 30 s",
-        "shop: no content, no tool results; 2 evaluators say less than they could",
+        "scoring is behind by 7 records of topic traces, the oldest waits for 1 min 30 s",
+        "shop: no content, no tool results; 2 evaluators cannot say all of it",
         "<code>EXPORT_CONTENT=true</code>",
         "2 of 4 verdicts of the judge failed, the newest with timeout: m",
     ):

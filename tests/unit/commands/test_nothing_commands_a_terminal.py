@@ -23,9 +23,9 @@ from collector.commands.output import (
     note,
     note_rejected,
     summary_table,
-    trace_table,
 )
 from collector.commands.signal_table import SignalTable
+from collector.commands.trace_list import trace_list
 from collector.doctor.diagnosis import Diagnosis, Finding, Stack
 from collector.printable import PrintableFormatter, escape_json, log_to_stderr, one_line, printable
 from collector.records.signal import encode_signal
@@ -85,7 +85,7 @@ def of_traces(stream: io.StringIO) -> None:
     made = request(
         SpanSpec(id=1, name=ALL, attributes=attributes), resource={"service.name": "bot" + ALL}
     )
-    trace_table(stream, [read_trace([made], trace_id=TRACE_ID, closed="idle")])
+    trace_list(stream, [read_trace([made], trace_id=TRACE_ID, closed="idle")])
 
 
 def _said(role: str) -> str:

@@ -46,17 +46,25 @@ def lines(width: int) -> list[str]:
 
 
 def test_a_row_says_what_was_scored_how_and_why_not() -> None:
-    head, blank, session, scored, failed, skipped, *_ = lines(80)
+    head, blank, session, scored, failed, skipped, *_ = lines(100)
+    name = f"{'conversation_quality':<32}"
 
     assert head.split() == ["trace", "evaluator", "method", "score", "reason"]
     assert (blank, session) == ("", "shop: session s-1 世界")
-    assert scored == "4bf92f35 conversation_quality deterministic 0.7500 pass    3 of 4"
+    assert scored == f"4bf92f35 {name} deterministic 0.7500 pass    3 of 4"
+    assert failed == f"4bf92f35 {name} llm_judge     failed         provider: the model said: no…"
+    assert skipped == f"session  {name} llm_judge     not_applicable no_tool_definitions"
+
+
+def test_a_narrow_terminal_gives_the_methods_room_to_the_reason() -> None:
+    head, _, _, scored, failed, skipped, *_ = lines(80)
+
+    assert head.split() == ["trace", "evaluator", "score", "reason"]
+    assert scored == "4bf92f35 conversation_quality 0.7500 pass    3 of 4"
     assert failed == (
-        "4bf92f35 conversation_quality llm_judge     failed         provider: the model …"
+        "4bf92f35 conversation_quality failed         provider: the model said: no such …"
     )
-    assert skipped == (
-        "session  conversation_quality llm_judge     not_applicable no_tool_definitions"
-    )
+    assert skipped == "session  conversation_quality not_applicable no_tool_definitions"
 
 
 @pytest.mark.parametrize("width", [80, 120])

@@ -6,11 +6,13 @@ import re
 from pathlib import Path
 
 import pytest
+import yaml
 
 from collector.app import Endpoints
 from collector.commands.run import say
 from collector.config.tree import Config
 from collector.otlp.exporters import exporter_settings
+from collector.receiver.inflate import BY_NAME
 
 ROOT = Path(__file__).parents[3]
 TEXTS = [
@@ -57,5 +59,29 @@ def test_the_start_lines_name_the_real_ports(capsys: pytest.CaptureFixture[str])
     say(Endpoints(grpc="127.0.0.1:1", http="127.0.0.1:2", admin="127.0.0.1:3"), Config())
 
     said = capsys.readouterr().out
-    assert "OTLP_ENDPOINT=http://127.0.0.1:1 OTEL_EXPORTER_OTLP_PROTOCOL=grpc python" in said
-    assert "OTLP_ENDPOINT=http://127.0.0.1:2 OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf" in said
+    commands = " ".join(said.replace("\\\n", "").split())
+    assert "OTLP_ENDPOINT=http://127.0.0.1:1 OTEL_EXPORTER_OTLP_PROTOCOL=grpc python" in commands
+    assert "OTLP_ENDPOINT=http://127.0.0.1:2 OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf" in commands
+
+
+def test_the_collectors_page_shows_both_ports_and_no_zstd_over_grpc() -> None:
+    page = (ROOT / "docs" / "collector.md").read_text()
+    (shown,) = re.findall(r"^```yaml\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+
+    exporters = yaml.safe_load(shown)["exporters"]
+
+    assert exporters["otlp/spanwise"]["endpoint"].endswith(":4317")
+    assert exporters["otlp/spanwise"]["compression"] == "gzip"
+    assert exporters["otlphttp/spanwise"]["endpoint"].endswith(":4318")
+    assert exporters["otlphttp/spanwise"]["compression"] in BY_NAME
+
+
+@pytest.mark.parametrize(
+    "page",
+    [*(ROOT / "docs" / "agents").glob("*.md"), *(ROOT / "docs" / "frameworks").glob("*.md")],
+    ids=lambda page: page.stem,
+)
+def test_a_page_that_names_one_port_names_the_other(page: Path) -> None:
+    text = page.read_text()
+
+    assert ("4317" in text) == ("4318" in text)

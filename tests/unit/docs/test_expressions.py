@@ -68,17 +68,6 @@ def test_an_expression_in_a_page_is_found(tmp_path: Path) -> None:
     ]
 
 
-def test_readmes_alert_is_the_drop() -> None:
-    (shown,) = re.findall(
-        r"^```yaml\n(- alert:.*?)^```", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL
-    )
-    (rule,) = yaml.safe_load(shown)
-
-    (real,) = (each for each in RULES if each.get("alert") == rule["alert"])
-    assert rule["alert"] == "AgentScoreDrop"
-    assert rule == {key: real.get(key) for key in ("alert", "expr", "for")}
-
-
 def test_every_selector_and_expression_parses(tmp_path: Path) -> None:
     found = {each for page in PAGES for each in expressions(page)} | {
         text

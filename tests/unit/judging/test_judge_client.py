@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -43,6 +43,18 @@ class FakeProvider:
         return Answer(text=self.text, model=model, input_tokens=1, output_tokens=1, cost_usd=0.1)
 
 
+OPENED: list[AnswerCache] = []
+"""The caches of a test's stands."""
+
+
+@pytest.fixture(autouse=True)
+def every_cache_is_closed() -> Iterator[None]:
+    """From Python 3.13 on a connection of SQLite that is left open warns."""
+    yield
+    while OPENED:
+        OPENED.pop().close()
+
+
 class Stand:
     """An asker whose main process grants all, or nothing."""
 
@@ -58,10 +70,12 @@ class Stand:
         self.pauses: list[float] = []
         self.grants = grants
         self.gate = BudgetGate(self._send)
+        cache = AnswerCache(folder, 1 << 20)
+        OPENED.append(cache)
         self.clients = JudgeClientPool(
             provider=provider,
             gate=self.gate,
-            cache=AnswerCache(folder, 1 << 20),
+            cache=cache,
             judge=JudgeConfig(model="m", attempts=3),
             vectors=vectors,
             sleep=self._pause,

@@ -1,0 +1,131 @@
+"""What commands write fits a terminal: no line is broken by it, and what is there to be copied is whole."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from rich.cells import cell_len
+
+from collector import cli
+from tests.support.ports import free_ports
+from tests.support.service import ROOT
+from tests.support.terminal import on_terminal
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(200)]
+
+SIZES = [(80, 24), (120, 40)]
+CAPTURES = ROOT / "tests" / "data" / "captures"
+RECORDING = str(CAPTURES / "strands" / "session.otlp")
+LACKING = str(CAPTURES / "autogen")
+SETTING = "judge.model: <a litellm model name> (SPANWISE_JUDGE__MODEL)"
+
+
+STORY = (ROOT / "README.md").read_text().partition("```\n    0 s  good")[2].partition("```")[0]
+LONGEST = ["    0 s  good" + STORY.splitlines()[0], *STORY.splitlines()[1:]]
+"""The story of the demo as README shows it."""
+
+
+def lines(*arguments: str, size: tuple[int, int], code: int = 0) -> list[str]:
+    columns, rows = size
+    ended, said = on_terminal(*arguments, columns=columns, rows=rows)
+    assert ended == code, said
+    return said.splitlines()
+
+
+def wide(found: list[str], columns: int) -> list[str]:
+    """The lines that the terminal would break."""
+    return [line for line in found if cell_len(line) > columns]
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("evaluate", RECORDING),
+        ("inspect", RECORDING),
+        ("inspect", LACKING),
+        ("doctor", RECORDING),
+        ("doctor", LACKING),
+        ("evaluators",),
+        ("evaluators", "--set", "evaluators.runaway.limit=5"),
+        ("validate", "--connect", "--set", "data_dir=DATA"),
+    ],
+    ids=" ".join,
+)
+def test_no_line_is_wider_than_the_terminal(
+    arguments: tuple[str, ...], size: tuple[int, int], tmp_path: Path
+) -> None:
+    found = lines(*(each.replace("DATA", str(tmp_path)) for each in arguments), size=size)
+
+    assert len(found) > 1
+    assert wide(found, size[0]) == []
+
+
+@pytest.mark.parametrize("command", ["", *cli.COMMANDS])
+def test_help_fits_and_cuts_no_sentence(command: str) -> None:
+    found = lines(*([command] if command else []), "--help", size=SIZES[0])
+
+    usage, *rest = found
+    assert usage.startswith("Usage: spanwise")
+    assert wide(found, SIZES[0][0]) == []
+    assert [line for line in rest if line.endswith(("...", "e.g."))] == []
+
+
+def test_the_first_lines_of_run_can_be_copied(tmp_path: Path) -> None:
+    """Each variable stands in one line, and the command goes on after a backslash."""
+    grpc, http, admin = free_ports(3)
+    settings = (
+        f"receiver.grpc.port={grpc}",
+        f"receiver.http.port={http}",
+        f"admin.port={admin}",
+        f"data_dir={tmp_path / 'data'}",
+    )
+    words = [word for each in settings for word in ("--set", each)]
+
+    code, said = on_terminal(
+        "run", *words, columns=80, rows=24, until=lambda text: text.count("my_agent.py\n") == 2
+    )
+
+    assert code == 0, said
+    assert "Traceback" not in said
+    assert (
+        f"""send over gRPC:
+    OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:{grpc} \\
+    OTEL_EXPORTER_OTLP_PROTOCOL=grpc python my_agent.py
+send over HTTP:
+    OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:{http} \\
+    OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf python my_agent.py
+"""
+        in said
+    )
+
+
+def test_a_setting_of_the_doctor_is_one_line_however_narrow_the_terminal() -> None:
+    found = lines("doctor", RECORDING, size=(50, 20))
+
+    assert [line.strip() for line in found if SETTING in line] == [f"no_judge: {SETTING}"]
+
+
+def test_the_demo_tells_its_story_within_80_columns(tmp_path: Path) -> None:
+    """Its introduction as it is written, and each of its later lines as the story can say it at its longest."""
+    settings = ("receiver.grpc.port=0", "receiver.http.port=0", "admin.port=0", "workers=1")
+    words = [word for each in settings for word in ("--set", each)]
+
+    code, said = on_terminal(
+        "demo", *words, columns=80, rows=24, until=lambda text: "  good " in text, cwd=tmp_path
+    )
+
+    assert code == 0, said
+    assert "Traceback" not in said
+    told = said[: said.index("  good ")].splitlines()
+    assert [line for line in wide(told, 80) if str(tmp_path) not in line] == []
+    assert wide(LONGEST, 80) == []
+
+
+def test_no_bar_is_mixed_with_lines_that_go_through_a_pipe_to_the_terminal() -> None:
+    code, said = on_terminal("evaluate", RECORDING, columns=80, rows=24, through=("cat",))
+
+    assert code == 0, said
+    assert said.startswith("trace    evaluator")
+    assert "━" not in said

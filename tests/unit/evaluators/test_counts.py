@@ -1,0 +1,37 @@
+"""One thing is not "1 things": counts in explanations and on the terminal."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from evaluators.counts import amount
+from evaluators.matching.repeats import Told
+from tests.support.command import spanwise
+from tests.support.service import ROOT
+
+CAPTURES = ROOT / "tests" / "data" / "captures"
+
+
+@pytest.mark.parametrize(
+    ("count", "said"), [(0, "0 turns"), (1, "1 turn"), (2, "2 turns"), (1200, "1,200 turns")]
+)
+def test_one_is_singular(count: int, said: str) -> None:
+    assert amount(count, "turn") == said
+
+
+def test_an_explanation_of_one_call_says_so() -> None:
+    told = Told(repeated=0, failed=0, changing=0, untold=0)
+
+    assert told.explanation(1, "trace") == "of 1 tool call of the trace 0 repeated an earlier one"
+
+
+@pytest.mark.parametrize("recording", ["strands/session.otlp"])
+def test_no_explanation_of_a_recording_has_one_of_many(recording: str) -> None:
+    said = spanwise("evaluate", str(CAPTURES / recording), "--format", "jsonl").out
+    explanations = [json.loads(line)["explanation"] or "" for line in said.splitlines()]
+
+    assert [each for each in explanations if "of 1 tool call " in each]
+    assert [each for each in explanations if re.search(r"\b1 \w+( \w+)?s\b", each)] == []
