@@ -153,11 +153,11 @@ class Reading:
     ) -> list[tuple[tuple[int, ...], AgentEntry]]:
         """(Place, agent) below the place of a cursor, the latest seen first."""
         place = place_in(below, 2)
-        where = "" if place is None else " AND (last, id) < (?3, ?4)"
+        where = "" if place is None else " AND (last, id) < (?, ?)"
         found = self._execute(
-            f"{_AGENT} FROM agents WHERE ifnull(?1 = service, 1) AND ifnull(?2 = agent, 1){where} "
-            "ORDER BY last DESC, id DESC LIMIT ?5",
-            (service, agent, *(place or (0, 0)), limit),
+            f"{_AGENT} FROM agents WHERE ifnull(? = service, 1) AND ifnull(? = agent, 1){where} "
+            "ORDER BY last DESC, id DESC LIMIT ?",
+            (service, agent, *(place or ()), limit),
         )
         return [((row[5], row[8]), _agent(row)) for row in found]
 
