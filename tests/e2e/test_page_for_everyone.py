@@ -15,7 +15,7 @@ from playwright.async_api import Page, async_playwright, expect
 
 from collector.config.strict_yaml import parse
 from evaluators.expectations import Expectations
-from scripts.pictures import ARGUMENTS, CHROMIUM, PAGES, SCHEMES, SIZES, filled
+from scripts.pictures import ARGUMENTS, CHROMIUM, CONVERSATIONS, PAGES, SCHEMES, SIZES, filled
 from tests.support.command import spanwise
 from tests.support.node_packages import installed
 from tests.support.service import Service
@@ -236,9 +236,13 @@ async def test_without_javascript_the_page_of_an_agent_compares_both_sides_of_a_
         await page.click(".moments a >> text=release 1.5.0")
         assert {"range=1h", "agent=order-desk"} <= set(_asked(page.url))
         await expect(page.locator("#changed")).to_contain_text("What changed since 20")
-        moved = page.locator("#evaluators tbody tr:not(.faint)")
-        await expect(moved.first.locator(".moved rect.poor")).to_have_count(1)
-        await expect(moved.first.locator(".spark.failing path")).to_have_count(1)
+        sides = (
+            f"{CONVERSATIONS} sessions since, each score ranked among those of the {CONVERSATIONS}"
+        )
+        await expect(page.locator("main")).to_contain_text(sides)
+        moved = page.locator("#evaluators tbody tr:not(.faint)", has_text="agent reliability")
+        await expect(moved.locator(".moved rect.poor")).to_have_count(1)
+        await expect(moved.locator(".spark.failing path")).to_have_count(1)
         for side, release in (("Typical before", "1.4.2"), ("The worst since", "1.5.0")):
             shown = page.locator(f"section[aria-label='{side}'] article")
             await expect(shown).to_have_count(3)

@@ -93,7 +93,7 @@ def agent_page(
         "charts": _charts(parts, span, standing),
         "marks": _marks(moments, span),
         "moments": [
-            {"since": f"{each.time:.0f}", "kind": each.kind, "text": each.text}
+            {"since": f"{each.time:.6f}", "kind": each.kind, "text": each.text}
             for each in moments[:MOMENTS]
         ],
         "since": since,
