@@ -10,8 +10,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.support.anthropic_server import ANSWER, AnthropicServer
+from tests.support.anthropic_server import AnthropicServer
 from tests.support.node_packages import installed
+from tests.support.scripted_model import ANSWER
 from tests.support.service import Service
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(400)]

@@ -11,7 +11,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.support.node_packages import installed
-from tests.support.responses_server import ANSWER, INPUT_TOKENS, OUTPUT_TOKENS, ResponsesServer
+from tests.support.responses_server import ResponsesServer
+from tests.support.scripted_model import ANSWER, INPUT_TOKENS, OUTPUT_TOKENS
 from tests.support.service import Service
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
@@ -83,7 +84,7 @@ def test_its_turns_are_traces_of_one_session(codex: Path, tmp_path: Path) -> Non
         Service(tmp_path / "data", *QUICK) as service,
     ):
         logs = f"http://{urlsplit(service.http).netloc}/v1/logs"
-        settings = SETTINGS.format(model=model.url, logs=logs)
+        settings = SETTINGS.format(model=f"{model.url}/v1", logs=logs)
         (home / ".codex" / "config.toml").write_text(settings)
         for number, words in enumerate(asked):
             assert prompt(codex, words, folder=folder, resume=number > 0) == ANSWER

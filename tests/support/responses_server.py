@@ -1,85 +1,38 @@
-"""A scripted model on loopback that speaks OpenAI's responses: it asks for one command, then says what it learned."""
+"""A scripted model that speaks OpenAI's responses."""
 
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
-from typing import Any, Self
+from itertools import count
+from typing import Any
 
-ANSWER = "The release is 4.2."
-INPUT_TOKENS, OUTPUT_TOKENS = 100, 20
-"""What each call is said to have taken."""
+from tests.support.scripted_model import (
+    ANSWER,
+    INPUT_TOKENS,
+    OUTPUT_TOKENS,
+    Reply,
+    ScriptedModel,
+)
 
 
-class ResponsesServer:
-    """Asks for `command` whenever the last message is a person's; answers ANSWER to all else."""
+class ResponsesServer(ScriptedModel):
+    """For the `base_url` of a provider, with `/v1` behind it."""
 
     def __init__(self, command: str) -> None:
-        self._command = command
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
-        self._server.daemon_threads = True
-        self._thread = threading.Thread(
-            target=lambda: self._server.serve_forever(poll_interval=0.05), daemon=True
-        )
-        self._calls = 0
+        super().__init__(command)
+        self._calls = count(1)
 
-    @property
-    def url(self) -> str:
-        """The `base_url` of a provider."""
-        return f"http://127.0.0.1:{self._server.server_address[1]}/v1"
+    def reply(self, path: str, asked: dict[str, Any]) -> Reply:
+        """See `ScriptedModel`."""
+        if not path.endswith("/responses"):
+            return Reply.of({"data": [], "models": []})
+        return Reply.streamed("".join(self._events(asked)))
 
-    def __enter__(self) -> Self:
-        """Serving."""
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """No request is served any more."""
-        self._server.shutdown()
-        self._thread.join(timeout=10)
-        self._server.server_close()
-
-    def _handler(self) -> type[BaseHTTPRequestHandler]:
-        server = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
-                self._send("application/json", b'{"data": [], "models": []}')
-
-            def do_POST(self) -> None:
-                length = int(self.headers.get("content-length") or 0)
-                body = self.rfile.read(length)
-                if not self.path.endswith("/responses"):
-                    self._send("application/json", b"{}")
-                    return
-                events = "".join(server.events(json.loads(body)))
-                self._send("text/event-stream", events.encode())
-
-            def _send(self, kind: str, body: bytes) -> None:
-                self.send_response(200)
-                self.send_header("content-type", kind)
-                self.send_header("content-length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
-
-            def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - its name there
-                """Say nothing."""
-
-        return Handler
-
-    def events(self, asked: dict[str, Any]) -> Iterator[str]:
-        """The answer as it is streamed."""
-        self._calls += 1
-        item = self._item(asked)
-        response = {"id": f"resp_{self._calls}"}
+    def _events(self, asked: dict[str, Any]) -> Iterator[str]:
+        number = next(self._calls)
+        item = self._item(asked, number)
+        response = {"id": f"resp_{number}"}
         usage = {
             "input_tokens": INPUT_TOKENS,
             "input_tokens_details": {"cached_tokens": 0},
@@ -96,19 +49,19 @@ class ResponsesServer:
         ):
             yield f"event: {kind}\ndata: {json.dumps({'type': kind, **told})}\n\n"
 
-    def _item(self, asked: dict[str, Any]) -> dict[str, Any]:
+    def _item(self, asked: dict[str, Any], number: int) -> dict[str, Any]:
         if asked.get("tools") and not _has_result(asked["input"]):
             return {
                 "type": "function_call",
-                "id": f"fc_{self._calls}",
-                "call_id": f"call_{self._calls:04}",
+                "id": f"fc_{number}",
+                "call_id": f"call_{number:04}",
                 "name": "exec_command",
-                "arguments": json.dumps({"cmd": self._command}),
+                "arguments": json.dumps({"cmd": self.command}),
                 "status": "completed",
             }
         return {
             "type": "message",
-            "id": f"msg_{self._calls}",
+            "id": f"msg_{number}",
             "role": "assistant",
             "status": "completed",
             "phase": "final_answer",

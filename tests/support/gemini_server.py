@@ -1,0 +1,56 @@
+"""A scripted model that speaks Gemini's `generateContent`."""
+
+from __future__ import annotations
+
+import json
+from itertools import count
+from typing import Any
+
+from tests.support.scripted_model import (
+    ANSWER,
+    INPUT_TOKENS,
+    OUTPUT_TOKENS,
+    Reply,
+    ScriptedModel,
+)
+
+
+class GeminiServer(ScriptedModel):
+    """For GOOGLE_GEMINI_BASE_URL."""
+
+    def __init__(self, command: str) -> None:
+        super().__init__(command)
+        self._calls = count(1)
+
+    def reply(self, path: str, asked: dict[str, Any]) -> Reply:
+        """See `ScriptedModel`."""
+        if "countTokens" in path:
+            return Reply.of({"totalTokens": INPUT_TOKENS})
+        told = self._told(asked)
+        if "streamGenerateContent" in path:
+            return Reply.streamed(f"data: {json.dumps(told)}\r\n\r\n")
+        return Reply.of(told)
+
+    def _told(self, asked: dict[str, Any]) -> dict[str, Any]:
+        number = next(self._calls)
+        part: dict[str, Any] = {"text": ANSWER}
+        if asked.get("tools") and not _has_result(asked):
+            arguments = {"command": self.command}
+            call = {"id": f"call_{number}", "name": "run_shell_command", "args": arguments}
+            part = {"functionCall": call}
+        content = {"role": "model", "parts": [part]}
+        return {
+            "candidates": [{"content": content, "finishReason": "STOP", "index": 0}],
+            "usageMetadata": {
+                "promptTokenCount": INPUT_TOKENS,
+                "candidatesTokenCount": OUTPUT_TOKENS,
+                "totalTokenCount": INPUT_TOKENS + OUTPUT_TOKENS,
+            },
+            "modelVersion": "gemini-2.5-pro",
+            "responseId": f"response_{number}",
+        }
+
+
+def _has_result(asked: dict[str, Any]) -> bool:
+    """Whether what was said last is a tool's result."""
+    return any("functionResponse" in part for part in asked["contents"][-1]["parts"])
