@@ -112,13 +112,12 @@ class DropWatch:
         del self._settling[update.subject]
         return True
 
-    def advance(self, passed: float) -> bool:
+    def entering(self, passed: float) -> Iterator[None]:
         """Let the scores enter that have settled before log time `passed`, which every partition has reached.
 
-        Returns whether there were any. None can still change: a record that comes has `passed` or a later time.
+        One with each step. None can still change: a record that comes has `passed` or a later time.
         """
         dues, settling = self._dues, self._settling
-        has_entered = False
         while dues and dues[0][0] < passed:
             due, subject = heappop(dues)
             each = settling.get(subject)
@@ -129,8 +128,7 @@ class DropWatch:
             self._entered.add(digest)
             self.past.feed(subject, each.score, due, each.version, tie=digest / _DIGESTS)
             self.trail.note(due, self.progress)
-            has_entered = True
-        return has_entered
+            yield
 
     def alarms(self) -> Iterator[tuple[Literal["worse", "better"], Change]]:
         """What is raised now."""

@@ -96,14 +96,18 @@ class Drops:
         """The partition's records do not come for now: log time waits for its return, for at most HOLD seconds."""
         self._owned.discard(partition)
 
-    def advance(self, reached: Mapping[int, float]) -> None:
-        """These partitions have no more records from before these log times: what has settled by then enters."""
+    def entering(self, reached: Mapping[int, float]) -> Iterator[None]:
+        """These partitions have no more records from before these log times: what has settled by then enters.
+
+        One score with each step, between which other tasks may run; no score may be offered before the last one.
+        """
         for partition, time in reached.items():
             self._reached[partition] = max(time, self._reached.get(partition, 0.0))
         passed = self._passed()
         for labels, watch in self._watches.items():
-            if watch.advance(passed):
+            for _ in watch.entering(passed):
                 self._changed.add(labels)
+                yield
 
     def _passed(self) -> float:
         """The log time that every partition has reached."""

@@ -243,7 +243,9 @@ class PrometheusExporter(Consumer):
             await self._slice.give_way()
         new = {each.partition for each in batch.assigned}
         ends = {partition: end for partition, end in batch.ends.items() if partition not in new}
-        self._drops.advance({each.position.partition: each.time for each in batch.records} | ends)
+        reached = {each.position.partition: each.time for each in batch.records} | ends
+        for _ in self._drops.entering(reached):
+            await self._slice.give_way()
         self._caught_up = self._caught_up or bool(batch.ends)
         self._has_counted = self._has_counted or bool(batch.records)
 

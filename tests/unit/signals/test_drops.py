@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from typing import Any, Literal
 
 import pytest
@@ -44,9 +45,13 @@ class Stand:
             return True
         return self.drops.offer(labels, seen, ready.header, 0, self.offset)
 
+    def pass_time(self, partition: int, at: float) -> None:
+        """The partition has no more records from before then."""
+        deque(self.drops.entering({partition: BASE + at}), maxlen=0)
+
     def entered(self, at: float) -> int:
         """How many have entered when log time has passed `at`."""
-        self.drops.advance({0: BASE + at})
+        self.pass_time(0, at)
         return sum(each._entered.count for each in self.drops)
 
 
@@ -176,7 +181,7 @@ def test_a_record_that_is_read_again_does_not_enter_though_its_session_is_forgot
 def test_a_partition_that_another_process_keeps_holds_nothing_up_for_long() -> None:
     stand = Stand()
     stand.drops.own(1)
-    stand.drops.advance({1: BASE})
+    stand.pass_time(1, 0)
     stand.drops.lose(1)
     stand.say(session(final=True), 10)
 
