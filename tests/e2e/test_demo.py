@@ -189,8 +189,8 @@ def shown() -> list[str]:
         (r"127\\\.0\\\.0\\\.1:\d+", r"127\.0\.0\.1:\\d+"),
         (r"id=[0-9a-f]{32}", "id=[0-9a-f]{32}"),
         (r"after\\ \d+", r"after \\d+"),
-        (r"0\\\.\d\d\\ in", r"0\.\\d\\d in"),
-        (r"asked\\ \d+", r"asked \\d+"),
+        (r"rank\\ 0\\\.\d\d", r"rank 0\.\\d\\d"),
+        (r"same\\ \d+", r"same \\d+"),
     )
     for pattern, by in changing:
         lines = [re.sub(pattern, by, line) for line in lines]
