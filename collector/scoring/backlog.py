@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from collector.log.port import Record
 
-MOST = 128
+MOST = 64
 """Records under way: their traces are decoded."""
 MOST_BYTES = 64 << 20
 """Of records under way, as long as there is more than one."""

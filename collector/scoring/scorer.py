@@ -2,9 +2,6 @@
 
     batch -> backlog -> [one record of each session] -> workers -> sessions -> one write: signals, state, commit
 
-While the log holds more records than were read, workers are not left without one: they score what is under way while
-this batch is written and the next one is read.
-
 It waits and decides nothing; the open sessions decide, in the order of the records. Only a record that takes long is
 passed, by those of other sessions; the commit stays before it, and what was written after it is a repeat
 when it is read again (rules 4 and 7).
@@ -46,12 +43,11 @@ from collector.scoring.open_sessions import OpenSessions
 from collector.scoring.rules import Rules
 from collector.scoring.score_task import Scored, score_task
 from collector.scoring.sliding_window import ordered_start
-from collector.scoring.under_way import UnderWay
 from collector.telemetry import Telemetry
 from evaluators.model import SessionClosed
 
-BATCH = 32
-"""Records of one poll, and those that workers have while a batch is written and more are read."""
+_BATCH = 32
+"""Records of one poll."""
 _POLL = 0.5
 """Seconds that a poll waits for records: how late a session may close by the clock."""
 _BUSY_POLL = 0.02
@@ -76,12 +72,11 @@ class Scorer(Consumer):
         sleep: Sleep = asyncio.sleep,
         patience: float = PATIENCE,
         awake: int = AWAKE,
-        batch: int = BATCH,
     ) -> None:
         """`share`: of the records that are scored at once, what one service may have.
 
         `patience`: seconds without an outcome, after which records are read on while workers score.
-        `awake`: bytes that sessions take which are not packed. `batch`: records that are read at once.
+        `awake`: bytes that sessions take which are not packed.
         """
         super().__init__(
             log=log,
@@ -89,7 +84,7 @@ class Scorer(Consumer):
             topic=TRACES,
             retry=Retry("Scoring", sleep),
             telemetry=telemetry,
-            max_records=batch,
+            max_records=_BATCH,
             timeout=_POLL,
         )
         self._workers = workers
@@ -102,8 +97,10 @@ class Scorer(Consumer):
         self._batch = WriteBatch(joined=takes_counts(log), redact=redact)
         self._patience = patience
         self._awake = awake
+        self._may_pass = False
+        """Whether records may pass those under way: no outcome came for a while, and not all have come since."""
         self._backlog = Backlog(share)
-        self._under_way = UnderWay[Scored]()
+        self._under_way: dict[asyncio.Task[Scored], Waiting] = {}
         self._committed: dict[int, int] = {}
         """By partition: the offset from which a new owner would read."""
         self._is_draining = False
@@ -135,13 +132,14 @@ class Scorer(Consumer):
             try:
                 yield
             finally:
-                await self._under_way.cancel()
+                await self._cancel([*self._under_way])
 
     def join(self) -> None:
         """Join the group without any session."""
         super().join()
         self._sessions.clear()
         self._backlog.clear()
+        self._may_pass = False
         self._batch.clear()
 
     async def wait_for_capacity(self) -> None:
@@ -153,10 +151,26 @@ class Scorer(Consumer):
 
     async def revoke(self, partition: int) -> None:
         """Forget the partition's sessions; they wait in the log for the next owner."""
-        await self._under_way.cancel(lambda each: each.record.position.partition == partition)
+        await self._cancel(
+            [
+                task
+                for task, each in self._under_way.items()
+                if each.record.position.partition == partition
+            ]
+        )
         self._backlog.forget(partition)
         self._sessions.pop(partition, None)
         self._batch.forget(partition)
+
+    async def _cancel(self, tasks: Collection[asyncio.Task[Scored]]) -> None:
+        for task in tasks:
+            del self._under_way[task]
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
+        for task in tasks:
+            if not task.cancelled():
+                task.exception()  # it does not matter any more: what the task scored is read again
 
     async def assign(self, assigned: Assigned) -> None:
         """Read the partition's sessions back (rule 5)."""
@@ -170,8 +184,7 @@ class Scorer(Consumer):
             if (sessions := self._sessions.get(partition)) is not None:
                 sessions.arrive(offset)
                 self._backlog.add(record)
-        has_more = len(batch.records) >= self._max_records and not batch.ends
-        await self._advance(leave=self._max_records if has_more else 0)
+        await self._advance()
         if not self._is_draining:
             for partition, now in batch.ends.items():
                 if (sessions := self._sessions.get(partition)) is not None:
@@ -253,31 +266,28 @@ class Scorer(Consumer):
                 self._poison.unprocessable(record.position, error)
         return state
 
-    async def _advance(self, *, leave: int = 0) -> None:
-        """Score until no more than `leave` records are under way, or no outcome has come for a while.
-
-        When draining, to the end.
-        """
+    async def _advance(self) -> None:
+        """Score until nothing is left to, or no outcome has come for a while; when draining, to the end."""
         patience = None if self._is_draining else self._patience
         while True:
             while (each := self._next()) is not None:
                 await self._begin(each)
                 await self._slice.give_way()
-            if len(self._under_way) <= leave:
+            if not self._under_way:
+                self._may_pass = False
                 return
-            was_slow = self._under_way.may_be_passed
-            come = await self._under_way.come(patience)
-            if not come and was_slow:
+            done, _ = await asyncio.wait(self._under_way, timeout=patience)
+            if not done and self._may_pass:
                 return
-            await self._apply_outcomes(come)
+            self._may_pass = self._may_pass or not done
+            await self._apply_outcomes(done)
 
     def _next(self) -> Waiting | None:
-        return self._backlog.next(self._has_room, in_order=not self._under_way.may_be_passed)
+        return self._backlog.next(self._has_room, in_order=not self._may_pass)
 
     def _has_room(self, record: Record) -> bool:
         sessions = self._sessions[record.position.partition]
-        may_pass = self._under_way.may_be_passed
-        return sessions.has_room(record.key, record.position.offset, may_pass=may_pass)
+        return sessions.has_room(record.key, record.position.offset, may_pass=self._may_pass)
 
     async def _begin(self, each: Waiting) -> None:
         """Apply a verdict, or place a trace and hand it to the workers."""
@@ -294,16 +304,18 @@ class Scorer(Consumer):
         if task is None:
             await self._settle(sessions, each)
             return
-        self._under_way.begin(each, self._score(sessions.partition, task))
+        self._under_way[asyncio.create_task(self._score(sessions.partition, task))] = each
 
     async def _score(self, partition: int, task: Task) -> Scored:
         reader = TraceReader(self._get, partition, self._summarised)
         takers = self._rules.history_takers
         return await score_task(task, reader, workers=self._workers, history_takers=takers)
 
-    async def _apply_outcomes(self, come: Collection[tuple[Waiting, Scored]]) -> None:
+    async def _apply_outcomes(self, done: Collection[asyncio.Task[Scored]]) -> None:
         """Apply what came, in the order of the records."""
-        for each, scored in sorted(come, key=lambda one: one[0].number):
+        for task in sorted(done, key=lambda task: self._under_way[task].number):
+            scored = task.result()
+            each = self._under_way.pop(task)
             sessions = self._sessions[each.record.position.partition]
             effects = sessions.finish(scored.task, scored.outcomes, scored.rescored)
             await self._apply(sessions, [effects])

@@ -12,7 +12,6 @@ from collector.log.port import SIGNALS
 from collector.pool.port import ScoreJob
 from collector.records.signal import Signal
 from collector.records.traces import TraceRecord
-from collector.scoring.scorer import BATCH
 from evaluators.model import Outcome
 from tests.support.faulty_log import Crash, FaultyLog
 from tests.support.scoring_fakes import (
@@ -146,7 +145,6 @@ async def _lived(
     max_open: int,
     memory: int = 1 << 30,
     delays: Sequence[int] = (),
-    batch: int = BATCH,
 ) -> FaultyLog:
     """Feed in stages, be killed by each fuse in turn, end by draining; with delays, traces pass one another."""
     log = scored_log(atomic=atomic)
@@ -161,9 +159,7 @@ async def _lived(
             log.crash_after = left.pop(0) if left else None
             workers = SlowWorkers(delays) if delays else FakeWorkers()
             patience = 0.0 if delays else 60.0
-            scorer = make_scorer(
-                log, workers=workers, limits=limits, patience=patience, batch=batch
-            )
+            scorer = make_scorer(log, workers=workers, limits=limits, patience=patience)
             try:
                 await (scorer.drain("idle") if stage is None else run_to_end(scorer, log))
             except Crash:
@@ -179,21 +175,12 @@ async def _lived(
     atomic=st.booleans(),
     max_open=st.sampled_from([1, 2, 1000]),
     memory=st.sampled_from([1, 1_300, 2_500, 1 << 30]),
-    batch=st.sampled_from([1, 2, BATCH]),
 )
 def test_a_crash_at_any_write_changes_no_signal(
-    arrived: list[Arrival],
-    fuses: list[int],
-    *,
-    atomic: bool,
-    max_open: int,
-    memory: int,
-    batch: int,
+    arrived: list[Arrival], fuses: list[int], *, atomic: bool, max_open: int, memory: int
 ) -> None:
     calm = asyncio.run(_lived(arrived, [], atomic=True, max_open=max_open, memory=memory))
-    stormy = asyncio.run(
-        _lived(arrived, fuses, atomic=atomic, max_open=max_open, memory=memory, batch=batch)
-    )
+    stormy = asyncio.run(_lived(arrived, fuses, atomic=atomic, max_open=max_open, memory=memory))
 
     assert set(jsons_in(stormy.history(SIGNALS))) == set(jsons_in(calm.history(SIGNALS)))
     assert final(stormy) == final(calm)
@@ -207,15 +194,12 @@ def test_a_crash_at_any_write_changes_no_signal(
     fuses=st.lists(st.integers(0, 60), max_size=6),
     delays=st.lists(st.integers(0, 40), min_size=1, max_size=5),
     atomic=st.booleans(),
-    batch=st.sampled_from([1, 2, BATCH]),
 )
 def test_traces_that_pass_others_of_other_sessions_change_no_signal(
-    arrived: list[Arrival], fuses: list[int], delays: list[int], *, atomic: bool, batch: int
+    arrived: list[Arrival], fuses: list[int], delays: list[int], *, atomic: bool
 ) -> None:
     calm = asyncio.run(_lived(arrived, [], atomic=True, max_open=1000))
-    stormy = asyncio.run(
-        _lived(arrived, fuses, atomic=atomic, max_open=1000, delays=delays, batch=batch)
-    )
+    stormy = asyncio.run(_lived(arrived, fuses, atomic=atomic, max_open=1000, delays=delays))
 
     assert set(jsons_in(stormy.history(SIGNALS))) == set(jsons_in(calm.history(SIGNALS)))
     assert final(stormy) == final(calm)

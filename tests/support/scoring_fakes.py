@@ -22,7 +22,7 @@ from collector.records.trace_views import SummarisedTrace
 from collector.records.traces import SessionRecord, TraceRecord, VerdictRecord
 from collector.scoring.held_session import AWAKE
 from collector.scoring.rules import JudgedRules, Rules
-from collector.scoring.scorer import BATCH, Scorer
+from collector.scoring.scorer import Scorer
 from collector.telemetry import Telemetry
 from evaluators.declare import declared, evaluator
 from evaluators.digest import trace_digest
@@ -299,7 +299,6 @@ def make_scorer(
     pause: Callable[[float], Awaitable[None]] = _no_pause,
     patience: float = 60.0,
     awake: int = AWAKE,
-    batch: int = BATCH,
 ) -> Scorer:
     """`patience`: the default is above what a fake takes on the slowest machine, so that no test depends on it."""
     return Scorer(
@@ -312,7 +311,6 @@ def make_scorer(
         sleep=pause,
         patience=patience,
         awake=awake,
-        batch=batch,
     )
 
 

@@ -12,7 +12,6 @@ from collector.log.port import SESSIONS, SIGNALS, TRACES
 from collector.telemetry import Telemetry
 from tests.support.faulty_log import FaultyLog, unavailable
 from tests.support.scoring_fakes import (
-    FakeWorkers,
     append,
     append_bytes,
     counted,
@@ -44,24 +43,6 @@ async def test_a_full_log_is_tried_again_and_state_applied_once(log: FaultyLog) 
 
     assert len(shown(log, "confidence")) == 1
     assert len([each for each in shown(log, "latency") if each.final]) == 1
-
-
-async def test_workers_score_on_while_a_batch_waits_to_be_written(log: FaultyLog) -> None:
-    for number in range(6):
-        append(log, make_record(f"t{number}", session=f"s{number}"))
-    log.write_failures = [LogFull("full")]
-    workers = FakeWorkers()
-    scored: list[int] = []
-
-    async def pause(_seconds: float) -> None:
-        for _ in range(3):
-            await asyncio.sleep(0)
-        scored.append(len(workers.jobs))
-
-    await make_scorer(log, workers=workers, pause=pause, batch=2).drain()
-
-    assert scored == [4]
-    assert [each.trace_id for each in shown(log, "confidence")] == [f"t{n}" for n in range(6)]
 
 
 async def test_a_log_that_does_not_answer_is_asked_again(log: FaultyLog) -> None:
