@@ -38,6 +38,7 @@ from collector.runtime.families import RuntimeFamilies
 from collector.runtime.heap import trimmed_heap
 from collector.runtime.lifecycle import Health, Run, Stages
 from collector.runtime.supervisor import Supervisor
+from collector.runtime.time_slice import take_turns
 from collector.signals.prometheus.exporter import PrometheusExporter
 from collector.signals.ranking.ranking_room import RankingRoom
 from collector.signals.sinks.delivery import Delivery
@@ -135,6 +136,7 @@ class App:
                 if receiver is not None:
                     await receiver.start()
                 _settle_memory()
+                take_turns()
                 self._health.started = True
                 ready(self._endpoints(admin, receiver))
                 await stages.until(stopping)

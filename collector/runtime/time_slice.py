@@ -3,10 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import time
 
 SLICE = 0.0005
 """Seconds of work after which other tasks run: senders wait for their acknowledgements."""
+TURN = SLICE / 2.5
+"""Seconds after which a thread that waits for the interpreter gets it; less than a slice, see `take_turns`."""
+
+
+def take_turns() -> None:
+    """Let other threads of this process have the interpreter soon while the event loop is busy.
+
+    Between two slices the loop gives the interpreter away for a microsecond, in which no other thread wakes up, and
+    with which its wait begins anew. With Python's 5 ms a thread that waits could wait for ever (docs/decisions/039).
+    """
+    sys.setswitchinterval(TURN)
 
 
 class TimeSlice:

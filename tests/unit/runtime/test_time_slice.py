@@ -1,12 +1,21 @@
 from __future__ import annotations
 
 import asyncio
+import sys
+import threading
+import time
+import zlib
+from collections.abc import Callable
 
 import pytest
 import uvloop
 
 from collector.runtime import time_slice
-from collector.runtime.time_slice import SLICE, TimeSlice
+from collector.runtime.time_slice import SLICE, TimeSlice, take_turns
+
+PARTS = 66
+"""As many as the pages of a request of 64 spans, each a call in which the writer of the log gives the interpreter away."""
+MOST = 4000
 
 
 @pytest.mark.parametrize("run", [asyncio.run, uvloop.run], ids=["asyncio", "uvloop"])
@@ -35,3 +44,33 @@ def test_others_run_once_the_slice_is_used_up_and_not_before(
     run(work())
 
     assert len(turns) == 5  # after every fourth piece
+
+
+def test_a_thread_has_its_turns_beside_a_loop_that_is_always_busy() -> None:
+    """With Python's 5 ms it has none on two cores that do nothing else: it takes 65 slices here."""
+    interval = sys.getswitchinterval()
+    take_turns()
+    try:
+        assert uvloop.run(_slices_beside(_work_in_parts)) < MOST
+    finally:
+        sys.setswitchinterval(interval)
+
+
+def _work_in_parts() -> None:
+    part = bytes(500_000)
+    for _ in range(PARTS):
+        zlib.crc32(part)
+
+
+async def _slices_beside(work: Callable[[], None]) -> int:
+    """Slices of the loop's own work until the thread is done, MOST at most."""
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    for count in range(MOST):
+        if not thread.is_alive():
+            return count
+        end = time.perf_counter() + SLICE
+        while time.perf_counter() < end:
+            pass
+        await asyncio.sleep(0)
+    return MOST
