@@ -14,7 +14,7 @@ from collector.runtime import time_slice
 from collector.runtime.time_slice import SLICE, TimeSlice, take_turns
 
 PARTS = 66
-"""As many as the pages of a request of 64 spans, each a call in which the writer of the log gives the interpreter away."""
+"""The pages of a request of 64 spans: the writer of the log gives the interpreter away for each."""
 MOST = 4000
 
 
