@@ -35,7 +35,7 @@ _GROUP_BYTES = 32 << 20
 """A transaction takes no further call above this."""
 _BEHIND_BYTES = 1 << 20
 """Bytes of other calls that go along with spans; with more spans than this, as many bytes as theirs."""
-_GATHER = 0.001
+_GATHER = 0.002
 """Seconds that the first call waits for others: a transaction and its sync cost more than forty small records."""
 _TRIM = 250
 """At most so many released records, and as many passed ones, are deleted in one transaction."""
