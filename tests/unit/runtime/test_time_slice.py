@@ -47,7 +47,10 @@ def test_others_run_once_the_slice_is_used_up_and_not_before(
 
 
 def test_a_thread_has_its_turns_beside_a_loop_that_is_always_busy() -> None:
-    """With Python's 5 ms it has none on two cores that do nothing else: it takes 65 slices here."""
+    """With Python's 5 ms it has none on two cores that do nothing else: it takes 65 slices here.
+
+    Where others use the cores, the loop has to pause too, and the thread has its turns with any interval.
+    """
     interval = sys.getswitchinterval()
     take_turns()
     try:
