@@ -54,6 +54,6 @@ USER 10001:10001
 VOLUME /data
 EXPOSE 4317 4318 4390
 HEALTHCHECK --interval=10s --timeout=5s --start-period=60s --retries=3 \
-    CMD ["python", "-P", "-m", "collector.healthcheck"]
+    CMD ["python", "-P", "-m", "collector.commands.healthcheck"]
 ENTRYPOINT ["spanwise"]
 CMD ["run"]

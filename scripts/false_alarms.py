@@ -18,7 +18,7 @@ import msgspec
 
 from collector.config.plan import plan_from
 from collector.config.tree import Config
-from collector.offline.evaluation import ClosedSession, evaluate_recordings
+from collector.service.evaluation import ClosedSession, evaluate_recordings
 
 HEALTHY = frozenset(
     {

@@ -197,7 +197,7 @@ def files(recording: Path) -> list[Path]:
 def _lines(command: str, paths: Sequence[Path]) -> list[Mapping[str, Any]]:
     given = [str(each) for each in paths]
     done = subprocess.run(  # noqa: S603 - our own
-        [sys.executable, "-m", "collector.cli", command, *given, "--format", "jsonl"],
+        [sys.executable, "-m", "collector.commands.start", command, *given, "--format", "jsonl"],
         cwd=ROOT,
         capture_output=True,
         text=True,

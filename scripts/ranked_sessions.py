@@ -25,8 +25,8 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from collector.config.plan import plan_from
 from collector.config.tree import Config
-from collector.offline.evaluation import ClosedSession, evaluate_recordings
-from collector.offline.recordings import find, requests
+from collector.service.evaluation import ClosedSession, evaluate_recordings
+from collector.service.recordings import find, requests
 
 RANKED = ("work_baseline", "task_agreement")
 RESAMPLED = 200

@@ -28,14 +28,14 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from collector.api.answers import answer, error
 from collector.api.errors import ErrorPage, Errors
+from collector.base.bounded_protocol import Limits
+from collector.base.errors import ConfigError
+from collector.base.families import RuntimeFamilies
+from collector.base.http_server import BearerTokens, GuestServer
+from collector.base.lifecycle import Health
+from collector.base.net import bind, is_local_name, is_loopback
+from collector.base.open_files import connections
 from collector.config.tree import Admin, Config
-from collector.errors import ConfigError
-from collector.runtime.bounded_protocol import Limits
-from collector.runtime.families import RuntimeFamilies
-from collector.runtime.http_server import BearerTokens, GuestServer
-from collector.runtime.lifecycle import Health
-from collector.runtime.net import bind, is_local_name, is_loopback
-from collector.runtime.open_files import connections
 from evaluators.formulas.connexity import available_metrics as connexity_listing
 
 Exposition: TypeAlias = Callable[[str], tuple[bytes, str]]

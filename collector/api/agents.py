@@ -12,6 +12,7 @@ import msgspec
 
 from collector.api.query import time_shown
 from collector.api.store import AgentEntry, micros
+from collector.base.telemetry import short
 from collector.records.standing import (
     Drop,
     OpenRunaway,
@@ -20,7 +21,6 @@ from collector.records.standing import (
     VersionStanding,
     Watched,
 )
-from collector.telemetry import short
 
 
 def standing_of(agent: AgentEntry, standings: Standings) -> Standing | None:

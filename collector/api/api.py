@@ -26,13 +26,13 @@ from collector.api.query import Query
 from collector.api.routes import Routes
 from collector.api.traces import Show, Traces
 from collector.api.vitals import Vitals
-from collector.clock import Clock
+from collector.base.clock import Clock
+from collector.base.lifecycle import Health
+from collector.base.telemetry import Telemetry
 from collector.config.tree import Config
 from collector.log.port import Log
 from collector.otlp.redaction import redactor
 from collector.records.standing import Standings
-from collector.runtime.lifecycle import Health
-from collector.telemetry import Telemetry
 
 
 class Api:

@@ -20,11 +20,11 @@ from functools import partial
 
 from collector.api.families import ApiFamilies
 from collector.api.index import Index, Taken
-from collector.clock import Clock
+from collector.base.clock import Clock
+from collector.base.retry import Retry
+from collector.base.telemetry import Telemetry
 from collector.log.consumer import Consumer
 from collector.log.port import BACKGROUND_LINGER, SIGNALS, TRACES, Batch, Log, Record
-from collector.runtime.retry import Retry
-from collector.telemetry import Telemetry
 
 TRACES_GROUP, SIGNALS_GROUP = "api.traces", "api.signals"
 COMMIT_EVERY = 1.0

@@ -13,7 +13,7 @@ from collector.api.about import About, Row
 from collector.api.off_loop import OffLoop
 from collector.api.query import Query, session_shown
 from collector.api.traces import FullTrace, Traces
-from collector.clock import Clock
+from collector.base.clock import Clock
 
 EVERY = 60.0
 """Seconds for which the same traces are looked at."""

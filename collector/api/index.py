@@ -22,13 +22,13 @@ from collector.api.families import ApiFamilies
 from collector.api.index_file import IndexFile
 from collector.api.reading import Reading
 from collector.api.store import excerpt
-from collector.errors import ConfigError, Retryable, Undecodable
+from collector.base.errors import ConfigError, Retryable, Undecodable
+from collector.base.sqlite_file import PAGE, is_damage, is_full
 from collector.log.port import Position, Record
 from collector.records.signal import decode_signal, encode_signal, redacted
 from collector.records.signal_batch import Group, groups_in
 from collector.records.trace_views import ListedTrace, decode_listed_trace
 from collector.records.traces import SessionRecord
-from collector.runtime.sqlite_file import PAGE, is_damage, is_full
 
 _log = logging.getLogger(__name__)
 SMALLEST = 4 << 20

@@ -15,7 +15,7 @@ from pathlib import Path
 from collector.api.packing import Packing, common_text
 from collector.api.reading import Reading
 from collector.api.store import SCHEMA
-from collector.runtime import sqlite_file
+from collector.base import sqlite_file
 
 _log = logging.getLogger(__name__)
 NAME = "index.sqlite"

@@ -20,7 +20,7 @@ from collector.api.query import Query
 from collector.api.session_asked import PARAMETERS, asked_of, sort_of
 from collector.api.store import AgentEntry, SessionEntry
 from collector.api.traces import FullTrace, Traces
-from collector.clock import Clock
+from collector.base.clock import Clock
 from collector.records.standing import Standings
 
 

@@ -12,7 +12,7 @@ from msgspec import structs
 from collector.api.off_loop import OffLoop
 from collector.api.query import Query, TraceShown
 from collector.api.store import TraceEntry, as_trace
-from collector.errors import Retryable, TooLarge, Undecodable
+from collector.base.errors import Retryable, TooLarge, Undecodable
 from collector.log.port import TRACES, Log, Position
 from collector.otlp import display
 from collector.otlp.names import name_shown

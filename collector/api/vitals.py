@@ -9,7 +9,7 @@ from typing import Any
 from prometheus_client import CollectorRegistry
 from prometheus_client.samples import Sample
 
-from collector.clock import Clock
+from collector.base.clock import Clock
 
 _SHOWN = (
     "spans_received_total",

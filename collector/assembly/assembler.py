@@ -18,8 +18,10 @@ from collector.assembly.glances import Glances
 from collector.assembly.open_trace import Closing
 from collector.assembly.open_traces import OpenTraces
 from collector.assembly.scan import first_start
+from collector.base.errors import LogUnavailable, Retryable, Undecodable
+from collector.base.retry import Retry, Sleep
+from collector.base.telemetry import Telemetry
 from collector.config.tree import Windows
-from collector.errors import LogUnavailable, Retryable, Undecodable
 from collector.log.consumer import Consumer
 from collector.log.port import (
     CLOSINGS,
@@ -32,11 +34,9 @@ from collector.log.port import (
     Ranges,
     Record,
 )
-from collector.pool.port import Workers
+from collector.reading.port import Workers
 from collector.records.closings import decode_mark
 from collector.records.handed import Handed
-from collector.runtime.retry import Retry, Sleep
-from collector.telemetry import Telemetry
 
 MAX_MARKS = 200_000
 """Closed traces remembered in all partitions together, about 0.4 KB each."""

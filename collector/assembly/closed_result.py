@@ -14,9 +14,10 @@ from collector.assembly.open_trace import Closing
 from collector.assembly.open_traces import OpenTraces
 from collector.assembly.packed_marks import ClosedTrace
 from collector.assembly.scan import only, span_ids
+from collector.base.telemetry import OTHER
 from collector.config.tree import TraceWindow
 from collector.log.port import CLOSINGS, TRACES, New, Position
-from collector.pool.port import PackedTrace, ReadJob, Stays
+from collector.reading.port import PackedTrace, ReadJob, Stays
 from collector.records.closings import Mark
 from collector.records.codec import encode
 from collector.records.sessions import session_key
@@ -24,7 +25,6 @@ from collector.records.span_refs import Piece, size_of
 from collector.records.trace_size import cut_trace, kept_spans, marked
 from collector.records.trace_summary import headers_of
 from collector.records.traces import PackedTraceRecord, TraceRecord
-from collector.telemetry import OTHER
 from evaluators.model import Trace
 
 LEAST_RECORD = 1 << 20

@@ -7,9 +7,9 @@ from typing import TypeAlias
 
 from collector.assembly.packed_marks import ClosedTrace, PackedMarks
 from collector.assembly.turns import Turns
+from collector.base.telemetry import OTHER
 from collector.records.closings import Mark
 from collector.records.sessions import service_of
-from collector.telemetry import OTHER
 from evaluators.model import Root
 
 IsNeeded: TypeAlias = Callable[[bytes, ClosedTrace], bool]

@@ -26,11 +26,11 @@ from collector.assembly.glances import Suspect
 from collector.assembly.open_trace import Closing
 from collector.assembly.open_traces import OpenTraces
 from collector.assembly.trace_reading import TraceReading
+from collector.base.errors import RecordTooLarge, Undecodable
+from collector.base.retry import Retry
 from collector.config.tree import TraceWindow
-from collector.errors import RecordTooLarge, Undecodable
 from collector.log.port import Commit, Log, New, Position
-from collector.pool.port import Workers
-from collector.runtime.retry import Retry
+from collector.reading.port import Workers
 
 READERS = 8
 """Batches that are read at once."""

@@ -6,9 +6,9 @@ from collections.abc import Collection
 
 from collector.assembly.closed_result import ClosedResult
 from collector.assembly.open_traces import OpenTraces, TakeResult
+from collector.base.telemetry import Telemetry
 from collector.log.consumer import PoisonReport
 from collector.log.port import SPANS, Position
-from collector.telemetry import Telemetry
 
 
 class AssemblyFamilies:

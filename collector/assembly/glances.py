@@ -22,9 +22,9 @@ from collector.assembly.closed_result import ClosedResult, ReadRequest
 from collector.assembly.families import Counts
 from collector.assembly.open_trace import Glance, OpenTrace
 from collector.assembly.open_traces import OpenTraces
-from collector.errors import Retryable
+from collector.base.errors import Retryable
 from collector.log.port import TRACES, New
-from collector.pool.port import GlanceJob, Workers
+from collector.reading.port import GlanceJob, Workers
 from collector.records.codec import encode
 from collector.records.sessions import session_key
 from collector.records.span_refs import Piece

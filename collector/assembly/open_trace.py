@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 from collector.assembly.low_water import Hold
 from collector.assembly.packed_marks import ClosedTrace
+from collector.base.telemetry import OTHER
 from collector.config.tree import TraceWindow
 from collector.otlp.span_head import SpanHead
 from collector.records.closings import TurnFacts
 from collector.records.span_refs import Piece, size_of
-from collector.telemetry import OTHER
 from evaluators.model import Closed, Root
 
 

@@ -19,8 +19,8 @@ from collector.assembly.scan import piece_of, service_of
 from collector.assembly.service_queues import ServiceQueues, Shares
 from collector.assembly.take_result import Arrival, TakeResult
 from collector.assembly.timers import Timers
+from collector.base.errors import Undecodable
 from collector.config.tree import TraceWindow
-from collector.errors import Undecodable
 from collector.log.port import SPANS, Commit, Position, Record
 from collector.otlp.scan import Scan, scan
 from collector.otlp.span_head import SpanHead

@@ -12,7 +12,7 @@ import sys
 from array import array
 from typing import NamedTuple
 
-from collector.errors import Undecodable
+from collector.base.errors import Undecodable
 from collector.log.port import TRACES, Position
 from evaluators.model import Root
 

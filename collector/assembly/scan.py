@@ -8,7 +8,7 @@ from functools import lru_cache
 from google.protobuf.message import DecodeError
 from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 
-from collector.errors import Undecodable
+from collector.base.errors import Undecodable
 from collector.log.port import Record
 from collector.otlp.scan import Scan, scan, valid_head
 from collector.otlp.span_head import SpanHead, cut, parse, start_time_unix_nano

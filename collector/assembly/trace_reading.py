@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from collector.assembly.packed_marks import ClosedTrace
-from collector.errors import Undecodable
+from collector.base.errors import Undecodable
+from collector.base.retry import Retry
 from collector.log.port import Log
-from collector.pool.port import SPANS_MISSING, PackedTrace, ReadJob, Workers
+from collector.reading.port import SPANS_MISSING, PackedTrace, ReadJob, Workers
 from collector.records.span_refs import Piece, pieces_read, whole_read
 from collector.records.traces import TraceRecord, decode_traces
-from collector.runtime.retry import Retry
 from evaluators.model import Trace
 
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import msgspec
 
-from collector.offline.evaluation import ClosedSession
 from collector.records.trace_views import TraceUsage
 from collector.records.traces import RunRecord
+from collector.service.evaluation import ClosedSession
 from evaluators.formulas import distribution
 from evaluators.formulas.task_runs import Run, task_passing
 

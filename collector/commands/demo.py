@@ -9,7 +9,6 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from collector.app import Endpoints
 from collector.commands.demo_agent import AGENT, SERVICE
 from collector.commands.options import Files, Overrides, loaded
 from collector.commands.run import run
@@ -23,6 +22,7 @@ from collector.config.tree import (
     TraceWindow,
     Windows,
 )
+from collector.service.app import Endpoints
 from evaluators.formulas.past_limits import PastLimits
 
 DROPS = PastLimits(own=1_000_000, clears_after=40)

@@ -10,6 +10,7 @@ from typing import Annotated, TextIO
 
 import typer
 
+from collector.base.printable import escape_json, one_line
 from collector.commands.options import Files, Overrides, TableOrJson, loaded
 from collector.commands.output import folded, opened, width_of
 from collector.config.plan import plan_from
@@ -17,9 +18,8 @@ from collector.config.tree import Config
 from collector.doctor.diagnosis import Diagnosis, Stack, Stop, diagnose, stops, without_tasks
 from collector.doctor.sources import AdminApi, Seen, seen_by_service, traces_in_recordings
 from collector.doctor.unscored import FailingJudge, Unscored, sessions_of, unscored
-from collector.offline.recordings import find
 from collector.otlp.exporters import exporter_settings
-from collector.printable import escape_json, one_line
+from collector.service.recordings import find
 from evaluators.counts import amount
 from evaluators.dialects.dialect import NO_SETTING, Advice
 from evaluators.registry import Registry

@@ -13,6 +13,7 @@ from typing import Annotated, Any, TextIO
 import msgspec
 import typer
 
+from collector.base.errors import ConfigError
 from collector.commands.aggregates import Aggregates, passing
 from collector.commands.junit import JUnitReport
 from collector.commands.options import (
@@ -37,9 +38,8 @@ from collector.commands.output import (
 )
 from collector.commands.signal_table import SignalTable
 from collector.config.plan import plan_from
-from collector.errors import ConfigError
-from collector.offline.evaluation import ClosedSession, evaluate_recordings
 from collector.records.sessions import split_session_key
+from collector.service.evaluation import ClosedSession, evaluate_recordings
 
 BELOW = 1
 """Exit status when --fail-under is not met."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from contextlib import ExitStack
 
+from collector.base.printable import escape_json
 from collector.commands.options import Files, Overrides, Paths, TableOrLines, loaded
 from collector.commands.output import (
     ProgressBar,
@@ -13,8 +14,7 @@ from collector.commands.output import (
     opened,
 )
 from collector.commands.trace_list import trace_list
-from collector.offline.recorded_traces import read_recordings
-from collector.printable import escape_json
+from collector.service.recorded_traces import read_recordings
 from evaluators.dialects.show import show
 
 

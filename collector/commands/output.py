@@ -20,9 +20,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 from rich.text import Text
 
-from collector.errors import ConfigError
-from collector.offline.recordings import Recordings, find
-from collector.printable import one_line, write_line
+from collector.base.errors import ConfigError
+from collector.base.printable import one_line, write_line
+from collector.service.recordings import Recordings, find
 from evaluators.counts import amount
 
 WIDTH = 140

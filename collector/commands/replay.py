@@ -15,17 +15,17 @@ from typing import Annotated
 
 import typer
 
-from collector.clock import wall
+from collector.base.clock import wall
+from collector.base.errors import ConfigError
+from collector.base.private import keep_private
 from collector.commands.aggregates import Aggregates
 from collector.commands.evaluate import Report
 from collector.commands.options import Evaluators, Files, Output, Overrides, loaded, names
 from collector.commands.output import note, opened
 from collector.config.plan import plan_from
 from collector.config.values import parse_duration
-from collector.errors import ConfigError
-from collector.offline.evaluation import ClosedSession
-from collector.offline.replay import rescore
-from collector.runtime.private import keep_private
+from collector.service.evaluation import ClosedSession
+from collector.service.replay import rescore
 from evaluators.counts import amount
 
 

@@ -13,13 +13,14 @@ from collections.abc import Callable
 
 import uvloop
 
-from collector.app import App, Endpoints
+from collector.base.errors import SpanwiseError
+from collector.base.printable import log_to_stderr, one_line
+from collector.base.private import keep_private
 from collector.commands.options import Files, Overrides, loaded
 from collector.config.tree import Config
-from collector.errors import SpanwiseError
+from collector.doctor.about import about
 from collector.otlp.exporters import exporter_settings
-from collector.printable import log_to_stderr, one_line
-from collector.runtime.private import keep_private
+from collector.service.app import App, Endpoints
 from evaluators.formulas.past_limits import PastLimits
 
 GRACE = 40.0
@@ -55,7 +56,7 @@ def run(
 
     try:
         grace = GRACE + (config.receiver.stop_delay or 0.0)
-        uvloop.run(_serve(App(config, drops=drops), ready, grace))
+        uvloop.run(_serve(App(config, drops=drops, about=about), ready, grace))
     except* SpanwiseError as group:
         raise first(group) from None
 

@@ -8,8 +8,8 @@ from typing import Any, TextIO
 
 from rich.cells import cell_len, set_cell_size
 
+from collector.base.printable import one_line
 from collector.commands.output import WIDE
-from collector.printable import one_line
 
 LONGEST = 1_000
 """Characters of a cell that are looked at: an explanation may be long."""

@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 
+from collector.base.errors import ConfigError
+from collector.base.version import conflicting_distributions
 from collector.commands.options import Files, Overrides, loaded
 from collector.config.plan import plan_from
-from collector.errors import ConfigError
-from collector.version import conflicting_distributions
 
 
 def command(

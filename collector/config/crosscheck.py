@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from collector.base.net import is_loopback
 from collector.config.tree import Config, KafkaSecurity
-from collector.runtime.net import is_loopback
 from evaluators.providers.litellm import listed_price, missing_library
 
 

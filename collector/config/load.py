@@ -13,13 +13,13 @@ from typing import Any, TypeAlias, cast
 
 from pydantic import ValidationError
 
+from collector.base.errors import ConfigError
+from collector.base.printable import one_line
+from collector.base.regular_file import read_regular
 from collector.config.crosscheck import crosscheck
 from collector.config.problems import path_of, problems, unknown, unusable
 from collector.config.strict_yaml import NotYaml, parse
 from collector.config.tree import Config
-from collector.errors import ConfigError
-from collector.printable import one_line
-from collector.runtime.regular_file import read_regular
 
 Tree: TypeAlias = dict[str, Any]
 PREFIX = "SPANWISE_"

@@ -7,10 +7,10 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Any, cast
 
+from collector.base.errors import ConfigError
+from collector.base.regular_file import read_regular
 from collector.config.strict_yaml import parse, unique
 from collector.config.tree import Config, EvaluatorConfig
-from collector.errors import ConfigError
-from collector.runtime.regular_file import read_regular
 from evaluators.declare import Spec
 from evaluators.dialects.content.sessions import Keys
 from evaluators.errors import ExpectationError, SettingsError

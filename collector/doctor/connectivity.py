@@ -7,12 +7,12 @@ from collections.abc import Awaitable, Mapping
 
 from aiokafka.admin import AIOKafkaAdminClient
 
+from collector.base.errors import ConfigError
 from collector.config.crosscheck import models_asked
 from collector.config.tree import Config
 from collector.doctor.deliveries import undeliverable
 from collector.doctor.kafka_question import ask_kafka
-from collector.errors import ConfigError
-from collector.kafka.client import ClientSettings
+from collector.log.kafka.client import ClientSettings
 from collector.log.kafka.cluster import LARGEST, topic_settings
 from collector.log.port import KAFKA_TOPICS, WINDOWS
 from evaluators.judging.prompt import JudgeError, Prompt, digest_of

@@ -13,10 +13,10 @@ from aiokafka.admin import AIOKafkaAdminClient
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
 from opentelemetry.proto.logs.v1.logs_pb2 import ResourceLogs
 
+from collector.base.errors import Permanent, Retryable
 from collector.config.tree import Config, KafkaSinkConfig, OtlpTarget
 from collector.doctor.kafka_question import ask_kafka
-from collector.errors import Permanent, Retryable
-from collector.kafka.client import ClientSettings
+from collector.log.kafka.client import ClientSettings
 from collector.otlp.client import GrpcTransport, HttpTransport
 from collector.otlp.signal import LOGS_SERVICE, TRACE_SERVICE, OtlpService
 

@@ -12,14 +12,14 @@ from urllib.parse import quote
 from google.protobuf.message import DecodeError
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
 
+from collector.base.errors import ConfigError
 from collector.config.tree import Admin, Config
 from collector.doctor.diagnosis import SESSION_KEYS, ExaminedTrace, examine
 from collector.doctor.unscored import FailingJudge, SessionSeen, failing_judge, session_seen
-from collector.errors import ConfigError
-from collector.offline.recorded_traces import read_recordings
-from collector.offline.recordings import Recordings, requests
 from collector.otlp import display
 from collector.otlp.names import name_shown
+from collector.service.recorded_traces import read_recordings
+from collector.service.recordings import Recordings, requests
 from evaluators.dialects.show import show
 
 TIMEOUT = 10.0

@@ -20,7 +20,7 @@ from typing import TypeVar
 
 import msgspec
 
-from collector.runtime import sqlite_file
+from collector.base import sqlite_file
 from evaluators.judging.embedding import Embedded
 
 _log = logging.getLogger(__name__)

@@ -13,6 +13,9 @@ from pathlib import Path
 
 import msgspec
 
+from collector.base.child import pack_frame, parent_socket, receive_frame
+from collector.base.heap import trimmed_heap
+from collector.base.supervisor import reason_of
 from collector.config.plan import expectations_from, plan_from
 from collector.config.tree import Config
 from collector.judging.answer_cache import AnswerCache
@@ -31,9 +34,6 @@ from collector.judging.port import (
     decode_to_judge,
     encode,
 )
-from collector.runtime.child import pack_frame, parent_socket, receive_frame
-from collector.runtime.heap import trimmed_heap
-from collector.runtime.supervisor import reason_of
 from evaluators.expectations import Expectation
 from evaluators.judging.embedding import embed_trace
 from evaluators.judging.judge import Verdict, judge_session, judge_trace

@@ -8,7 +8,7 @@ from contextlib import suppress
 from functools import partial
 from typing import TypeAlias
 
-from collector.clock import Clock
+from collector.base.clock import Clock
 from collector.config.tree import JudgeConfig
 from collector.judging.budget import Budget
 from collector.judging.fair_queue import FairQueue

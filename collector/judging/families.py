@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeAlias
 
-from collector.telemetry import Telemetry
+from collector.base.telemetry import Telemetry
 
 Amount: TypeAlias = Callable[[], float | None]
 """USD; None: without limit."""

@@ -14,6 +14,7 @@ from typing import Protocol, TypeVar
 
 import msgspec
 
+from collector.base.retry import Backoff, Sleep
 from collector.config.tree import JudgeConfig
 from collector.judging.answer_cache import (
     AnswerCache,
@@ -23,7 +24,6 @@ from collector.judging.answer_cache import (
     vector_of,
 )
 from collector.judging.port import CallFinished, FromJudge, ReserveBudget, Result
-from collector.runtime.retry import Backoff, Sleep
 from evaluators.judging.embedding import Embedded
 from evaluators.judging.prompt import Answer, JudgeError, Prompt
 

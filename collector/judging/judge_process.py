@@ -15,7 +15,12 @@ from typing import NamedTuple
 import msgspec
 from pydantic import SecretStr
 
-from collector.clock import Clock
+from collector.base.child import LONGEST_RESTART, Child, restart_backoff
+from collector.base.clock import Clock
+from collector.base.families import RuntimeFamilies
+from collector.base.retry import Sleep
+from collector.base.supervisor import Reason, reason_of
+from collector.base.telemetry import Telemetry
 from collector.config.tree import Config
 from collector.judging.budget import Budget
 from collector.judging.families import JudgingFamilies
@@ -33,11 +38,6 @@ from collector.judging.port import (
     decode_from_judge,
     encode,
 )
-from collector.runtime.child import LONGEST_RESTART, Child, restart_backoff
-from collector.runtime.families import RuntimeFamilies
-from collector.runtime.retry import Sleep
-from collector.runtime.supervisor import Reason, reason_of
-from collector.telemetry import Telemetry
 
 _log = logging.getLogger(__name__)
 

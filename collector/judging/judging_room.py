@@ -16,9 +16,11 @@ from contextlib import asynccontextmanager
 
 import msgspec
 
-from collector.clock import Clock
+from collector.base.clock import Clock
+from collector.base.errors import RecordTooLarge, Retryable, Undecodable
+from collector.base.retry import Retry, Sleep
+from collector.base.telemetry import Telemetry
 from collector.config.tree import JudgeConfig
-from collector.errors import RecordTooLarge, Retryable, Undecodable
 from collector.judging.budget import DAY, Budget, in_sample
 from collector.judging.dispatcher import Dispatcher
 from collector.judging.port import JobDone, JudgeDiedError, JudgeLateError, Judges
@@ -36,8 +38,6 @@ from collector.records.trace_views import (
     decode_raw_trace,
 )
 from collector.records.traces import SessionRecord, VerdictRecord
-from collector.runtime.retry import Retry, Sleep
-from collector.telemetry import Telemetry
 from evaluators.model import Failure, Outcome
 from evaluators.plan import Configured, is_embedded, sees_history
 from evaluators.resources import WINDOW

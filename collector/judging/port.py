@@ -13,7 +13,7 @@ from typing import Literal, Protocol
 
 import msgspec
 
-from collector.errors import SpanwiseError
+from collector.base.errors import SpanwiseError
 from evaluators.model import Outcome, Previous, SessionClosed
 
 Result = Literal[

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from collector.errors import Undecodable
+from collector.base.errors import Undecodable
 from collector.log.port import Record
 from collector.records.trace_views import RawTrace, TraceTexts, decode_raw_trace, decode_texts
 from collector.records.traces import GetRecord, TraceReader, previous_trace

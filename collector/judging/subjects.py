@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from collector.errors import Undecodable
+from collector.base.errors import Undecodable
 from collector.judging.port import Job, SessionJob, TraceJob
 from collector.judging.progress import Progress
 from collector.judging.session_turns import Turn, newest_traces, previous_turns

@@ -12,11 +12,11 @@ import logging
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 
-from collector.errors import Retryable, UnknownKind
+from collector.base.errors import Retryable, UnknownKind
+from collector.base.families import RuntimeFamilies
+from collector.base.retry import Retry
+from collector.base.telemetry import Telemetry
 from collector.log.port import Assigned, Batch, Commit, Log, Position, Reader
-from collector.runtime.families import RuntimeFamilies
-from collector.runtime.retry import Retry
-from collector.telemetry import Telemetry
 
 UNASSIGNED_SECONDS = 30.0
 """How long `_read_to_end` polls without a partition: other members of the group have them all."""

@@ -14,8 +14,8 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from collector.clock import Clock
-from collector.errors import Retryable
+from collector.base.clock import Clock
+from collector.base.errors import Retryable
 from collector.log.families import LogFamilies
 from collector.log.port import Lag, Lags
 

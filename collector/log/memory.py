@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import OrderedDict, defaultdict
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 
-from collector.clock import Clock
-from collector.errors import LogUnavailable
+from collector.base.clock import Clock
+from collector.base.errors import LogUnavailable
+from collector.base.telemetry import Telemetry
 from collector.log.commits import Commits, Committed
 from collector.log.embedded.polling import (
     FOREVER,
@@ -26,7 +27,6 @@ from collector.log.embedded.retention import Drops, Oldest, Quotas, Retention
 from collector.log.embedded.unfinished import Unfinished, lag_of, unfinished
 from collector.log.families import LogFamilies
 from collector.log.port import COMPACTED, TOPICS, WINDOWS, Commit, Lag, New, Position, Record
-from collector.telemetry import Telemetry
 
 _OVERHEAD = 200
 """Bytes that a record takes in memory above its own, roughly."""

@@ -16,7 +16,7 @@ from opentelemetry.proto.common.v1.common_pb2 import InstrumentationScope
 from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, Span
 
-from collector.errors import Undecodable
+from collector.base.errors import Undecodable
 from collector.otlp.made_spans import event_of, made_span, plain_attributes
 from collector.otlp.repair import Decoded, repair_logs
 from collector.otlp.segment import Segment, Segments, segment_id, trace_state

@@ -13,7 +13,7 @@ import grpc
 from google.protobuf.message import DecodeError
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceResponse
 
-from collector.errors import ConfigError, Permanent, Retryable
+from collector.base.errors import ConfigError, Permanent, Retryable
 from collector.otlp.signal import OtlpService
 
 _BAD_REQUEST = frozenset({400, 413, 422})

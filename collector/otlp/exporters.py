@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collector.runtime.net import address, is_loopback
+from collector.base.net import address, is_loopback
 
 
 def exporter_settings(*, host: str, grpc: int, http: int, tls: bool) -> tuple[str, str]:

@@ -22,7 +22,7 @@ from google.protobuf.message import EncodeError, Message
 from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
-from collector.errors import TooLarge, Undecodable
+from collector.base.errors import TooLarge, Undecodable
 from collector.otlp.repair import Decoded
 from collector.otlp.wire import MAX_FIELDS
 

@@ -19,8 +19,8 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
+from collector.base.errors import Undecodable
 from collector.config.tree import Config
-from collector.errors import Undecodable
 from collector.otlp.marking import Marking, Steps
 from collector.otlp.repair import MAX_DEPTH, Decoded
 from collector.otlp.wire import MAX_FIELDS, Budget, fields, header, spliced, varint

@@ -18,7 +18,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
-from collector.errors import Undecodable
+from collector.base.errors import Undecodable
 from collector.otlp.wire import Budget, fields, header, spliced
 
 MAX_DEPTH = 100

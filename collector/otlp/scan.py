@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from collector.errors import TooLarge, Undecodable
+from collector.base.errors import TooLarge, Undecodable
 from collector.otlp.segment import Segments, segment_of
 from collector.otlp.span_head import SpanHead, head, head_at, parse
 from collector.otlp.wire import Budget, fields

@@ -81,7 +81,7 @@ class OtlpSignal:
     topic: str
     """The topic of the log that holds the pieces."""
     recordings: tuple[str, ...]
-    """Suffixes of files that hold its requests (collector/offline/recordings.py)."""
+    """Suffixes of files that hold its requests (collector/service/recordings.py)."""
     split_joined: SplitJoined | None = None
     """The same for a log with one partition; None: each piece is a record there too."""
     drops: bool = False

@@ -17,7 +17,7 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from google.protobuf.message import DecodeError
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
-from collector.errors import Undecodable
+from collector.base.errors import Undecodable
 
 REMOTE_PARENT = 0x300
 """Span flags: it is known whether the parent is remote (0x100), and it is (0x200)."""

@@ -19,7 +19,7 @@ from typing import NamedTuple, TypeAlias
 from google.protobuf.message import DecodeError
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
-from collector.errors import Undecodable
+from collector.base.errors import Undecodable
 from collector.otlp.repair import Decoded, repair
 from collector.otlp.scan import Range, Scan
 from collector.otlp.span_head import SpanHead

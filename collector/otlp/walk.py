@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from collector.errors import TooLarge
+from collector.base.errors import TooLarge
 from collector.otlp.scan import valid_head
 from collector.otlp.span_head import SpanHead, head_at, read_ids, trace_at, why_invalid
 from collector.otlp.wire import Budget, fields, header

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from prometheus_client import Gauge
 
-from collector.clock import Clock
+from collector.base.clock import Clock
 from collector.receiver.answers import NoRoom, OverShare
 
 ALONE = 7 / 8

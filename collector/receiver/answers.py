@@ -3,7 +3,7 @@
 `partial_success` is for spans that can never be accepted. Every fault that may pass is UNAVAILABLE with a delay.
 UNKNOWN and INTERNAL, which senders do not retry, are never used.
 
-Beyond collector/errors.py, these can be wrong with a request:
+Beyond collector/base/errors.py, these can be wrong with a request:
 
 SpanwiseError
 +-- Retryable
@@ -30,9 +30,9 @@ from google.protobuf.duration_pb2 import Duration
 from google.rpc.error_details_pb2 import BadRequest, RetryInfo
 from google.rpc.status_pb2 import Status
 
-from collector.errors import ConfigError, Retryable
+from collector.base.errors import ConfigError, Retryable
+from collector.base.net import address, bind
 from collector.otlp.split import SplitRequest
-from collector.runtime.net import address, bind
 
 MAX_MESSAGE = 1024
 MAX_DELAY = 4.0

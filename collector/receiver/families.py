@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from prometheus_client import Counter
 
+from collector.base.telemetry import Telemetry
 from collector.otlp.signal import OtlpSignal
 from collector.records.otlp_signals import OTLP_SIGNALS
-from collector.telemetry import Telemetry
 
 
 def titled(items: str) -> str:

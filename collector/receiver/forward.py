@@ -14,13 +14,13 @@ from collections import deque
 from collections.abc import Iterable
 from typing import Literal, TypeAlias, get_args
 
-from collector.clock import Clock
+from collector.base.clock import Clock
+from collector.base.errors import Permanent, Retryable
+from collector.base.retry import Backoff
 from collector.config.tree import OtlpTarget
-from collector.errors import Permanent, Retryable
 from collector.otlp.client import GrpcTransport, HttpTransport, Transport
 from collector.otlp.signal import TRACE_SERVICE, OtlpSignal
 from collector.receiver.families import ReceiverFamilies
-from collector.runtime.retry import Backoff
 
 Result: TypeAlias = Literal[
     "forwarded", "partial", "retried", "queue_full", "refused", "gave_up", "stopped"

@@ -16,7 +16,10 @@ import grpc.aio
 from google.protobuf.message import DecodeError
 from google.rpc.http_pb2 import HttpHeader
 
-from collector.errors import ConfigError, Retryable
+from collector.base.errors import ConfigError, Retryable
+from collector.base.http_server import BearerTokens
+from collector.base.net import address, sender
+from collector.base.open_files import connections
 from collector.otlp.exporters import exporter_settings
 from collector.otlp.signal import DroppedSignal, OtlpSignal
 from collector.receiver.answers import OK, bound, cannot_listen, trailers, unauthenticated
@@ -26,9 +29,6 @@ from collector.receiver.inflate import protobuf, sniff
 from collector.receiver.intake import BODY_TIMEOUT, Intake
 from collector.receiver.message_slots import MessageSlots
 from collector.receiver.tls import Tls
-from collector.runtime.http_server import BearerTokens
-from collector.runtime.net import address, sender
-from collector.runtime.open_files import connections
 
 KEY = "receiver.grpc"
 _log = logging.getLogger(__name__)

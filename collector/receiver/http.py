@@ -15,17 +15,17 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from collector.base.bounded_protocol import DEFAULT, Limits
+from collector.base.families import RuntimeFamilies
+from collector.base.http_server import BearerTokens, GuestServer
+from collector.base.net import is_local_name, is_local_origin, is_loopback
+from collector.base.open_files import connections
 from collector.otlp.json import to_protobuf
 from collector.otlp.signal import DroppedSignal, OtlpSignal
 from collector.receiver.answers import OK, Answer, Code, HungUp, bound, status, unauthenticated
 from collector.receiver.inflate import BY_NAME, Decode, Inflate, protobuf
 from collector.receiver.intake import Intake
 from collector.receiver.tls import Tls
-from collector.runtime.bounded_protocol import DEFAULT, Limits
-from collector.runtime.families import RuntimeFamilies
-from collector.runtime.http_server import BearerTokens, GuestServer
-from collector.runtime.net import is_local_name, is_local_origin, is_loopback
-from collector.runtime.open_files import connections
 
 KEY = "receiver.http"
 PROTOBUF = "application/x-protobuf"

@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeAlias
 import zstandard
 from isal import isal_zlib
 
-from collector.errors import TooLarge, Undecodable
+from collector.base.errors import TooLarge, Undecodable
 from collector.otlp.repair import Decoded
 
 Inflate: TypeAlias = Callable[[bytes, int], bytes]

@@ -11,8 +11,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from functools import cache
 from typing import Literal, TypeAlias
 
-from collector.clock import Clock
-from collector.errors import LogFull, RecordTooLarge, Retryable, TooLarge, Undecodable
+from collector.base.clock import Clock
+from collector.base.errors import LogFull, RecordTooLarge, Retryable, TooLarge, Undecodable
 from collector.log.port import Log, New
 from collector.otlp.redaction import Redact
 from collector.otlp.signal import DroppedSignal, OtlpSignal

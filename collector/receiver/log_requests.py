@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import asyncio
 
-from collector.errors import RecordTooLarge, TooLarge, Undecodable
+from collector.base.errors import RecordTooLarge, TooLarge, Undecodable
+from collector.base.retry import Retry
+from collector.base.telemetry import Telemetry
 from collector.log.consumer import Consumer
 from collector.log.port import LOG_REQUESTS, Batch, Log, New, Record
 from collector.otlp.redaction import Redact
@@ -20,8 +22,6 @@ from collector.otlp.signal import OtlpSignal
 from collector.otlp.split import SplitRequest
 from collector.receiver.families import ReceiverFamilies
 from collector.receiver.intake import LARGE
-from collector.runtime.retry import Retry
-from collector.telemetry import Telemetry
 
 GROUP = "logs"
 _TRANSPORT = "kafka"

@@ -18,8 +18,8 @@ from collections.abc import Callable
 from itertools import islice
 from zlib import crc32
 
-from collector.clock import Clock
-from collector.errors import LogFull, Undecodable
+from collector.base.clock import Clock
+from collector.base.errors import LogFull, Undecodable
 from collector.otlp.walk import trace_ids
 from collector.receiver.answers import Behind
 

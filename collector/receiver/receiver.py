@@ -7,7 +7,10 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 
-from collector.clock import Clock
+from collector.base.clock import Clock
+from collector.base.families import RuntimeFamilies
+from collector.base.http_server import BearerTokens
+from collector.base.telemetry import Telemetry
 from collector.config.tree import ReceiverConfig
 from collector.log.port import Log
 from collector.otlp.redaction import Redact
@@ -20,9 +23,6 @@ from collector.receiver.overload import Overload
 from collector.receiver.tls import load
 from collector.records.handed import Handed
 from collector.records.otlp_signals import DROPPED_SIGNALS, OTLP_SIGNALS, TRACES
-from collector.runtime.families import RuntimeFamilies
-from collector.runtime.http_server import BearerTokens
-from collector.telemetry import Telemetry
 
 _log = logging.getLogger(__name__)
 

@@ -6,8 +6,8 @@ import ssl
 from dataclasses import dataclass
 from pathlib import Path
 
+from collector.base.errors import ConfigError
 from collector.config.tree import TlsConfig
-from collector.errors import ConfigError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

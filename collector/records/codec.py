@@ -6,7 +6,7 @@ from typing import Any, TypeVar, get_args
 
 import msgspec
 
-from collector.errors import Undecodable, UnknownKind
+from collector.base.errors import Undecodable, UnknownKind
 
 _T = TypeVar("_T")
 _encoder = msgspec.msgpack.Encoder()

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from collector.errors import Undecodable
+from collector.base.errors import Undecodable
 from collector.records.codec import decode
 from evaluators.model import Closed, Outcome, SessionClosed, Turn
 

@@ -15,9 +15,9 @@ from typing import Any, Literal, cast
 import msgspec
 from msgspec.structs import replace
 
-from collector.errors import Undecodable
+from collector.base.errors import Undecodable
+from collector.base.printable import escape_json_bytes
 from collector.otlp.names import is_shown, name_shown
-from collector.printable import escape_json_bytes
 from collector.records.codec import decode
 from evaluators.digest import canonical
 from evaluators.model import Closed, Method, Outcome, Scope, SessionClosed, State

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from collector.errors import Undecodable
+from collector.base.errors import Undecodable
 from collector.log.port import MAX_COUNT, SIGNALS, Headers, New, Position, Record
 from collector.records.cloud_events import FIRST, event_headers, start_in
 from collector.records.codec import decode, encode

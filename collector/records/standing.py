@@ -1,7 +1,7 @@
 """How an agent stands: the numbers that the Prometheus exporter has of it and that the API and the page show too.
 
 The exporter makes them from the state behind its gauges, so that every place shows the same number for the same thing.
-Names are label values (`collector.telemetry.short`); an agent without label values of its own has no standing.
+Names are label values (`collector.base.telemetry.short`); an agent without label values of its own has no standing.
 """
 
 from __future__ import annotations

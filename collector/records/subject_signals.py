@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from collector.printable import escape_json_bytes
+from collector.base.printable import escape_json_bytes
 from collector.records.signal import MAX_BYTES, SCHEMA_VERSION, Coverage, JudgeCost, rfc3339
 from collector.records.signal_batch import Made, SignalHeader, SubjectHeader, made
 from collector.records.subject import Subject, signal_of

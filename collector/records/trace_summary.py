@@ -15,7 +15,7 @@ from zlib import crc32
 
 import msgspec
 
-from collector.errors import Undecodable
+from collector.base.errors import Undecodable
 from collector.log.port import Headers
 from collector.records.codec import NOT_A_RECORD, encode
 from evaluators.content import has_text

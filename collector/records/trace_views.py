@@ -10,7 +10,7 @@ from typing import Any, TypeVar, Union, cast
 
 import msgspec
 
-from collector.errors import Undecodable
+from collector.base.errors import Undecodable
 from collector.log.port import Record
 from collector.records.codec import decode, encode, kinds_of
 from collector.records.trace_summary import (

@@ -12,7 +12,7 @@ from typing import Generic, TypeAlias, TypeVar
 
 import msgspec
 
-from collector.errors import Undecodable
+from collector.base.errors import Undecodable
 from collector.log.port import TRACES, Position, Record
 from collector.records.codec import decode
 from collector.records.span_refs import Piece

@@ -6,10 +6,10 @@ from typing import TypeAlias
 
 import msgspec
 
+from collector.base.slots import Tally
 from collector.records.codec import decode
 from collector.records.standing import OpenRunaway
 from collector.records.traces import WorkRecord
-from collector.slots import Tally
 from evaluators.formulas.drift import Detector
 
 TASK = b"\0task\0"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collector.telemetry import Telemetry
+from collector.base.telemetry import Telemetry
 
 
 class ScoringFamilies:

@@ -17,8 +17,8 @@ import msgspec
 import zstandard
 from msgspec.structs import replace
 
+from collector.base.errors import Undecodable
 from collector.config.tree import SessionWindow
-from collector.errors import Undecodable
 from collector.records.sessions import SessionHead, SessionTurn, decode_sessions, turn_key
 from collector.scoring.open_session import OpenSession
 from collector.scoring.rules import Rules

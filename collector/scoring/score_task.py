@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from collector.pool.port import ScoreJob, Workers
+from collector.reading.port import ScoreJob, Workers
 from collector.records.sessions import SessionTurn
 from collector.records.trace_views import SummarisedTrace
 from collector.records.traces import TraceReader, previous_trace

@@ -13,8 +13,11 @@ import asyncio
 from collections.abc import AsyncGenerator, Collection, Iterable, Sequence
 from contextlib import asynccontextmanager
 
+from collector.base.errors import RecordTooLarge, Undecodable
+from collector.base.retry import Retry, Sleep
+from collector.base.telemetry import Telemetry
+from collector.base.time_slice import TimeSlice
 from collector.config.tree import Windows
-from collector.errors import RecordTooLarge, Undecodable
 from collector.log.consumer import Consumer
 from collector.log.port import (
     SESSIONS,
@@ -29,12 +32,10 @@ from collector.log.port import (
     Record,
     takes_counts,
 )
-from collector.pool.port import Workers
+from collector.reading.port import Workers
 from collector.records.sessions import SessionsTopic, decode_sessions
 from collector.records.trace_views import SummarisedTrace, decode_summarised
 from collector.records.traces import TraceReader, VerdictRecord
-from collector.runtime.retry import Retry, Sleep
-from collector.runtime.time_slice import TimeSlice
 from collector.scoring.backlog import WAITING, Backlog, Waiting
 from collector.scoring.effects import Effects, Task, WriteBatch
 from collector.scoring.families import ScoringFamilies
@@ -43,7 +44,6 @@ from collector.scoring.open_sessions import OpenSessions
 from collector.scoring.rules import Rules
 from collector.scoring.score_task import Scored, score_task
 from collector.scoring.sliding_window import ordered_start
-from collector.telemetry import Telemetry
 from evaluators.model import SessionClosed
 
 _BATCH = 32

@@ -12,7 +12,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from collector.runtime.heap import QUIET
+from collector.base.heap import QUIET
 from tests.bench.measure import (
     CACHE,
     MEMORY_SHARE,
@@ -27,7 +27,7 @@ from tests.support.service import ROOT, Service, children
 HEAVY = ("litellm", "numpy", "scipy", "sklearn", "wordllama")
 _IMPORTED = """
 import json, sys
-from collector.app import App
+from collector.service.app import App
 from collector.commands.run import run
 from collector.config.tree import Config
 App(Config())

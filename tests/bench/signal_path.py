@@ -22,13 +22,14 @@ from prometheus_client import CollectorRegistry
 
 from collector.api.families import ApiFamilies
 from collector.api.index import Index
+from collector.base.telemetry import Telemetry
 from collector.config.plan import plan_from
 from collector.config.tree import Config
 from collector.log.disk.disk_log import DiskLog
 from collector.log.port import SIGNALS, Batch, New, Record
 from collector.otlp.split import split_by_trace
-from collector.pool.port import ScoreJob
-from collector.pool.worker import JobRunner
+from collector.reading.port import ScoreJob
+from collector.reading.worker import JobRunner
 from collector.records.published_signals import PublishedSignals
 from collector.records.sessions import session_key
 from collector.records.signal import Signal, decode_signal
@@ -40,7 +41,6 @@ from collector.scoring.open_sessions import OpenSessions
 from collector.scoring.rules import Rules
 from collector.signals.prometheus.exporter import PrometheusExporter
 from collector.signals.sinks.jsonl import JsonlSink
-from collector.telemetry import Telemetry
 from evaluators.dialects.read import read_trace
 from evaluators.model import Outcome
 from evaluators.resources import WINDOW

@@ -8,8 +8,8 @@ import pytest
 
 from collector.config.plan import plan_from
 from collector.config.tree import Config, TraceWindow
-from collector.pool.port import GlanceJob
-from collector.pool.worker import JobRunner
+from collector.reading.port import GlanceJob
+from collector.reading.worker import JobRunner
 from collector.records.span_refs import Piece, size_of
 from tests.support.dialect_spans import TRACE_ID, SpanSpec, request
 from tests.support.open_traces_driver import OpenTracesDriver

@@ -16,11 +16,11 @@ import pytest
 from collector.api.families import ApiFamilies
 from collector.api.index import HIGH, Index
 from collector.api.query import Query
+from collector.base.telemetry import Telemetry
 from collector.log.port import SIGNALS, Position, Record
 from collector.records.signal import Signal, encode_signal
 from collector.records.signal_batch import batch_records, made
 from collector.records.traces import TraceRecord, decode_traces
-from collector.telemetry import Telemetry
 from evaluators.model import Trace
 from tests.support import api_records as make
 

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from collector.base.child import pack_frame
 from collector.config.plan import plan_from
 from collector.config.tree import Config
-from collector.offline.evaluation import evaluate_recordings
-from collector.runtime.child import pack_frame
+from collector.service.evaluation import evaluate_recordings
 from tests.support.dialect_spans import SpanSpec, request
 
 TEXT = "the order was shipped on friday and will arrive in two days " * 1_500

@@ -19,7 +19,7 @@ from typing import Any
 
 import uvloop
 
-from collector.cli import main as spanwise
+from collector.commands.cli import main as spanwise
 from collector.log.disk.writer import DiskWriter
 from tests.bench.measure import MEMORY_SHARE, load_file, send, settled
 from tests.support.service import Service

@@ -6,9 +6,9 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from collector.base.errors import ConfigError
 from collector.config.load import load
 from collector.config.plan import plan_from
-from collector.errors import ConfigError
 from scripts.chart.examples import Manifest
 from tests.chart.kubelet import environment, secret_keys
 from tests.chart.support import one, services

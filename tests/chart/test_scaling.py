@@ -10,7 +10,7 @@ import pytest
 from helm_python import HelmError
 
 from collector.config.load import load
-from collector.wiring.logs import groups
+from collector.service.logs import groups
 from scripts.chart.examples import manifests, rendered, values_of
 from tests.chart.kubelet import one
 

@@ -21,7 +21,7 @@ def test_spanwise_validate_accepts_them(example: str, service: str, tmp_path: Pa
     (variables,) = (each for name, each in environments.items() if name.endswith(service))
 
     done = subprocess.run(
-        [sys.executable, "-m", "collector.cli", "validate", "--config", str(file)],
+        [sys.executable, "-m", "collector.commands.start", "validate", "--config", str(file)],
         env={**variables, "PATH": "", "PYTHONPATH": str(Path(__file__).parents[2])},
         capture_output=True,
         text=True,

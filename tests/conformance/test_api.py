@@ -8,11 +8,11 @@ import httpx
 import pytest
 
 from collector.api.admin import build_app
+from collector.base.families import RuntimeFamilies
+from collector.base.lifecycle import Health
+from collector.base.telemetry import Telemetry
 from collector.config.tree import Config
 from collector.log.port import TRACES
-from collector.runtime.families import RuntimeFamilies
-from collector.runtime.lifecycle import Health
-from collector.telemetry import Telemetry
 from tests.support import api_records as make
 from tests.support.api_stand import EVALUATORS, Stand, filled
 from tests.support.standings import standings

@@ -16,7 +16,7 @@ import pytest
 from collector.api.feed import CLIENTS, WAITING
 from collector.api.index_file import NAME
 from collector.api.query import Query
-from collector.errors import LogUnavailable
+from collector.base.errors import LogUnavailable
 from collector.log.port import SIGNALS, TRACES
 from tests.support import api_records as make
 from tests.support.api_stand import Stand, filled

@@ -11,12 +11,12 @@ import grpc
 import pytest
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
 
+from collector.base.telemetry import Telemetry
 from collector.config.tree import OtlpTarget
 from collector.otlp.signal import LOGS_SERVICE
 from collector.receiver.families import ReceiverFamilies
 from collector.receiver.forward import forwarders
 from collector.records.otlp_signals import OTLP_SIGNALS
-from collector.telemetry import Telemetry
 from tests.support import otlp_logs
 from tests.support.eventually import eventually
 from tests.support.otlp import body, span

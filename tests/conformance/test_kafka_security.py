@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from collector.clock import wall
+from collector.base.clock import wall
+from collector.base.errors import ConfigError
+from collector.base.telemetry import Telemetry
 from collector.config.tree import Config, KafkaLogConfig, LogConfig
 from collector.doctor.connectivity import connect_all
-from collector.errors import ConfigError
 from collector.log.kafka.kafka_log import KafkaLog
 from collector.log.port import TRACES
-from collector.telemetry import Telemetry
 from tests.support import certificates
 from tests.support.kafka.kafka_node import KafkaNode
 from tests.support.kafka.topics import create_topic
@@ -120,7 +120,7 @@ def test_a_process_that_is_refused_ends_with_one_line(
         "admin.port": 0,
         "workers": 0,
     }
-    command = [sys.executable, "-m", "collector.cli", "run"]
+    command = [sys.executable, "-m", "collector.commands.start", "run"]
     for key, value in chosen.items():
         command += ["--set", f"{key}={value}"]
 

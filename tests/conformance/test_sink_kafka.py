@@ -11,9 +11,9 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 from aiokafka.structs import ConsumerRecord
 
+from collector.base.errors import Retryable
 from collector.config.tree import KafkaSinkConfig
-from collector.errors import Retryable
-from collector.kafka.client import RateLimited, limit_aiokafka_log
+from collector.log.kafka.client import RateLimited, limit_aiokafka_log
 from collector.records.signal import Signal
 from collector.signals.sinks.kafka import KafkaSink
 from collector.signals.sinks.port import Refused

@@ -65,7 +65,15 @@ def test_offline_scoring_needs_no_network_at_all(tmp_path: Path) -> None:
     """Not even loopback: a namespace without any interface."""
     recording = ROOT / "tests" / "data" / "captures" / "strands" / "session.otlp"
     done = subprocess.run(
-        ["unshare", "-rn", sys.executable, "-m", "collector.cli", "evaluate", str(recording)],
+        [
+            "unshare",
+            "-rn",
+            sys.executable,
+            "-m",
+            "collector.commands.start",
+            "evaluate",
+            str(recording),
+        ],
         cwd=ROOT,
         capture_output=True,
         text=True,

@@ -10,7 +10,7 @@ import pytest
 
 from collector.config.tree import Admin, Config
 from collector.doctor.sources import AdminApi, seen_by_service
-from collector.offline import recordings
+from collector.service import recordings
 from tests.support.eventually import eventually
 from tests.support.otlp_backend import grpc_backend
 from tests.support.service import Service

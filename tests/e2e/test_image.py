@@ -25,7 +25,7 @@ DOCKERFILE = (ROOT / "Dockerfile").read_text()
 NAME = re.compile(r"^([a-z0-9][a-z0-9._-]*)==([^ ;\\]+)", re.MULTILINE | re.IGNORECASE)
 NO_BYTECODE = """
 import importlib.util, sys
-import collector.app, collector.cli
+import collector.service.app, collector.commands.cli
 for name, module in sorted(sys.modules.items()):
     source = getattr(module, "__file__", None) or ""
     if source.endswith(".py") and not __import__("os").path.exists(importlib.util.cache_from_source(source)):

@@ -223,7 +223,15 @@ def test_replay_scores_the_history_again_with_a_new_rubric(tmp_path: Path) -> No
         settings = (*SETTINGS, f"judge.base_url={server.url}", f"data_dir={data}")
         sets = [part for each in settings for part in ("--set", each)]
         done = subprocess.run(
-            [sys.executable, "-m", "collector.cli", "replay", "--config", "more.yaml", *sets],
+            [
+                sys.executable,
+                "-m",
+                "collector.commands.start",
+                "replay",
+                "--config",
+                "more.yaml",
+                *sets,
+            ],
             cwd=tmp_path,
             env={**os.environ, "PYTHONPATH": str(ROOT)},
             capture_output=True,

@@ -28,7 +28,7 @@ from pathlib import Path
 
 from evaluators import Score, Trace, evaluator
 
-if "collector.pool.worker" in sys.orig_argv and not Path({up!r}).exists():
+if "collector.reading.worker" in sys.orig_argv and not Path({up!r}).exists():
     sys.exit("acme: this worker cannot start")
 
 

@@ -14,9 +14,9 @@ import pytest
 from playwright.async_api import Browser, Page, async_playwright, expect
 
 from collector.api.admin import AdminServer
+from collector.base.families import RuntimeFamilies
+from collector.base.telemetry import Telemetry
 from collector.config.tree import Admin
-from collector.runtime.families import RuntimeFamilies
-from collector.telemetry import Telemetry
 from tests.support import api_records as make
 from tests.support.api_stand import Stand, trace_signals
 from tests.support.standings import standings

@@ -32,9 +32,9 @@ def python(version: str) -> str | None:
 @pytest.mark.parametrize("version", VERSIONS)
 def test_the_lock_file_is_enough_to_score_a_recording(version: str, tmp_path: Path) -> None:
     own = _made(version, tmp_path, "requirements.lock")
-    imported = run([own, "-c", "import collector.app, collector.judging.child, litellm"])
+    imported = run([own, "-c", "import collector.service.app, collector.judging.child, litellm"])
     assert imported.returncode == 0, imported.stderr
-    scored = run([own, "-m", "collector.cli", "evaluate", str(RECORDING)])
+    scored = run([own, "-m", "collector.commands.start", "evaluate", str(RECORDING)])
 
     assert scored.returncode == 0, scored.stderr
     assert "coherence" in scored.stdout

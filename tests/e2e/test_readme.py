@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from collector import cli
+from collector.commands import cli
 from evaluators.declare import declared
 from scripts.false_alarms import HEALTHY, RECORDINGS, TROUBLED
 from tests.support.command import spanwise

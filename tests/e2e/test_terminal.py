@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from rich.cells import cell_len
 
-from collector import cli
+from collector.commands import cli
 from tests.support.ports import free_ports
 from tests.support.service import ROOT
 from tests.support.terminal import on_terminal

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from collector.runtime.time_slice import SLICE, TURN
+from collector.base.time_slice import SLICE, TURN
 from tests.support.service import ROOT
 
 pytestmark = pytest.mark.e2e
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.e2e
 SERVICE = """
 import asyncio, pathlib, sys
 import uvloop
-from collector.app import App
+from collector.service.app import App
 from collector.config.tree import Config
 
 async def serve():

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from collector.base.telemetry import Telemetry
 from collector.config.plan import plan_from
 from collector.config.tree import Config
-from collector.pool.port import ScoreJob
-from collector.pool.processes import ProcessWorkers
-from collector.telemetry import Telemetry
+from collector.reading.port import ScoreJob
+from collector.reading.processes import ProcessWorkers
 from evaluators.model import ModelCall, Outcome, Trace
 from tests.support import plugin
 from tests.support.asking import asked, trace_id

@@ -47,7 +47,7 @@ def in_folder(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
 
 def as_console_script(*arguments: str) -> list[str]:
     """As the installed script does it, whose folder stands first on the path instead of the working directory."""
-    words = "import sys; from collector.start import main; sys.exit(main())"
+    words = "import sys; from collector.commands.start import main; sys.exit(main())"
     return [sys.executable, "-P", "-c", words, *arguments]
 
 
@@ -63,7 +63,7 @@ def test_python_m_does_too_whatever_one_file_is_called(tmp_path: Path, name: str
     """Python itself imports some modules before any line of ours (`types`); `-P` is what helps against those."""
     (tmp_path / f"{name}.py").write_text(TRAP)
 
-    done = in_folder(tmp_path, sys.executable, "-m", "collector.cli", "evaluators")
+    done = in_folder(tmp_path, sys.executable, "-m", "collector.commands.start", "evaluators")
 
     assert done.returncode == 0, done.stderr
     assert "tool_correctness" in done.stdout
@@ -86,7 +86,7 @@ MARK = "import time:"
 
 
 @pytest.mark.parametrize("command", ["run", "demo"])
-@pytest.mark.parametrize("imported", ["typer", "pydantic", "grpc", "collector.app"])
+@pytest.mark.parametrize("imported", ["typer", "pydantic", "grpc", "collector.service.app"])
 def test_ctrl_c_while_it_imports_ends_it_without_a_traceback(
     tmp_path: Path, command: str, imported: str
 ) -> None:
@@ -105,7 +105,7 @@ def test_ctrl_c_in_the_first_second_behind_the_imports_ends_it_too(
     tmp_path: Path, command: str, after: float
 ) -> None:
     process = started(tmp_path, command)
-    wait_for_import(process, "collector.app")
+    wait_for_import(process, "collector.service.app")
     time.sleep(after)
     os.killpg(process.pid, signal.SIGINT)
     rest = ended(process)

@@ -12,15 +12,15 @@ from typing import Any
 from jsonschema import Draft202012Validator
 
 import collector
+from collector.base.errors import TooLarge, Undecodable
+from collector.base.printable import escape_json
+from collector.base.telemetry import Telemetry
 from collector.config.plan import plan_from
 from collector.config.tree import Config
-from collector.errors import TooLarge, Undecodable
 from collector.log.port import SIGNALS, SPANS, TRACES
 from collector.otlp.split import SplitRequest, split_by_trace
-from collector.pool.worker import InlineWorkers, JobRunner
-from collector.printable import escape_json
-from collector.telemetry import Telemetry
-from collector.wiring.rooms import ASSEMBLY, SCORING, Rooms
+from collector.reading.worker import InlineWorkers, JobRunner
+from collector.service.rooms import ASSEMBLY, SCORING, Rooms
 from tests.support.faulty_log import FaultyLog
 from tests.support.signals import jsons_in
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import strategies as st
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
-from collector.errors import TooLarge, Undecodable
+from collector.base.errors import TooLarge, Undecodable
 from collector.log.port import SPANS
 from collector.otlp.segment import Segment, trace_state
 from collector.otlp.split import SplitRequest

@@ -18,12 +18,12 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
     ExportTraceServiceResponse,
 )
 
+from collector.base.telemetry import Telemetry
 from collector.receiver.answers import Code
 from collector.receiver.families import ReceiverFamilies
 from collector.receiver.inflate import protobuf, sniff
 from collector.receiver.intake import Intake
 from collector.records.otlp_signals import TRACES
-from collector.telemetry import Telemetry
 from tests.fuzz.conftest import RANDOM, SEEDS, Fuzz, seed
 from tests.support.api_stand import Stand, filled
 from tests.support.mutation import TEXTS, mutated, not_unicode, otlp_json, torn

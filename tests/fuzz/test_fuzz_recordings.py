@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from collector import cli
-from collector.runtime.child import pack_frame
+from collector.base.child import pack_frame
+from collector.commands import cli
 from tests.fuzz.conftest import RANDOM, SEEDS, Fuzz, corpus, seed
 from tests.fuzz.pipeline import check_signal, check_signals
 from tests.support.command import spanwise

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import strategies as st
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
-from collector.errors import TooLarge, Undecodable
+from collector.base.errors import TooLarge, Undecodable
 from collector.otlp.json import to_protobuf
 from collector.otlp.split import SplitRequest, split_by_trace
 from collector.receiver.inflate import BY_NAME, sniff

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import strategies as st
 
-from collector.errors import Undecodable
+from collector.base.errors import Undecodable
 from collector.log.port import CLOSINGS, SESSIONS, SIGNALS, SPANS, TRACES, Position, Record
 from collector.records.closings import decode_mark
 from collector.records.sessions import decode_sessions, session_key, split_session_key

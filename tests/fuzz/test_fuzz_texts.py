@@ -10,10 +10,10 @@ import pytest
 import yaml
 from hypothesis import strategies as st
 
+from collector.base.errors import ConfigError
 from collector.config.load import from_file, load
 from collector.config.plan import expectations_from
 from collector.config.tree import Config
-from collector.errors import ConfigError
 from evaluators.dialects.decoding.reprs import read_fields, read_repr
 from evaluators.errors import Unjudgeable
 from evaluators.judging.answers import AnswerError, read_object, read_rating

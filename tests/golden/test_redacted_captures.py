@@ -11,8 +11,8 @@ import msgspec
 import pytest
 
 from collector.config.tree import Config
-from collector.offline.recorded_traces import read_recordings
-from collector.offline.recordings import find
+from collector.service.recorded_traces import read_recordings
+from collector.service.recordings import find
 from tests.golden.test_captures import FOLDER, STACKS
 
 PATTERNS = {kind: kind for kind in ("email", "card", "phone", "token")}

@@ -14,7 +14,7 @@ from jsonschema import Draft202012Validator
 
 import collector
 from collector.config.tree import Config
-from collector.offline.recordings import find
+from collector.service.recordings import find
 from tests.golden.test_captures import FOLDER, STACKS
 from tests.support.recorded_signals import signals_of
 

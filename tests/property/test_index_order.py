@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from collector.api.families import ApiFamilies
 from collector.api.index import Index
 from collector.api.query import Query
+from collector.base.telemetry import Telemetry
 from collector.log.port import SIGNALS, TRACES, Position, Record
 from collector.records.signal_batch import batch_records, made
-from collector.telemetry import Telemetry
 from tests.support import api_records as make
 
 EVALUATORS = ("loop_detection", "agent_reliability")

@@ -8,13 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry
 
+from collector.base.slots import FEW, WAITING, Slots
+from collector.base.telemetry import MAX_SERVICES, Telemetry
 from collector.config.tree import AgentWindow
 from collector.records.signal_batch import made
 from collector.signals.prometheus.families import AgentFamilies
 from collector.signals.prometheus.seen import Seen
 from collector.signals.prometheus.targets import MAX_AGENTS, MAX_EVALUATORS, Targets
-from collector.slots import FEW, WAITING, Slots
-from collector.telemetry import MAX_SERVICES, Telemetry
 from tests.support.signals import BASE, signal
 
 LIMIT = 4

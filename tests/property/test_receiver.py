@@ -18,7 +18,9 @@ from opentelemetry.proto.common.v1.common_pb2 import AnyValue
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 from starlette.types import Message
 
-from collector.errors import LogFull, LogUnavailable
+from collector.base.errors import LogFull, LogUnavailable
+from collector.base.http_server import BearerTokens
+from collector.base.telemetry import Telemetry
 from collector.otlp.json import to_protobuf
 from collector.otlp.split import split_by_trace
 from collector.receiver.answers import Code
@@ -27,8 +29,6 @@ from collector.receiver.http import HttpApp
 from collector.receiver.inflate import protobuf, sniff
 from collector.receiver.intake import Intake
 from collector.records.otlp_signals import TRACES
-from collector.runtime.http_server import BearerTokens
-from collector.telemetry import Telemetry
 from tests.support.received_log import ReceivedLog, spans_of
 
 MAX_SPAN = 400

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from collector.log.port import SIGNALS
-from collector.pool.port import ScoreJob
+from collector.reading.port import ScoreJob
 from collector.records.signal import Signal
 from collector.records.traces import TraceRecord
 from evaluators.model import Outcome

@@ -17,7 +17,7 @@ from collector.api.index import Index
 from collector.api.query import Query
 from collector.api.session_list import EVERY, SORTS, Asked, key_after, place_after, statement
 from collector.api.store import SessionEntry, micros, read_cursor
-from collector.telemetry import Telemetry
+from collector.base.telemetry import Telemetry
 from evaluators.model import Tokens
 from tests.support import api_records as make
 

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from collector.base.errors import LogUnavailable
 from collector.config.tree import AgentWindow
-from collector.errors import LogUnavailable
 from collector.records.signal import Signal
 from collector.records.windows import WindowEntry
 from collector.signals.prometheus.window import Window

@@ -12,14 +12,14 @@ import msgspec
 from collector.api.about import About
 from collector.api.api import Api
 from collector.api.index import Taken
+from collector.base.families import RuntimeFamilies
+from collector.base.lifecycle import Health
+from collector.base.telemetry import Telemetry
 from collector.config.load import load
 from collector.config.tree import Config
 from collector.log.port import SIGNALS, TRACES
 from collector.records.signal import Signal
 from collector.records.standing import Standings
-from collector.runtime.families import RuntimeFamilies
-from collector.runtime.lifecycle import Health
-from collector.telemetry import Telemetry
 from evaluators.model import Trace
 from tests.support import api_records as make
 from tests.support.faulty_log import FaultyLog

@@ -11,13 +11,13 @@ from typing import Literal
 from msgspec.structs import replace
 
 from collector.assembly.assembler import Assembler
+from collector.base.telemetry import Telemetry
 from collector.config.tree import TraceWindow, Windows
 from collector.log.port import CLOSINGS, SPANS, TRACES
 from collector.records.closings import Mark, decode_mark
 from collector.records.handed import Handed
 from collector.records.span_refs import SpanRef
 from collector.records.traces import TraceRecord, decode_traces
-from collector.telemetry import Telemetry
 from tests.support.faulty_log import FaultyLog
 from tests.support.keeping_log import KeepingLog
 from tests.support.reading import ReadingWorkers

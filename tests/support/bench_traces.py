@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collector.otlp.split import split_by_trace
-from collector.pool.port import ReadJob
+from collector.reading.port import ReadJob
 from tests.bench.load import requests
 
 

@@ -33,7 +33,7 @@ def spanwise(
 ) -> Ended:
     """Run `spanwise ARGUMENTS` to its end, in that folder."""
     done = subprocess.run(
-        [sys.executable, "-m", "collector.cli", *arguments],
+        [sys.executable, "-m", "collector.commands.start", *arguments],
         cwd=cwd,
         stdin=subprocess.DEVNULL,
         capture_output=True,

@@ -31,7 +31,7 @@ def spanwise_each(*commands: Sequence[str], timeout: float = 60.0) -> list[Ended
 
 def _ended(arguments: list[str]) -> dict[str, int | str]:
     # In the child only: the other tests must not import the command line.
-    from collector.cli import main  # noqa: PLC0415
+    from collector.commands.cli import main  # noqa: PLC0415
 
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):

@@ -6,10 +6,10 @@ from typing import Any
 
 from prometheus_client import CollectorRegistry
 
+from collector.base.telemetry import Telemetry
 from collector.config.tree import AgentWindow
+from collector.service.families import declare_families
 from collector.signals.prometheus.exporter import PrometheusExporter
-from collector.telemetry import Telemetry
-from collector.wiring.families import declare_families
 from tests.support.faulty_log import FaultyLog
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from collector.errors import LogFull
+from collector.base.errors import LogFull
 from collector.log.port import CLOSINGS, SPANS, TRACES, Commit, Log
 from tests.support.log_steps import all_of, fill, new
 

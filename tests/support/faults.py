@@ -130,7 +130,7 @@ def _plant_in_files() -> None:
 
 def _plant_in_families() -> None:
     import_module(
-        "collector.telemetry"
+        "collector.base.telemetry"
     )  # its counters are prometheus_client's, with an `inc` of their own
     kinds: list[Any] = [Counter]
     for kind in kinds:
@@ -185,6 +185,6 @@ def _plant_in_connections() -> None:
 
 if __name__ == "__main__":
     plant()
-    from collector.cli import main
+    from collector.commands.cli import main
 
     sys.exit(main())

@@ -16,13 +16,13 @@ from dataclasses import replace
 
 import msgspec
 
-from collector.errors import LogUnavailable, RecordTooLarge
+from collector.base.errors import LogUnavailable, RecordTooLarge
+from collector.base.telemetry import Telemetry
 from collector.log.commits import Committed
 from collector.log.embedded.polling import PollingReader, _PollBuffer
 from collector.log.embedded.prepared_record import PreparedRecord, TopicPartition
 from collector.log.memory import MemoryLog, MemoryRecords
 from collector.log.port import Assigned, Batch, Commit, New, Position, Record
-from collector.telemetry import Telemetry
 from tests.support.ticking import SetClock
 
 START = 1_700_000_000.0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 
+from collector.base.telemetry import Telemetry
 from collector.config.tree import JudgeConfig
 from collector.judging.budget import Budget
 from collector.judging.judging_room import JudgingRoom
@@ -13,7 +14,6 @@ from collector.log.port import TRACES
 from collector.records.codec import encode
 from collector.records.sessions import session_key
 from collector.records.traces import SessionRecord, TraceRecord, VerdictRecord, decode_traces
-from collector.telemetry import Telemetry
 from evaluators.model import Trace
 from evaluators.plan import Configured, make_plan
 from evaluators.run import not_applicable

@@ -10,10 +10,10 @@ import random
 import sys
 from pathlib import Path
 
-from collector.clock import wall
+from collector.base.clock import wall
+from collector.base.telemetry import Telemetry
 from collector.log.disk.disk_log import DiskLog
 from collector.log.port import SESSIONS, SPANS, TRACES, Commit, New
-from collector.telemetry import Telemetry
 
 WRITERS = 4
 GROUPS = {SPANS: frozenset({"assembly"}), TRACES: frozenset({"scoring"})}

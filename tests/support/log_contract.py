@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from collector.errors import LogUnavailable, RecordTooLarge
+from collector.base.errors import LogUnavailable, RecordTooLarge
 from collector.log.port import (
     CLOSINGS,
     SESSIONS,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from collector.errors import LogFull
+from collector.base.errors import LogFull
 from collector.log.port import (
     SIGNALS,
     SPANS,

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from collector.errors import LogFull, RecordTooLarge
+from collector.base.errors import LogFull, RecordTooLarge
+from collector.base.telemetry import Telemetry
 from collector.log.port import (
     CLOSINGS,
     MAX_COUNT,
@@ -22,7 +23,6 @@ from collector.log.port import (
     Position,
     takes_counts,
 )
-from collector.telemetry import Telemetry
 from tests.support.log_contract import LogContract
 from tests.support.log_steps import (
     GROUPS,

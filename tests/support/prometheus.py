@@ -19,7 +19,7 @@ from typing import Any, Self
 import pytest
 import yaml
 
-from collector.clock import wall
+from collector.base.clock import wall
 from tests.support.ports import free_ports
 
 STARTS_WITHIN = 120.0

@@ -7,6 +7,7 @@ from typing import Any
 
 from prometheus_client import CollectorRegistry
 
+from collector.base.telemetry import Telemetry
 from collector.config.plan import plan_from
 from collector.config.tree import Config
 from collector.log.port import SIGNALS, TRACES
@@ -16,7 +17,6 @@ from collector.records.signal import Signal
 from collector.records.traces import WorkRecord
 from collector.signals.ranking.ranker import Ranker
 from collector.signals.ranking.ranking_room import RankingRoom
-from collector.telemetry import Telemetry
 from evaluators.work import Work
 from tests.support.faulty_log import FaultyLog
 from tests.support.signals import decoded_in, published_in

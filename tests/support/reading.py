@@ -10,9 +10,9 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from opentelemetry.proto.common.v1.common_pb2 import KeyValue
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
-from collector.pool.piece_reader import only_bytes
-from collector.pool.port import SPANS_MISSING, GlanceJob, ReadJob, ScoreJob, Seen
-from collector.pool.worker import bare_trace
+from collector.reading.piece_reader import only_bytes
+from collector.reading.port import SPANS_MISSING, GlanceJob, ReadJob, ScoreJob, Seen
+from collector.reading.worker import bare_trace
 from collector.records.subject import Subject
 from collector.records.traces import RunawayRecord
 from evaluators.digest import trace_digest

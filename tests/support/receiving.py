@@ -19,12 +19,12 @@ from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor, SpanExporter, SpanExportResult
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
+from collector.base.telemetry import Telemetry
 from collector.config.tree import Grpc, Http, ReceiverConfig
 from collector.otlp.signal import OtlpSignal
 from collector.receiver.receiver import Receiver
 from collector.records.handed import Handed
 from collector.records.otlp_signals import OTLP_SIGNALS
-from collector.telemetry import Telemetry
 from tests.support.received_log import ReceivedLog
 
 METHOD = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"

@@ -10,7 +10,7 @@ import msgspec
 
 from collector.config.plan import plan_from
 from collector.config.tree import Config
-from collector.offline.evaluation import evaluate_recordings
+from collector.service.evaluation import evaluate_recordings
 
 Signal = dict[str, Any]
 

@@ -8,9 +8,10 @@ from collections.abc import Awaitable, Callable, Collection, Sequence
 
 import msgspec
 
+from collector.base.telemetry import Telemetry
 from collector.config.tree import SessionWindow, Windows
 from collector.log.port import SIGNALS, TRACES
-from collector.pool.port import GlanceJob, ReadJob, ScoreJob, Seen
+from collector.reading.port import GlanceJob, ReadJob, ScoreJob, Seen
 from collector.records.codec import encode
 from collector.records.sessions import session_key
 from collector.records.signal import Signal
@@ -23,7 +24,6 @@ from collector.records.traces import SessionRecord, TraceRecord, VerdictRecord
 from collector.scoring.held_session import AWAKE
 from collector.scoring.rules import JudgedRules, Rules
 from collector.scoring.scorer import Scorer
-from collector.telemetry import Telemetry
 from evaluators.declare import declared, evaluator
 from evaluators.digest import trace_digest
 from evaluators.model import Failure, JudgeUse, ModelCall, Outcome, Score, Session, Trace, Turn

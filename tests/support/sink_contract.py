@@ -9,14 +9,14 @@ from typing import Protocol
 import pytest
 from msgspec.structs import replace
 
-from collector.errors import Retryable
+from collector.base.errors import Retryable
+from collector.base.retry import Backoff
+from collector.base.telemetry import Telemetry
 from collector.log.port import SIGNALS, Position, Record
 from collector.records.signal_batch import Published, signals_in
-from collector.runtime.retry import Backoff
 from collector.signals.sinks.delivery import Delivery
 from collector.signals.sinks.families import SinkFamilies
 from collector.signals.sinks.port import Refused, Sink
-from collector.telemetry import Telemetry
 from tests.support.eventually import eventually
 from tests.support.faulty_log import FaultyLog
 from tests.support.signals import BASE, encode, headers, signal

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from collector.clock import wall
+from collector.base.clock import wall
 from tests.support.dialect_spans import SpanSpec, request
 
 CALLS = 16

@@ -38,7 +38,7 @@ def on_terminal(
 
     Ctrl-C is typed once `until` holds for what has been written.
     """
-    command = [sys.executable, "-m", "collector.cli", *arguments]
+    command = [sys.executable, "-m", "collector.commands.start", *arguments]
     if through:
         command = ["bash", "-c", f"{shlex.join(command)} | {shlex.join(through)}"]
     terminal, inner = pty.openpty()

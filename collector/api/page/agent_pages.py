@@ -22,7 +22,7 @@ from collector.api.page.rendering import Rendering
 from collector.api.page.timespan import LENGTHS, timespan
 from collector.api.page.views import first_command
 from collector.api.store import AgentEntry
-from collector.clock import Clock
+from collector.base.clock import Clock
 from collector.config.tree import Config
 from collector.records.standing import Standings
 

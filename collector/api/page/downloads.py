@@ -7,7 +7,7 @@ from typing import Any
 import yaml
 
 from collector.api.traces import FullTrace
-from collector.runtime.child import LENGTH
+from collector.base.child import LENGTH
 from evaluators.expectations import case_of
 
 _HEAD = """\

@@ -20,7 +20,7 @@ from collector.api.page.session_view import TRACES, session_view
 from collector.api.page.trace_pages import TracePages
 from collector.api.query import Query
 from collector.api.traces import Traces
-from collector.clock import Clock
+from collector.base.clock import Clock
 from collector.config.tree import Config
 from collector.records.standing import Standings
 

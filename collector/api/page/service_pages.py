@@ -13,8 +13,8 @@ from collector.api.findings import Findings
 from collector.api.page.rendering import Rendering
 from collector.api.page.service_view import catalogue_view, health_view, judge_view
 from collector.api.vitals import Vitals
+from collector.base.lifecycle import Health
 from collector.config.tree import Config
-from collector.runtime.lifecycle import Health
 
 
 class ServicePages:

@@ -21,7 +21,7 @@ from collector.api.search import BEGINNING
 from collector.api.session_asked import PARAMETERS, RUNAWAY, asked_of, sort_of
 from collector.api.session_list import SORTS, STATUSES, Asked
 from collector.api.store import SessionEntry
-from collector.clock import Clock
+from collector.base.clock import Clock
 from collector.records.standing import Standings
 
 ROWS = 30

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import logging
 
+from collector.base.families import RuntimeFamilies
+from collector.base.telemetry import Telemetry
 from collector.log.port import Position
-from collector.runtime.families import RuntimeFamilies
-from collector.telemetry import Telemetry
 
 _MOST = 10_000
 _log = logging.getLogger(__name__)

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import lmdb
 
-from collector.clock import Clock
-from collector.errors import ConfigError, DataDamaged, LogUnavailable, Undecodable
+from collector.base.clock import Clock
+from collector.base.errors import ConfigError, DataDamaged, LogUnavailable, Undecodable
+from collector.base.telemetry import Telemetry
 from collector.log.commits import Committed
 from collector.log.disk.damage import DamagedRecords
 from collector.log.disk.frames import (
@@ -23,6 +24,7 @@ from collector.log.disk.frames import (
     read_record,
     time_of,
 )
+from collector.log.disk.lmdb_check import check
 from collector.log.disk.store import REMEDY, DiskStore, LockFile
 from collector.log.disk.tail import Tail
 from collector.log.disk.transaction import key_digest
@@ -41,8 +43,6 @@ from collector.log.embedded.retention import Quotas, Retention
 from collector.log.embedded.unfinished import Unfinished, lag_of, unfinished
 from collector.log.families import LogFamilies
 from collector.log.port import SPANS, TOPICS, WINDOWS, Commit, Lag, New, Position, Record
-from collector.runtime.lmdb_check import check
-from collector.telemetry import Telemetry
 
 _log = logging.getLogger(__name__)
 

@@ -28,7 +28,7 @@ import lmdb
 import msgspec
 from isal import isal_zlib
 
-from collector.errors import Undecodable
+from collector.base.errors import Undecodable
 from collector.log.port import MAX_COUNT, Headers, Position, Record
 
 crc32: Callable[..., int] = cast(Any, isal_zlib).crc32

@@ -13,7 +13,7 @@ from pathlib import Path
 import lmdb
 from lmdb import _Database as Database
 
-from collector.errors import LogUnavailable, Undecodable
+from collector.base.errors import LogUnavailable, Undecodable
 from collector.log.disk.frames import read_ranges
 
 _DATABASES = 64

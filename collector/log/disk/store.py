@@ -25,11 +25,11 @@ import lmdb
 import msgspec
 from lmdb import _Database as Database
 
-from collector.errors import ConfigError, DataDamaged, DataFolderInUse
+from collector.base.errors import ConfigError, DataDamaged, DataFolderInUse
+from collector.base.fsync import sync_folder
 from collector.log.commits import CommitKey, Commits, Committed
 from collector.log.embedded.prepared_record import TopicPartition
 from collector.log.port import COMPACTED, TOPICS, WINDOWS
-from collector.runtime.fsync import sync_folder
 
 _LOCK_NAME = "spanwise.lock"
 _SLACK = 64 << 20

@@ -22,7 +22,7 @@ from typing import NamedTuple, TypeAlias
 
 import lmdb
 
-from collector.errors import LogFull, LogUnavailable
+from collector.base.errors import LogFull, LogUnavailable
 from collector.log.disk.store import DiskStore, LogState
 from collector.log.disk.transaction import DiskTxn
 from collector.log.embedded.polling import LogTime

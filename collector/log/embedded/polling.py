@@ -8,8 +8,8 @@ import threading
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import NamedTuple, Protocol
 
-from collector.clock import Clock
-from collector.errors import LogUnavailable
+from collector.base.clock import Clock
+from collector.base.errors import LogUnavailable
 from collector.log.commits import Committed
 from collector.log.port import SIGNALS, Assigned, Batch, Record
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
-from collector.errors import RecordTooLarge
+from collector.base.errors import RecordTooLarge
 from collector.log.embedded.retention import Quotas
 from collector.log.port import (
     COMPACTED,

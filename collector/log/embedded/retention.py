@@ -19,7 +19,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
-from collector.errors import LogFull, RecordTooLarge
+from collector.base.errors import LogFull, RecordTooLarge
 from collector.log.commits import Commits
 from collector.log.embedded.released_spans import ReleasedSpans
 from collector.log.families import LogFamilies

@@ -24,13 +24,13 @@ from aiokafka.errors import (
     UnsupportedSaslMechanismError,
 )
 
-from collector.clock import Clock
+from collector.base.clock import Clock
+from collector.base.errors import ConfigError, LogUnavailable
+from collector.base.retry import Backoff
 from collector.config.tree import KafkaLogConfig
-from collector.errors import ConfigError, LogUnavailable
-from collector.kafka.client import ClientSettings, ended, within
 from collector.log.families import LogFamilies
+from collector.log.kafka.client import ClientSettings, ended, within
 from collector.log.port import COMPACTED, KAFKA_TOPICS, LOG_REQUESTS, MAX_RECORD, WINDOWS
-from collector.runtime.retry import Backoff
 
 LARGEST = MAX_RECORD
 """Bytes of the largest record of our topics, Kafka's own bytes included."""

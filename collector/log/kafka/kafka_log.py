@@ -16,11 +16,12 @@ from aiokafka import AIOKafkaConsumer
 from aiokafka.errors import KafkaError, OffsetOutOfRangeError
 from aiokafka.structs import OffsetAndMetadata, TopicPartition
 
-from collector.clock import Clock
+from collector.base.clock import Clock
+from collector.base.errors import LogUnavailable
+from collector.base.telemetry import Telemetry
 from collector.config.tree import KafkaLogConfig
-from collector.errors import LogUnavailable
-from collector.kafka.client import client_settings, ended, prepare_aiokafka
 from collector.log.families import LogFamilies
+from collector.log.kafka.client import client_settings, ended, prepare_aiokafka
 from collector.log.kafka.cluster import Bootstrap, Cluster
 from collector.log.kafka.lag import GroupLags
 from collector.log.kafka.member import encode_metadata
@@ -29,7 +30,6 @@ from collector.log.kafka.reader import KafkaReader
 from collector.log.kafka.records import GUARDED, Fenced, fence, state_behind
 from collector.log.kafka.writer import Writer
 from collector.log.port import SPANS, Commit, Lag, New, Position, Record
-from collector.telemetry import Telemetry
 
 DEADLINE = 10.0
 """Seconds that a write, a commit or a read beside the groups may take."""

@@ -18,8 +18,8 @@ from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.errors import KafkaError, OffsetOutOfRangeError, for_code
 from aiokafka.structs import TopicPartition
 
-from collector.errors import LogUnavailable
-from collector.kafka.client import ended
+from collector.base.errors import LogUnavailable
+from collector.log.kafka.client import ended
 from collector.log.kafka.cluster import Cluster
 from collector.log.kafka.partition_reader import PartitionReader
 from collector.log.kafka.reader import KafkaReader

@@ -19,9 +19,9 @@ from aiokafka.errors import CommitFailedError, IllegalStateError, KafkaError
 from aiokafka.protocol.fetch import FetchRequest
 from aiokafka.structs import OffsetAndMetadata, TopicPartition
 
-from collector.errors import LogUnavailable
-from collector.kafka.client import check_membership, committed_offsets, ended, network_client
+from collector.base.errors import LogUnavailable
 from collector.log.commits import Committed, advanced
+from collector.log.kafka.client import check_membership, committed_offsets, ended, network_client
 from collector.log.kafka.cluster import Cluster
 from collector.log.port import Commit
 

@@ -19,8 +19,8 @@ from aiokafka.protocol.fetch import FetchRequest
 from aiokafka.record.memory_records import MemoryRecords
 from aiokafka.structs import ConsumerRecord, TopicPartition
 
-from collector.errors import LogUnavailable
-from collector.kafka.client import ended, is_lost, network_client
+from collector.base.errors import LogUnavailable
+from collector.log.kafka.client import ended, is_lost, network_client
 from collector.log.kafka.cluster import Cluster
 from collector.log.port import KAFKA_TOPICS
 

@@ -11,7 +11,7 @@ from aiokafka.errors import KafkaError
 from aiokafka.structs import ConsumerRecord, TopicPartition
 from msgspec.structs import replace
 
-from collector.errors import LogUnavailable
+from collector.base.errors import LogUnavailable
 from collector.log.commits import Committed
 from collector.log.kafka.cluster import CLOCKS_DIFFER, Cluster
 from collector.log.kafka.member import Member

@@ -15,9 +15,9 @@ from aiokafka import AIOKafkaProducer
 from aiokafka.errors import KafkaError
 from aiokafka.structs import RecordMetadata
 
-from collector.errors import LogUnavailable, RecordTooLarge
-from collector.kafka.producer import TOO_LARGE, Producer
+from collector.base.errors import LogUnavailable, RecordTooLarge
 from collector.log.kafka.cluster import LARGEST, Cluster, Topics
+from collector.log.kafka.producer import TOO_LARGE, Producer
 from collector.log.kafka.records import signed
 from collector.log.port import COMPACTED, New, Position, partition_of
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Iterator, Mapping
 
-from collector.errors import Undecodable
+from collector.base.errors import Undecodable
+from collector.base.telemetry import OTHER, short
 from collector.records.codec import encode
 from collector.records.drops import DropPart, DropState, drop_key
 from collector.records.signal_batch import SignalHeader
@@ -18,7 +19,6 @@ from collector.records.standing import AgentLabels, Drop, Watched
 from collector.signals.prometheus.drop_watch import DropWatch, Update
 from collector.signals.prometheus.seen import Seen
 from collector.signals.prometheus.target import Labels, ServiceKey
-from collector.telemetry import OTHER, short
 from evaluators.coverage import is_low
 from evaluators.formulas.past_limits import PastLimits
 

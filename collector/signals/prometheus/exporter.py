@@ -17,9 +17,12 @@ from contextlib import suppress
 
 from msgspec.structs import replace
 
-from collector.clock import Clock
+from collector.base.clock import Clock
+from collector.base.errors import Retryable, Undecodable
+from collector.base.retry import Retry
+from collector.base.telemetry import OTHER, Telemetry
+from collector.base.time_slice import TimeSlice
 from collector.config.tree import AgentWindow
-from collector.errors import Retryable, Undecodable
 from collector.log.consumer import Consumer
 from collector.log.port import (
     BACKGROUND_LINGER,
@@ -36,8 +39,6 @@ from collector.records.signal import decode_signal
 from collector.records.signal_batch import Group, SignalHeader, groups_in
 from collector.records.standing import AgentLabels, OpenRunaway, Standing, Standings
 from collector.records.windows import RUNAWAYS
-from collector.runtime.retry import Retry
-from collector.runtime.time_slice import TimeSlice
 from collector.signals.prometheus.counted_ids import CountedIds
 from collector.signals.prometheus.drop_gauges import DropGauges
 from collector.signals.prometheus.drops import Drops, is_fed
@@ -53,7 +54,6 @@ from collector.signals.prometheus.targets import Objectives, Targets
 from collector.signals.prometheus.task_runs import TaskRuns
 from collector.signals.prometheus.trace_metrics import TraceMetrics
 from collector.signals.sinks.families import SinkFamilies
-from collector.telemetry import OTHER, Telemetry
 from evaluators.formulas.past_limits import PastLimits
 
 _log = logging.getLogger(__name__)

@@ -7,10 +7,10 @@ from typing import Any, TypeVar
 
 from msgspec.structs import asdict
 
+from collector.base.telemetry import Buckets, Tally, Telemetry
 from collector.records.trace_views import TraceUsage
 from collector.signals.prometheus.label_counts import LabelCounts
 from collector.signals.prometheus.target import Labels
-from collector.telemetry import Buckets, Tally, Telemetry
 
 _F = TypeVar("_F", Tally, Buckets)
 _T = ("service", "agent", "evaluator", "scope")

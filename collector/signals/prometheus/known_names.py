@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 from prometheus_client import Counter
 
+from collector.base.telemetry import OTHER
 from collector.records.signal_batch import SubjectHeader
 from collector.signals.prometheus.families import AgentFamilies
 from collector.signals.prometheus.label_counts import LabelCounts
 from collector.signals.prometheus.targets import Admitted, Place, Targets
-from collector.telemetry import OTHER
 
 MOST_KNOWN = 4_096
 """(Service, agent, scope) whose places are at hand."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import get_args
 
+from collector.base.telemetry import Buckets, Tally
 from collector.records.signal_batch import SignalHeader, SubjectHeader
-from collector.telemetry import Buckets, Tally
 from evaluators.model import Reason
 
 SKIPPED: frozenset[str] = frozenset(get_args(Reason))

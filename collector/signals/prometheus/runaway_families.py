@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from collector.base.telemetry import Telemetry
 from collector.records.standing import AgentLabels, OpenRunaway
-from collector.telemetry import Telemetry
 
 
 class RunawayFamilies:

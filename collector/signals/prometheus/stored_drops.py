@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collector.errors import Undecodable
+from collector.base.errors import Undecodable
 from collector.log.consumer import PoisonReport
 from collector.log.port import WINDOWS, Log, Record
 from collector.records.drops import DROPS, DropState, decode_drop

@@ -8,6 +8,8 @@ from typing import NamedTuple, TypeAlias
 
 from msgspec.structs import replace
 
+from collector.base.slots import Slots, Tally
+from collector.base.telemetry import OTHER, short
 from collector.config.tree import AgentWindow
 from collector.records.codec import encode
 from collector.records.signal import HEADLINES
@@ -18,8 +20,6 @@ from collector.signals.prometheus.seen import Seen
 from collector.signals.prometheus.standings import Headline, standing_of
 from collector.signals.prometheus.target import Labels, ServiceKey, Target
 from collector.signals.prometheus.versions import VersionsOfAgents
-from collector.slots import Slots, Tally
-from collector.telemetry import OTHER, short
 from evaluators.coverage import is_low
 
 Agent = tuple[str, str]

@@ -9,7 +9,7 @@ import hashlib
 from collections.abc import Iterator, Mapping
 from typing import TypeAlias
 
-from collector.errors import Undecodable
+from collector.base.errors import Undecodable
 from collector.records.codec import encode
 from collector.records.traces import RunRecord
 from collector.records.windows import TASK, TaskState

@@ -6,18 +6,18 @@ transactions they come first: a run that is read again changes nothing.
 
 from __future__ import annotations
 
-from collector.errors import Undecodable
+from collector.base.errors import Undecodable
+from collector.base.retry import Retry
+from collector.base.telemetry import OTHER, Telemetry
 from collector.log.consumer import Consumer
 from collector.log.port import BACKGROUND_LINGER, TRACES, WINDOWS, Batch, Log, New, Record
 from collector.records.trace_views import CountedTrace, TraceUsage, counted
 from collector.records.traces import RunRecord
 from collector.records.windows import SLOTS
-from collector.runtime.retry import Retry
 from collector.signals.prometheus.counted_ids import CountedIds
 from collector.signals.prometheus.families import AgentFamilies
 from collector.signals.prometheus.targets import Targets
 from collector.signals.prometheus.task_runs import TaskRuns
-from collector.telemetry import OTHER, Telemetry
 
 GROUP = "sink.prometheus.traces"
 

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from collector.errors import Undecodable
+from collector.base.errors import Undecodable
 from collector.records.codec import encode
 from collector.records.signal import Signal, signal_id
 from collector.records.subject import Subject, shared_fields, signal_of

@@ -15,7 +15,10 @@ import asyncio
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import groupby
 
-from collector.errors import RecordTooLarge, Undecodable
+from collector.base.errors import RecordTooLarge, Undecodable
+from collector.base.retry import Retry
+from collector.base.telemetry import Telemetry
+from collector.base.time_slice import TimeSlice
 from collector.log.consumer import Consumer
 from collector.log.port import (
     TRACES,
@@ -40,12 +43,9 @@ from collector.records.windows import (
     RankedSignal,
     decode_ranked,
 )
-from collector.runtime.retry import Retry
-from collector.runtime.time_slice import TimeSlice
 from collector.signals.ranking.families import RankingFamilies
 from collector.signals.ranking.ranker import RankedSession, Ranker
 from collector.signals.ranking.runaways import Call
-from collector.telemetry import Telemetry
 from evaluators.plan import Configured
 
 GROUP = "ranking"

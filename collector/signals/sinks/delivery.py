@@ -8,16 +8,16 @@ import math
 from collections.abc import Sequence
 from contextlib import suppress
 
-from collector.errors import Retryable, Undecodable
+from collector.base.errors import Retryable, Undecodable
+from collector.base.families import RuntimeFamilies
+from collector.base.retry import Backoff, Retry
+from collector.base.supervisor import reason_of
+from collector.base.telemetry import Telemetry
 from collector.log.consumer import Consumer
 from collector.log.port import BACKGROUND_LINGER, SIGNALS, Backlog, Batch, Log, Record
 from collector.records.published_signals import PublishedSignals
-from collector.runtime.families import RuntimeFamilies
-from collector.runtime.retry import Backoff, Retry
-from collector.runtime.supervisor import reason_of
 from collector.signals.sinks.families import SinkFamilies
 from collector.signals.sinks.port import Refused, Sink, delivery_group
-from collector.telemetry import Telemetry
 
 _log = logging.getLogger(__name__)
 

@@ -10,12 +10,12 @@ from typing import BinaryIO, ClassVar, Self
 
 import msgspec
 
+from collector.base.errors import Retryable
+from collector.base.fsync import sync_folder
 from collector.config.tree import Config
-from collector.errors import Retryable
 from collector.log.port import Position
 from collector.records.published_signals import line_blocks
 from collector.records.signal_batch import Published
-from collector.runtime.fsync import sync_folder
 from collector.signals.sinks.port import Refused
 
 _TAIL = 1 << 20

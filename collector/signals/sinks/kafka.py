@@ -10,10 +10,10 @@ from aiokafka import AIOKafkaProducer
 from aiokafka.errors import KafkaError
 from aiokafka.structs import RecordMetadata
 
+from collector.base.errors import Retryable
 from collector.config.tree import Config, KafkaSinkConfig
-from collector.errors import Retryable
-from collector.kafka.client import client_settings, prepare_aiokafka
-from collector.kafka.producer import TOO_LARGE, Producer
+from collector.log.kafka.client import client_settings, prepare_aiokafka
+from collector.log.kafka.producer import TOO_LARGE, Producer
 from collector.log.port import Position
 from collector.records.signal_batch import Published, public_headers
 from collector.signals.sinks.port import Refused

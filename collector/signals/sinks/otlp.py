@@ -11,8 +11,8 @@ from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsSer
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, ArrayValue, KeyValue
 from opentelemetry.proto.logs.v1.logs_pb2 import SEVERITY_NUMBER_INFO, LogRecord
 
+from collector.base.errors import Permanent, Undecodable
 from collector.config.tree import Config, OtlpTarget
-from collector.errors import Permanent, Undecodable
 from collector.log.port import Position
 from collector.otlp.client import GrpcTransport, HttpTransport, Transport
 from collector.otlp.signal import LOGS_SERVICE

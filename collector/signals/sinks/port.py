@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import ClassVar, Protocol
 
+from collector.base.errors import Permanent
 from collector.config.tree import Config
-from collector.errors import Permanent
 from collector.log.port import Position
 from collector.records.signal_batch import Published
 
@@ -24,7 +24,7 @@ class Sink(Protocol):
     """Delivers the signals of topic `signals`. Owned by one `Delivery`, which calls it from one task.
 
     A new sink is a class in a file of this folder, a section in `collector.config.tree.Sinks`, and a line in
-    `collector.wiring.sinks.SINKS`.
+    `collector.service.sinks.SINKS`.
     """
 
     name: ClassVar[str]

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from collector.base.telemetry import Telemetry
 from collector.log.disk.disk_log import DiskLog
-from collector.telemetry import Telemetry
 from tests.support.disk_log import SMALL, Open
 from tests.support.log_steps import GROUPS
 from tests.support.ticking import SetClock

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from prometheus_client import CollectorRegistry
 
-from collector.errors import DataDamaged
+from collector.base.errors import DataDamaged
+from collector.base.telemetry import Telemetry
 from collector.log.port import CLOSINGS, SPANS, TRACES, Commit
-from collector.telemetry import Telemetry
 from tests.support.disk_log import Open
 from tests.support.log_steps import all_of, assigned, new, take, values
 

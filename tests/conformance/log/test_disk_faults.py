@@ -14,12 +14,12 @@ from pathlib import Path
 import lmdb
 import pytest
 
-from collector.errors import LogFull, LogUnavailable
+from collector.base.errors import LogFull, LogUnavailable
+from collector.base.telemetry import Telemetry
 from collector.log.disk import writer
 from collector.log.disk.disk_log import DiskLog
 from collector.log.disk.store import DiskStore
 from collector.log.port import SIGNALS, SPANS, TRACES, Commit, New, Position
-from collector.telemetry import Telemetry
 from tests.support.disk_log import SMALL, Open
 from tests.support.log_steps import all_of, assigned, fill, new
 from tests.support.owned_log_contract import dropped, sample

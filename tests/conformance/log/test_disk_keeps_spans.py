@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from collector.errors import LogFull, RecordTooLarge
+from collector.base.errors import LogFull, RecordTooLarge
+from collector.base.telemetry import Telemetry
 from collector.log.disk.disk_log import DiskLog
 from collector.log.embedded.retention import Quotas
 from collector.log.port import CLOSINGS, SPANS, TRACES, Commit, Position
-from collector.telemetry import Telemetry
 from tests.support.disk_log import SMALL
 from tests.support.log_steps import GROUPS, all_of, fill, new
 from tests.support.owned_log_contract import dropped

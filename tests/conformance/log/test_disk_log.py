@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from collector.errors import LogUnavailable
+from collector.base.errors import LogUnavailable
+from collector.base.telemetry import Telemetry
 from collector.log.disk.disk_log import DiskLog
 from collector.log.port import SPANS, TRACES, Commit, Lag, Log
-from collector.telemetry import Telemetry
 from tests.support.disk_log import Open
 from tests.support.log_steps import GROUPS, PARTITIONS, new
 from tests.support.owned_log_contract import OwnedLogContract

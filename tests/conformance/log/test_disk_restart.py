@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from collector.errors import ConfigError, DataFolderInUse
+from collector.base.errors import ConfigError, DataFolderInUse
+from collector.base.telemetry import Telemetry
 from collector.log.disk.disk_log import DiskLog
 from collector.log.port import CLOSINGS, SPANS, TRACES, Commit
-from collector.telemetry import Telemetry
 from tests.support.disk_log import SMALL, Open
 from tests.support.log_steps import GROUPS, all_of, assigned, at_end, new, take
 from tests.support.owned_log_contract import dropped

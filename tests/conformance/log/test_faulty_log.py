@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from collector.base.telemetry import Telemetry
 from collector.log.port import SIGNALS, SPANS, TRACES, Commit, Log, New
-from collector.telemetry import Telemetry
 from tests.support.deletes_spans_contract import DeletesSpans
 from tests.support.faulty_log import Crash, FaultyLog
 from tests.support.log_contract import LogContract

@@ -17,14 +17,14 @@ from aiokafka.client import AIOKafkaClient
 from aiokafka.coordinator.assignors.range import RangePartitionAssignor
 from aiokafka.structs import TopicPartition
 
-from collector.clock import wall
+from collector.base.clock import wall
+from collector.base.errors import LogUnavailable, RecordTooLarge
+from collector.base.telemetry import Telemetry
 from collector.config.tree import KafkaLogConfig
-from collector.errors import LogUnavailable, RecordTooLarge
-from collector.kafka.client import network_client
+from collector.log.kafka.client import network_client
 from collector.log.kafka.kafka_log import KafkaLog
 from collector.log.kafka.reader import KafkaReader
 from collector.log.port import CLOSINGS, SESSIONS, SPANS, TRACES, Commit, New, Position
-from collector.telemetry import Telemetry
 from tests.support.kafka.kafka_node import KafkaNode
 from tests.support.kafka.topics import create_topic
 from tests.support.log_steps import all_of, assigned, at_end, new, take, values

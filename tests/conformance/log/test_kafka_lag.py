@@ -8,13 +8,13 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from collector.clock import wall
+from collector.base.clock import wall
+from collector.base.telemetry import Telemetry
 from collector.config.tree import KafkaLogConfig
 from collector.log.families import LogFamilies
 from collector.log.kafka.kafka_log import KafkaLog
 from collector.log.lag import LagMeter, Watched
 from collector.log.port import SIGNALS, SPANS, TRACES
-from collector.telemetry import Telemetry
 from tests.support.kafka.kafka_node import KafkaNode
 from tests.support.log_steps import assigned, new, take
 

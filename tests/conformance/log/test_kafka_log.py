@@ -8,11 +8,11 @@ from contextlib import AsyncExitStack
 
 import pytest
 
-from collector.clock import wall
+from collector.base.clock import wall
+from collector.base.telemetry import Telemetry
 from collector.config.tree import KafkaLogConfig
 from collector.log.kafka.kafka_log import KafkaLog
 from collector.log.port import Log
-from collector.telemetry import Telemetry
 from tests.support.log_steps import PARTITIONS
 from tests.support.shared_log_contract import SharedLogContract
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from collector.errors import LogUnavailable
+from collector.base.errors import LogUnavailable
 from collector.log.disk.map_reader import MapReader
 from collector.log.port import SPANS
 from tests.conformance.log.test_disk_damage import overwrite, value_of
@@ -22,7 +22,7 @@ from tests.support.log_steps import new
 CHILD = """
 import json, sys
 from pathlib import Path
-from collector.errors import LogUnavailable
+from collector.base.errors import LogUnavailable
 from collector.log.disk.map_reader import MapReader
 
 reader = MapReader(Path(sys.argv[1]))

@@ -7,9 +7,9 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from collector.base.telemetry import Telemetry
 from collector.log.memory import MemoryLog
 from collector.log.port import SIGNALS, SPANS, TRACES, Commit, Log
-from collector.telemetry import Telemetry
 from tests.support.deletes_spans_contract import DeletesSpans
 from tests.support.log_steps import GROUPS, PARTITIONS, all_of, new
 from tests.support.owned_log_contract import OwnedLogContract

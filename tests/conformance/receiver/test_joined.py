@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collector.errors import LogUnavailable
+from collector.base.errors import LogUnavailable
 from collector.otlp.scan import scan
 from collector.otlp.split import split_by_trace
 from collector.records.handed import Handed

@@ -14,7 +14,7 @@ from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import (
 )
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
 
-from collector.errors import LogFull
+from collector.base.errors import LogFull
 from collector.otlp.scan import scan
 from collector.otlp.signal import LOGS_SERVICE
 from tests.support.otlp_http import JSON, PROTOBUF, post

@@ -16,14 +16,14 @@ from opentelemetry.proto.common.v1.common_pb2 import AnyValue
 from opentelemetry.sdk.metrics.export import MetricExportResult, MetricsData
 from opentelemetry.sdk.trace.export import SpanExportResult
 
+from collector.base.errors import LogFull, LogUnavailable, RecordTooLarge, Retryable
+from collector.base.http_server import BearerTokens
+from collector.base.telemetry import Telemetry
 from collector.config.tree import ReceiverConfig
-from collector.errors import LogFull, LogUnavailable, RecordTooLarge, Retryable
 from collector.receiver.families import ReceiverFamilies
 from collector.receiver.grpc import GrpcServer, options
 from collector.receiver.intake import Intake
 from collector.records.otlp_signals import OTLP_SIGNALS
-from collector.runtime.http_server import BearerTokens
-from collector.telemetry import Telemetry
 from tests.support.otlp import body, length, span, trace_id
 from tests.support.received_log import ReceivedLog
 from tests.support.receiving import (

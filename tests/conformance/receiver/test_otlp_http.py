@@ -16,8 +16,8 @@ from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExport
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
 from opentelemetry.sdk.trace.export import SpanExportResult
 
+from collector.base.errors import LogFull, LogUnavailable, RecordTooLarge
 from collector.config.tree import ReceiverConfig
-from collector.errors import LogFull, LogUnavailable, RecordTooLarge
 from collector.receiver.answers import Code, http_status
 from tests.support.otlp import body, request, span
 from tests.support.otlp_http import JSON, PROTOBUF, one_span, post, status_of

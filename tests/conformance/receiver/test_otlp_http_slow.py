@@ -9,15 +9,15 @@ from contextlib import asynccontextmanager
 import httpx
 import pytest
 
+from collector.base.bounded_protocol import DEFAULT, Limits
+from collector.base.families import RuntimeFamilies
+from collector.base.http_server import BearerTokens
+from collector.base.telemetry import Telemetry
 from collector.receiver import pace
 from collector.receiver.families import ReceiverFamilies
 from collector.receiver.http import HttpApp, HttpServer
 from collector.receiver.intake import Intake
 from collector.records.otlp_signals import TRACES
-from collector.runtime.bounded_protocol import DEFAULT, Limits
-from collector.runtime.families import RuntimeFamilies
-from collector.runtime.http_server import BearerTokens
-from collector.telemetry import Telemetry
 from tests.support.otlp import body, span
 from tests.support.otlp_http import JSON, PROTOBUF, one_span, post, status_of
 from tests.support.received_log import ReceivedLog

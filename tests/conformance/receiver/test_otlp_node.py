@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from collector.errors import LogFull
+from collector.base.errors import LogFull
 from tests.support.node_packages import installed
 from tests.support.receiving import Served, serving, until
 

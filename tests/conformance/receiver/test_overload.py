@@ -9,13 +9,13 @@ import zlib
 import grpc
 import pytest
 
-from collector.errors import LogFull
+from collector.base.errors import LogFull
+from collector.base.telemetry import Telemetry
 from collector.receiver.families import ReceiverFamilies
 from collector.receiver.inflate import protobuf, sniff
 from collector.receiver.intake import Intake
 from collector.receiver.overload import LEAST, Overload
 from collector.records.otlp_signals import TRACES
-from collector.telemetry import Telemetry
 from tests.support.otlp import body, span
 from tests.support.otlp_http import post
 from tests.support.received_log import ReceivedLog

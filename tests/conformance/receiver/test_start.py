@@ -15,10 +15,10 @@ import grpc
 import httpx
 import pytest
 
+from collector.base.errors import ConfigError
+from collector.base.telemetry import Telemetry
 from collector.config.tree import ReceiverConfig, TlsConfig
-from collector.errors import ConfigError
 from collector.receiver.receiver import Receiver
-from collector.telemetry import Telemetry
 from tests.support.certificates import Certificates, make
 from tests.support.otlp import body, span
 from tests.support.received_log import ReceivedLog

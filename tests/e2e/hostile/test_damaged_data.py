@@ -132,7 +132,7 @@ def page_of(text: bytes, content: bytearray) -> int:
 def run_for_a_moment(data: Path) -> Ended:
     """`spanwise run` until it is ready and has worked for a moment, or has ended by itself."""
     output = data.parent / "moment.log"
-    arguments = [sys.executable, "-m", "collector.cli", "run"]
+    arguments = [sys.executable, "-m", "collector.commands.start", "run"]
     for each in (
         f"data_dir={data}",
         "receiver.grpc.port=0",

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from collector.assembly import packed_marks
 from collector.assembly.packed_marks import ClosedTrace, PackedMarks
-from collector.errors import Undecodable
+from collector.base.errors import Undecodable
 
 IDS = st.integers(0, 40).map(lambda number: number.to_bytes(16, "big"))
 OFFSETS = st.integers(-1, (1 << 63) - 1)

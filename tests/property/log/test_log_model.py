@@ -11,6 +11,7 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from collector.base.telemetry import Telemetry
 from collector.log.disk.disk_log import DiskLog
 from collector.log.memory import MemoryLog
 from collector.log.port import (
@@ -25,7 +26,6 @@ from collector.log.port import (
     New,
     Position,
 )
-from collector.telemetry import Telemetry
 from tests.support.log_steps import assigned
 from tests.support.ticking import SetClock
 

@@ -10,11 +10,11 @@ import httpx
 import pytest
 
 from collector.api.admin import AdminServer, build_app
+from collector.base.errors import ConfigError
+from collector.base.families import RuntimeFamilies
+from collector.base.lifecycle import Health
+from collector.base.telemetry import Telemetry
 from collector.config.tree import Admin, Config
-from collector.errors import ConfigError
-from collector.runtime.families import RuntimeFamilies
-from collector.runtime.lifecycle import Health
-from collector.telemetry import Telemetry
 
 
 def server(port: int = 0) -> AdminServer:

@@ -13,7 +13,7 @@ from collector.api.findings import Findings
 from collector.api.off_loop import OffLoop
 from collector.api.query import Query
 from collector.api.traces import Traces
-from collector.telemetry import Telemetry
+from collector.base.telemetry import Telemetry
 from tests.support import api_records as make
 from tests.support.api_stand import Stand, filled, show
 

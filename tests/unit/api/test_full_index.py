@@ -7,7 +7,7 @@ from pathlib import Path
 
 from collector.api.families import ApiFamilies
 from collector.api.index import Index
-from collector.telemetry import Telemetry
+from collector.base.telemetry import Telemetry
 from tests.support import api_records as make
 
 COUNT = 3_000

@@ -15,9 +15,9 @@ from collector.api.answers import Refused
 from collector.api.families import ApiFamilies
 from collector.api.off_loop import AT_ONCE, WAITING, OffLoop
 from collector.api.outgoing import LARGE, LIMIT, PIECE, Outgoing
-from collector.runtime.bounded_protocol import Limits, Why
-from collector.runtime.http_server import GuestServer
-from collector.telemetry import Telemetry
+from collector.base.bounded_protocol import Limits, Why
+from collector.base.http_server import GuestServer
+from collector.base.telemetry import Telemetry
 from tests.support.eventually import eventually
 
 

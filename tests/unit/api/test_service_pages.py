@@ -20,12 +20,12 @@ from collector.api.answers import Refused
 from collector.api.errors import Errors
 from collector.api.page.service_view import catalogue_view, health_view, judge_view
 from collector.api.vitals import PREFIX, Vitals, numbers, vitals
+from collector.base.telemetry import Telemetry
 from collector.config.load import load
 from collector.doctor.about import about
 from collector.judging.families import JudgingFamilies
 from collector.log.families import LogFamilies
 from collector.signals.sinks.families import SinkFamilies
-from collector.telemetry import Telemetry
 from evaluators.declare import Spec
 from evaluators.plan import make_plan
 from evaluators.registry import Registry

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from collector.config.strict_yaml import parse
-from collector.offline.recordings import requests
+from collector.service.recordings import requests
 from evaluators.expectations import Expectations
 from evaluators.model import ToolCall, Trace
 from tests.support import api_records as make

@@ -9,9 +9,9 @@ import pytest
 from collector.assembly import closing_pipeline
 from collector.assembly.closed_result import ReadRequest
 from collector.assembly.closing_pipeline import READERS
-from collector.errors import LogUnavailable
+from collector.base.errors import LogUnavailable
 from collector.log.port import SPANS, TRACES, Commit, Lag, New, Position
-from collector.pool.port import ReadJob
+from collector.reading.port import ReadJob
 from evaluators.model import Trace
 from tests.support.assembling import Site
 from tests.support.faulty_log import FaultyLog, unavailable

@@ -9,9 +9,9 @@ from dataclasses import replace
 import pytest
 
 from collector.assembly import glances
-from collector.errors import Retryable
+from collector.base.errors import Retryable
 from collector.log.port import TRACES
-from collector.pool.port import GlanceJob, ReadJob, Seen
+from collector.reading.port import GlanceJob, ReadJob, Seen
 from collector.records.traces import RunawayRecord, TraceRecord, decode_traces
 from evaluators.model import Trace
 from tests.support.assembling import WINDOWS, Site

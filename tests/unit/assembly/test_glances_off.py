@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from collector.clock import wall
+from collector.base.clock import wall
+from collector.base.telemetry import Telemetry
 from collector.config.plan import plan_from
 from collector.config.tree import Config
-from collector.telemetry import Telemetry
-from collector.wiring.rooms import Rooms
+from collector.service.rooms import Rooms
 from tests.support.faulty_log import FaultyLog
 from tests.support.reading import ReadingWorkers
 

@@ -13,10 +13,10 @@ from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (
     ExportMetricsServiceRequest,
 )
 
-from collector import cli
+from collector.base.child import pack_frame
+from collector.base.version import conflicting_distributions
+from collector.commands import cli
 from collector.doctor.connectivity import partitions_differ, too_small
-from collector.runtime.child import pack_frame
-from collector.version import conflicting_distributions
 from evaluators.registry import Registry
 from tests.support.otlp import body, span, trace_id
 
@@ -87,7 +87,7 @@ def test_kafka_that_does_not_answer_is_one_line(capsys: pytest.CaptureFixture[st
 
 def test_help_and_version_import_neither_settings_nor_servers() -> None:
     script = (
-        "import sys; from collector.cli import main\n"
+        "import sys; from collector.commands.cli import main\n"
         "assert main(['--help']) == 0 and main(['--version']) == 0\n"
         "heavy = {'collector.config.tree', 'yaml', 'rich', 'starlette', 'grpc', 'aiokafka', 'numpy'}\n"
         "sys.exit(', '.join(heavy & set(sys.modules)) or 0)"

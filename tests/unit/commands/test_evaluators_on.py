@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from collector import cli
+from collector.commands import cli
 
 CONFIG = """
 evaluators:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from collector import cli
-from collector.runtime.child import pack_frame
+from collector.base.child import pack_frame
+from collector.commands import cli
 from tests.support.asking import asked
 
 MEAN = "confidence"

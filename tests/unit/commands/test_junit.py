@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from collector import cli
+from collector.commands import cli
 
 CAPTURES = Path(__file__).parents[2] / "data" / "captures"
 LOGS = Path(__file__).parents[2] / "data" / "captures_logs"

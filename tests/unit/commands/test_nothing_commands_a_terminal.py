@@ -15,7 +15,14 @@ from typing import Any
 
 import pytest
 
-from collector import cli
+from collector.base.printable import (
+    PrintableFormatter,
+    escape_json,
+    log_to_stderr,
+    one_line,
+    printable,
+)
+from collector.commands import cli
 from collector.commands.aggregates import passing
 from collector.commands.doctor import print_diagnosis
 from collector.commands.output import (
@@ -27,7 +34,6 @@ from collector.commands.output import (
 from collector.commands.signal_table import SignalTable
 from collector.commands.trace_list import trace_list
 from collector.doctor.diagnosis import Diagnosis, Finding, Stack
-from collector.printable import PrintableFormatter, escape_json, log_to_stderr, one_line, printable
 from collector.records.signal import encode_signal
 from collector.records.traces import RunRecord
 from evaluators.dialects.content.names import clean
@@ -194,7 +200,7 @@ def test_a_process_logs_through_it(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_child_process_logs_through_it() -> None:
     code = (
-        "import logging; from collector.runtime.child import parent_socket\n"
+        "import logging; from collector.base.child import parent_socket\n"
         "with parent_socket(0): logging.getLogger('x').warning('a\\x1b[2J\\nb')"
     )
     ours, theirs = socket.socketpair()

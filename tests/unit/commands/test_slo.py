@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from collector.cli import main
+from collector.commands.cli import main
 from tests.support.promtool import run
 
 WITHOUT = [

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from collector.base.errors import ConfigError
 from collector.config.load import load
 from collector.config.values import show_duration
-from collector.errors import ConfigError
 
 
 @pytest.mark.parametrize("written", ["30", "30s", '"30"', "0.5m", "30000ms"])

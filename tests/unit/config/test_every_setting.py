@@ -11,10 +11,10 @@ from annotated_types import Ge, Gt, Le, Lt
 from pydantic import AfterValidator, SecretStr
 from pydantic.fields import FieldInfo
 
+from collector.base.errors import ConfigError
 from collector.config.load import load
 from collector.config.plan import plan_from
 from collector.config.values import check_endpoint, check_servers, check_url
-from collector.errors import ConfigError
 from evaluators.errors import SettingsError
 from evaluators.registry import Registry
 from tests.support.setting_tree import Setting, every_setting

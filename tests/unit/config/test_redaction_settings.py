@@ -6,9 +6,9 @@ import json
 
 import pytest
 
+from collector.base.errors import ConfigError
 from collector.commands.config import effective
 from collector.config.load import load
-from collector.errors import ConfigError
 
 
 @pytest.mark.parametrize(

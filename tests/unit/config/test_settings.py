@@ -10,10 +10,10 @@ import jsonschema
 import pytest
 import yaml
 
+from collector.base.errors import ConfigError
 from collector.commands.config import MASK, effective, schema
 from collector.config.load import is_setting, load
 from collector.config.tree import Config, EvaluatorConfig
-from collector.errors import ConfigError
 
 EXAMPLE = Path(__file__).parents[3] / "spanwise.yaml"
 

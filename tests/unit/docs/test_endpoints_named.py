@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-from collector.app import Endpoints
 from collector.commands.run import say
 from collector.config.tree import Config
 from collector.otlp.exporters import exporter_settings
 from collector.receiver.inflate import BY_NAME
+from collector.service.app import Endpoints
 
 ROOT = Path(__file__).parents[3]
 TEXTS = [

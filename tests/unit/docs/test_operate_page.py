@@ -7,10 +7,10 @@ from pathlib import Path
 
 from prometheus_client import CollectorRegistry
 
+from collector.base.telemetry import Telemetry
 from collector.config.tree import AgentWindow
+from collector.service.families import declare_families
 from collector.signals.prometheus.exporter import PrometheusExporter
-from collector.telemetry import Telemetry
-from collector.wiring.families import declare_families
 from tests.support.faulty_log import FaultyLog
 
 PAGE = (Path(__file__).parents[3] / "docs" / "operate.md").read_text()

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from collector import cli
+from collector.commands import cli
 from collector.config.tree import Config
 from collector.doctor.sources import seen_by_service, traces_in_recordings
-from collector.offline import recordings
 from collector.otlp import display
+from collector.service import recordings
 from evaluators.dialects.show import show
 from tests.support.dialect_spans import TRACE_ID, SpanSpec, request, trace_of
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from collector import cli
+from collector.commands import cli
 from collector.doctor.diagnosis import ExaminedTrace
 from collector.doctor.unscored import (
     SessionSeen,

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from collector.base.telemetry import Telemetry
 from collector.config.tree import Config
 from collector.judging.budget import DAY, Budget
 from collector.judging.judge_process import JudgeProcess
-from collector.telemetry import Telemetry
 
 NOON = 20_000 * DAY + DAY / 2
 MIDNIGHT = 20_001 * DAY

@@ -9,12 +9,12 @@ from typing import ClassVar, Self
 import msgspec
 import pytest
 
+from collector.base.telemetry import Telemetry
 from collector.config.tree import Config
 from collector.judging import judge_process
 from collector.judging.budget import DAY, Budget
 from collector.judging.judge_process import JudgeProcess
 from collector.judging.port import JudgeDiedError, JudgeLateError, ReserveBudget, TraceJob, encode
-from collector.telemetry import Telemetry
 
 
 class DyingChild:

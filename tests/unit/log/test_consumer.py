@@ -7,11 +7,11 @@ from collections.abc import Callable
 
 import pytest
 
-from collector.errors import LogUnavailable
+from collector.base.errors import LogUnavailable
+from collector.base.retry import Retry
+from collector.base.telemetry import Telemetry
 from collector.log.consumer import Consumer, Offsets
 from collector.log.port import Assigned, Batch, Commit, New, Position, Record
-from collector.runtime.retry import Retry
-from collector.telemetry import Telemetry
 from tests.support.faulty_log import FaultyLog, unavailable
 
 

@@ -12,7 +12,7 @@ from zlib import crc32
 import lmdb
 import pytest
 
-from collector.errors import Undecodable
+from collector.base.errors import Undecodable
 from collector.log.disk.frames import (
     count_of,
     footprint,

@@ -6,15 +6,15 @@ from collections.abc import Iterable
 
 from aiokafka.structs import ConsumerRecord
 
+from collector.base.telemetry import Telemetry
 from collector.config.tree import KafkaLogConfig
-from collector.kafka.client import client_settings
 from collector.log.families import LogFamilies
+from collector.log.kafka.client import client_settings
 from collector.log.kafka.cluster import Cluster
 from collector.log.kafka.lag import GroupLags
 from collector.log.kafka.partition_reader import PartitionReader
 from collector.log.kafka.reader import KafkaReader
 from collector.log.port import TRACES, Lag
-from collector.telemetry import Telemetry
 from tests.support.ticking import SetClock
 
 

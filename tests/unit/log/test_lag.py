@@ -6,14 +6,14 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from collector.base.errors import LogUnavailable
+from collector.base.telemetry import Telemetry
 from collector.config.tree import Config
-from collector.errors import LogUnavailable
 from collector.log.families import LogFamilies
 from collector.log.lag import LagMeter, Watched
 from collector.log.memory import MemoryLog
 from collector.log.port import SIGNALS, SPANS, TRACES, Commit, Lag, New
-from collector.telemetry import Telemetry
-from collector.wiring.logs import groups, lag_meter
+from collector.service.logs import groups, lag_meter
 from tests.support.eventually import eventually
 from tests.support.ticking import SetClock
 

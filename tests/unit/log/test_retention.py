@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from collector.errors import LogFull
+from collector.base.errors import LogFull
 from collector.log.commits import Commits
 from collector.log.embedded.prepared_record import PreparedRecord
 from collector.log.embedded.released_spans import ReleasedSpans

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
-from collector.errors import TooLarge
+from collector.base.errors import TooLarge
 from collector.otlp import walk, wire
 from collector.otlp.json import to_protobuf
 from collector.otlp.split import LARGE_REQUEST, split_by_trace

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
-from collector.errors import Undecodable
+from collector.base.errors import Undecodable
 from collector.otlp.json import to_protobuf
 
 

@@ -6,8 +6,8 @@ import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
+from collector.base.errors import TooLarge, Undecodable
 from collector.config.tree import AttributesConfig, Config, Redaction
-from collector.errors import TooLarge, Undecodable
 from collector.otlp import redaction, wire
 from collector.otlp.marking import Marking
 from collector.otlp.redaction import Redactor, redactor

@@ -4,7 +4,7 @@ import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
-from collector.errors import Undecodable
+from collector.base.errors import Undecodable
 from collector.otlp.span_head import SpanHead, cut, head, parse, start_time_unix_nano
 from tests.support.spans import child, request, root, span_id, trace_id
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
-from collector.errors import Undecodable
+from collector.base.errors import Undecodable
 from collector.otlp.span_head import read_ids, trace_at, why_invalid
 from tests.support.otlp import span, trace_id
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
-from collector.errors import Undecodable
+from collector.base.errors import Undecodable
 from collector.otlp.scan import scan
 from collector.otlp.split import joined_by_trace, split_by_trace
 from collector.otlp.wire import Budget, fields, header

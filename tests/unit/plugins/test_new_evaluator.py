@@ -8,7 +8,7 @@ from typing import get_args
 
 import pytest
 
-from collector import cli
+from collector.commands import cli
 from collector.config.plan import plan_from
 from collector.config.tree import Config
 from collector.doctor.diagnosis import ExaminedTrace, diagnose, examine

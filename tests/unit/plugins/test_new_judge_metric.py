@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 import collector
+from collector.base.telemetry import Telemetry
 from collector.judging.families import JudgingFamilies
-from collector.telemetry import Telemetry
-from collector.wiring import families as wiring
+from collector.service import families as wiring
 
 FOLDER = Path(collector.__file__).parent
 PAGE = (FOLDER.parent / "docs" / "operate.md").read_text()

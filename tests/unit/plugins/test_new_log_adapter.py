@@ -1,4 +1,4 @@
-"""A new log adapter is one file and one line: its row in `collector/wiring/logs.py`."""
+"""A new log adapter is one file and one line: its row in `collector/service/logs.py`."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from typing import get_args
 
 import pytest
 
-from collector.clock import Clock, wall
+from collector.base.clock import Clock, wall
+from collector.base.telemetry import Telemetry
 from collector.config.tree import Config, LogConfig
 from collector.log.memory import MemoryLog
 from collector.log.port import SPANS, Log, New
-from collector.telemetry import Telemetry
-from collector.wiring.logs import LOGS, open_log
+from collector.service.logs import LOGS, open_log
 
 
 class NewLog(MemoryLog):

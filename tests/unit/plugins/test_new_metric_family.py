@@ -12,10 +12,10 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 import collector
+from collector.base.telemetry import Telemetry
+from collector.service import families
+from collector.service.families import FAMILIES, declare_families
 from collector.signals.prometheus.families import AgentFamilies
-from collector.telemetry import Telemetry
-from collector.wiring import families
-from collector.wiring.families import FAMILIES, declare_families
 
 
 class NewFamilies:

@@ -15,14 +15,14 @@ from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import (
 )
 
 import collector.records
+from collector.base.child import pack_frame
 from collector.config.tree import Config
 from collector.log.port import SPANS
-from collector.offline import recordings
-from collector.offline.recorded_traces import read_recordings
 from collector.otlp.signal import OtlpService, OtlpSignal
 from collector.otlp.split import Piece, SplitRequest
 from collector.records.otlp_signals import OTLP_SIGNALS
-from collector.runtime.child import pack_frame
+from collector.service import recordings
+from collector.service.recorded_traces import read_recordings
 from tests.support.otlp import body, span
 from tests.support.otlp_http import JSON, post
 from tests.support.receiving import export, serving

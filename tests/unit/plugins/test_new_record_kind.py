@@ -15,26 +15,26 @@ import msgspec
 import pytest
 from prometheus_client import CollectorRegistry
 
-from collector.clock import wall
+from collector.base.clock import wall
+from collector.base.errors import UnknownKind
+from collector.base.telemetry import Telemetry
 from collector.config.plan import plan_from
 from collector.config.tree import AgentWindow, Config, JudgeConfig
-from collector.errors import UnknownKind
 from collector.judging.budget import Budget
 from collector.judging.judging_room import JudgingRoom
 from collector.judging.port import Job, JobDone
 from collector.log.disk.disk_log import DiskLog
 from collector.log.memory import MemoryLog
 from collector.log.port import SIGNALS, TRACES, Log, New, Position, Record
-from collector.offline.replay import rescore
 from collector.records import trace_views
 from collector.records.codec import encode
 from collector.records.sessions import session_key
 from collector.records.trace_summary import Summariser
 from collector.records.traces import decode_traces
 from collector.scoring.scorer import Scorer
+from collector.service.logs import groups
+from collector.service.replay import rescore
 from collector.signals.prometheus.exporter import PrometheusExporter
-from collector.telemetry import Telemetry
-from collector.wiring.logs import groups
 from tests.support import api_records as make
 from tests.support.api_stand import Stand
 from tests.support.eventually import eventually

@@ -1,4 +1,4 @@
-"""A new sink: its section in the configuration, one file, one line in `collector.wiring.sinks.SINKS`."""
+"""A new sink: its section in the configuration, one file, one line in `collector.service.sinks.SINKS`."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from collector.config.tree import Config, Section, Sinks
 from collector.log.memory import MemoryLog
 from collector.log.port import SIGNALS, Commit, Log
 from collector.records.signal_batch import Published
-from collector.wiring import sinks
-from collector.wiring.logs import groups
+from collector.service import sinks
+from collector.service.logs import groups
 from tests.support.signals import new, signal
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from collector.base.telemetry import Telemetry
 from collector.receiver.admission import WAITING, Admission
 from collector.receiver.answers import NoRoom, OverShare
 from collector.receiver.families import ReceiverFamilies
-from collector.telemetry import Telemetry
 
 
 class Stand:

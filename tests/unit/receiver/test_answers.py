@@ -7,7 +7,7 @@ from google.rpc.error_details_pb2 import BadRequest, RetryInfo
 from google.rpc.status_pb2 import Status
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
 
-from collector.errors import LogFull, LogUnavailable
+from collector.base.errors import LogFull, LogUnavailable
 from collector.otlp.split import SplitRequest
 from collector.receiver.answers import (
     OK,

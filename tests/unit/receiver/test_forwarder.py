@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from collector.base.errors import ConfigError, Permanent, Retryable
+from collector.base.telemetry import Telemetry
 from collector.config.crosscheck import crosscheck
 from collector.config.tree import Config, OtlpTarget
-from collector.errors import ConfigError, Permanent, Retryable
 from collector.receiver.families import ReceiverFamilies
 from collector.receiver.forward import PATIENCE, RESULTS, Forwarder, forwarders
 from collector.records.otlp_signals import OTLP_SIGNALS
-from collector.telemetry import Telemetry
 from tests.support.eventually import eventually
 
 

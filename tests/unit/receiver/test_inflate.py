@@ -9,7 +9,7 @@ import zlib
 import pytest
 import zstandard
 
-from collector.errors import TooLarge, Undecodable
+from collector.base.errors import TooLarge, Undecodable
 from collector.receiver.inflate import BY_NAME, sniff
 
 COMPRESS = {"gzip": gzip.compress, "deflate": zlib.compress, "zstd": zstandard.compress}

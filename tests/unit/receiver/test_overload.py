@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from collector.errors import LogFull
+from collector.base.errors import LogFull
 from collector.receiver.answers import Behind
 from collector.receiver.overload import DEALT_FOR, FULL_FOR, LEAST, LOOK_EVERY, Overload, share
 from tests.support.otlp import body, span

@@ -8,7 +8,8 @@ from collections.abc import Callable
 import pytest
 from google.protobuf.message import Message
 
-from collector.clock import wall
+from collector.base.clock import wall
+from collector.base.telemetry import Telemetry
 from collector.config.tree import Config
 from collector.otlp.marking import Marking
 from collector.otlp.redaction import Redact, redactor
@@ -17,7 +18,6 @@ from collector.receiver.families import ReceiverFamilies
 from collector.receiver.inflate import identity, protobuf
 from collector.receiver.intake import LARGE_TO_REDACT, Intake
 from collector.records.otlp_signals import TRACES
-from collector.telemetry import Telemetry
 from tests.support.otlp import body, span
 from tests.support.received_log import ReceivedLog
 

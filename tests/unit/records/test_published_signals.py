@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from collector.errors import Undecodable
+from collector.base.errors import Undecodable
 from collector.log.port import SIGNALS, New, Position, Record
 from collector.records.published_signals import PublishedSignals, line_blocks
 from collector.records.signal_batch import Made, Published, made, signal_records, signals_in

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from collector.errors import Undecodable
+from collector.base.errors import Undecodable
 from collector.records.signal import (
     MAX_BYTES,
     Signal,

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from collector.errors import Undecodable
+from collector.base.errors import Undecodable
 from collector.log.port import SIGNALS, New, Position, Record
 from collector.records.signal import Coverage, SignalError, encode_signal
 from collector.records.signal_batch import (

@@ -7,12 +7,12 @@ from dataclasses import replace
 import msgspec
 import pytest
 
+from collector.base.errors import Undecodable
 from collector.config.plan import plan_from
 from collector.config.tree import Config
-from collector.errors import Undecodable
 from collector.log.port import MAX_RECORD, TRACES, Headers, Position, Record
-from collector.pool.port import PackedTrace, ReadJob
-from collector.pool.worker import JobRunner
+from collector.reading.port import PackedTrace, ReadJob
+from collector.reading.worker import JobRunner
 from collector.records import trace_summary
 from collector.records.codec import encode
 from collector.records.trace_size import room_beside

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collector.errors import Undecodable
+from collector.base.errors import Undecodable
 from collector.log.port import TRACES, Position, Record
 from collector.records.traces import TraceReader, previous_trace
 from evaluators.matching.text import LIMIT

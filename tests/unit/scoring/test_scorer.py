@@ -5,11 +5,11 @@ from collections.abc import Sequence
 
 import pytest
 
+from collector.base.telemetry import Telemetry
 from collector.log.port import SESSIONS, SIGNALS, TRACES, Position
-from collector.pool.port import ScoreJob
+from collector.reading.port import ScoreJob
 from collector.records.sessions import SessionTurn, decode_sessions
 from collector.records.traces import SessionRecord, decode_traces
-from collector.telemetry import Telemetry
 from evaluators.model import Outcome, Previous
 from tests.support.faulty_log import Crash, FaultyLog
 from tests.support.scoring_fakes import (

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 import pytest
 
+from collector.base.telemetry import Telemetry
 from collector.log.port import SIGNALS, TRACES
-from collector.pool.port import ScoreJob
+from collector.reading.port import ScoreJob
 from collector.scoring import backlog
-from collector.telemetry import Telemetry
 from evaluators.model import Outcome
 from tests.support.eventually import eventually
 from tests.support.faulty_log import FaultyLog

@@ -7,9 +7,9 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from collector.errors import LogFull
+from collector.base.errors import LogFull
+from collector.base.telemetry import Telemetry
 from collector.log.port import SESSIONS, SIGNALS, TRACES
-from collector.telemetry import Telemetry
 from tests.support.faulty_log import FaultyLog, unavailable
 from tests.support.scoring_fakes import (
     append,

@@ -9,11 +9,11 @@ from typing import ClassVar
 
 import pytest
 
-from collector.errors import LogUnavailable, Retryable
+from collector.base.errors import LogUnavailable, Retryable
+from collector.base.telemetry import Telemetry
 from collector.log.port import SIGNALS, Commit, New, Position
 from collector.records.signal_batch import Published, made, signal_records
 from collector.signals.sinks.port import Refused
-from collector.telemetry import Telemetry
 from tests.support.eventually import eventually
 from tests.support.faulty_log import FaultyLog
 from tests.support.signals import new, signal

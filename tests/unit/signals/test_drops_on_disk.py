@@ -9,11 +9,11 @@ from pathlib import Path
 
 from prometheus_client import CollectorRegistry
 
+from collector.base.telemetry import Telemetry
 from collector.config.tree import AgentWindow
 from collector.log.disk.disk_log import DiskLog
 from collector.log.port import SIGNALS
 from collector.signals.prometheus.exporter import GROUP, PrometheusExporter
-from collector.telemetry import Telemetry
 from tests.support.eventually import eventually
 from tests.support.publisher import SHORT
 from tests.support.signals import new, signal

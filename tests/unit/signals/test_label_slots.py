@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from prometheus_client import CollectorRegistry
 
+from collector.base.slots import FEW, HALF_LIFE, WAITING, Slots
+from collector.base.telemetry import LONGEST_LABEL, MAX_SERVICES, OTHER, Telemetry
 from collector.log.port import WINDOWS, New
 from collector.records.windows import SLOTS
-from collector.slots import FEW, HALF_LIFE, WAITING, Slots
-from collector.telemetry import LONGEST_LABEL, MAX_SERVICES, OTHER, Telemetry
 from tests.support.publisher import Publisher, closed_trace
 from tests.support.signals import BASE, signal
 

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import pytest
 
 from collector.config.tree import KafkaSinkConfig, OtlpTarget
-from collector.kafka import producer
+from collector.log.kafka import producer
 from collector.log.port import SIGNALS
 from collector.signals.sinks.kafka import KafkaSink
 from collector.signals.sinks.otlp import OtlpSink

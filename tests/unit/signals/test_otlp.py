@@ -8,8 +8,8 @@ import pytest
 from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
 from pydantic import ValidationError
 
+from collector.base.errors import ConfigError, Retryable
 from collector.config.tree import OtlpTarget
-from collector.errors import ConfigError, Retryable
 from collector.records.signal import JudgeCost
 from collector.signals.sinks.otlp import OtlpSink, event
 from collector.signals.sinks.port import Refused

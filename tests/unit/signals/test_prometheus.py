@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from collector.base.errors import LogUnavailable
 from collector.config.tree import AgentWindow
-from collector.errors import LogUnavailable
 from collector.log.port import SIGNALS, TRACES, WINDOWS, Commit, New
 from collector.records.codec import encode
 from collector.records.drops import drop_key

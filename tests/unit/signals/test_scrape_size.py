@@ -6,11 +6,11 @@ import random
 from collections import Counter
 from typing import Any
 
+from collector.base.slots import FEW
+from collector.base.telemetry import OTHER
 from collector.config.load import load
 from collector.config.plan import plan_from
 from collector.signals.prometheus.targets import MAX_DETAILED_AGENTS
-from collector.slots import FEW
-from collector.telemetry import OTHER
 from evaluators.formulas.past_limits import PastLimits
 from evaluators.model import Tokens
 from evaluators.registry import Registry

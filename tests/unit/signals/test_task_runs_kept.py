@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from collector.base.errors import ConfigError, LogUnavailable, Undecodable
 from collector.config.plan import plan_from
 from collector.config.tree import Config
-from collector.errors import ConfigError, LogUnavailable, Undecodable
 from collector.log.port import TRACES, WINDOWS, New
 from collector.records.codec import encode
 from collector.records.sessions import session_key

@@ -7,11 +7,11 @@ from typing import Any
 import msgspec
 import pytest
 
+from collector.base.telemetry import OTHER
 from collector.config.tree import AgentWindow
 from collector.log.port import WINDOWS, New
 from collector.records.signal import Signal
 from collector.records.windows import VERSIONS, WindowEntry, decode_window
-from collector.telemetry import OTHER
 from tests.support.publisher import Publisher
 from tests.support.signals import BASE, covered, signal
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Set
 from typing import get_args
 
 from collector.records.signal_batch import made
+from collector.service.rooms import ASSEMBLY, SCORING
 from collector.signals.prometheus.label_counts import outcome_of
 from collector.slo.rules import rules
-from collector.wiring.rooms import ASSEMBLY, SCORING
 from evaluators.model import Closed, Reason
 from tests.support.declared_families import declared_families
 from tests.support.rule_selectors import selectors

@@ -7,8 +7,8 @@ from importlib.machinery import ModuleSpec
 
 import pytest
 
+from collector.base.errors import ConfigError
 from collector.config.load import load
-from collector.errors import ConfigError
 from evaluators.providers.litellm import missing_library
 
 OURS = "judge.model=bedrock/anthropic.claude-3-haiku-20240307-v1:0"

@@ -1,0 +1,43 @@
+"""The metric families of what every room runs on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal
+
+from collector.base.telemetry import Telemetry
+
+
+class RuntimeFamilies:
+    """Records that no room could process, connections that were closed, and how busy the event loop is."""
+
+    def __init__(self, telemetry: Telemetry) -> None:
+        self.poison_records = telemetry.counter(
+            "poison_records",
+            "Records that can never be processed, named in the log and passed over.",
+            "topic",
+        )
+        self.unknown_records = telemetry.counter(
+            "unknown_records",
+            "Records of a kind that only a newer version knows, passed over by each reader.",
+            "topic",
+        )
+        self.room_failures = telemetry.counter(
+            "room_failures",
+            "Failures of rooms that only show, by why: disk, io, bug. The room is started again.",
+            "room",
+            "reason",
+        )
+        self.connections_closed = telemetry.counter(
+            "connections_closed",
+            "Connections that were closed to keep to a limit, by why.",
+            "listener",
+            "reason",
+        )
+        self.event_loop_lag = telemetry.gauge(
+            "event_loop_lag_seconds", "How late the event loop ran its last heartbeat."
+        )
+
+    def closed(self, listener: Literal["admin", "grpc", "http"]) -> Callable[[str], None]:
+        """Counts one connection of this listener that was closed."""
+        return lambda why: self.connections_closed.labels(listener, why).inc()

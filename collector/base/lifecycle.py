@@ -1,0 +1,118 @@
+"""The life of a process: its rooms as stages, and whether it lives and takes spans.
+
+Stages are started from the sinks to the receiver and stopped from the receiver to the sinks.
+
+Liveness is the event loop answering at all. Readiness is receivers bound, the first evaluator worker up where the roles
+need one, and not stopping. An outage of Kafka or of a judge fails neither, because a restart would not end it; nor does
+a worker that dies later, because others serve, and another one is started.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from types import TracebackType
+from typing import Literal, Self, TypeAlias
+
+from prometheus_client import Gauge
+
+_log = logging.getLogger(__name__)
+
+BEAT = 0.5
+"""Seconds between heartbeats."""
+
+State = Literal["starting", "ready", "stopping"]
+Run: TypeAlias = Callable[[asyncio.Event], Awaitable[None]]
+
+
+class Stages:
+    """Tasks that each run until their own stop; one that fails ends the process, which can be started again.
+
+    Used as a context: leaving it by an error cancels what still runs.
+    """
+
+    def __init__(self) -> None:
+        self._group = asyncio.TaskGroup()
+        self._running: list[tuple[str, asyncio.Event, asyncio.Task[None]]] = []
+
+    async def __aenter__(self) -> Self:
+        """Enter the task group of the stages."""
+        await self._group.__aenter__()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Wait until every stage has ended."""
+        await self._group.__aexit__(kind, error, trace)
+
+    def start(self, name: str, run: Run) -> None:
+        """Run a stage until `stop(name)`."""
+        stopping = asyncio.Event()
+        task = self._group.create_task(_run(name, run, stopping), name=name)
+        self._running.append((name, stopping, task))
+
+    async def until(self, stopping: asyncio.Event) -> None:
+        """Wait for `stopping`. A stage that fails meanwhile cancels this wait and ends the context."""
+        await stopping.wait()
+
+    async def stop(self, *names: str) -> None:
+        """Stop the stages of these names, together, and wait until they have."""
+        chosen = [each for each in self._running if each[0] in names]
+        self._running = [each for each in self._running if each[0] not in names]
+        for _, stopping, _ in chosen:
+            stopping.set()
+        if chosen:
+            await asyncio.wait([task for _, _, task in chosen])
+
+
+async def _run(name: str, run: Run, stopping: asyncio.Event) -> None:
+    try:
+        await run(stopping)
+    except Exception:
+        _log.exception("Stage `%s` failed; the process ends and can be started again", name)
+        raise
+
+
+class Health:
+    """Set by `collector/service/app.py`, read by `/readyz`.
+
+    Args:
+        lag: Takes the seconds by which the last heartbeat was late.
+        monotonic: Seconds that never jump.
+    """
+
+    def __init__(self, lag: Gauge, *, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._lag = lag
+        self._monotonic = monotonic
+        self.started = False
+        """Receivers are bound."""
+        self.has_worker = True
+        """The first evaluator worker has been up, or the roles need none."""
+        self.stopping = False
+
+    @property
+    def state(self) -> State:
+        """Stopping wins over started."""
+        if self.stopping:
+            return "stopping"
+        return "ready" if self.started and self.has_worker else "starting"
+
+    async def run(self, stopping: asyncio.Event) -> None:
+        """Beat until `stopping` is set."""
+        while not stopping.is_set():
+            await self.beat(stopping)
+
+    async def beat(self, stopping: asyncio.Event, *, every: float = BEAT) -> None:
+        """Sleep once and note how late the loop woke up."""
+        due = self._monotonic() + every
+        with suppress(TimeoutError):
+            async with asyncio.timeout(every):
+                await stopping.wait()
+        self._lag.set(max(0.0, self._monotonic() - due))

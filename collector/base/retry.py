@@ -1,0 +1,156 @@
+"""Trying again after a failure that may pass: how long to wait (`Backoff`) and how often (`Retry`)."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from typing import TypeAlias, TypeVar
+
+from collector.base.errors import Retryable
+
+Sleep: TypeAlias = Callable[[float], Awaitable[None]]
+"""`asyncio.sleep`, or the sleep of a test."""
+
+SAID_AGAIN = 60.0
+"""Seconds after which a failure that lasts is logged again."""
+_T = TypeVar("_T")
+_log = logging.getLogger(__name__)
+
+
+class Backoff:
+    """Waits of `first`, 2 * `first`, 4 * `first` ... seconds, at most `longest`; from `first` again after `reset`."""
+
+    def __init__(
+        self, *, first: float = 0.2, longest: float = 30.0, sleep: Sleep = asyncio.sleep
+    ) -> None:
+        self._first = first
+        self._longest = longest
+        self._sleep = sleep
+        self._next = first
+
+    def next(self) -> float:
+        """The seconds to wait now; the next call returns twice as many."""
+        delay, self._next = self._next, min(self._longest, self._next * 2)
+        return delay
+
+    def reset(self) -> None:
+        """Start again with the shortest wait, after a success."""
+        self._next = self._first
+
+    async def sleep(self) -> None:
+        """Sleep for `next()` seconds."""
+        await self._sleep(self.next())
+
+    async def wait(self, stopping: asyncio.Event) -> None:
+        """Sleep for `next()` seconds, or until `stopping` is set."""
+        async with asyncio.TaskGroup() as group:
+            waits = (
+                group.create_task(self.sleep()),
+                group.create_task(stopping.wait()),
+            )
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+            for each in waits:
+                each.cancel()
+
+
+class Retry:
+    """Repeats what a room asks of its log and its workers until it succeeds.
+
+    A failure is logged when it begins, every SAID_AGAIN seconds while it lasts, and when it is over; waits grow from
+    0.1 to 5 seconds. Once `stopping` is set, `last_attempts` attempts are left, in quick succession; without an event,
+    these are all the attempts.
+
+    Args:
+        name: Of the room, for the log.
+        sleep: `asyncio.sleep`, or a test's.
+        last_attempts: At least one.
+        monotonic: `time.monotonic`, or a test's.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        sleep: Sleep = asyncio.sleep,
+        *,
+        last_attempts: int = 1,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.name = name
+        self._sleep = sleep
+        self._last_attempts = last_attempts
+        self._monotonic = monotonic
+        self.stopping: asyncio.Event | None = None
+
+    async def log(self, action: str, attempt: Callable[[], Awaitable[_T]]) -> _T:
+        """Repeat an operation of the log until it succeeds.
+
+        Raises:
+            Retryable: the service is stopping and the last attempt failed.
+        """
+        return await self._until_it_succeeds(action, attempt, Retryable)
+
+    async def workers(self, action: str, attempt: Callable[[], Awaitable[_T]]) -> _T:
+        """Repeat an operation of the workers until it succeeds: whatever error they raise, it loses nothing.
+
+        Raises:
+            Retryable: the service is stopping and the last attempt failed.
+        """
+        try:
+            return await self._until_it_succeeds(action, attempt, Exception)
+        except Exception as error:
+            raise Retryable(f"the workers failed: {error!r}") from error
+
+    async def _until_it_succeeds(
+        self, action: str, attempt: Callable[[], Awaitable[_T]], passing: type[Exception]
+    ) -> _T:
+        backoff = Backoff(first=0.1, longest=5.0, sleep=self._sleep)
+        outage = _Outage(f"{self.name} cannot {action}", self._monotonic)
+        failures_at_stop = 0
+        while True:
+            try:
+                result = await attempt()
+            except passing as error:
+                failures_at_stop += self._is_stopping
+                if failures_at_stop >= self._last_attempts:
+                    raise
+                outage.goes_on(error)
+            else:
+                outage.ends()
+                return result
+            if failures_at_stop == 1:
+                backoff.reset()  # a stop has a deadline
+            if self.stopping is None or failures_at_stop:
+                await backoff.sleep()
+            else:
+                await backoff.wait(self.stopping)
+
+    @property
+    def _is_stopping(self) -> bool:
+        return self.stopping is None or self.stopping.is_set()
+
+
+class _Outage:
+    """What is logged of a failure that is waited out: its begin, an error every SAID_AGAIN seconds, its end."""
+
+    def __init__(self, what: str, monotonic: Callable[[], float]) -> None:
+        self._what = what
+        self._monotonic = monotonic
+        self._began: float | None = None
+        self._said = 0.0
+
+    def goes_on(self, error: Exception) -> None:
+        """It failed, for the first time or once more."""
+        now = self._monotonic()
+        if self._began is None:
+            self._began = self._said = now
+            _log.warning("%s now and tries again: %r", self._what, error)
+        elif now - self._said >= SAID_AGAIN:
+            self._said = now
+            _log.warning("%s for %.0f s now: %r", self._what, now - self._began, error)
+
+    def ends(self) -> None:
+        """It succeeded."""
+        if self._began is not None:
+            _log.info("Over after %.1f s: %s.", self._monotonic() - self._began, self._what)

@@ -1,0 +1,120 @@
+"""The command `spanwise`: finds the command's file and turns every mistake of the user into one line of stderr.
+
+One file per command under `collector/commands/`, each with its `command`: a function whose docstring is its help, or a
+group of them. Only the file of the command that was asked for is imported, so that `--help` and `--version` answer at
+once.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from typing import Annotated
+
+import typer
+
+from collector.base.errors import ConfigError
+from collector.base.printable import printable
+from collector.base.version import version
+from evaluators.errors import EvaluatorError
+
+COMMANDS: Mapping[str, str] = {
+    "run": "The service: takes spans, scores them, shows the scores.",
+    "demo": "The service, and an agent that a release makes worse.",
+    "evaluate": "Score recordings offline.",
+    "inspect": "What Spanwise understood of recorded traces, before any score.",
+    "evaluators": "List every evaluator: what it needs and what can be set.",
+    "validate": "Check the configuration; one line per bad field.",
+    "replay": "Score what the log holds again, as after a rubric changed.",
+    "doctor": "What your spans lack, whom that stops, and what to set.",
+    "slo": "Prometheus rules as YAML, with an objective or without.",
+    "config": "Print the effective configuration, or its JSON Schema.",
+}
+"""Name to help, in the order of `--help`. The file is `collector/commands/<name>.py`."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command; the exit code. 1: the input is wrong. 2: the command line is."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    os.environ.setdefault(
+        "GRPC_ENABLE_FORK_SUPPORT", "0"
+    )  # read when grpc is imported; we spawn, it only complains
+    try:
+        app = assemble(words)
+        _interruptible()
+        code = app(words, prog_name="spanwise", standalone_mode=False)
+        sys.stdout.flush()
+    except typer.TyperException as error:
+        return _print_error(f"spanwise: {_one_line(error.format_message())}", error.exit_code)
+    except (ConfigError, EvaluatorError) as error:
+        return _print_error(str(error), 1)
+    except (typer.Abort, KeyboardInterrupt):
+        return 130
+    except BrokenPipeError:
+        # The reader has gone (`| head`); Python must not complain about it at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+    except OSError as error:
+        if error.filename is None:
+            raise
+        return _print_error(f"{error.filename}: {error.strerror}", 1)
+    return code if isinstance(code, int) else 0
+
+
+def assemble(words: Sequence[str]) -> typer.Typer:
+    """The application, with the command that `words` asks for and the names of the others."""
+    app = typer.Typer(
+        name="spanwise",
+        help="Scores your AI agents from the OpenTelemetry traces they already send.",
+        add_completion=False,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback(invoke_without_command=True)(_top)
+    chosen = next((word for word in words if not word.startswith("-")), None)
+    for name, text in COMMANDS.items():
+        if name != chosen:
+            app.command(name, help=text)(_elsewhere)
+            continue
+        command = import_module(f"collector.commands.{name}").command
+        if isinstance(command, typer.Typer):
+            app.add_typer(command, name=name)
+        else:
+            app.command(name)(command)
+    return app
+
+
+def _interruptible() -> None:
+    """From now on Ctrl-C is a KeyboardInterrupt again: what a command has made is removed."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def _top(
+    context: typer.Context,
+    show_version: Annotated[
+        bool, typer.Option("--version", help="Print the version and exit.")
+    ] = False,
+) -> None:
+    if show_version:
+        typer.echo(f"spanwise {version()}")
+    elif context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+def _elsewhere() -> None:
+    """The placeholder of a command that was not asked for: only its help is shown."""
+
+
+def _one_line(message: str) -> str:
+    text = " ".join(message.split()).rstrip(".?")
+    return f"{text}; `spanwise --help` says what is possible"
+
+
+def _print_error(message: str, code: int) -> int:
+    typer.echo(printable(message), err=True)
+    return code

@@ -1,0 +1,34 @@
+"""The first lines that run of the command `spanwise`, before anything is imported that takes time.
+
+From a shell, `spanwise` begins at `main`, as does `python -m collector.commands.start`.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+
+
+def begin() -> None:
+    """Import nothing from the working directory, and let Ctrl-C end the process at once until a command begins.
+
+    An interrupt in the middle of an import would be told as a traceback, of this module or of any that it imports.
+    """
+    own = os.path.abspath(f"{__file__}/../../..")  # noqa: PTH100 - pathlib takes its time
+    if not sys.flags.safe_path and sys.path[0] != own and sys.path[0] in ("", os.getcwd()):  # noqa: PTH109
+        del sys.path[0]
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def main() -> int:
+    """The console script."""
+    begin()
+    from collector.commands.cli import main as command  # noqa: PLC0415
+
+    return command()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

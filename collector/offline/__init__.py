@@ -1,1 +1,0 @@
-"""The service without sockets: recordings and the log's history, scored."""

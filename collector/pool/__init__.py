@@ -1,1 +1,0 @@
-"""Evaluator workers: the port that rooms call, its adapters, and what runs inside a worker."""

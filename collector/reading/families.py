@@ -1,0 +1,14 @@
+"""Metric families of the worker processes."""
+
+from __future__ import annotations
+
+from collector.base.telemetry import Telemetry
+
+
+class PoolFamilies:
+    """Evaluator workers that were replaced."""
+
+    def __init__(self, telemetry: Telemetry) -> None:
+        self.worker_restarts = telemetry.counter(
+            "worker_restarts", "Evaluator workers replaced, by why.", "reason"
+        )

@@ -1,0 +1,192 @@
+"""Evaluator workers: the port that assembly and scoring call, and its two adapters (processes, inline).
+
+A job is one trace. Ingest never waits for it: decoding and evaluating happen in a small pool of spawned processes
+(collector/reading/worker.py), or inline with `workers: 0`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import msgspec
+
+from collector.base.errors import Undecodable
+from collector.reading.held_traces import TraceName
+from collector.records.span_refs import Piece
+from collector.records.trace_summary import unpacked
+from collector.records.trace_views import SummarisedTrace
+from collector.records.traces import RunawayRecord
+from evaluators.model import Closed, Outcome, Previous, Trace
+
+SPANS_MISSING = "spans_missing"
+"""`Trace.unread` of a job whose spans the worker cannot read in the log: whoever holds the log sends their bytes."""
+
+
+class Stays(msgspec.Struct, frozen=True, kw_only=True):
+    """The session in which a trace first closed: its revisions stay there."""
+
+    service: str
+    session_id: str
+    session_source: str
+
+    def keep(self, trace: Trace) -> tuple[Trace, bool]:
+        """The trace in this session, and whether it would have moved."""
+        moved = (trace.service, trace.session_id) != (self.service, self.session_id)
+        if not moved and trace.session_source == self.session_source:
+            return trace, False
+        return replace(
+            trace,
+            service=self.service,
+            session_id=self.session_id,
+            session_source=self.session_source,
+        ), moved
+
+
+class ReadJob(msgspec.Struct, frozen=True, kw_only=True, tag="read"):
+    """Decode and normalise a closed trace."""
+
+    trace_id: bytes
+    pieces: tuple[Piece, ...]
+    """The raw spans, or where they stand in the log."""
+    closed: Closed
+    service: str = ""
+    """Whose worker time it uses: as the trace's first resource names it; empty: it names none."""
+    stays: Stays | None = None
+    """Of a revision; None: the trace's spans name its session."""
+
+
+class GlanceJob(msgspec.Struct, frozen=True, kw_only=True, tag="glance"):
+    """Look at an open trace as it stands: does it run away?"""
+
+    trace_id: bytes
+    pieces: tuple[Piece, ...]
+    """As of `ReadJob`."""
+    service: str = ""
+    """Whose worker time it uses."""
+    is_part: bool = False
+    """The pieces are what came since it was looked at last: only the calls of one kind are counted."""
+    seen: float
+    """Log time of its newest span."""
+    revision: int
+    """That its next record would have."""
+
+
+class Seen(msgspec.Struct, frozen=True, kw_only=True):
+    """What a look at an open trace gave."""
+
+    record: RunawayRecord | None = None
+    """None: it does not run away, or it cannot be read."""
+    repeats_missing: int = 1
+    """Repeats that the call that was repeated most lacks until the trace runs away, at least 1."""
+    calls: int = 0
+    """Of a part: calls of the tool that was called most with the same arguments."""
+
+
+class PackedScoreJob(msgspec.Struct, frozen=True, kw_only=True, tag="score"):
+    """A `ScoreJob` on its way to a worker."""
+
+    name: TraceName
+    trace: msgspec.Raw
+    """The msgpack of the `Trace`; `HELD`: the worker holds it."""
+    history: tuple[Previous, ...] = ()
+    only: tuple[str, ...] | None = None
+    turn: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoreJob:
+    """Run every trace evaluator that needs no network; `only` limits it to some of them (a rerun of neighbours)."""
+
+    trace: SummarisedTrace
+    history: tuple[Previous, ...] = ()
+    """The newest last; at most the evaluators' window."""
+    only: tuple[str, ...] | None = None
+    turn: int | None = None
+    """Its position among the session's turns, 1-based; None = unknown."""
+
+    @property
+    def service(self) -> str:
+        """Whose worker time it uses."""
+        return self.trace.summary.service
+
+    @property
+    def name(self) -> TraceName:
+        """Of the packed trace."""
+        summary = self.trace.summary
+        return TraceName(summary.turn.trace_id, summary.turn.digest, summary.check)
+
+    def packed(self, *, held: bool = False) -> PackedScoreJob:
+        """The job for a worker, which holds the trace or not."""
+        try:
+            trace = HELD if held else self.trace.packed
+        except Undecodable:  # of another program: the worker says so of the trace
+            trace = msgspec.Raw(b"\x80")
+        return PackedScoreJob(
+            name=self.name, trace=trace, history=self.history, only=self.only, turn=self.turn
+        )
+
+
+HELD = msgspec.Raw(b"\xc0")
+"""In place of a trace: the worker holds it."""
+MISSING = b"\xc0"
+"""A worker's answer in place of outcomes: it does not hold the trace."""
+Job = ReadJob | PackedScoreJob | GlanceJob
+"""On its way to a worker."""
+encode_job_into = msgspec.msgpack.Encoder().encode_into
+decode_job = msgspec.msgpack.Decoder(Job).decode
+
+
+class TraceHead(msgspec.Struct, frozen=True, kw_only=True):
+    """The few fields of a `Trace` that assembly looks at, and the name of its packed bytes."""
+
+    name: TraceName
+    service: str
+    session_id: str
+    gaps: tuple[str, ...] = ()
+    unread: str | None = None
+    session_changed: bool = False
+    """Its spans name another session than the one in which it stays."""
+
+
+class PackedTrace(msgspec.Struct, frozen=True, kw_only=True):
+    """A trace as a worker packed it: written to the log as it is, without decoding it."""
+
+    head: TraceHead
+    packed: bytes
+    """The msgpack of the `Trace`."""
+    summary: bytes = b""
+    """The msgpack of its summary, for its record; empty: there is no room for it."""
+
+    def unpack(self) -> Trace:
+        """The whole trace."""
+        return unpacked(self.packed)
+
+
+class Workers(Protocol):
+    """Port to the workers. Answers are in the order of the jobs."""
+
+    async def read(self, jobs: Sequence[ReadJob]) -> Sequence[Trace | PackedTrace | None]:
+        """The normalised traces; None for a trace that can never be read."""
+        ...
+
+    async def glance(self, job: GlanceJob) -> Seen:
+        """Look at an open trace.
+
+        Raises:
+            Retryable: the worker died on it, or the service stops. It is not tried again.
+        """
+        ...
+
+    async def score(self, jobs: Sequence[ScoreJob]) -> Sequence[tuple[Outcome, ...]]:
+        """The outcomes of each trace; `failed{worker_died}` for every due evaluator when the worker died twice."""
+        ...
+
+    def hasten(self) -> None:
+        """The service stops: jobs that are not answered within a few seconds, and later ones, raise Retryable."""
+        ...
+
+    async def close(self) -> None:
+        """End the workers, each within a few seconds."""
+        ...

@@ -1,0 +1,273 @@
+"""Evaluator workers from inside: how a job is run, in the calling process or in one that serves a socket.
+
+    python -m collector.reading.worker FD
+
+The first frame is the configuration (JSON), every later one a job; each is answered in order. Payloads are
+msgpack. Only here and offline are numpy and the embedder's model imported.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import socket
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+import msgspec
+from msgspec.structs import replace
+
+from collector.base.child import IncompleteFrameError, pack_frame, parent_socket, read_frames
+from collector.base.errors import Undecodable
+from collector.base.heap import trimmed_heap
+from collector.config.plan import (
+    embedder_from,
+    expectations_from,
+    failed_outcomes,
+    keys_from,
+    plan_from,
+)
+from collector.config.tree import Config
+from collector.otlp.redaction import redactor
+from collector.reading.held_traces import HeldTraces, TraceName
+from collector.reading.piece_reader import PieceReader, only_bytes
+from collector.reading.port import (
+    HELD,
+    SPANS_MISSING,
+    GlanceJob,
+    Job,
+    PackedScoreJob,
+    PackedTrace,
+    ReadJob,
+    ScoreJob,
+    Seen,
+    TraceHead,
+    decode_job,
+)
+from collector.records.span_refs import Piece
+from collector.records.subject import Subject
+from collector.records.trace_size import fit_record, room_beside
+from collector.records.trace_summary import Summariser, packed_summary, packed_trace, unpacked
+from collector.records.traces import RunawayRecord
+from evaluators.dialects.read import read_trace
+from evaluators.formulas.trace_calls import first_model
+from evaluators.matching.repeats import most_asked
+from evaluators.model import Closed, Outcome, Trace
+from evaluators.plan import Plan
+from evaluators.run import score_trace
+from evaluators.trace.runaway import may_be_found, model_calls, repeats_missing
+
+ReadPieces: TypeAlias = Callable[[Sequence[Piece]], tuple[bytes, ...] | None]
+NICENESS = 10
+UNKNOWN_SERVICE = "unknown_service"
+_log = logging.getLogger(__name__)
+
+
+class JobRunner:
+    """Runs jobs; made once per worker, with everything that a job needs."""
+
+    def __init__(
+        self, config: Config, plan: Plan | None = None, *, read_pieces: ReadPieces = only_bytes
+    ) -> None:
+        """Loads the embedder if an evaluator needs it. `read_pieces` gives the bytes of a job's spans."""
+        self._read_pieces = read_pieces
+        self._plan = plan or plan_from(config)
+        self._keys = keys_from(config)
+        embeds = any(each.spec.method == "embedding" for each in self._plan.trace)
+        self._embedder = embedder_from(config) if embeds else None
+        self._expectations = expectations_from(config)
+        self._summariser = Summariser(config.tasks.read_only)
+        self._held: HeldTraces[Trace] = HeldTraces()
+        # Not all spans in the log came through a receiver that had these patterns.
+        self._redactor = redactor(config)
+
+    def read(self, job: ReadJob) -> Trace:
+        """The normalised trace, cut where its record would be too large for the log.
+
+        For one that cannot be read, its id and the reason in `unread`.
+        """
+        pieces = self._read_pieces(job.pieces)
+        if pieces is None:
+            return bare_trace(job.trace_id, job.closed, SPANS_MISSING)
+        return self._read(job, pieces)
+
+    def read_packed(self, job: ReadJob) -> PackedTrace:
+        """The same, packed, with all that the main process looks at beside it. It is held for its `ScoreJob`."""
+        trace, changed = self.read(job), False
+        if job.stays is not None:
+            trace, changed = job.stays.keep(trace)
+        packed = packed_trace(trace)
+        summary = self._summariser.summary(trace, packed)
+        name = TraceName(trace.trace_id, trace.digest, summary.check)
+        self._held.put(name, trace, len(packed))
+        return PackedTrace(
+            head=TraceHead(
+                name=name,
+                service=trace.service,
+                session_id=trace.session_id,
+                gaps=trace.gaps,
+                unread=trace.unread,
+                session_changed=changed,
+            ),
+            packed=packed,
+            summary=packed_summary(summary, room_beside(packed, job.pieces)),
+        )
+
+    def _read(self, job: ReadJob, pieces: tuple[bytes, ...]) -> Trace:
+        try:
+            clean = pieces if self._redactor is None else tuple(map(self._redactor.piece, pieces))
+            trace = read_trace(
+                clean, trace_id=job.trace_id.hex(), closed=job.closed, keys=self._keys
+            )
+            return fit_record(trace, pieces)
+        except Exception as error:  # noqa: BLE001 - one trace must not end the worker
+            _log.warning("Trace `%s` cannot be read: %r", job.trace_id.hex(), error)
+            return bare_trace(job.trace_id, job.closed, "undecodable")
+
+    def score(self, job: PackedScoreJob) -> tuple[Outcome, ...] | None:
+        """The outcomes of every due evaluator; None: the trace was not sent, and is not held any more."""
+        trace = self._held.take(job.name)
+        if trace is None and job.trace == HELD:
+            return None
+        try:
+            trace = trace or unpacked(job.trace)
+        except Undecodable as error:  # the main process has looked at the summary alone
+            return failed_outcomes(self._plan, "undecodable", str(error), job.only)
+        unread = trace.unread
+        if unread is not None:
+            message = f"the trace could not be read: {unread}"
+            return failed_outcomes(self._plan, unread, message, job.only)
+        return score_trace(
+            self._plan,
+            trace,
+            history=job.history,
+            embedder=self._embedder,
+            expectation=self._expectations.find(trace, job.turn),
+            only=job.only,
+        )
+
+    def glance(self, job: GlanceJob) -> Seen:
+        """What is to be said of the open trace: nothing, unless it runs away or what is usual for its agent decides."""
+        trace = self.read(ReadJob(trace_id=job.trace_id, pieces=job.pieces, closed="idle"))
+        if trace.unread is not None:
+            return Seen()
+        if job.is_part:
+            return Seen(calls=most_asked(trace.tool_calls))
+        for each in self._plan.trace:
+            if each.spec.name == "runaway":
+                (outcome,) = score_trace(self._plan, trace, only={"runaway"})
+                found = may_be_found(outcome, model_calls(trace))
+                return Seen(
+                    record=_runaway_record(job, trace, outcome) if found else None,
+                    repeats_missing=repeats_missing(trace, each.options),
+                )
+        return Seen()
+
+    def run(self, job: Job) -> PackedTrace | Seen | tuple[Outcome, ...] | None:
+        """The answer to any job."""
+        if isinstance(job, ReadJob):
+            return self.read_packed(job)
+        return self.score(job) if isinstance(job, PackedScoreJob) else self.glance(job)
+
+
+def _runaway_record(job: GlanceJob, trace: Trace, outcome: Outcome) -> RunawayRecord:
+    subject = Subject(
+        scope="trace",
+        service=trace.service,
+        session_id=trace.session_id,
+        session_source=trace.session_source,
+        agent=trace.agent,
+        agent_version=trace.agent_version,
+        seen=job.seen,
+        revision=job.revision,
+        closed=None,
+        trace_id=trace.trace_id,
+        span_id=trace.root_span_id,
+    )
+    return RunawayRecord(
+        subject=subject,
+        model=first_model(trace),
+        model_calls=model_calls(trace),
+        digest=trace.digest,
+        outcome=replace(outcome, final=False),
+    )
+
+
+def bare_trace(trace_id: bytes, closed: Closed, unread: str) -> Trace:
+    """A trace that could not be read: only its id is known."""
+    text = trace_id.hex()
+    return Trace(
+        trace_id=text,
+        service=UNKNOWN_SERVICE,
+        agent=UNKNOWN_SERVICE,
+        session_id=text,
+        session_source="trace",
+        closed=closed,
+        gaps=("no_root", "no_session", "no_content"),
+        unread=unread,
+    )
+
+
+class InlineWorkers:
+    """The `Workers` port without processes, for tests and small loads. A job that hangs hangs its caller."""
+
+    def __init__(self, runner: JobRunner) -> None:
+        self._runner = runner
+
+    async def read(self, jobs: Sequence[ReadJob]) -> Sequence[PackedTrace]:
+        """See the port."""
+        return [self._runner.read_packed(job) for job in jobs]
+
+    async def score(self, jobs: Sequence[ScoreJob]) -> Sequence[tuple[Outcome, ...]]:
+        """See the port."""
+        return [self._score(job) for job in jobs]
+
+    def _score(self, job: ScoreJob) -> tuple[Outcome, ...]:
+        outcomes = self._runner.score(job.packed(held=True))
+        return self._runner.score(job.packed()) or () if outcomes is None else outcomes
+
+    async def glance(self, job: GlanceJob) -> Seen:
+        """See the port."""
+        return self._runner.glance(job)
+
+    def hasten(self) -> None:
+        """See the port: inline jobs are answered at once."""
+
+    async def close(self) -> None:
+        """There is no process to end."""
+
+
+def main() -> None:
+    """Work until the other side closes the socket."""
+    # The main process may end while a worker starts or works: that needs no traceback.
+    with (
+        parent_socket(NICENESS) as link,
+        trimmed_heap(),
+        contextlib.suppress(ConnectionError, IncompleteFrameError),
+    ):
+        work(link)
+
+
+def work(link: socket.socket) -> None:
+    """Answer every job of the socket, in order.
+
+    Raises:
+        ConnectionError: the main process ended before it had its answer.
+        IncompleteFrameError: the main process ended while it sent a job.
+    """
+    with link.makefile("rb", buffering=1 << 16) as stream:
+        payloads = read_frames(stream)
+        config = next(payloads, None)
+        if config is None:
+            return
+        settings = Config.model_validate_json(config)
+        runner = JobRunner(settings, read_pieces=PieceReader(settings))
+        encode = msgspec.msgpack.Encoder().encode
+        link.sendall(pack_frame(b"ready"))
+        for payload in payloads:
+            job = decode_job(payload)
+            link.sendall(pack_frame(encode(runner.run(job))))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,382 @@
+"""One process: the rooms of its roles, wired. The only module that knows them all.
+
+    receiver --spans--> assembly --traces--> scoring --signals--> sinks, prometheus, api
+            --requests as they came--> forward
+
+Started from the end of the walk and stopped from its beginning, so that each room hands over what it holds.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, TypeAlias
+
+from collector.api.about import About
+from collector.api.admin import AdminServer, build_app
+from collector.api.api import Api
+from collector.base.clock import Clock, wall
+from collector.base.families import RuntimeFamilies
+from collector.base.heap import trimmed_heap
+from collector.base.lifecycle import Health, Run, Stages
+from collector.base.supervisor import Supervisor
+from collector.base.telemetry import Telemetry
+from collector.base.time_slice import take_turns
+from collector.base.version import version
+from collector.config.plan import plan_from
+from collector.config.tree import Config
+from collector.log.port import Lag, Log, Ranges
+from collector.otlp.redaction import redactor
+from collector.reading.port import Workers
+from collector.receiver.families import ReceiverFamilies
+from collector.receiver.forward import Forwarder, forwarders
+from collector.receiver.log_requests import LogRequests
+from collector.receiver.receiver import Receiver
+from collector.records.handed import Handed
+from collector.records.otlp_signals import LOGS as OTLP_LOGS
+from collector.records.otlp_signals import OTLP_SIGNALS
+from collector.records.standing import Standings
+from collector.service.families import declare_families
+from collector.service.logs import joined_record, lag_meter, open_log
+from collector.service.rooms import Rooms, start_workers
+from collector.service.score_lag import ScoreLag, score_lag
+from collector.service.sinks import sinks
+from collector.signals.prometheus.exporter import PrometheusExporter
+from collector.signals.ranking.ranking_room import RankingRoom
+from collector.signals.sinks.delivery import Delivery
+from evaluators.declare import Spec
+from evaluators.dialects.show import show
+from evaluators.formulas.past_limits import PastLimits
+from evaluators.plan import Plan
+from evaluators.registry import Registry, listing
+
+_log = logging.getLogger(__name__)
+
+RECEIVER_GRACE = 5.0
+GC_THRESHOLDS = 20_000, 20, 50
+"""Records are trees: at Python's 700 new objects a collection walks each of them several times over."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Endpoints:
+    """Where a started process can be reached; None for what its roles do not serve."""
+
+    grpc: str | None
+    http: str | None
+    admin: str
+
+
+TellAbout: TypeAlias = Callable[[Config, Sequence[Spec], Plan], About]
+
+
+class App:
+    """A process with the roles of its configuration.
+
+    Raises:
+        ConfigError: anything that only the user can put right, before a single span was taken.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        *,
+        clock: Clock = wall,
+        drops: PastLimits | None = None,
+        about: TellAbout | None = None,
+    ) -> None:
+        """`drops`: how scores are compared with their own past, where that differs from the default.
+
+        `about`: what the pages say of the evaluators and of what the spans lack; None: nothing.
+        """
+        self._about = about
+        self._drops = drops or PastLimits()
+        self._config = config
+        self._clock = clock
+        self._registry = Registry.discover()
+        self._plan = plan_from(config, registry=self._registry)
+        self._telemetry = Telemetry()
+        declare_families(self._telemetry)
+        self._telemetry.build.info({"version": version()})
+        self._health = Health(RuntimeFamilies(self._telemetry).event_loop_lag)
+        self._forward = self._forwarders()
+        self._supervisor = Supervisor(self._telemetry)
+        self._exporter: PrometheusExporter | None = None
+
+    async def run(
+        self,
+        stopping: asyncio.Event,
+        ready: Callable[[Endpoints], None],
+        *,
+        at_once: asyncio.Event,
+    ) -> None:
+        """Serve until `stopping` is set; `ready` is called once everything is bound.
+
+        `at_once` cuts `receiver.stop_delay` short.
+        """
+        async with AsyncExitStack() as owned:
+            owned.enter_context(trimmed_heap())
+            log = await open_log(self._config, self._clock, self._telemetry)
+            owned.push_async_callback(log.close)
+            api = self._api(log)
+            if api is not None:
+                owned.callback(api.close)
+            admin = self._admin(api)
+            workers = self._workers(log)
+            owned.push_async_callback(workers.close)
+            handed = self._handed()
+            rooms = Rooms(
+                self._config,
+                self._plan,
+                log=log,
+                workers=workers,
+                telemetry=self._telemetry,
+                clock=self._clock,
+                handed=handed,
+            )
+            behind = score_lag(self._config, log, self._clock)
+            receiver = self._receiver(log, handed, behind)
+            async with Stages() as stages:
+                stages.start("health", self._health.run)
+                stages.start("admin", admin.run)
+                if api is not None:
+                    stages.start("publish", self._supervisor.keep("api", lambda: api.run))
+                    self._start_publishing(stages, log)
+                self._start_rooms(stages, rooms, log, behind)
+                if receiver is not None:
+                    await receiver.start()
+                _settle_memory()
+                take_turns()
+                self._health.started = True
+                ready(self._endpoints(admin, receiver))
+                await stages.until(stopping)
+                _log.info("The service is stopping.")
+                self._health.stopping = True
+                if receiver is not None:
+                    await receiver.leave(at_once)
+                log.begin_shutdown()
+                if receiver is not None:
+                    await receiver.stop(RECEIVER_GRACE)
+                await self._stop(stages, rooms, workers, log)
+
+    # --- start and stop ----------------------------------------------------------------------------------------------
+
+    def _start_publishing(self, stages: Stages, log: Log) -> None:
+        config = self._config
+
+        def exporter() -> Run:
+            self._exporter = PrometheusExporter(
+                log=log,
+                telemetry=self._telemetry,
+                windows=config.windows.agent,
+                objectives=self._objective,
+                task_window=config.tasks.window,
+                drops=self._drops,
+                trace_age=config.windows.trace.max_age,
+                clock=self._clock,
+            )
+            return self._exporter.run
+
+        stages.start("publish", self._supervisor.keep("metrics", exporter))
+        ranking = self._supervisor.keep("ranking", lambda: self._ranking(log).run)
+        stages.start("rank", ranking)
+        for name in [each.name for each in sinks(config)]:
+            delivery = partial(self._delivery, log, name)
+            stages.start("publish", self._supervisor.keep(f"sink.{name}", delivery))
+
+    def _delivery(self, log: Log, name: str) -> Run:
+        (sink,) = (each for each in sinks(self._config) if each.name == name)
+        return Delivery(
+            log=log, sink=sink, telemetry=self._telemetry, drains=_drains(self._config)
+        ).run
+
+    def _ranking(self, log: Log) -> RankingRoom:
+        return RankingRoom(
+            log=log,
+            ranked=self._plan.ranked,
+            telemetry=self._telemetry,
+            redact=self._config.redaction.content == "drop",
+        )
+
+    def _start_lag(self, stages: Stages, log: Log, unwritten: Callable[[], Lag]) -> None:
+        meter = lag_meter(
+            log,
+            self._config,
+            unwritten=unwritten,
+            telemetry=self._telemetry,
+            clock=self._clock,
+        )
+        if meter is not None:
+            stages.start("lag", self._supervisor.keep("lag", lambda: meter.run))
+
+    def _start_rooms(self, stages: Stages, rooms: Rooms, log: Log, behind: ScoreLag | None) -> None:
+        roles = self._config.roles
+        if "score" in roles:
+            stages.start("score", rooms.scorer().run)
+        if "judge" in roles and self._plan.judged:
+            stages.start("judge", self._supervisor.keep("judge", lambda: rooms.judging().run))
+        unwritten: Callable[[], Lag] = Lag
+        if "assemble" in roles:
+            assembler = rooms.assembler()
+            unwritten = assembler.unwritten
+            stages.start("assemble", assembler.run)
+        self._start_lag(stages, log, unwritten)
+        if behind is not None:
+            behind.unwritten = unwritten
+            stages.start("lag", self._supervisor.keep("score_lag", lambda: behind.run))
+        if "receive" in roles and self._config.log.kind == "kafka":
+            stages.start("logs", self._log_requests(log).run)
+        for forward in self._forward.values():
+            run = forward.run
+            stages.start("forward", self._supervisor.keep("forward", lambda run=run: run))
+
+    async def _stop(self, stages: Stages, rooms: Rooms, workers: Workers, log: Log) -> None:
+        """From the beginning of the walk; a durable log keeps what is open, a memory log must hand it over."""
+        config = self._config
+        hands_over = _drains(config)
+        if not hands_over:
+            workers.hasten()
+        await stages.stop("logs")
+        await stages.stop("assemble", "forward", "lag")
+        if hands_over and "assemble" in config.roles:
+            await rooms.assembler().drain("shutdown")
+        await stages.stop("score", "judge")
+        if hands_over and "score" in config.roles:
+            await rooms.scorer().drain("shutdown")
+        await stages.stop("rank")
+        if hands_over and "publish" in config.roles:
+            await self._ranking(log).drain()
+        await stages.stop("publish")
+        await stages.stop("admin", "health")
+
+    # --- what runs ---------------------------------------------------------------------------------------------------
+
+    def _handed(self) -> Handed | None:
+        """Where both ends are in this process."""
+        both = {"receive", "assemble"} <= set(self._config.roles)
+        return Handed() if both and self._config.log.kind != "kafka" else None
+
+    def _receiver(
+        self, log: Log, handed: Handed | None, behind: ScoreLag | None
+    ) -> Receiver | None:
+        if "receive" not in self._config.roles:
+            return None
+        return Receiver(
+            log=log,
+            config=self._config.receiver,
+            max_item=self._config.windows.trace.max_bytes,
+            telemetry=self._telemetry,
+            clock=self._clock,
+            share=self._config.fairness.share,
+            forward=self._forward,
+            redact=redactor(self._config),
+            joined=joined_record(self._config, log),
+            handed=handed,
+            behind=behind,
+        )
+
+    def _log_requests(self, log: Log) -> LogRequests:
+        return LogRequests(
+            log=log,
+            signal=OTLP_LOGS,
+            max_item=self._config.windows.trace.max_bytes,
+            telemetry=self._telemetry,
+            redact=redactor(self._config),
+        )
+
+    def _forwarders(self) -> dict[str, Forwarder]:
+        target = self._config.forward
+        if target is None or "receive" not in self._config.roles:
+            return {}
+        families = ReceiverFamilies(self._telemetry)
+        return forwarders(target, OTLP_SIGNALS, families=families, clock=self._clock)
+
+    def _workers(self, log: Log) -> Workers:
+        """Processes only where a role gives them jobs."""
+        has_jobs = bool({"assemble", "score"} & set(self._config.roles))
+        count = self._config.worker_count if has_jobs else 0
+        self._health.has_worker = count == 0
+
+        def up() -> None:
+            self._health.has_worker = True
+
+        def down() -> None:
+            if isinstance(log, Ranges):
+                log.clear_readers()
+
+        return start_workers(
+            self._config, self._plan, self._telemetry, count=count, up=up, down=down
+        )
+
+    def _api(self, log: Log) -> Api | None:
+        if "publish" not in self._config.roles:
+            return None
+        return Api(
+            log=log,
+            folder=self._config.data_dir / "index",
+            config=self._config,
+            telemetry=self._telemetry,
+            exposition=self._telemetry.exposition,
+            show=show,
+            evaluators=self._evaluators,
+            standings=self._standings,
+            health=self._health,
+            clock=self._clock,
+            about=About()
+            if self._about is None
+            else self._about(self._config, tuple(self._registry), self._plan),
+        )
+
+    def _admin(self, api: Api | None) -> AdminServer:
+        app = (
+            build_app(
+                config=self._config, exposition=self._telemetry.exposition, health=self._health
+            )
+            if api is None
+            else api.app
+        )
+        server = AdminServer(app, self._config.admin, RuntimeFamilies(self._telemetry))
+        server.bind()
+        return server
+
+    # --- small answers -----------------------------------------------------------------------------------------------
+
+    def _evaluators(self) -> Sequence[Mapping[str, Any]]:
+        return listing(self._registry)
+
+    def _standings(self) -> Standings:
+        return {} if self._exporter is None else self._exporter.standings()
+
+    def _objective(self, evaluator: str) -> float | None:
+        """The evaluator's own, else the common one; None = it has none, as those without pass and fail that rank."""
+        chosen = self._config.evaluators.get(evaluator)
+        if chosen is not None and chosen.objective is not None:
+            return chosen.objective
+        if any(
+            evaluator == each.spec.name and each.threshold is None for each in self._plan.ranked
+        ):
+            return None
+        return self._config.slo.objective
+
+    def _endpoints(self, admin: AdminServer, receiver: Receiver | None) -> Endpoints:
+        config = self._config
+        return Endpoints(
+            grpc=receiver and f"{config.receiver.grpc.host}:{receiver.grpc_port}",
+            http=receiver and f"{config.receiver.http.host}:{receiver.http_port}",
+            admin=f"{config.admin.host}:{admin.port}",
+        )
+
+
+def _drains(config: Config) -> bool:
+    """Whether a stop scores and delivers what is open, because the process or its log will not come back."""
+    return config.drain_on_stop or config.log.kind == "memory"
+
+
+def _settle_memory() -> None:
+    """Collect garbage more rarely, and never look again at the objects that live as long as the process."""
+    gc.set_threshold(*GC_THRESHOLDS)
+    gc.freeze()

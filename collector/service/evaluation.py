@@ -1,0 +1,146 @@
+"""Traces as signals, session after session, in the order in which the sessions close.
+
+A recording has one log time, so the order of closing is that of (newest span's end, session id). Memory holds the
+traces and the signals of a few sessions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+from typing import TypeAlias
+
+from collector.base.telemetry import Telemetry
+from collector.config.tree import Config
+from collector.log.port import SIGNALS, Record
+from collector.records.sessions import session_key
+from collector.records.signal_batch import signals_in
+from collector.records.trace_views import TraceUsage, decode_report
+from collector.records.traces import RunRecord, SessionRecord, VerdictRecord
+from collector.service.offline_service import OfflineService
+from collector.service.recorded_traces import Progress, RecordedTraces
+from collector.service.rooms import start_workers
+from collector.service.trace_spool import TraceSpool
+from evaluators.plan import Plan
+
+SMALL = 8 << 20
+"""Bytes of recordings below which starting worker processes takes longer than scoring inline."""
+
+
+@dataclass(slots=True, kw_only=True)
+class ClosedSession:
+    """A session that has closed, with everything that is said about it."""
+
+    key: bytes
+    number: int
+    """Its place in the order of closing, from 1."""
+    of: int
+    """How many sessions close."""
+    record: SessionRecord | None = None
+    run: RunRecord | None = None
+    """None: the session was not a run of a task."""
+    verdicts: list[VerdictRecord] = field(default_factory=list[VerdictRecord])
+    """What the judge answered about its traces and about itself."""
+    signals: list[bytes] = field(default_factory=list[bytes])
+    """JSON of its final signals, one for each (trace or session, evaluator): of its traces, then its own."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvaluationResult:
+    """What is known when all sessions have closed."""
+
+    traces: Sequence[TraceUsage]
+    """The newest revision of every trace."""
+    rejected: int = 0
+    """Spans that the receiver would have rejected."""
+    reasons: Sequence[str] = ()
+    """Why the first few were."""
+
+
+Closed: TypeAlias = Callable[[ClosedSession], None]
+"""Called with each session, in the order in which they close."""
+
+
+async def evaluate_recordings(
+    config: Config,
+    plan: Plan,
+    files: Sequence[Path],
+    progress: Progress,
+    closed: Closed,
+    *,
+    only: Sequence[str] | None = None,
+) -> EvaluationResult:
+    """Score recordings; `closed` is called with each session. `only` is what the plan was limited to.
+
+    Raises:
+        ConfigError: a file cannot be read, or holds no export requests of its signal; `closed` was not called.
+    """
+    telemetry = Telemetry()
+    workers = start_workers(config, plan, telemetry, count=_worker_count(config, plan, files))
+    try:
+        service = OfflineService(config, plan, workers, telemetry, only=only)
+        with RecordedTraces() as recorded:
+            await recorded.read(service, files, progress)
+            await score_sessions(service, recorded.closed, closed)
+            return EvaluationResult(
+                traces=recorded.closed.usages, rejected=recorded.rejected, reasons=recorded.reasons
+            )
+    finally:
+        await workers.close()
+
+
+async def score_sessions(service: OfflineService, traces: TraceSpool, closed: Closed) -> None:
+    """Score all sessions, a few at a time; `closed` is called with each, its signals complete, in order of closing."""
+    keys = traces.closings()
+    numbers = count(1)
+    async with service.standing():
+        for some, records in traces.batches(keys):
+            sessions = {
+                key: ClosedSession(key=key, number=next(numbers), of=len(keys)) for key in some
+            }
+            _complete(sessions, await service.score(records))
+            for session in sessions.values():
+                closed(session)
+
+
+def _complete(sessions: Mapping[bytes, ClosedSession], written: Iterable[Record]) -> None:
+    """Fill these sessions, which are in the order of closing, with what scoring them has written."""
+    signals: dict[bytes, dict[tuple[object, ...], bytes]] = {key: {} for key in sessions}
+    for record in written:
+        if record.position.topic == SIGNALS:
+            for each in signals_in(record):
+                if each.header.final:
+                    # A trace is scored again when an earlier one comes after it: the newest signal counts.
+                    about, head = each.subject, each.header
+                    subject = about.scope, about.trace_id, head.evaluator, head.method
+                    key = session_key(about.service, about.session_id)
+                    signals[key][subject] = each.json
+            continue
+        session, report = sessions.get(record.key), decode_report(record.value)
+        if session is None:  # what a replay says about the spend before it is of no session
+            continue
+        if isinstance(report, SessionRecord):
+            session.record = report
+        elif isinstance(report, RunRecord):
+            session.run = report
+        elif isinstance(report, VerdictRecord):
+            session.verdicts.append(report)
+    for key, session in sessions.items():
+        session.signals = [*signals[key].values()]
+
+
+def _worker_count(config: Config, plan: Plan, files: Iterable[Path]) -> int:
+    is_worth_it = has_foreign_code(plan) or _size(files) >= SMALL
+    return config.worker_count if is_worth_it else 0
+
+
+def has_foreign_code(plan: Plan) -> bool:
+    """Whether third parties' evaluators score traces: one that hangs or dies must end a worker, never the command."""
+    return any(each.spec.method == "custom" for each in plan.trace)
+
+
+def _size(files: Iterable[Path]) -> int:
+    """Bytes of spans, about: what is compressed counts eight times."""
+    return sum(each.stat().st_size * (8 if each.suffix == ".gz" else 1) for each in files)

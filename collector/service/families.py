@@ -1,0 +1,40 @@
+"""Every metric family that a process exports about itself: one class per room, made once when the process starts.
+
+A class is named in `FAMILIES` so that all its families stand in `/metrics` before the first event, and in the test
+that compares them with docs/operate.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from collector.api.families import ApiFamilies
+from collector.assembly.families import AssemblyFamilies
+from collector.base.families import RuntimeFamilies
+from collector.base.telemetry import Telemetry
+from collector.judging.families import JudgingFamilies
+from collector.log.families import LogFamilies
+from collector.reading.families import PoolFamilies
+from collector.receiver.families import ReceiverFamilies
+from collector.scoring.families import ScoringFamilies
+from collector.signals.ranking.families import RankingFamilies
+from collector.signals.sinks.families import SinkFamilies
+
+FAMILIES: tuple[Callable[[Telemetry], object], ...] = (
+    ApiFamilies,
+    AssemblyFamilies,
+    JudgingFamilies,
+    LogFamilies,
+    PoolFamilies,
+    RankingFamilies,
+    ReceiverFamilies,
+    RuntimeFamilies,
+    ScoringFamilies,
+    SinkFamilies,
+)
+
+
+def declare_families(telemetry: Telemetry) -> None:
+    """Make every family of every room."""
+    for families in FAMILIES:
+        families(telemetry)

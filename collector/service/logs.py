@@ -1,0 +1,159 @@
+"""From configuration to the log, and the groups that read it.
+
+A new adapter is a file under `collector/log/`, its kind in `config.LogConfig` and its row in `LOGS`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+
+from collector.api import feed
+from collector.base.clock import Clock
+from collector.base.telemetry import Telemetry
+from collector.config.tree import Config, Role
+from collector.log.disk.disk_log import DiskLog
+from collector.log.families import LogFamilies
+from collector.log.kafka.kafka_log import KafkaLog
+from collector.log.lag import LagMeter, Watched
+from collector.log.memory import MemoryLog
+from collector.log.port import CLOSINGS, LOG_REQUESTS, SIGNALS, SPANS, TRACES, Lag, Lags, Log
+from collector.receiver import log_requests
+from collector.service.rooms import ASSEMBLY, JUDGING, SCORING
+from collector.service.sinks import delivery_groups
+from collector.signals.prometheus import exporter, trace_metrics
+from collector.signals.ranking import ranking_room
+
+MEMORY_SIZE = 512 << 20
+"""Bytes that the memory log holds."""
+
+JOINED_RECORD = 1 << 20
+"""Bytes up to which the pieces of one request are one record of `spans`: as much as a reader takes without a pause."""
+
+Open = Callable[[Config, Clock, Telemetry], Awaitable[Log]]
+WAITS_FOR: Mapping[str, frozenset[str]] = {TRACES: frozenset({SCORING})}
+"""A trace that scoring has not read is never dropped: assembly waits, then spans fill up and senders are told to."""
+
+_ROLES: Mapping[str, Role] = {
+    log_requests.GROUP: "receive",
+    ASSEMBLY: "assemble",
+    SCORING: "score",
+    JUDGING: "judge",
+}
+"""By group, the role that reads for it; every other group is of role `publish`."""
+_READ_AHEAD = frozenset({ASSEMBLY, exporter.GROUP})
+"""Groups that commit later than they take records in: at the oldest open trace; where the stored windows end."""
+
+
+async def _disk(config: Config, clock: Clock, telemetry: Telemetry) -> Log:
+    return await DiskLog.open(
+        config.data_dir / "log",
+        max_size=config.log.disk.max_size,
+        clock=clock,
+        telemetry=telemetry,
+        groups=groups(config),
+        waits_for=WAITS_FOR,
+    )
+
+
+async def _kafka(config: Config, clock: Clock, telemetry: Telemetry) -> Log:
+    return await KafkaLog.open(config.log.kafka, clock=clock, telemetry=telemetry)
+
+
+async def _memory(config: Config, clock: Clock, telemetry: Telemetry) -> Log:
+    return MemoryLog(
+        clock=clock,
+        max_size=MEMORY_SIZE,
+        telemetry=telemetry,
+        groups=groups(config),
+        waits_for=WAITS_FOR,
+    )
+
+
+LOGS: dict[str, Open] = {"disk": _disk, "kafka": _kafka, "memory": _memory}
+"""By `log.kind`, how the log is opened."""
+
+
+async def open_log(config: Config, clock: Clock, telemetry: Telemetry) -> Log:
+    """The log that the configuration names.
+
+    Raises:
+        ConfigError: it cannot be opened.
+        KeyError: the kind has no row in `LOGS`.
+    """
+    return await LOGS[config.log.kind](config, clock, telemetry)
+
+
+def joined_record(config: Config, log: Log) -> int:
+    """Bytes up to which a record of `spans` holds several traces; 0: one trace each, as partitions need it.
+
+    Not on Kafka, whatever its partitions: others read that topic too, and it may be given more of them.
+    """
+    return JOINED_RECORD if config.log.kind != "kafka" and log.partitions(SPANS) == 1 else 0
+
+
+def groups(config: Config) -> Mapping[str, frozenset[str]]:
+    """By topic, the groups that read it."""
+    requests: dict[str, frozenset[str]] = {}
+    if config.log.kind == "kafka":
+        requests = {LOG_REQUESTS: frozenset({log_requests.GROUP})}
+    return requests | {
+        SPANS: frozenset({ASSEMBLY}),
+        CLOSINGS: frozenset({ASSEMBLY}),
+        TRACES: frozenset(
+            {
+                SCORING,
+                feed.TRACES_GROUP,
+                trace_metrics.GROUP,
+                ranking_room.GROUP,
+                *_judging(config),
+            }
+        ),
+        SIGNALS: frozenset({feed.SIGNALS_GROUP, exporter.GROUP, *delivery_groups(config)}),
+    }
+
+
+def lag_meter(
+    log: Log,
+    config: Config,
+    *,
+    unwritten: Callable[[], Lag],
+    telemetry: Telemetry,
+    clock: Clock,
+) -> LagMeter | None:
+    """What shows how far the groups are behind; None: the log cannot say it.
+
+    Args:
+        log: The log.
+        config: Which groups there are.
+        unwritten: What assembly has read, closed and not written.
+        telemetry: The process's metrics.
+        clock: The log's clock.
+    """
+    if not isinstance(log, Lags):
+        return None
+    held = {ASSEMBLY: unwritten}
+    watched = [
+        Watched(
+            group=group,
+            topic=topic,
+            unread=group in _READ_AHEAD,
+            held=held.get(group, Lag),
+        )
+        for topic, names in groups(config).items()
+        if topic != CLOSINGS  # assembly reads it back by itself
+        for group in sorted(names)
+        if _answers_for(group, config)
+    ]
+    return LagMeter(log, watched, families=LogFamilies(telemetry), clock=clock)
+
+
+def _answers_for(group: str, config: Config) -> bool:
+    """Whether this process shows the group's lag: its own; a log of one process, and role `publish`, every group's."""
+    if config.log.kind != "kafka" or "publish" in config.roles:
+        return True
+    return _ROLES.get(group) in config.roles
+
+
+def _judging(config: Config) -> frozenset[str]:
+    is_on = config.judge.model is not None or config.embedder.kind == "litellm"
+    return frozenset({JUDGING}) if is_on else frozenset()

@@ -1,0 +1,99 @@
+"""Recordings as closed traces: read request by request, sorted by trace, assembled a few traces at a time.
+
+    files --split--> pieces by trace --assemble--> traces
+
+What was read stands in temporary files between the steps, so memory holds a few traces, however long the recordings.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Self
+
+from collector.base.errors import ConfigError, TooLarge, Undecodable
+from collector.base.telemetry import Telemetry
+from collector.config.plan import plan_from
+from collector.config.tree import Config
+from collector.service.offline_service import OfflineService
+from collector.service.piece_spool import PieceSpool
+from collector.service.recordings import requests, signal_of
+from collector.service.rooms import start_workers
+from collector.service.trace_spool import TraceSpool
+
+MAX_REASONS = 5
+Progress = Callable[[Path], None]
+"""Called after each file."""
+
+
+class RecordedTraces:
+    """The traces of recordings. Use it as a context manager: its temporary files end with it."""
+
+    def __init__(self) -> None:
+        self._pieces = PieceSpool()
+        self.closed = TraceSpool()
+        """The traces, once they are assembled."""
+        self.rejected = 0
+        """Spans that the receiver would have rejected."""
+        self.reasons: list[str] = []
+        """Why the first few were."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._pieces.__exit__()
+        self.closed.__exit__()
+
+    async def read(
+        self, service: OfflineService, files: Iterable[Path], progress: Progress
+    ) -> None:
+        """Read every file to its end, then close every trace.
+
+        Raises:
+            ConfigError: a file cannot be read, or holds no export requests of its signal.
+        """
+        for file in files:
+            self._take(service, file)
+            progress(file)
+            await asyncio.sleep(0)
+        for pieces in self._pieces.batches():
+            for record in await service.assemble(pieces):
+                self.closed.add(record.key, record.value)
+
+    def pieces(self, trace_id: str) -> Iterator[bytes]:
+        """The spans of a trace as they were taken in, each piece an ExportTraceServiceRequest."""
+        return self._pieces.of(bytes.fromhex(trace_id))
+
+    def _take(self, service: OfflineService, file: Path) -> None:
+        signal = signal_of(file)
+        if isinstance(signal, str):
+            raise ConfigError(f"{file}: holds the {signal} signal, which is not read")
+        for number, request in enumerate(requests(file, signal.request), 1):
+            try:
+                split = service.split(request, signal)
+            except (TooLarge, Undecodable) as error:
+                raise ConfigError(f"{file}: request {number}: {error}") from error
+            for piece in split.pieces:
+                self._pieces.add(piece)
+            self.rejected += split.rejected
+            self.reasons += split.reasons[: MAX_REASONS - len(self.reasons)]
+
+
+@contextmanager
+def read_recordings(
+    config: Config, files: Iterable[Path], progress: Progress
+) -> Generator[RecordedTraces]:
+    """Recordings as normalised traces; nothing is scored.
+
+    Raises:
+        ConfigError: see `RecordedTraces.read`.
+    """
+    every, telemetry = plan_from(config), Telemetry()
+    workers = start_workers(config, every, telemetry, count=0)
+    with RecordedTraces() as recorded:
+        service = OfflineService(config, every, workers, telemetry)
+        asyncio.run(recorded.read(service, files, progress))
+        yield recorded

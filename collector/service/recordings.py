@@ -1,0 +1,159 @@
+"""Recorded export requests, read back one by one: what the commands take as PATH.
+
+.otlp            4-byte big-endian length + ExportTraceServiceRequest, repeated
+.logs.otlp       the same of ExportLogsServiceRequests
+.otlp.gz         the same, gzipped
+.json  .jsonl    OTLP/JSON, one request per line (the Collector's file exporter)
+"""
+
+from __future__ import annotations
+
+import gzip
+import os
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from google.protobuf.message import Message
+
+from collector.base.child import LENGTH, Stream
+from collector.base.errors import ConfigError, TooLarge, Undecodable
+from collector.base.regular_file import open_regular
+from collector.otlp.json import to_protobuf
+from collector.otlp.signal import OtlpSignal
+from collector.records.otlp_signals import OTLP_SIGNALS, TRACES
+
+MAX_REQUEST = 128 << 20
+"""Bytes of one request of a recording: twice what the receiver takes by default."""
+UNFOLDED = 256 << 20
+"""Bytes that any compressed file may unfold to."""
+MAX_RATIO = 100
+"""Above UNFOLDED, by how much a compressed file may grow; spans grow 5 to 30 times."""
+_STEP = 1 << 20
+"""Bytes that are read at once, so that a size which is only announced costs nothing."""
+
+BINARY = (".otlp", ".otlp.gz")
+TEXT = (".json", ".jsonl")
+_NOT_READ = {f".metrics.otlp{compressed}": "metrics" for compressed in ("", ".gz")}
+_SIGNALS: dict[str, OtlpSignal | str] = _NOT_READ | {
+    suffix: signal for signal in OTLP_SIGNALS for suffix in signal.recordings
+}
+"""By suffix of the file name, the signal; the name alone of one that is not read."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recordings:
+    """The recordings that a list of paths names."""
+
+    files: tuple[Path, ...]
+    left_out: Mapping[Path, str]
+    """Recordings of signals that are not read, with the name of their signal: metrics."""
+
+
+def signal_of(path: Path) -> OtlpSignal | str:
+    """The signal of a recording, by the longest suffix that its name has; only its name when it is not read."""
+    return _SIGNALS[max(filter(path.name.endswith, _SIGNALS), key=len)]
+
+
+def find(paths: Sequence[Path]) -> Recordings:
+    """Files as they are; folders with their subfolders' `.otlp` and `.otlp.gz`.
+
+    Raises:
+        ConfigError: a path does not exist, or is of no known kind.
+    """
+    files: list[Path] = []
+    left_out: dict[Path, str] = {}
+    for path in paths:
+        if not path.exists():
+            raise ConfigError(f"{path}: no such file or folder")
+        for each in _below(path) if path.is_dir() else [path]:
+            if not each.name.endswith((*BINARY, *TEXT)):
+                raise ConfigError(
+                    f"{each}: not a recording; expected one of {', '.join((*BINARY, *TEXT))}"
+                )
+            signal = signal_of(each)
+            if isinstance(signal, str):
+                left_out[each] = signal
+            else:
+                files.append(each)
+    return Recordings(files=tuple(files), left_out=left_out)
+
+
+def requests(path: Path, message: type[Message] = TRACES.request) -> Iterator[bytes]:
+    """Every export request of a file, as protobuf bytes; `message` is what its OTLP/JSON holds.
+
+    Raises:
+        ConfigError: the file cannot be read, is no regular file, or holds what is not a request.
+    """
+    try:
+        with open_regular(path) as file:
+            if path.name.endswith(TEXT):
+                yield from (_whole(line, message) for line in _lines(file))
+            else:
+                yield from _frames(_Unfolded(file) if path.name.endswith(".gz") else file)
+    except (OSError, EOFError, zlib.error) as error:
+        reason = error.strerror if isinstance(error, OSError) else None
+        raise ConfigError(f"{path}: {reason or error}") from error
+    except (TooLarge, Undecodable) as error:
+        kind = "OTLP/JSON lines" if path.name.endswith(TEXT) else "a recording"
+        raise ConfigError(f"{path}: not {kind}: {error}") from error
+
+
+def _whole(line: bytes, message: type[Message]) -> bytes:
+    decoded = to_protobuf(line, message)
+    if decoded.reasons:
+        raise Undecodable(decoded.reasons[0])
+    return decoded.request
+
+
+def _below(folder: Path) -> Iterator[Path]:
+    return iter(sorted(each for each in folder.rglob("*") if each.name.endswith(BINARY)))
+
+
+class _Unfolded:
+    """A gzipped file, read like the file in it.
+
+    Raises:
+        TooLarge: it unfolds to far more than its own size.
+    """
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._stream = gzip.GzipFile(fileobj=file, mode="rb")  # pyright: ignore[reportArgumentType] - any file opened for reading will do
+        self._left = max(UNFOLDED, MAX_RATIO * os.fstat(file.fileno()).st_size)
+
+    def read(self, size: int, /) -> bytes:
+        content = self._stream.read(size)
+        self._left -= len(content)
+        if self._left < 0:
+            raise TooLarge(f"it unfolds to more than {MAX_RATIO} times its size")
+        return content
+
+
+def _lines(stream: IO[bytes]) -> Iterator[bytes]:
+    while line := stream.readline(MAX_REQUEST + 1):
+        if len(line) > MAX_REQUEST:
+            raise TooLarge(f"a line is longer than {MAX_REQUEST >> 20} MiB")
+        if line.strip():
+            yield line
+
+
+def _frames(stream: Stream) -> Iterator[bytes]:
+    while head := stream.read(LENGTH.size):
+        if len(head) < LENGTH.size:
+            raise EOFError("ends in the middle of a request")
+        (length,) = LENGTH.unpack(head)
+        if length > MAX_REQUEST:
+            raise TooLarge(f"a request of {length} bytes; at most {MAX_REQUEST >> 20} MiB")
+        yield _exactly(stream, length)
+
+
+def _exactly(stream: Stream, length: int) -> bytes:
+    payload = bytearray()
+    while missing := length - len(payload):
+        step = stream.read(min(_STEP, missing))
+        if not step:
+            raise EOFError("ends in the middle of a request")
+        payload += step
+    return bytes(payload)

@@ -1,0 +1,168 @@
+"""The service without sockets: the rooms between the receiver and the signals, as configured, over one log."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from collector.assembly.assembler import Assembler
+from collector.base.clock import Clock
+from collector.base.telemetry import Telemetry
+from collector.config.tree import Config, Windows
+from collector.judging.budget import Budget, in_sample
+from collector.judging.judge_process import JudgeProcess
+from collector.judging.judging_room import JudgingRoom
+from collector.log.port import Log
+from collector.reading.port import Workers
+from collector.reading.processes import ProcessWorkers
+from collector.reading.worker import InlineWorkers, JobRunner
+from collector.records.handed import Handed
+from collector.scoring.rules import RUNAWAY, JudgedRules, Rules
+from collector.scoring.scorer import Scorer
+from evaluators.plan import Plan, needs_history
+from evaluators.run import SessionScorer
+
+ASSEMBLY, SCORING, JUDGING = "assembly", "scoring", "judging"
+"""The group of each room."""
+
+
+class Rooms:
+    """Makes the rooms of the running service and of an offline run, the same way for both.
+
+    Every call makes a new room: one that has stopped is not run again, another drains what it left.
+
+    Args:
+        config: The configuration.
+        plan: The evaluators that are due.
+        log: What the rooms read and write. They meet nowhere else.
+        workers: Read and score traces.
+        telemetry: Counts.
+        clock: The time that budgets are kept by.
+        handed: What a receiver in this process knows of the records that it wrote.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        plan: Plan,
+        *,
+        log: Log,
+        workers: Workers,
+        telemetry: Telemetry,
+        clock: Clock,
+        handed: Handed | None = None,
+    ) -> None:
+        self._config = config
+        self._handed = handed
+        self._plan = plan
+        self._log_port = log
+        self._workers = workers
+        self._telemetry = telemetry
+        self._clock = clock
+
+    def assembler(self) -> Assembler:
+        """The room that makes traces of spans."""
+        return Assembler(
+            log=self._log_port,
+            workers=self._workers,
+            windows=self._assembled(),
+            telemetry=self._telemetry,
+            share=self._config.fairness.share,
+            group=ASSEMBLY,
+            handed=self._handed,
+        )
+
+    def _assembled(self) -> Windows:
+        """Open traces are looked at for nothing else than whether they run away."""
+        windows = self._config.windows
+        if any(each.emit and each.spec.name == RUNAWAY for each in self._plan.trace):
+            return windows
+        trace = windows.trace.model_copy(update={"glance": None})
+        return windows.model_copy(update={"trace": trace})
+
+    def scorer(self) -> Scorer:
+        """The room that makes signals of traces."""
+        plan = self._plan
+        return Scorer(
+            log=self._log_port,
+            workers=self._workers,
+            rules=Rules.of(
+                plan,
+                lambda: SessionScorer(plan),
+                needs_history(plan),
+                judged_rules(self._config, plan),
+                task_evaluator=self._config.tasks.evaluator,
+                read_only=self._config.tasks.read_only,
+            ),
+            windows=self._config.windows,
+            telemetry=self._telemetry,
+            share=self._config.fairness.share,
+            redact=self._config.redaction.content == "drop",
+            group=SCORING,
+        )
+
+    def judging(
+        self, *, log_clock: Clock | None = None, only: tuple[str, ...] | None = None
+    ) -> JudgingRoom:
+        """The room that makes verdicts of traces; its process is started for the first of them.
+
+        Args:
+            log_clock: The clock of the log where that is another one: the age of a subject is a matter of log time.
+            only: Ask for these evaluators alone.
+        """
+        limits = self._config.judge.budget
+        budget = Budget(
+            usd_per_day=limits.usd_per_day,
+            calls_per_minute=limits.calls_per_minute,
+            service_share=self._config.fairness.share,
+        )
+        process = JudgeProcess(
+            self._config,
+            budget=budget,
+            telemetry=self._telemetry,
+            clock=self._clock,
+            only=only,
+        )
+        return JudgingRoom(
+            log=self._log_port,
+            judges=process,
+            judged=self._plan.judged,
+            config=self._config.judge,
+            budget=budget,
+            telemetry=self._telemetry,
+            clock=log_clock or self._clock,
+            budget_clock=self._clock,
+            group=JUDGING,
+            session_age=self._config.windows.session.max_age,
+        )
+
+
+def judged_rules(config: Config, plan: Plan) -> JudgedRules:
+    """Which judged outcomes a session waits for, and how long."""
+    judge = config.judge
+    return JudgedRules(
+        trace=tuple(each for each in plan.judged if each.spec.scope == "trace"),
+        session=tuple(each for each in plan.judged if each.spec.scope == "session"),
+        max_lag=judge.max_lag,
+        samples=lambda key: in_sample(key, judge.sample),
+        probability=judge.sample,
+    )
+
+
+def start_workers(
+    config: Config,
+    plan: Plan,
+    telemetry: Telemetry,
+    *,
+    count: int,
+    up: Callable[[], None] = lambda: None,
+    down: Callable[[], None] = lambda: None,
+) -> Workers:
+    """Evaluator workers: `count` processes, or with 0 none, then jobs run inline. The caller closes them.
+
+    `up` is called whenever a process becomes ready for jobs, `down` whenever one has ended.
+    """
+    if count == 0:
+        return InlineWorkers(JobRunner(config, plan))
+    workers = ProcessWorkers(config, plan, count=count, telemetry=telemetry, up=up, down=down)
+    workers.start()
+    return workers

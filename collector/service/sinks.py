@@ -1,0 +1,41 @@
+"""From configuration to sinks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from collector.config.tree import Config
+from collector.signals.sinks.jsonl import JsonlSink
+from collector.signals.sinks.kafka import KafkaSink
+from collector.signals.sinks.otlp import OtlpSink
+from collector.signals.sinks.port import Sink, SinkKind, delivery_group
+
+SINKS: tuple[SinkKind, ...] = (JsonlSink, KafkaSink, OtlpSink)
+
+
+def sinks(config: Config) -> list[Sink]:
+    """The sinks that are switched on."""
+    made = [each.configured(config) for each in _switched_on(config)]
+    return [sink for sink in made if sink is not None]
+
+
+def delivery_groups(config: Config) -> frozenset[str]:
+    """The groups whose commits hold signals in the log until their sink has delivered them."""
+    return frozenset(delivery_group(each.name) for each in _switched_on(config))
+
+
+def _switched_on(config: Config) -> Iterator[SinkKind]:
+    """Those whose section under `sinks` is set. The sections decide, so that no sink can be left out unnoticed.
+
+    Raises:
+        LookupError: a section has no sink in SINKS.
+    """
+    kinds = {each.name: each for each in SINKS}
+    for name, section in config.sinks:
+        if section is None:
+            continue
+        if name not in kinds:
+            raise LookupError(
+                f"section `sinks.{name}` has no sink in collector.service.sinks.SINKS"
+            )
+        yield kinds[name]

@@ -1,0 +1,111 @@
+"""The closed traces of recordings or of a log: in the order of their starts, or session by session."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Self
+
+from collector.log.port import TRACES, New
+from collector.records.sessions import split_session_key
+from collector.records.trace_views import (
+    CountedTrace,
+    TraceUsage,
+    decode_counted_trace,
+    decode_without_spans,
+    without_spans,
+)
+from collector.records.traces import TraceRecord
+from collector.service.spool import Place, Spool
+from evaluators.model import Trace
+
+BATCH_BYTES = 4 << 20
+"""Of the traces of the sessions that are scored at once; one session is never parted."""
+BATCH_TRACES = 256
+
+
+@dataclass(frozen=True, slots=True)
+class _Stored:
+    """The record of a trace."""
+
+    key: bytes
+    """Of its session."""
+    usage: TraceUsage
+    place: Place
+
+
+class TraceSpool:
+    """The newest record of each trace; memory holds a few numbers of each.
+
+    Raises:
+        ConfigError: see `Spool`.
+    """
+
+    def __init__(self) -> None:
+        self._spool = Spool()
+        self._stored: dict[str, _Stored] = {}
+        """By trace id."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._spool.__exit__()
+
+    def add(self, key: bytes, value: bytes) -> None:
+        """Keep a trace record of the session of this key; a later revision takes the place of an earlier one."""
+        counted = decode_counted_trace(value)
+        if isinstance(counted, CountedTrace):
+            place = self._spool.add(without_spans(value))
+            self._stored[counted.trace.trace_id] = _Stored(key, counted.trace, place)
+
+    @property
+    def usages(self) -> list[TraceUsage]:
+        """What metrics count of every trace."""
+        return [each.usage for each in self._stored.values()]
+
+    def traces(self) -> Iterator[Trace]:
+        """Every trace, in the order of (start, trace id)."""
+        for each in sorted(self._stored.values(), key=_order):
+            record = decode_without_spans(self._spool.read(each.place))
+            if isinstance(record, TraceRecord):
+                yield record.trace
+
+    def closings(self) -> list[bytes]:
+        """The keys of all sessions in the order in which they close: of (newest span's end, session id, service)."""
+        ends: dict[bytes, int] = defaultdict(int)
+        for each in self._stored.values():
+            ends[each.key] = max(ends[each.key], each.usage.end_time_unix_nano)
+        return sorted(ends, key=lambda key: (ends[key], *reversed(split_session_key(key))))
+
+    def batches(self, keys: Iterable[bytes]) -> Iterator[tuple[list[bytes], list[New]]]:
+        """The sessions of these keys, a few at a time, with their records in the order of (start, trace id)."""
+        of: dict[bytes, list[_Stored]] = defaultdict(list)
+        for each in self._stored.values():
+            of[each.key].append(each)
+        batch: list[bytes] = []
+        records: list[_Stored] = []
+        size = 0
+        for key in keys:
+            coming = sum(each.place.size for each in of[key])
+            if batch and (
+                size + coming > BATCH_BYTES or len(records) + len(of[key]) > BATCH_TRACES
+            ):
+                yield batch, self._read(records)
+                batch, records, size = [], [], 0
+            batch.append(key)
+            records += of[key]
+            size += coming
+        if batch:
+            yield batch, self._read(records)
+
+    def _read(self, stored: list[_Stored]) -> list[New]:
+        return [
+            New(topic=TRACES, key=each.key, value=self._spool.read(each.place))
+            for each in sorted(stored, key=_order)
+        ]
+
+
+def _order(each: _Stored) -> tuple[int, str]:
+    return each.usage.start_time_unix_nano, each.usage.trace_id

@@ -1,1 +1,0 @@
-"""Which rooms run in this process, and what each is given."""

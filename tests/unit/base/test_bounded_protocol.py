@@ -1,0 +1,286 @@
+"""Bounds on connections and on the heads of requests, by a clock of the test's own."""
+
+from __future__ import annotations
+
+import asyncio
+from asyncio import TimerHandle
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import uvicorn
+from starlette.types import Receive, Scope, Send
+from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
+from uvicorn.server import ServerState
+
+from collector.base.bounded_protocol import BoundedProtocol, Limits, Why
+
+HEAD = b"POST / HTTP/1.1\r\nhost: localhost\r\ncontent-length: 100000\r\n\r\n"
+GET = b"GET / HTTP/1.1\r\nhost: localhost\r\n\r\n"
+LIMITS = Limits(head_timeout=10, idle_timeout=60, max_head=1000, max_connections=3)
+
+
+class Clock(asyncio.AbstractEventLoop):
+    """Timers run when the test says so, tasks never."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self._timers: list[TimerHandle] = []
+
+    def time(self) -> float:
+        return self.now
+
+    def get_debug(self) -> bool:
+        return False
+
+    def call_later(  # type: ignore[override] -- no context is passed here
+        self, delay: float, callback: Callable[..., object], *args: Any
+    ) -> TimerHandle:
+        return self.call_at(self.now + delay, callback, *args)
+
+    def call_at(  # type: ignore[override] -- no context is passed here
+        self, when: float, callback: Callable[..., object], *args: Any
+    ) -> TimerHandle:
+        self._timers.append(TimerHandle(when, callback, args, self))
+        return self._timers[-1]
+
+    def _timer_handle_cancelled(self, handle: TimerHandle) -> None:
+        self._timers.remove(handle)
+
+    def create_task(self, coro: Any, **_: Any) -> Any:
+        coro.close()
+        return Task()
+
+    def until(self, now: float) -> None:
+        while due := [each for each in self._timers if each.when() <= now]:
+            timer = min(due, key=TimerHandle.when)
+            self.now = timer.when()
+            self._timers.remove(timer)
+            timer._run()
+        self.now = now
+
+
+class Task:
+    def add_done_callback(self, _: object) -> None:
+        """It never ends."""
+
+
+class Line(asyncio.Transport):
+    def __init__(self) -> None:
+        super().__init__()
+        self.said = b""
+        self.is_open = True
+
+    def write(self, data: bytes | bytearray | memoryview[Any]) -> None:
+        self.said += data
+
+    def close(self) -> None:
+        self.is_open = False
+
+    def abort(self) -> None:
+        self.is_open = False
+
+    def is_closing(self) -> bool:
+        return not self.is_open
+
+    def pause_reading(self) -> None:
+        pass
+
+    def resume_reading(self) -> None:
+        pass
+
+
+async def app(_: Scope, __: Receive, ___: Send) -> None:
+    """Never runs."""
+
+
+class Listener:
+    """Connections to one server."""
+
+    def __init__(self) -> None:
+        self.clock = Clock()
+        self.closed: list[Why] = []
+        self._state = ServerState()
+        self._config = uvicorn.Config(
+            app, ws="none", lifespan="off", log_config=None, timeout_keep_alive=99
+        )
+        self._config.load()
+
+    def connect(self) -> tuple[BoundedProtocol, Line]:
+        made, line = (
+            BoundedProtocol(
+                limits=LIMITS,
+                closed=self.closed.append,
+                config=self._config,
+                server_state=self._state,
+                app_state={},
+                _loop=self.clock,
+            ),
+            Line(),
+        )
+        made.connection_made(line)
+        return made, line
+
+
+def answer(cycle: RequestResponseCycle) -> None:
+    """As an application does that reads no body."""
+    for message in (
+        {"type": "http.response.start", "status": 401, "headers": [(b"content-length", b"0")]},
+        {"type": "http.response.body", "body": b""},
+    ):
+        with pytest.raises(StopIteration):
+            cycle.send(message).send(None)  # type: ignore[arg-type] -- a dictionary of ASGI
+
+
+@pytest.fixture
+def listener() -> Listener:
+    return Listener()
+
+
+def test_a_connection_that_says_nothing_is_closed(listener: Listener) -> None:
+    _, line = listener.connect()
+
+    listener.clock.until(9.9)
+    assert line.is_open
+    listener.clock.until(10)
+
+    assert not line.is_open
+    assert listener.closed == ["slow_head"]
+
+
+def test_a_head_has_its_time_from_its_first_byte(listener: Listener) -> None:
+    connection, line = listener.connect()
+    listener.clock.until(9)
+    connection.data_received(GET[:10])
+
+    listener.clock.until(18)
+    connection.data_received(GET[10:12])
+    assert line.is_open
+    listener.clock.until(19)
+
+    assert not line.is_open
+    assert listener.closed == ["slow_head"]
+
+
+def test_a_request_that_is_served_has_no_clock(listener: Listener) -> None:
+    connection, line = listener.connect()
+    connection.data_received(HEAD)
+    connection.data_received(bytes(5000))
+
+    listener.clock.until(1000)
+
+    assert line.is_open
+
+
+def test_an_idle_connection_is_closed_and_not_counted(listener: Listener) -> None:
+    connection, line = listener.connect()
+    connection.data_received(GET)
+    answer(connection.cycle)
+
+    listener.clock.until(59)
+    assert line.is_open
+    listener.clock.until(60)
+
+    assert not line.is_open
+    assert listener.closed == []
+
+
+@pytest.mark.parametrize("piece", [b"x: y\r\n", b"y" * 100])
+def test_a_head_without_an_end_is_refused(listener: Listener, piece: bytes) -> None:
+    connection, line = listener.connect()
+    connection.data_received(b"GET / HTTP/1.1\r\nz: ")
+    taken = 0
+
+    while line.is_open:
+        taken += len(piece)
+        connection.data_received(piece)
+
+    assert line.said.startswith(b"HTTP/1.1 431 ")
+    assert line.said.endswith(b"the head of the request is larger than 1000 bytes\n")
+    assert taken <= 1000 + len(piece)
+    assert listener.closed == ["large_head"]
+
+
+def test_a_large_head_in_one_piece_is_refused(listener: Listener) -> None:
+    connection, line = listener.connect()
+
+    connection.data_received(b"GET / HTTP/1.1\r\nx: " + b"y" * 1000 + b"\r\n\r\n")
+
+    assert line.said.count(b"HTTP/1.1 ") == 1
+    assert line.said.startswith(b"HTTP/1.1 431 ")
+    assert not line.is_open
+
+
+def test_the_rest_of_a_body_that_was_answered_early_is_no_head(listener: Listener) -> None:
+    """The sender shall read its answer, not a broken connection."""
+    connection, line = listener.connect()
+    connection.data_received(HEAD)
+    answer(connection.cycle)
+
+    for _ in range(10):
+        connection.data_received(bytes(10_000))
+
+    assert line.is_open
+    assert line.said.startswith(b"HTTP/1.1 401 ")
+    listener.clock.until(60)
+    assert not line.is_open
+
+
+def test_a_request_that_was_sent_ahead_is_served_without_a_clock(listener: Listener) -> None:
+    connection, line = listener.connect()
+    connection.data_received(GET)
+    first = connection.cycle
+    connection.data_received(HEAD)
+    answer(first)
+
+    connection.data_received(bytes(5000))
+    listener.clock.until(1000)
+
+    assert line.is_open
+
+
+def test_the_longest_idle_connection_makes_room(listener: Listener) -> None:
+    lines: list[Line] = []
+    for number in range(3):
+        listener.clock.now = number / 10
+        connection, line = listener.connect()
+        if number == 0:
+            connection.data_received(HEAD)
+        lines.append(line)
+
+    listener.clock.now = 1
+    _, last = listener.connect()
+    listener.clock.now = 2
+    _, one_more = listener.connect()
+
+    assert [line.is_open for line in (*lines, last, one_more)] == [True, False, False, True, True]
+    assert listener.closed == ["too_many", "too_many"]
+
+
+def test_when_all_are_served_the_oldest_request_makes_room(listener: Listener) -> None:
+    lines: list[Line] = []
+    for number in range(3):
+        listener.clock.now = number / 10
+        connection, line = listener.connect()
+        connection.data_received(HEAD)
+        lines.append(line)
+
+    _, last = listener.connect()
+
+    assert [line.is_open for line in (*lines, last)] == [False, True, True, True]
+
+
+def test_a_client_that_does_not_read_its_answer_is_closed(listener: Listener) -> None:
+    connection, line = listener.connect()
+    connection.data_received(HEAD)
+    connection.pause_writing()
+    listener.clock.until(29)
+    connection.resume_writing()
+    connection.pause_writing()
+
+    listener.clock.until(58)
+    assert line.is_open
+    listener.clock.until(59)
+
+    assert not line.is_open
+    assert listener.closed == ["unread"]

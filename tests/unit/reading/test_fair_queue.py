@@ -1,0 +1,214 @@
+"""Which job goes next, by an injected clock."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from collector.reading.fair_queue import BATCH, KNOWN, WINDOW, FairQueue
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Job:
+    service: str
+    name: str = ""
+    seconds: float = 1.0
+
+
+def queue_of(*jobs: Job, share: float = 0.5, first: bool = True) -> FairQueue[Job]:
+    queue: FairQueue[Job] = FairQueue(share)
+    for job in jobs:
+        queue.put(job, 0.0, first=first)
+    return queue
+
+
+def work(queue: FairQueue[Job], now: float) -> tuple[list[Job], float]:
+    """One worker takes a batch and answers it."""
+    batch = queue.take(now, workers=1)
+    for job in batch:
+        queue.began(job, now)
+        now += job.seconds
+        queue.ended(job, now)
+    return batch, now
+
+
+def test_a_service_that_used_workers_waits_while_another_has_jobs() -> None:
+    slow = [Job("slow", f"s{n}") for n in range(5)]
+    queue = queue_of(*slow)
+    batch, now = work(queue, 0.0)
+    good = [Job("good", f"g{n}", 0.3) for n in range(2)]
+    for job in good:
+        queue.put(job, now, first=True)
+
+    order: list[Job] = []
+    while len(queue):
+        batch, now = work(queue, now)
+        order += batch
+
+    assert order[:2] == good
+    assert order[2:] == slow[1:]
+
+
+def test_a_service_is_charged_for_a_job_that_is_still_under_way() -> None:
+    hung, waits, good = Job("bad"), Job("bad"), Job("good")
+    queue = queue_of(hung)
+    queue.began(queue.take(0.0, workers=2)[0], 0.0)
+    queue.put(waits, 1.0, first=True)
+    queue.put(good, 1.0, first=False)
+
+    assert queue.take(2.0, workers=2) == [good]
+
+
+def test_a_service_alone_uses_every_worker() -> None:
+    queue = queue_of(*(Job("only") for _ in range(3)))
+
+    assert [work(queue, float(n))[0] != [] for n in range(3)] == [True] * 3
+
+
+def test_traces_that_were_read_are_scored_before_more_are_read() -> None:
+    read, score = Job("bot", "read"), Job("bot", "score")
+    queue = queue_of(read, first=False)
+    queue.put(score, 0.0, first=True)
+
+    assert queue.take(0.0, workers=1) == [score]
+
+
+def test_a_second_try_goes_behind_all_jobs_of_its_service() -> None:
+    hung, read, score = Job("bot", "hung"), Job("bot", "read"), Job("bot", "score")
+    queue = queue_of(read, first=False)
+    queue.put(score, 0.0, first=True)
+    queue.put(hung, 0.0, first=False)
+
+    taken = [queue.take(0.0, workers=1)[0] for _ in range(3)]
+
+    assert taken == [score, read, hung]
+
+
+def test_jobs_that_were_never_begun_go_back_to_the_front() -> None:
+    one, two, three = (Job("bot", str(n)) for n in range(3))
+    queue = queue_of(three)
+
+    queue.put_back([one, two], 0.0)
+
+    assert list(queue) == [one, two, three]
+
+
+def test_a_batch_is_as_long_as_the_services_jobs_are_short() -> None:
+    """Jobs that were sent to a worker cannot make room for another service's."""
+    queue = queue_of(*(Job("quick", seconds=0.001) for _ in range(30)))
+    assert len(work(queue, 0.0)[0]) == 1  # how long it takes is not known yet
+    assert len(work(queue, 0.0)[0]) == BATCH
+
+    queue = queue_of(*(Job("slow", seconds=2.0) for _ in range(30)))
+    assert len(work(queue, 0.0)[0]) == 1
+    assert len(work(queue, 2.0)[0]) == 1
+
+
+def test_no_worker_gets_more_than_its_part() -> None:
+    queue = queue_of(*(Job("quick", seconds=0.001) for _ in range(9)))
+    work(queue, 0.0)
+
+    assert len(queue.take(1.0, workers=4)) == 2
+
+
+def test_the_start_of_a_worker_is_charged_to_the_service_that_ended_it() -> None:
+    queue = queue_of(Job("deadly"), Job("good"))
+
+    queue.charge("deadly", 2.0, 0.0)
+
+    assert [each.service for each in queue.take(1.0, workers=1)] == ["good"]
+
+
+def test_worker_time_is_forgotten_after_some_windows() -> None:
+    queue = queue_of()
+    queue.charge("bot", 30.0, 0.0)
+
+    assert queue.used("bot", 0.0) == pytest.approx(30.0)
+    assert queue.used("bot", 10 * WINDOW) < 0.01
+
+
+def test_services_that_come_and_go_are_remembered_up_to_a_bound() -> None:
+    queue = queue_of()
+    queue.charge("large", 30.0, 0.0)
+    for n in range(10 * KNOWN):
+        queue.charge(f"s{n}", 0.001, 0.0)
+
+    assert len(queue._lines) <= 2 * KNOWN
+    assert queue.used("large", 0.0) == 30.0
+
+
+@pytest.mark.parametrize(("share", "most"), [(0.2, 0.5), (0.5, 0.5), (0.8, 0.8), (1.0, 1.0)])
+def test_a_service_has_its_share_while_another_one_waits(share: float, most: float) -> None:
+    """As many seconds of one service's jobs came first as are worked off in all."""
+    queue = queue_of(*(Job("early") for _ in range(100)), share=share)
+    for _ in range(100):
+        queue.put(Job("late"), 0.0, first=True)
+
+    now, chosen = 0.0, list[str]()
+    while now < 100:
+        batch, now = work(queue, now)
+        chosen += [job.service for job in batch]
+
+    assert chosen.count("early") / len(chosen) == pytest.approx(most, abs=0.05)
+
+
+def test_many_names_leave_another_service_its_part() -> None:
+    queue = queue_of(*(Job(f"alias{n % 9}") for n in range(900)))
+    for _ in range(100):
+        queue.put(Job("late"), 0.0, first=True)
+
+    now, chosen = 0.0, list[str]()
+    while now < 100:
+        batch, now = work(queue, now)
+        chosen += [job.service for job in batch]
+
+    assert chosen.count("late") >= 9
+
+
+def test_a_job_that_another_worker_had_better_have_lets_a_few_after_it_pass() -> None:
+    one, two, three = (Job("bot", str(n)) for n in range(3))
+    queue = queue_of(one, two, three)
+
+    assert queue.take(0.0, workers=3, leave=lambda job: job is one) == [two]
+    assert queue.take(0.0, workers=3, leave=lambda _job: True) == [one], "no worker stays idle"
+    assert list(queue) == [three]
+
+
+def test_leaving_a_job_changes_no_services_turn() -> None:
+    mine, other = Job("mine"), Job("other")
+    queue = queue_of(mine, other)
+    queue.charge("other", 9.0, 0.0)
+
+    assert queue.take(0.0, workers=2, leave=lambda job: job is mine) == [mine]
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    jobs=st.lists(
+        st.tuples(st.sampled_from("abc"), st.floats(0.001, 3.0), st.floats(0.0, 20.0)), max_size=60
+    )
+)
+def test_the_one_that_used_least_goes_first_and_every_job_is_answered(
+    jobs: list[tuple[str, float, float]],
+) -> None:
+    queue: FairQueue[Job] = FairQueue(0.5)
+    coming = sorted(
+        ((at, Job(service, seconds=seconds)) for service, seconds, at in jobs),
+        key=lambda each: each[0],
+    )
+    now, answered = 0.0, 0
+    while coming or len(queue):
+        while coming and (coming[0][0] <= now or not len(queue)):
+            at, job = coming.pop(0)
+            now = max(now, at)
+            queue.put(job, now, first=True)
+        waiting = {job.service for job in queue}
+        used = {service: queue.used(service, now) for service in waiting}
+        batch, now = work(queue, now)
+        answered += len(batch)
+        assert used[batch[0].service] == min(used.values())
+
+    assert answered == len(jobs)

@@ -1,0 +1,95 @@
+"""The pool of workers at a stop: no process is started, or one that Ctrl-C reaches with its parent."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+from typing import Self
+
+import pytest
+
+from collector.base.child import Child
+from collector.base.errors import Retryable
+from collector.base.telemetry import Telemetry
+from collector.config.plan import plan_from
+from collector.config.tree import Config
+from collector.reading import processes
+from collector.reading.port import ScoreJob
+from collector.reading.processes import ProcessWorkers
+from evaluators.model import Trace
+from tests.support.scoring_fakes import score_job
+
+CONFIG = Config.model_validate({"embedder": {"kind": "none"}})
+
+
+def job() -> ScoreJob:
+    return score_job(
+        Trace(
+            trace_id="1" * 32,
+            service="bot",
+            agent="bot",
+            session_id="s",
+            session_source="session.id",
+            closed="root_ended",
+        )
+    )
+
+
+async def test_jobs_that_are_not_answered_at_a_stop_fail_and_wait_in_the_log() -> None:
+    pool = ProcessWorkers(CONFIG, plan_from(CONFIG), count=1, telemetry=Telemetry())
+    asked = asyncio.ensure_future(pool.score([job(), job()]))
+    await asyncio.sleep(0)
+
+    pool.hasten(within=0.0)
+
+    async with asyncio.timeout(5):
+        with pytest.raises(Retryable):
+            await asked
+        with pytest.raises(Retryable):
+            await pool.score([job()])
+    await pool.close()
+
+
+async def test_a_caller_that_is_cancelled_is_cancelled() -> None:
+    pool = ProcessWorkers(CONFIG, plan_from(CONFIG), count=1, telemetry=Telemetry())
+    asked = asyncio.ensure_future(pool.score([job()]))
+    await asyncio.sleep(0)
+
+    asked.cancel()
+
+    with pytest.raises(asyncio.CancelledError):
+        await asked
+    await pool.close()
+
+
+class EndsAtStart(Child):
+    """A child that ends before it is ready."""
+
+    code: int
+
+    async def __aenter__(self) -> Self:
+        raise EOFError
+
+    @property
+    def exit_code(self) -> int | None:
+        return self.code
+
+
+@pytest.mark.parametrize(
+    ("code", "level"), [(-signal.SIGINT, "INFO"), (-signal.SIGKILL, "ERROR"), (1, "ERROR")]
+)
+async def test_a_worker_that_ctrl_c_ends_as_it_starts_is_no_error(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, code: int, level: str
+) -> None:
+    monkeypatch.setattr(EndsAtStart, "code", code, raising=False)
+    monkeypatch.setattr(processes, "Child", EndsAtStart)
+    caplog.set_level(logging.INFO)
+    pool = ProcessWorkers(CONFIG, plan_from(CONFIG), count=1, telemetry=Telemetry())
+
+    pool.start()
+    while not caplog.records:  # noqa: ASYNC110 - a few turns of the loop
+        await asyncio.sleep(0)
+    await pool.close()
+
+    assert [each.levelname for each in caplog.records] == [level]
