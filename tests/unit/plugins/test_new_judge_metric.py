@@ -15,7 +15,7 @@ import pytest
 import collector
 from collector.base.telemetry import Telemetry
 from collector.judging.families import JudgingFamilies
-from collector.service import families as wiring
+from collector.service import families as listed_families
 
 FOLDER = Path(collector.__file__).parent
 PAGE = (FOLDER.parent / "docs" / "operate.md").read_text()
@@ -38,14 +38,14 @@ def undeclared(listed: Collection[object]) -> set[str]:
         str(path.relative_to(FOLDER))
         for path in FOLDER.rglob("families.py")
         if path != ABOUT_AGENTS
-        and path.parent.name != "wiring"
+        and path.parent.name != "service"
         and "collector." + ".".join(path.relative_to(FOLDER).with_suffix("").parts) not in modules
     }
 
 
 def exported() -> set[str]:
     telemetry = Telemetry()
-    wiring.declare_families(telemetry)
+    listed_families.declare_families(telemetry)
     return {each.name for each in telemetry.registry.collect()}
 
 
@@ -59,8 +59,8 @@ def unexplained(names: Collection[str]) -> set[str]:
 
 @pytest.fixture
 def _field(monkeypatch: pytest.MonkeyPatch) -> None:
-    listed = [NewFamilies if each is JudgingFamilies else each for each in wiring.FAMILIES]
-    monkeypatch.setattr(wiring, "FAMILIES", tuple(listed))
+    listed = [NewFamilies if each is JudgingFamilies else each for each in listed_families.FAMILIES]
+    monkeypatch.setattr(listed_families, "FAMILIES", tuple(listed))
 
 
 @pytest.mark.usefixtures("_field")
@@ -78,10 +78,10 @@ def test_every_family_has_its_row() -> None:
 
 
 def test_every_room_with_families_is_listed() -> None:
-    assert undeclared(wiring.FAMILIES) == set()
+    assert undeclared(listed_families.FAMILIES) == set()
 
 
 def test_a_room_that_is_not_listed_is_named() -> None:
-    listed = [each for each in wiring.FAMILIES if each is not JudgingFamilies]
+    listed = [each for each in listed_families.FAMILIES if each is not JudgingFamilies]
 
     assert undeclared(listed) == {"judging/families.py"}
