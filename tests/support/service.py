@@ -32,7 +32,7 @@ class Service:
         command: str = "run",
         environment: Mapping[str, str] | None = None,
         says: frozenset[str] = frozenset({"gRPC", "HTTP", "page"}),
-        module: str = "collector.commands.cli",
+        module: str = "collector.commands.start",
         cwd: Path = ROOT,
         safe_path: bool = False,
     ) -> None:

@@ -106,7 +106,7 @@ def say_peak():
     status = open("/proc/self/status").read()
     sys.stderr.write(status.split("VmHWM:")[1].split("kB")[0])
 atexit.register(say_peak)
-runpy.run_module("collector.commands.cli", run_name="__main__")
+runpy.run_module("collector.commands.start", run_name="__main__")
 """
 """Runs a command and says its peak, in KiB, as the last word of stderr. ru_maxrss would count the test process too,
 which the command was forked from."""
