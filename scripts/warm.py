@@ -10,7 +10,12 @@ from __future__ import annotations
 import importlib
 import sys
 
-MODULES = ("collector.commands.start", "collector.commands.cli", "collector.service.app", "collector.judging.child")
+MODULES = (
+    "collector.commands.start",
+    "collector.commands.cli",
+    "collector.service.app",
+    "collector.judging.child",
+)
 
 
 def main() -> None:
