@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from urllib.parse import urlsplit
 
 from collector.base.net import is_loopback
-from collector.config.tree import Config, KafkaSecurity
+from collector.config.tree import Config, Section
+from collector.config.values import missing
 from evaluators.providers.litellm import listed_price, missing_library
 
 
@@ -17,8 +17,8 @@ def crosscheck(config: Config) -> list[str]:
         *_roles(config),
         *_kafka(config),
         *_listeners(config),
-        *_targets(config),
         *_forward(config),
+        *_sinks(config),
         *_files(config),
         *_embedder(config),
         *_judge(config),
@@ -40,21 +40,7 @@ def _kafka(config: Config) -> Iterator[str]:
     if config.log.kind == "kafka":
         if not kafka.bootstrap_servers:
             yield "log.kafka.bootstrap_servers: required with log.kind kafka, such as broker-1:9092"
-        yield from _security(kafka.security, "log.kafka.security")
-    if config.sinks.kafka is not None:
-        yield from _security(config.sinks.kafka.security, "sinks.kafka.security")
-
-
-def _security(security: KafkaSecurity, path: str) -> Iterator[str]:
-    if security.protocol.startswith("SASL"):
-        for name in ("sasl_mechanism", "username", "password"):
-            if getattr(security, name) is None:
-                yield f"{path}.{name}: required with protocol {security.protocol}"
-    if (security.cert_file is None) != (security.key_file is None):
-        missing = "cert_file" if security.cert_file is None else "key_file"
-        yield f"{path}.{missing}: a certificate and its key go together"
-    for name in ("ca_file", "cert_file", "key_file"):
-        yield from _missing(f"{path}.{name}", getattr(security, name))
+        yield from kafka.security.conflicts("log.kafka.security")
 
 
 def _listeners(config: Config) -> Iterator[str]:
@@ -77,15 +63,18 @@ def _overlap(one: str, other: str) -> bool:
     return one == other or bool({one, other} & everywhere)
 
 
-def _targets(config: Config) -> Iterator[str]:
-    for path, target in (("forward", config.forward), ("sinks.otlp", config.sinks.otlp)):
-        if target is not None and target.protocol == "http" and "://" not in target.endpoint:
-            yield f"{path}.endpoint: with protocol http, expected a URL such as http://host:4318"
+def _sinks(config: Config) -> Iterator[str]:
+    for name, section in config.sinks:
+        if isinstance(section, Section):
+            yield from section.conflicts(f"sinks.{name}")
 
 
 def _forward(config: Config) -> Iterator[str]:
     """A request forwarded to ourselves would go round without end."""
-    if config.forward is None or "receive" not in config.roles:
+    if config.forward is None:
+        return
+    yield from config.forward.conflicts("forward")
+    if "receive" not in config.roles:
         return
     endpoint = config.forward.endpoint
     parts = urlsplit(endpoint if "://" in endpoint else f"//{endpoint}")
@@ -95,15 +84,10 @@ def _forward(config: Config) -> Iterator[str]:
 
 
 def _files(config: Config) -> Iterator[str]:
-    yield from _missing("expectations", config.expectations)
+    yield from missing("expectations", config.expectations)
     if config.receiver.tls is not None:
         for name in ("cert_file", "key_file", "client_ca_file"):
-            yield from _missing(f"receiver.tls.{name}", getattr(config.receiver.tls, name))
-
-
-def _missing(path: str, file: Path | None) -> Iterator[str]:
-    if file is not None and not file.is_file():
-        yield f"{path}: no such file: {file}"
+            yield from missing(f"receiver.tls.{name}", getattr(config.receiver.tls, name))
 
 
 def _embedder(config: Config) -> Iterator[str]:

@@ -7,6 +7,7 @@ Durations are seconds (float) and sizes are bytes (int) once parsed; a file says
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal, cast, get_args
 
@@ -23,6 +24,7 @@ from collector.config.values import (
     Size,
     Token,
     Url,
+    missing,
 )
 
 Role = Literal["receive", "assemble", "score", "judge", "publish"]
@@ -58,6 +60,13 @@ class Section(_Strict):
     model_config = ConfigDict(
         extra="forbid", frozen=True, validate_default=True, allow_inf_nan=False
     )
+
+    def conflicts(self, path: str) -> Iterator[str]:
+        """What no single setting of this section can say: a line for each that does not fit the others.
+
+        `path` is the section's own; each line begins with the path of the setting to change.
+        """
+        yield from ()
 
 
 class Grpc(Section):
@@ -103,6 +112,18 @@ class KafkaSecurity(Section):
     ca_file: Path | None = None
     cert_file: Path | None = None
     key_file: Path | None = None
+
+    def conflicts(self, path: str) -> Iterator[str]:
+        """See `Section`: what the protocol requires, a certificate without its key, files that are missing."""
+        if self.protocol.startswith("SASL"):
+            for name in ("sasl_mechanism", "username", "password"):
+                if getattr(self, name) is None:
+                    yield f"{path}.{name}: required with protocol {self.protocol}"
+        if (self.cert_file is None) != (self.key_file is None):
+            without = "cert_file" if self.cert_file is None else "key_file"
+            yield f"{path}.{without}: a certificate and its key go together"
+        for name in ("ca_file", "cert_file", "key_file"):
+            yield from missing(f"{path}.{name}", getattr(self, name))
 
 
 class DiskLogConfig(Section, title="DiskLog"):
@@ -238,11 +259,20 @@ class KafkaSinkConfig(Section, title="KafkaSink"):
     topic: str = "spanwise.signals"
     security: KafkaSecurity = KafkaSecurity()
 
+    def conflicts(self, path: str) -> Iterator[str]:
+        """See `Section`."""
+        return self.security.conflicts(f"{path}.security")
+
 
 class OtlpTarget(Section):
     endpoint: Endpoint
     protocol: Literal["grpc", "http"] = "grpc"
     headers: dict[str, SecretStr] = {}
+
+    def conflicts(self, path: str) -> Iterator[str]:
+        """See `Section`: HTTP needs a URL, gRPC takes host:port too."""
+        if self.protocol == "http" and "://" not in self.endpoint:
+            yield f"{path}.endpoint: with protocol http, expected a URL such as http://host:4318"
 
 
 class Sinks(Section):

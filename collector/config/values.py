@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ipaddress
 import re
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import urlsplit
 
@@ -170,3 +172,9 @@ Endpoint = Annotated[str, AfterValidator(check_endpoint)]
 Origin = Annotated[str, AfterValidator(check_origin)]
 Url = Annotated[str, AfterValidator(check_url)]
 Servers = Annotated[str, AfterValidator(check_servers)]
+
+
+def missing(path: str, file: Path | None) -> Iterator[str]:
+    """A line if the setting `path` names a file that is not there."""
+    if file is not None and not file.is_file():
+        yield f"{path}: no such file: {file}"

@@ -11,10 +11,11 @@ from collector.base.errors import ConfigError
 from collector.config.crosscheck import models_asked
 from collector.config.tree import Config
 from collector.doctor.deliveries import undeliverable
-from collector.doctor.kafka_question import ask_kafka
 from collector.log.kafka.client import ClientSettings
 from collector.log.kafka.cluster import LARGEST, topic_settings
+from collector.log.kafka.question import ask_kafka
 from collector.log.port import KAFKA_TOPICS, WINDOWS
+from collector.service.sinks import switched_on
 from evaluators.judging.prompt import JudgeError, Prompt, digest_of
 from evaluators.providers.litellm import LiteLlmEmbedder, LiteLlmJudge
 
@@ -48,13 +49,10 @@ def connect_all(config: Config) -> tuple[str, ...]:
 
 def tried(config: Config) -> tuple[str, ...]:
     """What `connect_all` tries, as the configuration names it."""
-    sinks = config.sinks
     sections = {
         "data_dir": True,
         "log.kafka": config.log.kind == "kafka",
-        "sinks.jsonl": sinks.jsonl is not None,
-        "sinks.kafka": sinks.kafka is not None,
-        "sinks.otlp": sinks.otlp is not None,
+        **{f"sinks.{kind.name}": True for kind in switched_on(config)},
         "forward": config.forward is not None,
     }
     named = (name for name, is_tried in sections.items() if is_tried)

@@ -1,4 +1,7 @@
-"""How an export request reaches an OTLP endpoint: gRPC or HTTP. One try each; the caller repeats."""
+"""How an export request reaches an OTLP endpoint: gRPC or HTTP. One try each; the caller repeats.
+
+`reachable` tries an endpoint with a request that holds nothing.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +14,20 @@ from urllib.parse import urlsplit
 
 import grpc
 from google.protobuf.message import DecodeError
-from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceResponse
+from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import (
+    ExportLogsServiceRequest,
+    ExportLogsServiceResponse,
+)
+from opentelemetry.proto.logs.v1.logs_pb2 import ResourceLogs
 
 from collector.base.errors import ConfigError, Permanent, Retryable
-from collector.otlp.signal import OtlpService
+from collector.config.tree import OtlpTarget
+from collector.otlp.signal import TRACE_SERVICE, OtlpService
 
+TRIAL_TIMEOUT = 5.0
+"""Seconds that a trial waits for an answer: someone at a terminal waits as long."""
+EMPTY = ExportLogsServiceRequest(resource_logs=[ResourceLogs()]).SerializeToString()
+"""A request of one resource without a record, which every backend takes; one of traces is the same bytes."""
 _BAD_REQUEST = frozenset({400, 413, 422})
 _BAD_CODES = frozenset({grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.OUT_OF_RANGE})
 
@@ -160,3 +172,25 @@ def _rejected(answer: bytes) -> tuple[int, str]:
     except DecodeError:
         return 0, ""
     return partial.rejected_log_records, partial.error_message
+
+
+async def reachable(target: OtlpTarget, service: OtlpService, *, section: str) -> str | None:
+    """None if the endpoint takes a request of this service that holds nothing; else the line that says why not.
+
+    Raises:
+        ConfigError: the endpoint of `section` is not one.
+    """
+    kind = GrpcTransport if target.protocol == "grpc" else HttpTransport
+    headers = {key: value.get_secret_value() for key, value in target.headers.items()}
+    endpoint = target.endpoint.rstrip("/").removesuffix(TRACE_SERVICE.path)
+    key = f"{section}.endpoint"
+    transport = kind(endpoint, headers, service=service, key=key, timeout=TRIAL_TIMEOUT)
+    try:
+        await transport.export(EMPTY)
+    except (Retryable, Permanent) as error:
+        checks = f"check it, {section}.protocol and {section}.headers"
+        why = " ".join(str(error).split())
+        return f"{key}: {target.endpoint} does not take what we send ({why}); {checks}"
+    finally:
+        await transport.close()
+    return None

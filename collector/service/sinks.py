@@ -15,17 +15,17 @@ SINKS: tuple[SinkKind, ...] = (JsonlSink, KafkaSink, OtlpSink)
 
 def sinks(config: Config) -> list[Sink]:
     """The sinks that are switched on."""
-    made = [each.configured(config) for each in _switched_on(config)]
+    made = [each.configured(config) for each in switched_on(config)]
     return [sink for sink in made if sink is not None]
 
 
 def delivery_groups(config: Config) -> frozenset[str]:
     """The groups whose commits hold signals in the log until their sink has delivered them."""
-    return frozenset(delivery_group(each.name) for each in _switched_on(config))
+    return frozenset(delivery_group(each.name) for each in switched_on(config))
 
 
-def _switched_on(config: Config) -> Iterator[SinkKind]:
-    """Those whose section under `sinks` is set. The sections decide, so that no sink can be left out unnoticed.
+def switched_on(config: Config) -> Iterator[SinkKind]:
+    """The kinds whose section under `sinks` is set. The sections decide, so that no sink can be left out unnoticed.
 
     Raises:
         LookupError: a section has no sink in SINKS.

@@ -12,6 +12,7 @@ import msgspec
 
 from collector.base.errors import Retryable
 from collector.base.fsync import sync_folder
+from collector.base.writable import unwritable
 from collector.config.tree import Config
 from collector.log.port import Position
 from collector.records.published_signals import line_blocks
@@ -47,6 +48,15 @@ class JsonlSink:
             return None
         path = section.path or config.data_dir / "signals.jsonl"
         return cls(path, section.max_size, section.keep)
+
+    @classmethod
+    async def reachable(cls, config: Config) -> str | None:
+        """See `SinkKind`. Without a path of its own the file stands in `data_dir`, which is tried as such."""
+        section = config.sinks.jsonl
+        if section is None or section.path is None:
+            return None
+        why = unwritable(section.path.parent)
+        return why and f"sinks.jsonl.path: {why}"
 
     async def deliver(self, signals: Sequence[Published]) -> None:
         """See `Sink`. A full or read-only disk is `Retryable`; what does not stand on one line is refused."""

@@ -7,13 +7,15 @@ from collections.abc import Sequence
 from typing import ClassVar, Self
 
 from aiokafka import AIOKafkaProducer
+from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.errors import KafkaError
 from aiokafka.structs import RecordMetadata
 
 from collector.base.errors import Retryable
 from collector.config.tree import Config, KafkaSinkConfig
-from collector.log.kafka.client import client_settings, prepare_aiokafka
+from collector.log.kafka.client import ClientSettings, client_settings, prepare_aiokafka
 from collector.log.kafka.producer import TOO_LARGE, Producer
+from collector.log.kafka.question import ask_kafka
 from collector.log.port import Position
 from collector.records.signal_batch import Published, public_headers
 from collector.signals.sinks.port import Refused
@@ -57,6 +59,23 @@ class KafkaSink:
         """See `SinkKind`."""
         section = config.sinks.kafka
         return None if section is None else cls(section)
+
+    @classmethod
+    async def reachable(cls, config: Config) -> str | None:
+        """See `SinkKind`. The brokers answer, and the topic may be read: that it takes signals is not tried."""
+        section = config.sinks.kafka
+        if section is None:
+            return None
+        servers = section.bootstrap_servers
+        topics = await ask_kafka(servers, section.security, _topics, section="sinks.kafka")
+        if isinstance(topics, str):
+            return topics
+        if section.topic in topics:
+            return None
+        return (
+            f"sinks.kafka.topic: there is no topic `{section.topic}` at {servers} that we may read; "
+            "create it"
+        )
 
     async def deliver(self, signals: Sequence[Published]) -> None:
         """See `Sink`. Only signals above the topic's limit are refused; every other failure is `Retryable`."""
@@ -149,3 +168,12 @@ class KafkaSink:
     def _forget(self) -> None:
         self._in_flight.clear()
         self._topic_exists = False
+
+
+async def _topics(client: ClientSettings) -> frozenset[str]:
+    admin = AIOKafkaAdminClient(**client)
+    try:
+        await admin.start()
+        return frozenset(await admin.list_topics())
+    finally:
+        await admin.close()

@@ -14,7 +14,7 @@ from opentelemetry.proto.logs.v1.logs_pb2 import SEVERITY_NUMBER_INFO, LogRecord
 from collector.base.errors import Permanent, Undecodable
 from collector.config.tree import Config, OtlpTarget
 from collector.log.port import Position
-from collector.otlp.client import GrpcTransport, HttpTransport, Transport
+from collector.otlp.client import GrpcTransport, HttpTransport, Transport, reachable
 from collector.otlp.signal import LOGS_SERVICE
 from collector.records.signal import Signal, decode_signal, unix_seconds
 from collector.records.signal_batch import Published
@@ -58,6 +58,12 @@ class OtlpSink:
         """See `SinkKind`."""
         section = config.sinks.otlp
         return None if section is None else cls(section)
+
+    @classmethod
+    async def reachable(cls, config: Config) -> str | None:
+        """See `SinkKind`."""
+        section = config.sinks.otlp
+        return section and await reachable(section, LOGS_SERVICE, section="sinks.otlp")
 
     async def deliver(self, signals: Sequence[Published]) -> None:
         """See `Sink`. Refused is what the other side calls invalid, and what is no signal."""

@@ -48,7 +48,10 @@ class Sink(Protocol):
 
 
 class SinkKind(Protocol):
-    """The class of a sink, as the configuration makes it."""
+    """The class of a sink: what the configuration makes of its section, and how `validate --connect` tries it.
+
+    What does not fit together within its section, the section says itself: `Section.conflicts`.
+    """
 
     name: str
 
@@ -57,6 +60,17 @@ class SinkKind(Protocol):
 
         Raises:
             ConfigError: the section names something that cannot be used.
+        """
+        ...
+
+    async def reachable(self, config: Config) -> str | None:
+        """Try where it delivers to, with its section set, and leave nothing there.
+
+        Returns None if a signal would be taken now; else one line that begins with the path of the setting to check.
+        An answer or the line comes within seconds, and no line holds a secret or a line break.
+
+        Raises:
+            ConfigError: as `configured`.
         """
         ...
 

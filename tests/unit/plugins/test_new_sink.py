@@ -1,40 +1,63 @@
-"""A new sink: its section in the configuration, one file, one line in `collector.service.sinks.SINKS`."""
+"""A new sink: its section in the configuration, one file, one line in `collector.service.sinks.SINKS`.
+
+A sink that is forgotten in one of the places that walk them fails a test of this file, which names the place.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import pkgutil
+from collections.abc import Iterator, Sequence
+from importlib import import_module
+from pathlib import Path
 from typing import ClassVar, Self
 
 import pytest
 
+from collector.config.crosscheck import crosscheck
 from collector.config.tree import Config, Section, Sinks
+from collector.doctor.connectivity import tried
+from collector.doctor.deliveries import undeliverable
 from collector.log.memory import MemoryLog
 from collector.log.port import SIGNALS, Commit, Log
 from collector.records.signal_batch import Published
 from collector.service import sinks
 from collector.service.logs import groups
+from collector.signals import sinks as folder
 from tests.support.signals import new, signal
 
+ROOT = Path(__file__).parents[3]
+NAME = "sink_of_this_test"
 
-class Webhook(Section):
+
+class SectionOfThisTest(Section):
     url: str = "http://127.0.0.1"
+    is_there: bool = True
+
+    def conflicts(self, path: str) -> Iterator[str]:
+        if "://" not in self.url:
+            yield f"{path}.url: expected a URL"
 
 
-class SinksWithWebhook(Sinks):
-    webhook: Webhook | None = None
+class SinksOfThisTest(Sinks):
+    sink_of_this_test: SectionOfThisTest | None = None
 
 
-class WithWebhook(Config):
-    sinks: Sinks = SinksWithWebhook(webhook=Webhook())
+class WithSink(Config):
+    sinks: Sinks = SinksOfThisTest(sink_of_this_test=SectionOfThisTest())
 
 
-class WebhookSink:
-    name: ClassVar[str] = "webhook"
+class SinkOfThisTest:
+    name: ClassVar[str] = NAME
 
     @classmethod
     def configured(cls, config: Config) -> Self | None:
         section = getattr(config.sinks, cls.name)
         return None if section is None else cls()
+
+    @classmethod
+    async def reachable(cls, config: Config) -> str | None:
+        section = getattr(config.sinks, cls.name)
+        return None if section.is_there else f"sinks.{NAME}.url: {section.url} does not answer"
 
     async def deliver(self, signals: Sequence[Published]) -> None:
         pass
@@ -43,10 +66,15 @@ class WebhookSink:
         pass
 
 
+def configured(folder: Path, **section: object) -> WithSink:
+    chosen = SinksOfThisTest.model_validate({NAME: section})
+    return WithSink(data_dir=folder, sinks=chosen)
+
+
 @pytest.fixture
 def _listed(monkeypatch: pytest.MonkeyPatch) -> None:
     """The one line."""
-    monkeypatch.setattr(sinks, "SINKS", (*sinks.SINKS, WebhookSink))
+    monkeypatch.setattr(sinks, "SINKS", (*sinks.SINKS, SinkOfThisTest))
 
 
 async def commit_everything(log: Log, group: str) -> None:
@@ -55,24 +83,64 @@ async def commit_everything(log: Log, group: str) -> None:
 
 @pytest.mark.usefixtures("_listed")
 async def test_the_log_holds_signals_until_the_new_sink_has_them() -> None:
-    config = WithWebhook()
+    config = WithSink()
     log = MemoryLog(clock=lambda: 0.0, groups=groups(config))
     await log.write([new(signal(trace=f"t-{number}")) for number in range(5)])
-    for group in groups(config)[SIGNALS] - {"sink.webhook"}:
+    for group in groups(config)[SIGNALS] - {f"sink.{NAME}"}:
         await commit_everything(log, group)
 
-    reader = log.read("sink.webhook", SIGNALS)
+    reader = log.read(f"sink.{NAME}", SIGNALS)
     await reader.poll()
     batch = await reader.poll()
 
-    assert [type(each).__name__ for each in sinks.sinks(config)] == ["JsonlSink", "WebhookSink"]
+    assert [type(each).__name__ for each in sinks.sinks(config)] == ["JsonlSink", "SinkOfThisTest"]
     assert len(batch.records) == 5
 
 
+@pytest.mark.usefixtures("_listed")
+async def test_validate_connect_tries_the_new_sink(tmp_path: Path) -> None:
+    assert await undeliverable(configured(tmp_path)) == []
+    assert tried(configured(tmp_path)) == ("data_dir", "sinks.jsonl", f"sinks.{NAME}")
+
+    assert await undeliverable(configured(tmp_path, url="http://x", is_there=False)) == [
+        f"sinks.{NAME}.url: http://x does not answer"
+    ]
+
+
+def test_what_does_not_fit_within_its_section_is_said_at_the_start(tmp_path: Path) -> None:
+    assert crosscheck(configured(tmp_path)) == []
+    assert crosscheck(configured(tmp_path, url="x")) == [f"sinks.{NAME}.url: expected a URL"]
+
+
 def test_a_section_without_its_line_fails_at_the_start() -> None:
-    with pytest.raises(LookupError, match=r"`sinks.webhook` has no sink"):
-        groups(WithWebhook())
+    with pytest.raises(LookupError, match=rf"`sinks.{NAME}` has no sink"):
+        groups(WithSink())
 
 
 def test_every_section_has_its_sink() -> None:
     assert {each.name for each in sinks.SINKS} == set(Sinks.model_fields)
+
+
+def test_no_sink_of_the_folder_is_forgotten_in_its_line() -> None:
+    modules = [
+        import_module(f"{folder.__name__}.{m.name}") for m in pkgutil.iter_modules(folder.__path__)
+    ]
+    declared = {
+        value
+        for module in modules
+        for value in vars(module).values()
+        if isinstance(value, type) and {"name", "configured", "deliver"} <= vars(value).keys()
+    }
+
+    assert declared == set(sinks.SINKS)
+
+
+@pytest.mark.parametrize("kind", sinks.SINKS, ids=lambda kind: kind.name)
+def test_every_sink_has_its_row_in_the_docs_and_its_run_of_the_conformance_suite(
+    kind: sinks.SinkKind,
+) -> None:
+    page = (ROOT / "docs" / "signals.md").read_text(encoding="utf-8")
+    suite = ROOT / "tests" / "conformance" / f"test_sink_{kind.name}.py"
+
+    assert f"\n| `sinks.{kind.name}` | " in page
+    assert "SinkContract" in suite.read_text(encoding="utf-8")
