@@ -181,7 +181,7 @@ async def test_no_text_raises_a_score_or_avoids_its_verdict(habit: str) -> None:
         assert len(avoided) < 0.05 * len(TEXTS), f"{len(avoided)} of {len(TEXTS)}"
 
 
-@pytest.mark.parametrize("habit", BESIDE)
+@pytest.mark.parametrize("habit", sorted(BESIDE))
 async def test_a_judge_that_answers_plainly_when_asked_once_more_gives_its_verdict(
     habit: str,
 ) -> None:
