@@ -14,6 +14,7 @@ from collector.slo.rules import Rule, rules
 from evaluators.declare import Spec
 from evaluators.dialects import registry
 from evaluators.dialects.advise import all_advice
+from evaluators.dialects.dialect import Dialect
 from evaluators.registry import Registry
 
 HEADLINES = {
@@ -93,7 +94,7 @@ def _of_method(spec: Spec) -> list[str]:
 
 def dialects_page() -> str:
     """The keys that are read, and the settings that add missing content."""
-    tables = {dialect.name: rows for dialect in registry.DIALECTS if (rows := dialect.rows())}
+    tables = {dialect.name: dialect for dialect in registry.DIALECTS if dialect.rows()}
     bare = [f"`{d.name}`" for d in registry.DIALECTS if d.name not in tables]
     lines = [
         "# Dialects",
@@ -115,9 +116,10 @@ def dialects_page() -> str:
         "has one. A workflow's span of OpenLLMetry is a step only when its output is a conversation.",
         "",
     ]
-    for name, rows in tables.items():
-        cells = [(r.field, r.on, " ".join(f"`{key}`" for key in r.keys)) for r in rows]
-        lines += [f"## {name}", "", *_table(("field", "on", "read from"), cells), ""]
+    for name, dialect in tables.items():
+        cells = [(r.field, r.on, " ".join(f"`{key}`" for key in r.keys)) for r in dialect.rows()]
+        lines += [f"## {name}", "", _sample(dialect), ""]
+        lines += [*_table(("field", "on", "read from"), cells), ""]
     lines += ["## What to set where something is missing", "", "As `spanwise doctor` says it.", ""]
     advice = [
         (", ".join(a.speakers) or "any", ", ".join(a.lacks), f"`{a.setting}`", a.note, a.source)
@@ -125,6 +127,21 @@ def dialects_page() -> str:
     ]
     heads = ("scopes and dialects", "supplies", "setting", "note", "source")
     return "\n".join([*lines, *_table(heads, advice), ""])
+
+
+def _sample(dialect: Dialect) -> str:
+    """The least by which a span is of the dialect and a kind."""
+    sample = dialect.sample
+    spans: list[str] = []
+    for on, attributes in sample.spans.items():
+        texts = [f"{key}={value}" for key, value in attributes.items()]
+        texts = [f"name={sample.names[on]}", *texts] if on in sample.names else texts
+        if on != "any":  # a row on any span, not a kind
+            least = " ".join(f"`{text}`" for text in texts) or "(no attribute needed)"
+            spans.append(f"{on} {least}")
+    scope = f", in scope `{sample.scope}`" if sample.scope else ""
+    event = f", each with an event `{dialect.event}*`" if dialect.event else ""
+    return f"For example{scope}: {'; '.join(spans)}{event}."
 
 
 # --- Prometheus ------------------------------------------------------------------------------------------------------

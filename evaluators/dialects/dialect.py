@@ -137,6 +137,20 @@ _ON: Mapping[Kind, On] = {
 }
 
 
+@dataclass(frozen=True, kw_only=True)
+class Sample:
+    """The least by which a span is of a dialect and a kind.
+
+    docs/dialects.md shows it, and tests add one key of `Dialect.rows` at a time and read it back.
+    """
+
+    scope: str = ""
+    spans: Mapping[On, Mapping[str, str]]
+    """The attributes of a span on which fields are looked for, for every `on` of `rows`."""
+    names: Mapping[On, str] = field(default_factory=dict[On, str])
+    """The names of spans that say the kind by their name."""
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Dialect:
     """How one instrumentation writes its spans. Either `read` is code, or kind, fields and finish are its table."""
@@ -169,6 +183,8 @@ class Dialect:
     """The settings that supply what its spans lack."""
     reads: tuple[Row, ...] = ()
     """For docs/dialects.md: the keys that `read` or `finish` looks at."""
+    sample: Sample = Sample(spans={})
+    """Spans of this dialect; empty for one without rows, whose spans are read as the conventions."""
 
     def rows(self) -> tuple[Row, ...]:
         """Every field with the keys it is read from."""

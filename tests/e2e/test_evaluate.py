@@ -45,12 +45,12 @@ def test_a_third_partys_evaluator_that_dies_ends_neither_the_command_nor_other_s
     ended = evaluate(
         tmp_path,
         [asked("s", text, number=n) for n, text in enumerate(("hello", "die", "hello again"))],
-        *("--format", "jsonl", "--evaluators", "acme/obeys,confidence"),
+        *("--format", "jsonl", "--evaluators", "this_test/obeys,confidence"),
         environment={"PYTHONPATH": str(installed)},
     )
 
     found = {(each["trace_id"], each["evaluator"]): each for each in signals(ended)}
-    lost = [found.pop((trace_id("s", 1), name)) for name in ("acme/obeys", "confidence")]
+    lost = [found.pop((trace_id("s", 1), name)) for name in ("this_test/obeys", "confidence")]
     assert [each["error"]["type"] for each in lost] == ["worker_died"] * 2
     assert len(found) == 4
     assert {each["outcome"] for each in found.values()} == {"scored"}

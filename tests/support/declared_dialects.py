@@ -22,3 +22,10 @@ def declared() -> Iterator[tuple[str, Dialect]]:
 def forgotten() -> list[str]:
     """Dialects that stand in a file but not in `DIALECTS`: their spans would be read as another's."""
     return [where for where, dialect in declared() if dialect not in registry.DIALECTS]
+
+
+def unsampled(dialect: Dialect) -> list[str]:
+    """Kinds of spans that the dialect has rows on and no sample of: none of those rows can be tried."""
+    lacking = {row.on for row in dialect.rows()} - dialect.sample.spans.keys()
+    where = f"`sample` of dialect {dialect.name} lacks a span of kind"
+    return [f"{where} `{on}`" for on in sorted(lacking)]

@@ -34,22 +34,22 @@ def obeys(trace: Trace) -> Score:
 
 
 def install(folder: Path, source: str = SOURCE) -> Path:
-    """Put the package `acme` with its entry point there; the folder goes onto PYTHONPATH."""
-    (folder / "acme").mkdir(parents=True)
-    (folder / "acme" / "__init__.py").write_text(source)
-    about = folder / "acme-1.0.dist-info"
+    """Put the package `this_test` with its entry point there; the folder goes onto PYTHONPATH."""
+    (folder / "this_test").mkdir(parents=True)
+    (folder / "this_test" / "__init__.py").write_text(source)
+    about = folder / "this_test-1.0.dist-info"
     about.mkdir()
-    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: acme\nVersion: 1.0\n")
-    (about / "entry_points.txt").write_text("[spanwise.evaluators]\nacme = acme\n")
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: this_test\nVersion: 1.0\n")
+    (about / "entry_points.txt").write_text("[spanwise.evaluators]\nthis_test = this_test\n")
     return folder
 
 
 @contextmanager
 def imported_from(folder: Path) -> Generator[None]:
-    """The package is importable in the block, and forgotten after it: another test may have its own `acme`."""
+    """The package is importable in the block, and forgotten after it: another test may have its own `this_test`."""
     sys.path.insert(0, str(folder))
     try:
         yield
     finally:
         sys.path.remove(str(folder))
-        sys.modules.pop("acme", None)
+        sys.modules.pop("this_test", None)

@@ -12,7 +12,7 @@ from evaluators.dialects import fields
 from evaluators.dialects.content import usage
 from evaluators.dialects.content.facts import Content, Facts, Kind
 from evaluators.dialects.decoding.values import as_dict, integer, string, unwrap
-from evaluators.dialects.dialect import NO_SETTING, Advice, Dialect, scope
+from evaluators.dialects.dialect import NO_SETTING, Advice, Dialect, Sample, scope
 from evaluators.model import JSON, Rejection
 
 _KINDS: dict[str, Kind] = {
@@ -177,5 +177,14 @@ CODEX = Dialect(
             note="Codex exports no definitions of tools",
             source=_DOCS,
         ),
+    ),
+    sample=Sample(
+        scope="codex_otel.log_only",
+        spans={
+            "model call": {"spanwise.log.event": "codex.sse_event"},
+            "tool": {"spanwise.log.event": "codex.tool_result", "tool_name": "exec_command"},
+            "agent": {"spanwise.log.event": "codex.user_prompt"},
+            "any": {"spanwise.log.event": "codex.tool_result", "tool_name": "exec_command"},
+        },
     ),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from evaluators.dialects.content.facts import Facts
 from evaluators.dialects.decoding.values import string
-from evaluators.dialects.dialect import CONTENT, Advice, Dialect, scope_is
+from evaluators.dialects.dialect import CONTENT, Advice, Dialect, Sample, scope_is
 from evaluators.dialects.fields import row
 from evaluators.dialects.readers import genai
 from evaluators.model import Rejection, Span
@@ -44,5 +44,9 @@ COPILOT = Dialect(
             note="exports prompts, answers, arguments and results of tools with the contents of files that were read",
             source="docs.github.com/en/copilot/reference/enterprise-administrators/opentelemetry-reference",
         ),
+    ),
+    sample=Sample(
+        scope="github.copilot",
+        spans={"tool": {"gen_ai.operation.name": "execute_tool"}},
     ),
 )

@@ -12,7 +12,7 @@ from evaluators.dialects import fields
 from evaluators.dialects.content import usage
 from evaluators.dialects.content.facts import Facts, Kind
 from evaluators.dialects.decoding.values import as_dict, as_list, string, unwrap
-from evaluators.dialects.dialect import CONTENT, Advice, By, Dialect, scope_is
+from evaluators.dialects.dialect import CONTENT, Advice, By, Dialect, Sample, scope_is
 from evaluators.dialects.lending.records import EVENT
 from evaluators.model import JSON, Rejection, Span
 
@@ -153,5 +153,13 @@ GEMINI_CLI = Dialect(
             note="exports prompts, answers, arguments, and whole conversations: what commands print and files hold",
             source="geminicli.com/docs/cli/telemetry",
         ),
+    ),
+    sample=Sample(
+        scope="gemini-cli",
+        spans={
+            "model call": {"gen_ai.operation.name": "llm_call"},
+            "tool": {"gen_ai.operation.name": "tool_call"},
+            "agent": {"gen_ai.operation.name": "agent_call"},
+        },
     ),
 )

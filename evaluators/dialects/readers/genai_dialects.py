@@ -12,6 +12,7 @@ from evaluators.dialects.dialect import (
     OPT_IN,
     Advice,
     Dialect,
+    Sample,
     has,
     scope,
 )
@@ -116,6 +117,14 @@ GENAI = Dialect(
             source="strandsagents.com/docs/user-guide/observability-evaluation/traces",
         ),
     ),
+    sample=Sample(
+        spans={
+            "model call": {"gen_ai.operation.name": "chat", "gen_ai.provider.name": "openai"},
+            "tool": {"gen_ai.operation.name": "execute_tool"},
+            "agent": {"gen_ai.operation.name": "invoke_agent"},
+            "any": {"gen_ai.operation.name": "chat"},
+        },
+    ),
 )
 FLAT_MESSAGES = Dialect(
     name="traceloop",  # OpenLLMetry's, which in some versions stand alone
@@ -128,4 +137,10 @@ GENAI_EVENTS = Dialect(
     event="gen_ai.",
     read=partial(genai.read, dialect="genai_events"),
     reads=genai_events.ROWS,
+    sample=Sample(
+        spans={
+            "model call": {"gen_ai.operation.name": "chat"},
+            "tool": {"gen_ai.operation.name": "execute_tool"},
+        },
+    ),
 )

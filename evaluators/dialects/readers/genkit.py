@@ -9,7 +9,7 @@ from evaluators.dialects import fields
 from evaluators.dialects.content import usage
 from evaluators.dialects.content.facts import Content, Facts
 from evaluators.dialects.decoding.values import as_dict, as_list, string, unwrap
-from evaluators.dialects.dialect import Advice, By, Dialect, has
+from evaluators.dialects.dialect import Advice, By, Dialect, Sample, has
 from evaluators.model import JSON, Tokens
 
 _TYPE = "genkit:type"
@@ -117,5 +117,12 @@ GENKIT = Dialect(
             note="from genkit/tracing, first thing in each flow",
             source="source of the package @genkit-ai/core, tracing",
         ),
+    ),
+    sample=Sample(
+        spans={
+            "model call": {"genkit:type": "action", "genkit:metadata:subtype": "model"},
+            "tool": {"genkit:type": "action", "genkit:metadata:subtype": "tool"},
+            "agent": {"genkit:type": "action", "genkit:metadata:subtype": "flow"},
+        },
     ),
 )

@@ -7,7 +7,16 @@ from evaluators.dialects.content import usage
 from evaluators.dialects.content.facts import NO_TOKENS, Facts, Kind
 from evaluators.dialects.content.tools import arguments_of
 from evaluators.dialects.decoding.values import as_dict, string, unwrap
-from evaluators.dialects.dialect import CAPTURE, CONTENT, OPT_IN, Advice, Dialect, has, scope_is
+from evaluators.dialects.dialect import (
+    CAPTURE,
+    CONTENT,
+    OPT_IN,
+    Advice,
+    Dialect,
+    Sample,
+    has,
+    scope_is,
+)
 from evaluators.dialects.readers import genai
 from evaluators.model import JSON
 
@@ -110,5 +119,12 @@ GOOGLE_ADK = Dialect(
             note="google-adk 1.x; true is its default, so something sets it to false",
             source="google/adk-python, src/google/adk/telemetry/tracing.py",
         ),
+    ),
+    sample=Sample(
+        scope="gcp.vertex.agent",
+        spans={
+            "model call": {"gen_ai.operation.name": "generate_content"},
+            "tool": {"gen_ai.operation.name": "execute_tool"},
+        },
     ),
 )

@@ -13,7 +13,7 @@ from evaluators.dialects.content.blocks import read_content
 from evaluators.dialects.content.facts import NO_TOKENS, Facts, Kind, plain_text
 from evaluators.dialects.content.messages import Side
 from evaluators.dialects.decoding.values import as_dict, as_list, string, unwrap
-from evaluators.dialects.dialect import CONTENT, Advice, Dialect, has
+from evaluators.dialects.dialect import CONTENT, Advice, Dialect, Sample, has
 from evaluators.model import JSON
 
 _COMPONENT = "haystack.component.type"
@@ -177,5 +177,13 @@ HAYSTACK = Dialect(
             note="set before haystack is imported",
             source="haystack/tracing/tracer.py of the package haystack-ai",
         ),
+    ),
+    sample=Sample(
+        spans={
+            "model call": {"haystack.component.type": "OpenAIChatGenerator"},
+            "tool": {"haystack.tool.name": "some_tool"},
+            "agent": {"haystack.component.type": "Agent"},
+            "step": {"haystack.component.type": "PromptBuilder"},
+        },
     ),
 )

@@ -7,7 +7,7 @@ from evaluators.dialects.content import usage
 from evaluators.dialects.content.facts import Content, Facts
 from evaluators.dialects.content.messages import Side
 from evaluators.dialects.decoding.values import as_dict, integer, number, string, unwrap
-from evaluators.dialects.dialect import CONTENT, Advice, By, Dialect, has, scope
+from evaluators.dialects.dialect import CONTENT, Advice, By, Dialect, Sample, has, scope
 from evaluators.model import JSON, Tokens
 
 _TYPE = "langfuse.observation.type"
@@ -92,5 +92,13 @@ LANGFUSE = Dialect(
             note="or capture_input=True, capture_output=True of @observe",
             source="langfuse.com/docs/sdk/python/decorators",
         ),
+    ),
+    sample=Sample(
+        spans={
+            "model call": {"langfuse.observation.type": "generation"},
+            "tool": {"langfuse.observation.type": "tool"},
+            "agent": {"langfuse.observation.type": "agent"},
+            "step": {"langfuse.observation.type": "span"},
+        },
     ),
 )

@@ -7,7 +7,7 @@ from evaluators.dialects.content import usage
 from evaluators.dialects.content.facts import NO_TOKENS, Facts
 from evaluators.dialects.content.tools import arguments_of
 from evaluators.dialects.decoding.values import as_dict, python_literal, string, unwrap
-from evaluators.dialects.dialect import By, Dialect, has
+from evaluators.dialects.dialect import By, Dialect, Sample, has
 from evaluators.dialects.readers import genai
 from evaluators.model import JSON
 
@@ -62,5 +62,12 @@ LANGSMITH = Dialect(
     reads=(
         fields.row("input", "model call", "gen_ai.prompt"),
         fields.row("output", "model call", "gen_ai.completion"),
+    ),
+    sample=Sample(
+        spans={
+            "model call": {"langsmith.span.kind": "llm"},
+            "tool": {"langsmith.span.kind": "tool"},
+            "agent": {"langsmith.span.kind": "agent"},
+        },
     ),
 )

@@ -12,7 +12,7 @@ from evaluators.dialects.content.facts import Content, Facts
 from evaluators.dialects.decoding.decode import ask
 from evaluators.dialects.decoding.key_sets import Question
 from evaluators.dialects.decoding.values import string, unwrap
-from evaluators.dialects.dialect import Condition, Dialect, scope_is
+from evaluators.dialects.dialect import Condition, Dialect, Sample, scope_is
 from evaluators.dialects.fields import row
 from evaluators.model import Span
 
@@ -69,5 +69,9 @@ LITELLM = Dialect(
         row("tools offered", "model call", "llm.openai.tools"),
         row("model", "model call", "llm.openai.model"),
         row("input tokens", "model call", "llm.openai.usage"),
+    ),
+    sample=Sample(
+        scope="litellm",
+        spans={"model call": {"llm.openai.messages": "[]"}},
     ),
 )

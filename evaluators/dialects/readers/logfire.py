@@ -9,7 +9,7 @@ from evaluators.dialects.content import usage
 from evaluators.dialects.content.facts import NO_TOKENS, Content, Facts
 from evaluators.dialects.content.tools import arguments_of, outcome_of
 from evaluators.dialects.decoding.values import as_dict, as_list, string, unwrap
-from evaluators.dialects.dialect import Advice, Dialect, has, scope, scope_is
+from evaluators.dialects.dialect import Advice, Dialect, Sample, has, scope, scope_is
 from evaluators.dialects.fields import row
 from evaluators.dialects.readers import genai
 from evaluators.model import JSON, Span
@@ -185,5 +185,14 @@ LOGFIRE = Dialect(
             note="or scrubbing=logfire.ScrubbingOptions(callback=...) that returns match.value for session ids",
             source="logfire.pydantic.dev/docs/how-to-guides/scrubbing",
         ),
+    ),
+    sample=Sample(
+        scope="logfire.openai_agents",
+        names={
+            "model call": "Chat completion with",
+            "tool": "Function: {name}",
+            "agent": "Agent run",
+        },
+        spans={"model call": {}, "tool": {}, "agent": {}},
     ),
 )

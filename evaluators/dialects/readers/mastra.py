@@ -8,7 +8,7 @@ from __future__ import annotations
 from evaluators.dialects import fields
 from evaluators.dialects.content.facts import Content, Facts, Kind
 from evaluators.dialects.decoding.values import as_dict, string, unwrap
-from evaluators.dialects.dialect import Advice, By, Dialect, has, scope_is
+from evaluators.dialects.dialect import Advice, By, Dialect, Sample, has, scope_is
 from evaluators.dialects.readers import genai
 from evaluators.dialects.readers.genai_tools import tool_in_span_name
 from evaluators.model import JSON
@@ -82,5 +82,14 @@ MASTRA = Dialect(
             setting='agent.generate(..., {tracingOptions: {metadata: {sessionId: "..."}}})',
             source="source of the package @mastra/otel-exporter",
         ),
+    ),
+    sample=Sample(
+        scope="@mastra/otel",
+        spans={
+            "model call": {"mastra.span.type": "model_generation"},
+            "tool": {"mastra.span.type": "tool_call"},
+            "agent": {"mastra.span.type": "agent_run"},
+            "step": {"mastra.span.type": "model_step"},
+        },
     ),
 )

@@ -9,7 +9,7 @@ from evaluators.dialects.content import usage
 from evaluators.dialects.content.facts import NO_TOKENS, Content, Facts, Kind
 from evaluators.dialects.content.tools import arguments_of, outcome_of
 from evaluators.dialects.decoding.values import as_dict, number, string, unwrap
-from evaluators.dialects.dialect import Advice, By, Dialect, has, scope
+from evaluators.dialects.dialect import Advice, By, Dialect, Sample, has, scope
 from evaluators.model import JSON, Span, Tokens
 
 _TYPE = "mlflow.spanType"
@@ -141,5 +141,13 @@ MLFLOW = Dialect(
             note="on the root span: mlflow.trace.session is trace metadata, which is not exported over OTLP",
             source="mlflow.org/docs/latest/genai/tracing/track-users-sessions; captures of mlflow 3.17.2",
         ),
+    ),
+    sample=Sample(
+        spans={
+            "model call": {"mlflow.spanType": '"CHAT_MODEL"'},
+            "tool": {"mlflow.spanType": '"TOOL"'},
+            "agent": {"mlflow.spanType": '"AGENT"'},
+            "step": {"mlflow.spanType": '"CHAIN"'},
+        },
     ),
 )

@@ -44,6 +44,15 @@ OPENCODE = replace(
     speaks=scope_is("opencode") & has("ai.operationId"),
     finish=_finish,
     scopes=("opencode",),
+    sample=replace(
+        vercel_ai.VERCEL_AI.sample,
+        scope="opencode",
+        spans={
+            **vercel_ai.VERCEL_AI.sample.spans,
+            "model call": {"ai.operationId": "ai.streamText.doStream"},
+            "agent": {"ai.operationId": "ai.streamText"},
+        },
+    ),
     advice=(
         Advice(
             lacks=CONTENT,

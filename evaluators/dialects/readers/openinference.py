@@ -13,7 +13,7 @@ from evaluators.dialects.content.tools import arguments_of, outcome_of, tools_in
 from evaluators.dialects.decoding.decode import names_of
 from evaluators.dialects.decoding.key_sets import unflatten
 from evaluators.dialects.decoding.values import as_dict, as_list, string, unwrap
-from evaluators.dialects.dialect import CONTENT, Advice, Dialect, has, scope
+from evaluators.dialects.dialect import CONTENT, Advice, Dialect, Sample, has, scope
 from evaluators.dialects.fields import row, token_rows
 from evaluators.dialects.readers.openinference_frameworks import (
     GEMINI_HISTORY,
@@ -361,5 +361,12 @@ OPENINFERENCE = Dialect(
             note="from openinference.instrumentation, around each turn; the openai-agents group_id is not exported",
             source="README of the package openinference-instrumentation",
         ),
+    ),
+    sample=Sample(
+        spans={
+            "model call": {"openinference.span.kind": "LLM"},
+            "tool": {"openinference.span.kind": "TOOL"},
+            "agent": {"openinference.span.kind": "AGENT"},
+        },
     ),
 )

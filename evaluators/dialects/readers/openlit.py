@@ -11,7 +11,7 @@ from evaluators.dialects.content.facts import Content, Facts
 from evaluators.dialects.decoding.decode import ask
 from evaluators.dialects.decoding.key_sets import Among
 from evaluators.dialects.decoding.values import as_dict, as_list, string, unwrap
-from evaluators.dialects.dialect import CONTENT, Advice, Dialect, scope, scope_is
+from evaluators.dialects.dialect import CONTENT, Advice, Dialect, Sample, scope, scope_is
 from evaluators.dialects.fields import row
 from evaluators.dialects.readers import genai
 from evaluators.model import JSON, Span
@@ -135,5 +135,12 @@ OPENLIT = Dialect(
             note="around each turn; since openlit 1.40",
             source="openlit 1.45.0, openlit/__init__.py",
         ),
+    ),
+    sample=Sample(
+        scope="openlit",
+        spans={
+            "model call": {"gen_ai.operation.name": "chat", "gen_ai.tool.name": "some_tool"},
+            "agent": {},
+        },
     ),
 )

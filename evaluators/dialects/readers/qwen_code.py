@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from evaluators.dialects import fields
 from evaluators.dialects.content.facts import Facts, Kind
-from evaluators.dialects.dialect import CONTENT, NO_SETTING, Advice, By, Dialect, scope_is
+from evaluators.dialects.dialect import CONTENT, NO_SETTING, Advice, By, Dialect, Sample, scope_is
 from evaluators.dialects.lending.records import EVENT
 from evaluators.dialects.readers.gemini_cli import TOKENS, answer_of, read_outcome, read_result
 from evaluators.model import Span
@@ -89,5 +89,13 @@ QWEN_CODE = Dialect(
             note="Qwen Code exports no definitions of tools",
             source="recordings of @qwen-code/qwen-code 0.24.4",
         ),
+    ),
+    sample=Sample(
+        scope="qwen-code",
+        spans={
+            "model call": {"gen_ai.operation.name": "chat"},
+            "tool": {"gen_ai.operation.name": "execute_tool"},
+            "agent": {"gen_ai.operation.name": "invoke_agent"},
+        },
     ),
 )

@@ -8,7 +8,7 @@ from __future__ import annotations
 from evaluators.dialects import fields
 from evaluators.dialects.content.facts import Content, Facts
 from evaluators.dialects.decoding.values import as_dict, as_list, string, unwrap
-from evaluators.dialects.dialect import CONTENT, Advice, By, Dialect, has, scope_is
+from evaluators.dialects.dialect import CONTENT, Advice, By, Dialect, Sample, has, scope_is
 from evaluators.dialects.readers import genai
 from evaluators.dialects.readers.genai_tools import tool_in_span_name
 from evaluators.model import JSON
@@ -79,5 +79,17 @@ SPRING_AI = Dialect(
             note="arguments and results of tool calls",
             source="source of Spring AI, ToolCallingAutoConfiguration and its tests",
         ),
+    ),
+    sample=Sample(
+        scope="org.springframework.boot",
+        spans={
+            "model call": {"gen_ai.operation.name": "chat"},
+            "tool": {
+                "spring.ai.kind": "tool_call",
+                "gen_ai.operation.name": "framework",
+                "spring.ai.tool.definition.name": "some_tool",
+            },
+            "agent": {"spring.ai.kind": "chat_client", "gen_ai.operation.name": "framework"},
+        },
     ),
 )

@@ -9,7 +9,7 @@ from evaluators.dialects.content.facts import NO_TOKENS, Content, Facts, Kind
 from evaluators.dialects.content.tools import Outcome, arguments_of, outcome_of
 from evaluators.dialects.decoding.decode import names_of
 from evaluators.dialects.decoding.values import as_dict, as_list, python_literal, string, unwrap
-from evaluators.dialects.dialect import ALL_CONTENT, Advice, Dialect, has
+from evaluators.dialects.dialect import ALL_CONTENT, Advice, Dialect, Sample, has
 from evaluators.dialects.fields import row
 from evaluators.dialects.readers import genai
 from evaluators.model import JSON, Span
@@ -214,5 +214,12 @@ TRACELOOP = Dialect(
             setting='Traceloop.set_association_properties({"session_id": "..."})',
             source="traceloop.com/docs/openllmetry/tracing/association",
         ),
+    ),
+    sample=Sample(
+        spans={
+            "model call": {"llm.request.type": "chat", "gen_ai.completion.0.role": "assistant"},
+            "tool": {"traceloop.span.kind": "tool"},
+            "agent": {"traceloop.span.kind": "workflow"},
+        },
     ),
 )

@@ -8,7 +8,7 @@ from evaluators.dialects.content.facts import Content, Facts, Kind
 from evaluators.dialects.decoding.decode import ask, names_of
 from evaluators.dialects.decoding.key_sets import Among, unflatten
 from evaluators.dialects.decoding.values import as_dict, as_list, string, unwrap
-from evaluators.dialects.dialect import CONTENT, Advice, Dialect, has
+from evaluators.dialects.dialect import CONTENT, Advice, Dialect, Sample, has
 from evaluators.model import JSON, Span
 
 _OUTER = ("ai.generateText", "ai.streamText", "ai.generateObject", "ai.streamObject")
@@ -123,5 +123,13 @@ VERCEL_AI = Dialect(
             setting='experimental_telemetry: {isEnabled: true, functionId: "<agent>", metadata: {sessionId: "..."}}',
             source="ai-sdk.dev/docs/ai-sdk-core/telemetry",
         ),
+    ),
+    sample=Sample(
+        spans={
+            "model call": {"ai.operationId": "ai.generateText.doGenerate"},
+            "tool": {"ai.operationId": "ai.toolCall"},
+            "agent": {"ai.operationId": "ai.generateText"},
+            "step": {"ai.operationId": "ai.embed"},
+        },
     ),
 )

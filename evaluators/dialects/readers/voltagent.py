@@ -5,7 +5,7 @@ from __future__ import annotations
 from evaluators.dialects import fields
 from evaluators.dialects.content.usage import TokenKeys
 from evaluators.dialects.decoding.values import unwrap
-from evaluators.dialects.dialect import By, Dialect, has, scope_is
+from evaluators.dialects.dialect import By, Dialect, Sample, has, scope_is
 from evaluators.model import JSON
 
 _RUN = TokenKeys(
@@ -49,4 +49,12 @@ VOLTAGENT = Dialect(
             fields.aggregate(_RUN),
         ),
     },
+    sample=Sample(
+        scope="@voltagent/core",
+        spans={
+            "model call": {"entity.type": "agent", "span.type": "llm"},
+            "tool": {"entity.type": "agent", "span.type": "tool", "tool.name": "some_tool"},
+            "agent": {"entity.type": "agent"},
+        },
+    ),
 )

@@ -8,151 +8,17 @@ from typing import Any
 
 import pytest
 
+from evaluators.dialects.dialect import Dialect
 from evaluators.dialects.fields import Row
 from evaluators.dialects.registry import DIALECTS
 from evaluators.model import Trace
+from tests.support.declared_dialects import unsampled
 from tests.support.dialect_spans import SpanSpec, trace_of
 
 WORD = "zanzibar"
 MESSAGE = [{"role": "user", "content": WORD}]
 ANSWER = [{"role": "assistant", "content": WORD}]
 TOOL = {"type": "function", "function": {"name": WORD, "parameters": {"type": "object"}}}
-OF: dict[str, dict[str, dict[str, Any]]] = {
-    "genai": {
-        "model call": {"gen_ai.operation.name": "chat", "gen_ai.provider.name": "openai"},
-        "tool": {"gen_ai.operation.name": "execute_tool"},
-        "agent": {"gen_ai.operation.name": "invoke_agent"},
-        "any": {"gen_ai.operation.name": "chat"},
-    },
-    "openinference": {
-        "model call": {"openinference.span.kind": "LLM"},
-        "tool": {"openinference.span.kind": "TOOL"},
-        "agent": {"openinference.span.kind": "AGENT"},
-    },
-    "langfuse": {
-        "model call": {"langfuse.observation.type": "generation"},
-        "tool": {"langfuse.observation.type": "tool"},
-        "agent": {"langfuse.observation.type": "agent"},
-        "step": {"langfuse.observation.type": "span"},
-    },
-    "mlflow": {
-        "model call": {"mlflow.spanType": '"CHAT_MODEL"'},
-        "tool": {"mlflow.spanType": '"TOOL"'},
-        "agent": {"mlflow.spanType": '"AGENT"'},
-        "step": {"mlflow.spanType": '"CHAIN"'},
-    },
-    "vercel_ai": {
-        "model call": {"ai.operationId": "ai.generateText.doGenerate"},
-        "tool": {"ai.operationId": "ai.toolCall"},
-        "agent": {"ai.operationId": "ai.generateText"},
-        "step": {"ai.operationId": "ai.embed"},
-    },
-    "opencode": {
-        "model call": {"ai.operationId": "ai.streamText.doStream"},
-        "tool": {"ai.operationId": "ai.toolCall"},
-        "agent": {"ai.operationId": "ai.streamText"},
-        "step": {"ai.operationId": "ai.embed"},
-    },
-    "copilot": {"tool": {"gen_ai.operation.name": "execute_tool"}},
-    "langsmith": {
-        "model call": {"langsmith.span.kind": "llm"},
-        "tool": {"langsmith.span.kind": "tool"},
-        "agent": {"langsmith.span.kind": "agent"},
-    },
-    "mastra": {
-        "model call": {"mastra.span.type": "model_generation"},
-        "tool": {"mastra.span.type": "tool_call"},
-        "agent": {"mastra.span.type": "agent_run"},
-        "step": {"mastra.span.type": "model_step"},
-    },
-    "voltagent": {
-        "model call": {"entity.type": "agent", "span.type": "llm"},
-        "tool": {"entity.type": "agent", "span.type": "tool", "tool.name": "some_tool"},
-        "agent": {"entity.type": "agent"},
-    },
-    "spring_ai": {
-        "model call": {"gen_ai.operation.name": "chat"},
-        "tool": {
-            "spring.ai.kind": "tool_call",
-            "gen_ai.operation.name": "framework",
-            "spring.ai.tool.definition.name": "some_tool",
-        },
-        "agent": {"spring.ai.kind": "chat_client", "gen_ai.operation.name": "framework"},
-    },
-    "genkit": {
-        "model call": {"genkit:type": "action", "genkit:metadata:subtype": "model"},
-        "tool": {"genkit:type": "action", "genkit:metadata:subtype": "tool"},
-        "agent": {"genkit:type": "action", "genkit:metadata:subtype": "flow"},
-    },
-    "google_adk": {
-        "model call": {"gen_ai.operation.name": "generate_content"},
-        "tool": {"gen_ai.operation.name": "execute_tool"},
-    },
-    "pydantic_ai": {
-        "model call": {"gen_ai.operation.name": "chat"},
-        "tool": {"gen_ai.operation.name": "execute_tool"},
-        "agent": {"gen_ai.operation.name": "invoke_agent"},
-    },
-    "traceloop": {
-        "model call": {"llm.request.type": "chat", "gen_ai.completion.0.role": "assistant"},
-        "tool": {"traceloop.span.kind": "tool"},
-        "agent": {"traceloop.span.kind": "workflow"},
-    },
-    "logfire": {"model call": {}, "tool": {}, "agent": {}},
-    "litellm": {"model call": {"llm.openai.messages": "[]"}},
-    "haystack": {
-        "model call": {"haystack.component.type": "OpenAIChatGenerator"},
-        "tool": {"haystack.tool.name": "some_tool"},
-        "agent": {"haystack.component.type": "Agent"},
-        "step": {"haystack.component.type": "PromptBuilder"},
-    },
-    "claude_code": {
-        "model call": {"span.type": "llm_request"},
-        "tool": {"span.type": "tool"},
-        "agent": {"span.type": "interaction"},
-    },
-    "codex": {
-        "model call": {"spanwise.log.event": "codex.sse_event"},
-        "tool": {"spanwise.log.event": "codex.tool_result", "tool_name": "exec_command"},
-        "agent": {"spanwise.log.event": "codex.user_prompt"},
-        "any": {"spanwise.log.event": "codex.tool_result", "tool_name": "exec_command"},
-    },
-    "gemini_cli": {
-        "model call": {"gen_ai.operation.name": "llm_call"},
-        "tool": {"gen_ai.operation.name": "tool_call"},
-        "agent": {"gen_ai.operation.name": "agent_call"},
-    },
-    "qwen_code": {
-        "model call": {"gen_ai.operation.name": "chat"},
-        "tool": {"gen_ai.operation.name": "execute_tool"},
-        "agent": {"gen_ai.operation.name": "invoke_agent"},
-    },
-    "openlit": {
-        "model call": {"gen_ai.operation.name": "chat", "gen_ai.tool.name": "some_tool"},
-        "agent": {},
-    },
-    "genai_events": {
-        "model call": {"gen_ai.operation.name": "chat"},
-        "tool": {"gen_ai.operation.name": "execute_tool"},
-    },
-}
-SCOPES = {
-    "google_adk": "gcp.vertex.agent",
-    "pydantic_ai": "pydantic-ai",
-    "logfire": "logfire.openai_agents",
-    "litellm": "litellm",
-    "openlit": "openlit",
-    "claude_code": "com.anthropic.claude_code.tracing",
-    "codex": "codex_otel.log_only",
-    "opencode": "opencode",
-    "copilot": "github.copilot",
-    "gemini_cli": "gemini-cli",
-    "qwen_code": "qwen-code",
-    "mastra": "@mastra/otel",
-    "spring_ai": "org.springframework.boot",
-    "voltagent": "@voltagent/core",
-}
-NAMES = {"model call": "Chat completion with", "tool": "Function: {name}", "agent": "Agent run"}
 OF_PROVIDERS = ("request_data", "response_data")
 USAGE = {"input_tokens": 7, "output_tokens": 7}
 COUNTS = [7, *map(json.dumps, (USAGE, {"usage": USAGE}, {"usage_metadata": USAGE}))]
@@ -214,7 +80,7 @@ def rows() -> Iterator[Any]:
         for row in dialect.rows():
             for key in row.keys:
                 name = f"{dialect.name}-{row.field}-{row.on}-{key}"
-                yield pytest.param(dialect.name, row, key, id=name)
+                yield pytest.param(dialect, row, key, id=name)
 
 
 def read(trace: Trace, field: str) -> Any:
@@ -242,8 +108,8 @@ def read(trace: Trace, field: str) -> Any:
     return found[field]
 
 
-def made(dialect: str, row: Row, key: str, value: Any) -> SpanSpec:
-    attributes = dict(OF[dialect][row.on])
+def made(dialect: Dialect, row: Row, key: str, value: Any) -> SpanSpec:
+    attributes: dict[str, Any] = dict(dialect.sample.spans[row.on])
     events: list[tuple[str, dict[str, Any]]] = []
     if key.startswith("event "):
         name, _, inner = key.removeprefix("event ").partition(": ")
@@ -255,15 +121,20 @@ def made(dialect: str, row: Row, key: str, value: Any) -> SpanSpec:
         attributes[key.replace(".N.", ".0.").replace("content", "role")] = role
     if row.on == "tool" and row.field != "tool name":
         attributes.setdefault("gen_ai.tool.name", "some_tool")
-    name = "some_tool" if row.on == "tool" else "step"
-    scope = "logfire.openai" if key in OF_PROVIDERS else SCOPES.get(dialect, "")
-    if dialect == "logfire":
-        name = NAMES[row.on]
+    name = dialect.sample.names.get(row.on, "some_tool" if row.on == "tool" else "step")
+    scope = "logfire.openai" if key in OF_PROVIDERS else dialect.sample.scope
     return SpanSpec(id=1, name=name, attributes=attributes, events=events, scope=scope)
 
 
+@pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: dialect.name)
+def test_a_dialect_has_a_sample_of_every_kind_of_span_that_its_rows_are_on(
+    dialect: Dialect,
+) -> None:
+    assert unsampled(dialect) == []
+
+
 @pytest.mark.parametrize(("dialect", "row", "key"), list(rows()))
-def test_the_key_is_read(dialect: str, row: Row, key: str) -> None:
+def test_the_key_is_read(dialect: Dialect, row: Row, key: str) -> None:
     candidates = CANDIDATES.get(row.field, COUNTS)
     wanted = 7 if "tokens" in row.field else 0.25 if row.field == "cost" else WORD
 
@@ -276,10 +147,12 @@ def test_the_key_is_read(dialect: str, row: Row, key: str) -> None:
     ), found
 
 
-def test_the_table_names_the_dialect_that_a_span_is_told_as() -> None:
-    for dialect, kinds in OF.items():
-        if dialect == "genai_events":
-            continue
-        for attributes in kinds.values():
-            trace = trace_of(SpanSpec(id=1, attributes=attributes, scope=SCOPES.get(dialect, "")))
-            assert trace.dialects == (dialect,)
+@pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: dialect.name)
+def test_a_sample_is_read_as_its_dialect(dialect: Dialect) -> None:
+    for on, attributes in dialect.sample.spans.items():
+        events = [(f"{dialect.event}choice", {"content": WORD})] if dialect.event else []
+        name = dialect.sample.names.get(on, "step")
+        span = SpanSpec(
+            id=1, name=name, attributes=dict(attributes), events=events, scope=dialect.sample.scope
+        )
+        assert trace_of(span).dialects == (dialect.name,)

@@ -60,11 +60,11 @@ def test_discovering_and_planning_imports_no_heavy_library() -> None:
 
 
 def test_a_third_party_s_names_carry_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    module = types.ModuleType("acme_evaluators")
+    module = types.ModuleType("this_test_evaluators")
 
     @evaluator(version="1")
     def politeness(trace: Trace) -> Score:
-        """Acme's idea of it."""
+        """This test's idea of it."""
         return Score(value=1.0)
 
     politeness.__module__ = module.__name__
@@ -72,11 +72,11 @@ def test_a_third_party_s_names_carry_its_package(monkeypatch: pytest.MonkeyPatch
     vars(module)["imported"] = _elsewhere
     monkeypatch.setitem(sys.modules, module.__name__, module)
 
-    registry = Registry.discover(plugins=[EntryPoint("acme", module.__name__, GROUP)])
+    registry = Registry.discover(plugins=[EntryPoint("this_test", module.__name__, GROUP)])
 
-    (spec,) = registry.named("acme/politeness")
+    (spec,) = registry.named("this_test/politeness")
     assert spec.method == "custom"
-    assert registry.named("acme/elsewhere") == ()
+    assert registry.named("this_test/elsewhere") == ()
     assert len(registry) == len(OURS) + 1
 
 
@@ -87,8 +87,8 @@ def _elsewhere(trace: Trace) -> Score:
 
 
 def test_a_third_party_that_cannot_be_imported_is_named() -> None:
-    with pytest.raises(PluginError, match="entry point `acme`"):
-        Registry.discover(plugins=[EntryPoint("acme", "no_such_module_of_acme", GROUP)])
+    with pytest.raises(PluginError, match="entry point `this_test`"):
+        Registry.discover(plugins=[EntryPoint("this_test", "no_such_module_of_this_test", GROUP)])
 
 
 def test_a_name_declared_twice_is_refused() -> None:

@@ -10,12 +10,14 @@ from evaluators.registry import GROUP, Registry
 from evaluators.run import SessionScorer, score_trace
 from tests.support.evaluating import a_call, a_trace, a_turn
 
-POINT = EntryPoint("acme", "tests.typing.user_evaluators", GROUP)
+POINT = EntryPoint("this_test", "tests.typing.user_evaluators", GROUP)
 
 
 def test_a_third_party_s_evaluators_are_found_planned_and_run() -> None:
     registry = Registry.discover(plugins=[POINT])
-    plan = make_plan(registry, {}, embedder=None, only=["acme/tool_success", "acme/patience"])
+    plan = make_plan(
+        registry, {}, embedder=None, only=["this_test/tool_success", "this_test/patience"]
+    )
     trace = a_trace(tool_calls=(a_call(span_id="1", error="no"), a_call(span_id="2")))
     scorer = SessionScorer(plan)
     turns = [a_turn("t1", 1, {}, duration=31.0)]
@@ -26,14 +28,14 @@ def test_a_third_party_s_evaluators_are_found_planned_and_run() -> None:
         Session(service="s", session_id="s", agent="a", turns=turns), closed=False
     )
 
-    assert (outcome.evaluator, outcome.method) == ("acme/tool_success", "custom")
+    assert (outcome.evaluator, outcome.method) == ("this_test/tool_success", "custom")
     assert (outcome.score, outcome.success, outcome.evidence) == (0.5, False, ("1",))
-    assert (patience.evaluator, patience.score) == ("acme/patience", 0.0)
+    assert (patience.evaluator, patience.score) == ("this_test/patience", 0.0)
 
 
 def test_a_running_state_that_breaks_fails_its_own_evaluator_only() -> None:
     registry = Registry.discover(plugins=[POINT])
-    plan = make_plan(registry, {}, embedder=None, only=["acme/patience", "agent_reliability"])
+    plan = make_plan(registry, {}, embedder=None, only=["this_test/patience", "agent_reliability"])
     scorer = SessionScorer(plan)
     turn = a_turn("t1", 1, {"confidence": 0.5}, duration="not a number")
     scorer.put(turn)
@@ -43,6 +45,6 @@ def test_a_running_state_that_breaks_fails_its_own_evaluator_only() -> None:
     )
 
     assert {each.evaluator: each.state for each in outcomes} == {
-        "acme/patience": "failed",
+        "this_test/patience": "failed",
         "agent_reliability": "scored",
     }

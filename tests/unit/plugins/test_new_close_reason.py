@@ -29,6 +29,7 @@ PAGE = (ROOT / "docs" / "operate.md").read_text()
 SCHEMA: dict[str, Any] = json.loads(
     (Path(collector.__file__).parent / "records" / "signal.schema.json").read_text()
 )
+REASON = "reason_of_this_test"
 OF_A_TRACE, OF_A_SESSION = get_args(Closed), get_args(SessionClosed)
 
 
@@ -62,9 +63,9 @@ def test_every_reason_of_a_session_stands_in_docs_and_schema() -> None:
 
 
 def test_a_forgotten_place_is_named() -> None:
-    assert undocumented([*OF_A_TRACE, "quota"], "traces_closed_total") == {"quota"}
-    assert undocumented([*OF_A_SESSION, "quota"], "sessions_closed_total") == {"quota"}
-    assert unpublished([*OF_A_TRACE, *OF_A_SESSION, "quota"]) == {"quota"}
+    assert undocumented([*OF_A_TRACE, REASON], "traces_closed_total") == {REASON}
+    assert undocumented([*OF_A_SESSION, REASON], "sessions_closed_total") == {REASON}
+    assert unpublished([*OF_A_TRACE, *OF_A_SESSION, REASON]) == {REASON}
 
 
 def test_records_take_the_words_from_the_two_lists() -> None:
@@ -78,7 +79,7 @@ def test_records_take_the_words_from_the_two_lists() -> None:
 async def test_a_trace_closes_for_the_new_reason_and_is_counted_by_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    reason: Any = "quota"
+    reason: Any = REASON
 
     def deadline(trace: OpenTrace, _windows: TraceWindow) -> Deadline:
         return Deadline(trace.first_time + 1, reason)
@@ -89,4 +90,4 @@ async def test_a_trace_closes_for_the_new_reason_and_is_counted_by_it(
 
     await site.once(102)
 
-    assert site.count("traces_closed_total", service="shop", reason="quota") == 1
+    assert site.count("traces_closed_total", service="shop", reason=REASON) == 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 
@@ -12,69 +13,81 @@ import pytest
 from collector.doctor.diagnosis import diagnose, examine
 from evaluators.dialects import readers, registry
 from evaluators.dialects.decoding import key_sets
+from evaluators.dialects.dialect import Sample
 from evaluators.dialects.show import show
 from evaluators.plan import Plan
 from scripts import docs
-from tests.support.declared_dialects import forgotten
+from tests.support.declared_dialects import forgotten, unsampled
 from tests.support.dialect_spans import SpanSpec, trace_of
 
 FILE = '''
-"""Acme: `acme.*`."""
+"""This test: `this_test.*`."""
 
 from evaluators.dialects import fields
-from evaluators.dialects.dialect import Advice
-from evaluators.dialects.dialect import By, Dialect, has, scope
+from evaluators.dialects.dialect import Advice, By, Dialect, Sample, has, scope
 
-ACME = Dialect(
-    name="acme",
-    speaks=scope("acme.agents") & has("acme.kind"),
-    kind=By("acme.kind", kinds={"model": "llm", "function": "tool", "assistant": "agent"}),
+THIS_TEST = Dialect(
+    name="this_test",
+    speaks=scope("this_test.agents") & has("this_test.kind"),
+    kind=By("this_test.kind", kinds={"model": "llm", "function": "tool", "assistant": "agent"}),
     fields={
-        "llm": (fields.model("acme.model"), fields.output_from("acme.answer")),
+        "llm": (fields.model("this_test.model"), fields.output_from("this_test.answer")),
         "tool": (
-            fields.tool_name("acme.function", default=fields.span_name),
-            fields.arguments("acme.parameters", "acme.parameters.v1"),
-            fields.result("acme.returned"),
+            fields.tool_name("this_test.function", default=fields.span_name),
+            fields.arguments("this_test.parameters", "this_test.parameters.v1"),
+            fields.result("this_test.returned"),
         ),
         "agent": (
-            fields.agent("acme.assistant"),
-            fields.input_from("acme.question"),
-            fields.output_from("acme.answer"),
+            fields.agent("this_test.assistant"),
+            fields.input_from("this_test.question"),
+            fields.output_from("this_test.answer"),
         ),
     },
+    sample=Sample(
+        scope="this_test.agents",
+        spans={
+            "model call": {"this_test.kind": "model"},
+            "tool": {"this_test.kind": "function"},
+            "agent": {"this_test.kind": "assistant"},
+        },
+    ),
     advice=(
-        Advice(lacks=("no_session",), setting="ACME_SESSIONS=on", source="acme's handbook"),
+        Advice(lacks=("no_session",), setting="THIS_TEST_SESSIONS=on", source="this_test's handbook"),
     ),
 )
 '''
 SPANS = (
     SpanSpec(
         id=1,
-        scope="acme.agents",
+        scope="this_test.agents",
         attributes={
-            "acme.kind": "assistant",
-            "acme.assistant": "clerk",
-            "acme.question": "Is it raining?",
-            "acme.answer": "Yes.",
+            "this_test.kind": "assistant",
+            "this_test.assistant": "clerk",
+            "this_test.question": "Is it raining?",
+            "this_test.answer": "Yes.",
         },
         end=99,
     ),
     SpanSpec(
         id=2,
         parent=1,
-        scope="acme.agents",
-        attributes={"acme.kind": "model", "acme.model": "acme-1", "acme.answer": "Yes."},
+        scope="this_test.agents",
+        attributes={
+            "this_test.kind": "model",
+            "this_test.model": "this_test-1",
+            "this_test.answer": "Yes.",
+        },
         start=10,
     ),
     SpanSpec(
         id=3,
         parent=1,
         name="get_weather",
-        scope="acme.agents",
+        scope="this_test.agents",
         attributes={
-            "acme.kind": "function",
-            "acme.parameters.v1": '{"city": "Paris"}',
-            "acme.returned": "rainy",
+            "this_test.kind": "function",
+            "this_test.parameters.v1": '{"city": "Paris"}',
+            "this_test.returned": "rainy",
         },
         start=20,
     ),
@@ -84,26 +97,30 @@ SPANS = (
 @pytest.fixture(autouse=True)
 def _file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The file, beside those of the package."""
-    (tmp_path / "acme.py").write_text(FILE)
+    (tmp_path / "this_test.py").write_text(FILE)
     monkeypatch.setattr(readers, "__path__", [*readers.__path__, str(tmp_path)])
     key_sets.forget_shapes()  # readers are remembered per set of keys
     yield
     key_sets.forget_shapes()
-    sys.modules.pop(f"{readers.__name__}.acme", None)
+    sys.modules.pop(f"{readers.__name__}.this_test", None)
 
 
 @pytest.fixture
 def _line(monkeypatch: pytest.MonkeyPatch) -> None:
     """The line."""
-    acme = import_module(f"{readers.__name__}.acme").ACME
-    monkeypatch.setattr(registry, "DIALECTS", (acme, *registry.DIALECTS))
+    this_test = import_module(f"{readers.__name__}.this_test").THIS_TEST
+    monkeypatch.setattr(registry, "DIALECTS", (this_test, *registry.DIALECTS))
 
 
 @pytest.mark.usefixtures("_line")
 def test_its_spans_are_detected_and_read() -> None:
     trace = trace_of(*SPANS)
 
-    assert (trace.dialects, trace.agent, trace.models) == (("acme",), "clerk", ("acme-1",))
+    assert (trace.dialects, trace.agent, trace.models) == (
+        ("this_test",),
+        "clerk",
+        ("this_test-1",),
+    )
     assert (trace.input, trace.output) == ("Is it raining?", "Yes.")
     (call,) = trace.tool_calls
     assert (call.name, call.arguments, call.result) == ("get_weather", {"city": "Paris"}, "rainy")
@@ -113,9 +130,28 @@ def test_its_spans_are_detected_and_read() -> None:
 def test_its_keys_stand_in_the_docs() -> None:
     page = docs.pages()["dialects.md"]
 
-    section = page.partition("## acme\n")[2].partition("\n## ")[0]
-    assert "| arguments | tool | `acme.parameters` `acme.parameters.v1` |" in section
-    assert "| acme | no_session | `ACME_SESSIONS=on` |" in page
+    section = page.partition("## this_test\n")[2].partition("\n## ")[0]
+    assert "| arguments | tool | `this_test.parameters` `this_test.parameters.v1` |" in section
+    assert "| this_test | no_session | `THIS_TEST_SESSIONS=on` |" in page
+
+
+@pytest.mark.usefixtures("_line")
+def test_its_samples_stand_in_the_docs_and_let_its_rows_be_tried() -> None:
+    new = registry.DIALECTS[0]
+    page = docs.pages()["dialects.md"]
+
+    assert "in scope `this_test.agents`: model call `this_test.kind=model`; tool `" in page
+    assert unsampled(new) == []
+
+
+@pytest.mark.usefixtures("_line")
+def test_a_sample_that_is_forgotten_is_named() -> None:
+    new = replace(registry.DIALECTS[0], sample=Sample(spans={"agent": {}}))
+
+    assert unsampled(new) == [
+        "`sample` of dialect this_test lacks a span of kind `model call`",
+        "`sample` of dialect this_test lacks a span of kind `tool`",
+    ]
 
 
 @pytest.mark.usefixtures("_line")
@@ -125,7 +161,7 @@ def test_the_doctor_advises_what_its_declaration_says() -> None:
     (stack,) = diagnose([seen], plan=Plan(), stops=()).stacks
 
     advice = {finding.lack: finding.advice for finding in stack.findings}
-    assert [each.setting for each in advice["no_session"]] == ["ACME_SESSIONS=on"]
+    assert [each.setting for each in advice["no_session"]] == ["THIS_TEST_SESSIONS=on"]
 
 
 @pytest.mark.usefixtures("_line")
@@ -134,5 +170,5 @@ def test_with_its_line_nothing_is_forgotten() -> None:
 
 
 def test_without_the_line_the_walk_over_the_folder_names_it() -> None:
-    assert forgotten() == ["acme.ACME"]
+    assert forgotten() == ["this_test.THIS_TEST"]
     assert trace_of(*SPANS).dialects == ()

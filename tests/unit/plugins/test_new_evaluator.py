@@ -26,11 +26,11 @@ from tests.support import plugin
 from tests.support.dialect_spans import SpanSpec, request, trace_of
 from tests.support.evaluating import OURS
 
-ACME = """
+THIS_TEST = """
 from evaluators import Score, Session, Trace, evaluator
 
 
-@evaluator(version="1", source="Acme's handbook, page 7", reads={"tokens"}, assumed_counts=True)
+@evaluator(version="1", source="The handbook of this test, page 7", reads={"tokens"}, assumed_counts=True)
 def thrift(trace: Trace) -> Score:
     \"""Few tokens.\"""
     return Score(value=1.0)
@@ -50,8 +50,8 @@ def patience(session: Session) -> Score:
 
 
 @pytest.fixture
-def with_acme(tmp_path: Path) -> Iterator[Registry]:
-    with plugin.imported_from(plugin.install(tmp_path, ACME)):
+def with_this_test(tmp_path: Path) -> Iterator[Registry]:
+    with plugin.imported_from(plugin.install(tmp_path, THIS_TEST)):
         yield Registry.discover()
 
 
@@ -61,38 +61,38 @@ def the(registry: Registry, name: str) -> Spec:
 
 
 def test_a_plug_in_stands_in_the_docs_with_its_source_and_what_it_reads(
-    with_acme: Registry,
+    with_this_test: Registry,
 ) -> None:
-    page = docs.evaluators_page(with_acme)
+    page = docs.evaluators_page(with_this_test)
 
-    assert "### `acme/thrift`\n\nDefined by: Acme's handbook, page 7.\n" in page
+    assert "### `this_test/thrift`\n\nDefined by: The handbook of this test, page 7.\n" in page
     assert "reads tokens; on once its needs are met." in page
 
 
-def test_a_plug_in_that_declares_neither_has_defaults(with_acme: Registry) -> None:
-    page = docs.evaluators_page(with_acme)
+def test_a_plug_in_that_declares_neither_has_defaults(with_this_test: Registry) -> None:
+    page = docs.evaluators_page(with_this_test)
 
-    assert "### `acme/brevity`\n\nDefined by: the package `acme`.\n" in page
-    assert the(with_acme, "acme/brevity").reads == DEFAULT_READS
-    assert the(with_acme, "acme/patience").reads == DEFAULT_READS | {"session"}
+    assert "### `this_test/brevity`\n\nDefined by: the package `this_test`.\n" in page
+    assert the(with_this_test, "this_test/brevity").reads == DEFAULT_READS
+    assert the(with_this_test, "this_test/patience").reads == DEFAULT_READS | {"session"}
 
 
-def test_a_plug_in_is_listed(with_acme: Registry, capsys: pytest.CaptureFixture[str]) -> None:
-    assert len(with_acme) == len(OURS) + 3
+def test_a_plug_in_is_listed(with_this_test: Registry, capsys: pytest.CaptureFixture[str]) -> None:
+    assert len(with_this_test) == len(OURS) + 3
     assert cli.main(["evaluators"]) == 0
 
-    assert "acme/thrift" in capsys.readouterr().out
+    assert "this_test/thrift" in capsys.readouterr().out
 
 
-def test_the_doctor_names_a_plug_in_where_content_is_missing(with_acme: Registry) -> None:
+def test_the_doctor_names_a_plug_in_where_content_is_missing(with_this_test: Registry) -> None:
     found = diagnose(
-        [a_trace_without_tokens()], plan=plan_from(Config(), registry=with_acme), stops=()
+        [a_trace_without_tokens()], plan=plan_from(Config(), registry=with_this_test), stops=()
     )
 
     by_lack = {finding.lack: finding.stops for finding in found.stacks[0].findings}
-    assert "acme/thrift" in by_lack["no_tokens"]
-    assert "acme/brevity" not in by_lack["no_tokens"]
-    assert "acme/brevity" in by_lack["no_content"]
+    assert "this_test/thrift" in by_lack["no_tokens"]
+    assert "this_test/brevity" not in by_lack["no_tokens"]
+    assert "this_test/brevity" in by_lack["no_content"]
 
 
 def a_trace_without_tokens() -> ExaminedTrace:
@@ -101,11 +101,11 @@ def a_trace_without_tokens() -> ExaminedTrace:
     return examine(show(trace_of(made)), display.decode([request(made)], content=True))
 
 
-def test_assumed_scores_count_where_the_declaration_says_so(with_acme: Registry) -> None:
-    planned = make_plan(with_acme, {}, embedder=MODEL)
+def test_assumed_scores_count_where_the_declaration_says_so(with_this_test: Registry) -> None:
+    planned = make_plan(with_this_test, {}, embedder=MODEL)
 
     rules = Rules.of(planned, lambda: SessionScorer(planned), history=0)
-    assert rules.assumed == {"coherence", "loop_detection", "acme/thrift"}
+    assert rules.assumed == {"coherence", "loop_detection", "this_test/thrift"}
 
 
 def test_every_evaluator_of_ours_names_its_source() -> None:

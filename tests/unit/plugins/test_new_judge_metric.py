@@ -28,7 +28,9 @@ class NewFamilies(JudgingFamilies):
 
     def __init__(self, telemetry: Telemetry) -> None:
         super().__init__(telemetry)
-        self.refusals = telemetry.counter("judge_refusals", "Answers that refuse.", "model")
+        self.of_this_test = telemetry.counter(
+            "judge_family_of_this_test", "Answers that refuse.", "model"
+        )
 
 
 def undeclared(listed: Collection[object]) -> set[str]:
@@ -65,12 +67,12 @@ def _field(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("_field")
 def test_a_field_is_all_that_the_exposition_needs() -> None:
-    assert "spanwise_judge_refusals" in exported()
+    assert "spanwise_judge_family_of_this_test" in exported()
 
 
 @pytest.mark.usefixtures("_field")
 def test_a_family_without_its_row_in_the_docs_is_named() -> None:
-    assert unexplained(exported()) == {"spanwise_judge_refusals"}
+    assert unexplained(exported()) == {"spanwise_judge_family_of_this_test"}
 
 
 def test_every_family_has_its_row() -> None:

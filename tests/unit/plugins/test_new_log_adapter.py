@@ -29,9 +29,9 @@ def configured(kind: str) -> Config:
 
 
 async def test_a_row_is_all_that_a_new_log_needs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(LOGS, "new", open_new_log)
+    monkeypatch.setitem(LOGS, "log_of_this_test", open_new_log)
 
-    log = await open_log(configured("new"), wall, Telemetry())
+    log = await open_log(configured("log_of_this_test"), wall, Telemetry())
 
     assert isinstance(log, NewLog)
     assert await log.write([New(topic=SPANS, key=b"k", value=b"span")])

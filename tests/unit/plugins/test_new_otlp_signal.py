@@ -56,16 +56,16 @@ def response(rejected: int, message: str) -> ExportLogsServiceResponse:
     return made
 
 
-EVENTS_SERVICE = OtlpService(name="example.v1.EventsService", path="/v1/events")
+EVENTS_SERVICE = OtlpService(name="example.v1.EventsOfThisTest", path="/v1/events_of_this_test")
 
 EVENTS = OtlpSignal(
-    items="events",
+    items="events_of_this_test",
     service=EVENTS_SERVICE,
     request=ExportLogsServiceRequest,
     response=response,
     split=split_events,
     topic=SPANS,
-    recordings=(".events.otlp", ".events.otlp.gz"),
+    recordings=(".events_of_this_test.otlp", ".events_of_this_test.otlp.gz"),
 )
 
 # --- with its line ---------------------------------------------------------------------------------------------------
@@ -91,11 +91,11 @@ async def test_it_is_served_over_grpc_beside_traces() -> None:
     answer = ExportLogsServiceResponse.FromString(taken.body).partial_success
     assert taken.code is traces.code is grpc.StatusCode.OK
     assert answer.rejected_log_records == 1
-    assert answer.error_message == "1 events rejected: no event name"
+    assert answer.error_message == "1 events_of_this_test rejected: no event name"
     assert [each.key for each in served.log.written] == [bytes(15) + b"\x01"] * 2
     labels = {"transport": "grpc", "result": "accepted"}
     counted = served.telemetry.registry.get_sample_value
-    assert counted("spanwise_events_received_total", labels) == 1
+    assert counted("spanwise_events_of_this_test_received_total", labels) == 1
     assert served.count("grpc", "accepted") == 1
 
 
@@ -113,7 +113,7 @@ def test_its_recordings_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(
         recordings, "_SIGNALS", recordings._SIGNALS | dict.fromkeys(EVENTS.recordings, EVENTS)
     )
-    file = tmp_path / "recorded.events.otlp"
+    file = tmp_path / "recorded.events_of_this_test.otlp"
     file.write_bytes(pack_frame(events("").SerializeToString()))
 
     found = recordings.find([tmp_path])
@@ -155,5 +155,5 @@ def test_a_forgotten_line_fails_here(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr("collector.records.otlp_signals.EVENTS", EVENTS, raising=False)
 
-    assert signals_without_a_line(OTLP_SIGNALS) == ["events"]
+    assert signals_without_a_line(OTLP_SIGNALS) == ["events_of_this_test"]
     assert signals_without_a_line(WITH_ITS_LINE) == []

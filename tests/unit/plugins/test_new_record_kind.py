@@ -44,7 +44,7 @@ TRACE = make.trace()
 KEY = session_key(TRACE.service, TRACE.session_id)
 
 
-class Annotation(msgspec.Struct, kw_only=True, tag="annotation"):
+class KindOfThisTest(msgspec.Struct, kw_only=True, tag="kind_of_this_test"):
     """The new kind, with a field that has another type in the kinds that are known."""
 
     service: str = "support-bot"
@@ -53,7 +53,7 @@ class Annotation(msgspec.Struct, kw_only=True, tag="annotation"):
 
 async def mixed(log: Log) -> None:
     """A record of the new kind, then a trace."""
-    values = (encode(Annotation()), make.trace_value(TRACE))
+    values = (encode(KindOfThisTest()), make.trace_value(TRACE))
     await log.write([New(topic=TRACES, key=KEY, value=value) for value in values])
 
 
@@ -162,7 +162,7 @@ async def test_replay_passes_over_a_new_kind_and_names_it_once(
         result = await rescore(config, plan, lambda _session: None, since=0, only=None)
 
     assert [trace.trace_id for trace in result.traces] == [TRACE.trace_id]
-    lines = [each for each in caplog.messages if "annotation" in each]
+    lines = [each for each in caplog.messages if "kind_of_this_test" in each]
     assert len(lines) == 1
 
 
@@ -187,5 +187,5 @@ def in_a_record(decode: Callable[[Record], object]) -> Callable[[bytes], object]
 def test_every_decoder_tells_a_new_kind_from_broken_bytes(
     decode: Callable[[bytes], object],
 ) -> None:
-    with pytest.raises(UnknownKind, match="`annotation`"):
-        decode(encode(Annotation()))
+    with pytest.raises(UnknownKind, match="`kind_of_this_test`"):
+        decode(encode(KindOfThisTest()))
