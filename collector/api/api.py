@@ -14,7 +14,7 @@ from collector.api.about import About
 from collector.api.admin import Exposition, build_app
 from collector.api.charts import Charts
 from collector.api.families import ApiFamilies
-from collector.api.feed import Feed, Stream
+from collector.api.feed import Feed
 from collector.api.findings import Findings
 from collector.api.index import Index
 from collector.api.off_loop import OffLoop
@@ -24,6 +24,7 @@ from collector.api.page.rendering import Rendering
 from collector.api.page.service_pages import ServicePages
 from collector.api.query import Query
 from collector.api.routes import Routes
+from collector.api.stream import Stream
 from collector.api.traces import Show, Traces
 from collector.api.vitals import Vitals
 from collector.base.clock import Clock
@@ -79,7 +80,7 @@ class Api:
             content=content,
             families=families,
         )
-        self._stream = Stream(families)
+        self._stream = Stream(families, self._index, OffLoop(families))
         self._new_feed = partial(
             Feed, log=log, index=self._index, stream=self._stream, telemetry=telemetry, clock=clock
         )

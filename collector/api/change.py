@@ -133,7 +133,7 @@ class Change(Reading):
         jsons: Sequence[bytes],
         partition: int,
         first: int,
-    ) -> list[bytes]:
+    ) -> list[SignalEntry]:
         """Keep the signals that are the newest of their (service, scope, subject, evaluator, method); those.
 
         They stand in a partition from offset `first` on.
@@ -149,13 +149,13 @@ class Change(Reading):
             at = session_subject(session.row)
             self._owners[at] = session.row
         slots = self._signals.of(at)
-        kept: list[bytes] = []
+        kept: list[SignalEntry] = []
         for offset, (header, json) in enumerate(zip(headers, jsons, strict=True), first):
             slot = f"{subject.scope}\0{header.method}\0{header.evaluator}\0{subject.service}"
             old = slots.get(slot)
             if old is not None and not takes_its_place(subject, header, partition, offset, old):
                 continue
-            slots[slot] = SignalEntry(
+            entry = slots[slot] = SignalEntry(
                 slot,
                 self._signals.next_sequence(at),
                 subject.revision,
@@ -168,7 +168,7 @@ class Change(Reading):
             )
             if session is not None:
                 note_scores(session.after, subject, header, json)
-            kept.append(json)
+            kept.append(entry)
         return kept
 
     # --- the end ---

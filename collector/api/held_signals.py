@@ -32,6 +32,7 @@ class HeldSignals:
         last = reading.connection.execute("SELECT max(run) FROM recent").fetchone()[0]
         self._run: int = last or 0
         self._place = 0
+        self._forgotten = -1
         self._running: int | None = None
         """The subject whose signals arrive now."""
 
@@ -69,7 +70,9 @@ class HeldSignals:
         execute = self._reading.connection.execute
         row = execute("SELECT count, runs FROM signals WHERE subject = ?", (subject,)).fetchone()
         if row is not None:
-            self._forget_runs(_read_runs(row[1]))
+            runs = _read_runs(row[1])
+            self._forget_runs(runs)
+            self._note_forgotten(max(runs, default=-1))
             execute("DELETE FROM signals WHERE subject = ?", (subject,))
         if held is not None:
             return len(held.signals)
@@ -100,6 +103,14 @@ class HeldSignals:
         executemany("INSERT INTO recent (run, subject) VALUES (?, ?)", sorted(new))
         executemany("INSERT OR REPLACE INTO signals VALUES (?, ?, ?, ?)", signals)
         self._subjects.clear()
+
+    def _note_forgotten(self, run: int) -> None:
+        """Who asks for what came after an earlier run is told that some of it is gone."""
+        if run > max(self._forgotten, self._reading.forgotten_run()):
+            self._forgotten = run
+            self._reading.connection.execute(
+                "INSERT OR REPLACE INTO about VALUES ('forgotten', ?)", (run,)
+            )
 
     def _forget_runs(self, runs: set[int]) -> None:
         if runs:

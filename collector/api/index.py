@@ -21,7 +21,7 @@ from collector.api.change import Change
 from collector.api.families import ApiFamilies
 from collector.api.index_file import IndexFile
 from collector.api.reading import Reading
-from collector.api.store import excerpt
+from collector.api.store import SignalEntry, excerpt
 from collector.base.errors import ConfigError, Retryable, Undecodable
 from collector.base.sqlite_file import PAGE, is_damage, is_full
 from collector.log.port import Position, Record
@@ -46,8 +46,8 @@ _CHUNK = 32
 class Taken:
     """The outcome of a batch."""
 
-    signals: list[bytes] = field(default_factory=list[bytes])
-    """The JSON of the signals that are new."""
+    signals: list[SignalEntry] = field(default_factory=list[SignalEntry])
+    """Those that are new."""
     undecodable: list[tuple[Position, Undecodable]] = field(
         default_factory=list[tuple[Position, Undecodable]]
     )

@@ -6,6 +6,7 @@ The file and its write-ahead log stay within the size together: a sixteenth is t
 from __future__ import annotations
 
 import logging
+import secrets
 import sqlite3
 import threading
 from collections.abc import Generator
@@ -43,6 +44,8 @@ class IndexFile:
         self._version = VERSION + (b"+content" if content else b"")
         self._writer: sqlite3.Connection | None = None
         self._dictionary = b""
+        self.id = ""
+        """Of its entries: another one once it began empty."""
         self._packing = Packing(b"")
         self._lock = threading.Lock()
         self._idle: list[Reading] = []
@@ -78,12 +81,17 @@ class IndexFile:
             if about.get("version") != self._version:
                 writer = self._anew(writer)
                 about = self._about(writer)
+            if "id" not in about:
+                about["id"] = secrets.token_hex(4).encode()
+                with sqlite_file.transaction(writer):
+                    writer.execute("INSERT INTO about VALUES ('id', ?)", (about["id"],))
         except BaseException:
             writer.close()
             raise
         with self._lock:
             self._writer = writer
             self._dictionary = about["dictionary"]
+            self.id = about["id"].decode()
             self._packing = Packing(self._dictionary)
             self._opened += 1
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Collection, Iterator, Sequence
+from operator import attrgetter
 from typing import Any, TypeAlias
 
 import msgspec
@@ -40,6 +41,8 @@ _LATER = _EARLIER.replace("<", ">")
 _HEADERS = "SELECT id, header FROM traces"
 _SIGNALS = "SELECT subject, signals FROM signals"
 _PART = 32
+_SUBJECTS = 64
+"""Whose signals are held at once while they are listed in order of arrival."""
 _MARKS = ", ".join("?" * _PART)
 
 
@@ -191,7 +194,7 @@ class Reading:
         statement = "SELECT run, subject FROM recent WHERE run <= ? ORDER BY run DESC"
         for run, subject in self._execute(statement, (run_of(highest),)):
             if subject not in known:
-                if len(known) > 64:
+                if len(known) > _SUBJECTS:
                     known.clear()
                 known[subject] = self.signals_of(subject)
             own = [
@@ -199,7 +202,39 @@ class Reading:
                 for each in known[subject]
                 if run_of(each.sequence) == run and each.sequence < highest
             ]
-            yield from sorted(own, key=lambda each: each.sequence, reverse=True)
+            yield from sorted(own, key=attrgetter("sequence"), reverse=True)
+
+    def since(self, above: int, highest: int | None, limit: int) -> list[SignalEntry]:
+        """The first signals, in order of arrival, whose sequence is above one number and not above the other."""
+        last = 1 << 62 if highest is None else highest
+        known: dict[int, Sequence[SignalEntry]] = {}
+        found: list[SignalEntry] = []
+        statement = "SELECT run, subject FROM recent WHERE run BETWEEN ? AND ? ORDER BY run"
+        for run, subject in self._execute(statement, (run_of(above), run_of(last))):
+            if subject not in known:
+                if len(known) > _SUBJECTS:
+                    known.clear()
+                known[subject] = self.signals_of(subject)
+            found += sorted(
+                (
+                    each
+                    for each in known[subject]
+                    if run_of(each.sequence) == run and above < each.sequence <= last
+                ),
+                key=attrgetter("sequence"),
+            )
+            if len(found) >= limit:
+                break
+        return found
+
+    def newest_sequence(self) -> int:
+        """The highest that a signal has; 0: there is none."""
+        return next((each.sequence for each in self.recent(None)), 0)
+
+    def forgotten_run(self) -> int:
+        """The latest run of a signal that was evicted; -1: none was."""
+        row = self._one("SELECT value FROM about WHERE name = 'forgotten'")
+        return -1 if row is None else int(row[0])
 
     def _trace(self, row: Row) -> TraceEntry:
         return TraceEntry(row=TraceRow(*row[:6]), header=self.packing.unpack(row[6], _header))

@@ -14,11 +14,11 @@ from starlette.routing import Route
 from collector.api import query as shapes
 from collector.api.agents import agent_shown, running_away
 from collector.api.answers import Refused, answer, cursor_of, limit_of, listing, only, text_of
-from collector.api.feed import CLIENTS, Full, Stream
 from collector.api.off_loop import OffLoop
 from collector.api.query import Query
 from collector.api.session_asked import PARAMETERS, asked_of, sort_of
 from collector.api.store import AgentEntry, SessionEntry
+from collector.api.stream import CLIENTS, Full, Stream, place_of
 from collector.api.traces import FullTrace, Traces
 from collector.base.clock import Clock
 from collector.records.standing import Standings
@@ -128,17 +128,24 @@ class Routes:
         return await self._off_loop.run(lambda: _signals(asked()))
 
     async def stream(self, request: Request) -> Response:
-        """Signals from now on, as server-sent events."""
+        """Signals as server-sent events: from now on, or after the event that `Last-Event-ID` names."""
         only(request)
+        last = request.headers.get("last-event-id")
         try:
-            events = self._stream.subscribe()
+            events = self._stream.subscribe(None if last is None else place_of(last))
+        except ValueError as wrong:
+            raise Refused(422, str(wrong)) from wrong
         except Full as full:
             message = f"{CLIENTS} clients follow the stream, which is the most; close one of them or try again later"
             raise Refused(503, message) from full
         return StreamingResponse(
             events,
             media_type="text/event-stream",
-            headers={"cache-control": "no-store", "x-accel-buffering": "no"},
+            headers={
+                "cache-control": "no-store",
+                "x-accel-buffering": "no",
+                "connection": "close",  # else it would stay open, silent, once the stream has ended
+            },
         )
 
 

@@ -1,19 +1,16 @@
-"""How the index behind the API fills, what bounds it, and the live stream."""
+"""How the index behind the API fills, and what bounds it."""
 
 from __future__ import annotations
 
 import asyncio
 import base64
-import json
 import random
 import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-import httpx
 import pytest
 
-from collector.api.feed import CLIENTS, WAITING
 from collector.api.index_file import NAME
 from collector.api.query import Query
 from collector.base.errors import LogUnavailable
@@ -103,76 +100,6 @@ async def test_records_are_indexed_then_committed_and_poison_is_passed_over(stan
 
 def committed(stand: Stand) -> dict[tuple[str, str], int]:
     return {(each.group, each.topic): each.offset for each in stand.log.commits}
-
-
-async def test_the_stream_sends_new_signals_once(stand: Stand) -> None:
-    answer: list[httpx.Response] = []
-
-    async def follow() -> None:
-        answer.append(await stand.get("/api/v1/signals/stream"))
-
-    async with asyncio.timeout(10), asyncio.TaskGroup() as tasks:
-        tasks.create_task(follow())
-        while not stand.counted("spanwise_stream_clients"):  # noqa: ASYNC110 - nothing to wait on
-            await asyncio.sleep(0.01)
-        signal = make.signal(make.trace(1))
-        for _ in range(2):
-            taken = stand.api._index.take_signals(make.signal_records(signal))
-            stand.api._stream.publish(taken.signals)
-        stand.api._stream.close()
-
-    assert answer[0].headers["content-type"].startswith("text/event-stream")
-    events = [part for part in answer[0].text.split("\n\n") if part.startswith("event")]
-    assert len(events) == 1
-    head, body = events[0].split("\n")
-    assert head == "event: signal"
-    assert json.loads(body.removeprefix("data: "))["id"] == signal.id
-
-
-async def test_a_slow_client_is_let_go_and_counted(stand: Stand) -> None:
-    stream = stand.api._stream
-    slow = stream.subscribe()
-    await anext(slow)
-
-    stream.publish([b"{}"] * (WAITING + 1))
-
-    assert [event async for event in slow] == []
-    dropped = stand.counted("spanwise_stream_clients_dropped_total", reason="slow")
-    assert (dropped, stand.counted("spanwise_stream_clients")) == (1, 0)
-
-
-async def test_what_a_client_has_not_read_is_bounded_in_bytes(stand: Stand) -> None:
-    stream = stand.api._stream
-    slow = stream.subscribe()
-    await anext(slow)
-    signal = bytes(1 << 20)
-
-    stream.publish([signal] * 4)
-    assert [len(await anext(slow)) > 1 << 20 for _ in range(4)] == [True] * 4
-    stream.publish([signal] * 5)
-
-    assert [event async for event in slow] == []
-    assert stand.counted("spanwise_stream_clients_dropped_total", reason="slow") == 1
-
-
-async def test_clients_are_bounded(stand: Stand) -> None:
-    followers = [stand.api._stream.subscribe() for _ in range(CLIENTS)]
-
-    answer = await stand.get("/api/v1/signals/stream")
-
-    assert (answer.status_code, answer.json()["error"]["type"]) == (503, "unavailable")
-    assert f"{CLIENTS} clients follow the stream" in answer.json()["error"]["message"]
-    assert stand.counted("spanwise_stream_clients_dropped_total", reason="too_many") == 1
-    assert len(followers) == CLIENTS
-
-
-async def test_a_client_that_is_gone_before_its_stream_begins_leaves_its_place(
-    stand: Stand,
-) -> None:
-    for _ in range(CLIENTS):
-        stand.api._stream.subscribe()
-
-    assert stand.counted("spanwise_stream_clients") == 0
 
 
 @pytest.mark.parametrize("table", ["traces", "traces_by_id", "sqlite_schema"])
