@@ -7,10 +7,10 @@ ARG BASE=python:3.11.15-slim-bookworm@sha256:d29f48a31a8b408ed19272ca1e7b10ebae1
 FROM ${BASE} AS builder
 WORKDIR /src
 ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1 UV_LINK_MODE=copy UV_NO_CACHE=1 UV_PYTHON_DOWNLOADS=never
-COPY requirements-image.lock ./
+COPY locks/requirements-image.lock ./
 RUN python -m venv /opt/tools \
     && /opt/tools/bin/python -m pip -q install --no-compile --require-hashes -r requirements-image.lock
-COPY requirements.lock requirements-bedrock.lock ./
+COPY locks/requirements.lock locks/requirements-bedrock.lock ./
 # `--build-arg BEDROCK=yes` for judges on Amazon Bedrock or SageMaker (docs/install.md)
 ARG BEDROCK=
 RUN python -m venv --without-pip /opt/spanwise \

@@ -2,9 +2,9 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-# The lock is complete but for requirements-excludes.txt, and only what is imported is compiled (scripts/warm.py).
+# The lock is complete but for locks/requirements-excludes.txt, and only what is imported is compiled (scripts/warm.py).
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q install --no-compile --no-deps
-UV_COMPILE := $(BIN)/uv pip compile -q --excludes requirements-excludes.txt --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url
+UV_COMPILE := $(BIN)/uv pip compile -q --excludes locks/requirements-excludes.txt --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url
 RUNTIME := $(VENV)/.runtime
 DEV := $(VENV)/.dev
 
@@ -50,10 +50,10 @@ fuzz: $(DEV) ## the fuzzers of tests/fuzz for an hour, each its share; FUZZ_SECO
 
 lock: $(DEV) ## new lock files
 	$(PIP) uv
-	$(UV_COMPILE) --extra install pyproject.toml -o requirements.lock
-	$(UV_COMPILE) --extra install --extra dev --extra docs -c requirements.lock pyproject.toml -o requirements-dev.lock
-	$(UV_COMPILE) --group image -o requirements-image.lock
-	printf 'boto3>=1.43.1\n' | $(subst requirements-excludes.txt,/dev/null,$(UV_COMPILE)) -c requirements.lock - -o requirements-bedrock.lock
+	$(UV_COMPILE) --extra install pyproject.toml -o locks/requirements.lock
+	$(UV_COMPILE) --extra install --extra dev --extra docs -c locks/requirements.lock pyproject.toml -o locks/requirements-dev.lock
+	$(UV_COMPILE) --group image -o locks/requirements-image.lock
+	printf 'boto3>=1.43.1\n' | $(subst locks/requirements-excludes.txt,/dev/null,$(UV_COMPILE)) -c locks/requirements.lock - -o locks/requirements-bedrock.lock
 
 clean: ## what the commands above made, your data apart
 	rm -rf $(VENV) .cache build *.egg-info .pytest_cache .ruff_cache .hypothesis
@@ -62,12 +62,12 @@ $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Spanwise needs Python 3.11 or later, $(PYTHON) is " + sys.version.split()[0])'
 	$(PYTHON) -m venv $(VENV)
 
-$(RUNTIME): requirements.lock pyproject.toml | $(VENV)/bin/python
-	$(PIP) --require-hashes -r requirements.lock
+$(RUNTIME): locks/requirements.lock pyproject.toml | $(VENV)/bin/python
+	$(PIP) --require-hashes -r locks/requirements.lock
 	$(PIP) --no-build-isolation -e .
 	$(BIN)/python -m scripts.warm
 	@touch $@
 
-$(DEV): requirements-dev.lock $(RUNTIME)
-	$(PIP) --require-hashes -r requirements-dev.lock
+$(DEV): locks/requirements-dev.lock $(RUNTIME)
+	$(PIP) --require-hashes -r locks/requirements-dev.lock
 	@touch $@

@@ -40,7 +40,7 @@ def locked(text: str) -> dict[str, tuple[str, ...]]:
     }
 
 
-def sizes(lock: Path = ROOT / "requirements.lock") -> list[Size]:
+def sizes(lock: Path = ROOT / "locks" / "requirements.lock") -> list[Size]:
     """The largest first; what this platform does not need is left out."""
     found: list[Size] = []
     for name, via in locked(lock.read_text(encoding="utf-8")).items():

@@ -128,7 +128,7 @@ def test_the_list_of_components_is_what_is_installed_and_what_is_locked(running:
     installed = json.loads(running.call("python", "-c", DISTRIBUTIONS).stdout)
     locked = {
         (plain(name), version)
-        for name, version in NAME.findall((ROOT / "requirements.lock").read_text())
+        for name, version in NAME.findall((ROOT / "locks" / "requirements.lock").read_text())
     }
 
     root = listed["metadata"]["component"]

@@ -67,7 +67,8 @@ def _made(version: str, folder: Path, *locks: str) -> str:
     install = [own, "-m", "pip", "-q", "--disable-pip-version-check", "install", "--no-compile"]
     commands = [[found, "-m", "venv", str(made)]]
     commands += [
-        [*install, "--no-deps", "--require-hashes", "-r", str(ROOT / each)] for each in locks
+        [*install, "--no-deps", "--require-hashes", "-r", str(ROOT / "locks" / each)]
+        for each in locks
     ]
     for command in commands:
         done = run(command)

@@ -19,11 +19,11 @@ PAGE = (ROOT / "docs" / "install.md").read_text()
 
 
 def names(lock: str) -> set[str]:
-    return set(locked((ROOT / lock).read_text()))
+    return set(locked((ROOT / "locks" / lock).read_text()))
 
 
 def left_out() -> set[str]:
-    lines = (ROOT / "requirements-excludes.txt").read_text().splitlines()
+    lines = (ROOT / "locks" / "requirements-excludes.txt").read_text().splitlines()
     return {words[0] for line in lines if (words := line.partition("#")[0].split())}
 
 
@@ -43,8 +43,8 @@ def test_the_lock_leaves_out_what_no_process_needs_to_start(lock: str) -> None:
 
 def test_the_lock_of_bedrock_adds_to_the_other_and_changes_nothing_of_it() -> None:
     pins = re.compile(r"^(\S+)==(\S+)", re.MULTILINE)
-    ours = dict(pins.findall((ROOT / "requirements.lock").read_text()))
-    added = dict(pins.findall((ROOT / "requirements-bedrock.lock").read_text()))
+    ours = dict(pins.findall((ROOT / "locks" / "requirements.lock").read_text()))
+    added = dict(pins.findall((ROOT / "locks" / "requirements-bedrock.lock").read_text()))
     (extra,) = PROJECT["optional-dependencies"]["bedrock"]
 
     assert Requirement(extra).specifier.contains(added["boto3"])
@@ -60,7 +60,7 @@ def test_a_poisoned_litellm_is_never_installed(version: str) -> None:
     assert not asked.specifier.contains(version)
     assert asked.specifier.contains("1.82.6")
     for lock in LOCKS:
-        assert f"litellm=={version}" not in (ROOT / lock).read_text()
+        assert f"litellm=={version}" not in (ROOT / "locks" / lock).read_text()
 
 
 def importers(wanted: str) -> set[str]:
