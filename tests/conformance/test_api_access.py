@@ -114,7 +114,7 @@ async def test_dropped_content_is_nowhere(tmp_path: Path) -> None:
         make.session_signal(of, "agent_reliability", 0.5, explanation="secret text"),
     )
 
-    texts = [raw.decode() for raw in taken.signals]
+    texts = [each.json.decode() for each in taken.signals]
     for path in (
         "/",
         "/api/v1/signals",
