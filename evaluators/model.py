@@ -190,6 +190,8 @@ class Trace:
     dialects: tuple[str, ...] = ()
     spans: int = 0
     truncated: bool = False
+    is_part: bool = False
+    """Whether it is only a step of a turn, whose agent left its own span in another trace."""
     gaps: tuple[Gap, ...] = ()
     start_time_unix_nano: int = 0
     end_time_unix_nano: int = 0
@@ -205,8 +207,11 @@ class Trace:
 
     @property
     def is_turn(self) -> bool:
-        """Whether an agent acted: a trace without model call, tool call and agent's step is no turn of its session."""
-        return bool(self.model_calls or self.tool_calls or self.steps)
+        """Whether an agent acted: a trace without model call, tool call and agent's step is no turn of its session.
+
+        Nor is a step of a turn that is another trace.
+        """
+        return not self.is_part and bool(self.model_calls or self.tool_calls or self.steps)
 
 
 # --- the session -----------------------------------------------------------------------------------------------------

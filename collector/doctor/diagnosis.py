@@ -81,9 +81,10 @@ def examine(
     if redacted:
         lacks -= {"no_question", "no_tool_arguments", "no_tool_results"}
     calls = shown["tool_calls"]
-    is_turn = bool(
-        calls or shown["steps"] or shown["models"] or shown["input"] or shown["output"]
-    ) or any(count is not None for count in shown["tokens"].values())
+    is_turn = not shown["is_part"] and (
+        bool(calls or shown["steps"] or shown["models"] or shown["input"] or shown["output"])
+        or any(count is not None for count in shown["tokens"].values())
+    )
     return ExaminedTrace(
         trace_id=shown["trace_id"],
         service=shown["service"],
@@ -248,6 +249,7 @@ def _stack(
 ) -> Stack:
     turns = [each for each in found if each.is_turn]
     scopes = tuple(sorted({scope for each in found for scope in each.scopes}))
+    sdks = tuple(sorted({sdk for each in found for sdk in each.sdks}))
     by_lack: Mapping[Lack, list[ExaminedTrace]] = {
         lack: [each for each in turns if lack in each.lacks] for lack in LACKS
     }
@@ -255,7 +257,7 @@ def _stack(
         service=service,
         dialects=dialects,
         scopes=scopes,
-        sdks=tuple(sorted({sdk for each in found for sdk in each.sdks})),
+        sdks=sdks,
         traces=len(found),
         turns=len(turns),
         findings=tuple(
@@ -264,7 +266,7 @@ def _stack(
                 traces=len(lacking),
                 stops=tuple(sorted(weakened_by(lack, specs))),
                 example=lacking[0].trace_id,
-                advice=advise(lack, scopes=scopes, dialects=dialects),
+                advice=advise(lack, scopes=scopes, dialects=dialects, sdks=sdks),
             )
             for lack, lacking in by_lack.items()
             if lacking

@@ -134,6 +134,7 @@ class Summariser:
         )
 
     def _turn(self, trace: Trace) -> Turn:
+        calls = () if trace.is_part else trace.tool_calls
         return Turn(
             trace_id=trace.trace_id,
             start_time_unix_nano=trace.start_time_unix_nano,
@@ -143,12 +144,12 @@ class Summariser:
             input=None if trace.input is None else clip(trace.input, QUESTION),
             tokens=trace.tokens,
             cost_usd=trace.cost_usd,
-            model_calls=model_calls(trace),
-            tool_calls=len(trace.tool_calls),
-            call_counts=call_counts(trace.tool_calls),
+            model_calls=0 if trace.is_part else model_calls(trace),
+            tool_calls=len(calls),
+            call_counts=call_counts(calls),
             has_text=has_text(trace),
             work=work_of(trace),
-            writes=writes(trace.tool_calls, self._read_only),
+            writes=writes(calls, self._read_only),
             model=first_model(trace),
         )
 

@@ -155,11 +155,13 @@ class JudgedTrace(msgspec.Struct, frozen=True, kw_only=True):
     model_calls: tuple[msgspec.Raw, ...] = ()
     tool_calls: tuple[msgspec.Raw, ...] = ()
     steps: tuple[msgspec.Raw, ...] = ()
+    is_part: bool = False
 
     @property
     def is_judged(self) -> bool:
         """Whether there is anything for a judge to read; scoring decides the other traces itself."""
-        return self.unread is None and bool(self.model_calls or self.tool_calls or self.steps)
+        acted = bool(self.model_calls or self.tool_calls or self.steps)
+        return acted and self.unread is None and not self.is_part
 
 
 class TraceTexts(msgspec.Struct, frozen=True, kw_only=True):

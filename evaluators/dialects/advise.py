@@ -61,12 +61,20 @@ def all_advice() -> tuple[Advice, ...]:
     return (*own, *_GENERAL)
 
 
-def advise(lack: Lack, *, scopes: Iterable[str], dialects: Iterable[str]) -> tuple[Advice, ...]:
+def advise(
+    lack: Lack, *, scopes: Iterable[str], dialects: Iterable[str], sdks: Iterable[str] = ()
+) -> tuple[Advice, ...]:
     """The settings that supply what is lacking in spans of these scopes and dialects.
 
     The general advice only stands in where no dialect has its own.
+
+    Args:
+        lack: What is lacking.
+        scopes: Instrumentation scopes, each with or without its version.
+        dialects: Names of dialects.
+        sdks: OTel SDKs, `python 1.45.2`; without any, advice for every language fits.
     """
-    scopes, dialects = tuple(scopes), tuple(dialects)
-    fitting = [a for a in all_advice() if lack in a.lacks and a.fits(scopes, dialects)]
+    scopes, dialects, sdks = tuple(scopes), tuple(dialects), tuple(sdks)
+    fitting = [a for a in all_advice() if lack in a.lacks and a.fits(scopes, dialects, sdks)]
     own = tuple(a for a in fitting if a.speakers)
     return own or tuple(fitting)

@@ -7,7 +7,7 @@ documentation or source, which `source` cites. Where nothing can be set, the adv
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
@@ -52,10 +52,22 @@ class Advice:
     source: str
     speakers: tuple[str, ...] = ()
     """Prefixes of instrumentation scopes, or names of dialects. Empty: those of the declaring dialect, else any."""
+    not_beside: tuple[str, ...] = ()
+    """Names of dialects beside which it does not apply: two instrumentations may share the name of a scope."""
 
-    def fits(self, scopes: Iterable[str], dialects: Iterable[str]) -> bool:
-        """Whether it applies to one of these scopes or dialects."""
-        names = [*scopes, *dialects]
+    language: str = ""
+    """Of the SDK whose programs it is for; empty: of any."""
+
+    def fits(
+        self, scopes: Iterable[str], dialects: Iterable[str], sdks: Sequence[str] = ()
+    ) -> bool:
+        """Whether it applies to one of these scopes or dialects, and to a program of one of these SDKs."""
+        if sdks and not any(sdk.startswith(self.language) for sdk in sdks):
+            return False
+        spoken = [*dialects]
+        if not set(spoken).isdisjoint(self.not_beside):
+            return False
+        names = [*scopes, *spoken]
         return not self.speakers or any(name.startswith(self.speakers) for name in names)
 
 

@@ -29,17 +29,23 @@ from evaluators.dialects.readers.genai_dialects import (
 from evaluators.dialects.readers.genkit import GENKIT
 from evaluators.dialects.readers.google_adk import GOOGLE_ADK
 from evaluators.dialects.readers.haystack import HAYSTACK
+from evaluators.dialects.readers.koog import KOOG
+from evaluators.dialects.readers.laminar import LAMINAR
 from evaluators.dialects.readers.langfuse import LANGFUSE
 from evaluators.dialects.readers.langsmith import LANGSMITH
 from evaluators.dialects.readers.litellm import LITELLM
+from evaluators.dialects.readers.livekit import LIVEKIT
 from evaluators.dialects.readers.logfire import LOGFIRE
 from evaluators.dialects.readers.mastra import MASTRA
 from evaluators.dialects.readers.mlflow import MLFLOW
 from evaluators.dialects.readers.opencode import OPENCODE
 from evaluators.dialects.readers.openinference import OPENINFERENCE
 from evaluators.dialects.readers.openlit import OPENLIT
+from evaluators.dialects.readers.pipecat import PIPECAT
 from evaluators.dialects.readers.pydantic_ai import PYDANTIC_AI
+from evaluators.dialects.readers.quarkus import QUARKUS
 from evaluators.dialects.readers.qwen_code import QWEN_CODE
+from evaluators.dialects.readers.rig import RIG
 from evaluators.dialects.readers.spring_ai import SPRING_AI
 from evaluators.dialects.readers.traceloop import TRACELOOP
 from evaluators.dialects.readers.vercel_ai import VERCEL_AI
@@ -57,6 +63,12 @@ DIALECTS: tuple[Dialect, ...] = (
     GENKIT,
     VOLTAGENT,
     SPRING_AI,
+    QUARKUS,
+    KOOG,
+    RIG,
+    LAMINAR,
+    LIVEKIT,
+    PIPECAT,
     GOOGLE_ADK,
     PYDANTIC_AI,
     TRACELOOP,  # its decorators may stand around any of those above

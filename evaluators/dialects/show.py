@@ -12,7 +12,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def show(trace: Trace) -> dict[str, JSON]:
-    """The trace's fields in their public order, then start, end and the steps of agents."""
+    """The trace's fields in their public order, then start, end, the steps of agents, and whether it is no turn."""
     return {
         "trace_id": trace.trace_id,
         "service": trace.service,
@@ -43,6 +43,7 @@ def show(trace: Trace) -> dict[str, JSON]:
             {"agent": step.agent, "output": step.output, "span_id": step.span_id}
             for step in trace.steps
         ],
+        "is_part": trace.is_part,
     }
 
 

@@ -33,6 +33,7 @@ class SpanSpec:
     scope: str = ""
     flags: int = 0
     dropped: int = 0
+    kind: int = 0
 
 
 def any_value(value: Any) -> AnyValue:
@@ -77,6 +78,7 @@ def request(
         span.span_id = entry.id.to_bytes(8, "big")
         span.parent_span_id = entry.parent.to_bytes(8, "big") if entry.parent else b""
         span.name, span.flags = entry.name, entry.flags
+        span.kind = entry.kind  # type: ignore[assignment] -- the enum's number
         span.start_time_unix_nano = entry.start * 1_000_000
         span.end_time_unix_nano = (entry.end or entry.start) * 1_000_000
         span.attributes.extend(_pairs(entry.attributes))

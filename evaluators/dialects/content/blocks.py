@@ -8,7 +8,7 @@ import msgspec
 
 from evaluators.dialects.content.message_model import Call, Result, Role
 from evaluators.dialects.decoding.reprs import read_repr
-from evaluators.dialects.decoding.values import HIDDEN, as_dict, as_list, string, unwrap
+from evaluators.dialects.decoding.values import as_dict, as_list, is_hidden, string, unwrap
 from evaluators.model import JSON
 
 CONTENT = frozenset(
@@ -91,8 +91,8 @@ class Body(msgspec.Struct, eq=False):
 
 def joined(texts: list[str]) -> str | None:
     """The texts of a message as one; None when there is none."""
-    whole = texts[0] if len(texts) == 1 else "\n".join(t for t in texts if t not in HIDDEN)
-    return None if not whole or whole in HIDDEN else whole
+    whole = texts[0] if len(texts) == 1 else "\n".join(t for t in texts if not is_hidden(t))
+    return None if not whole or is_hidden(whole) else whole
 
 
 def is_block(item: dict[str, JSON]) -> bool:
@@ -268,7 +268,7 @@ def read_call(item: dict[str, JSON]) -> Call | None:
 def read_arguments(value: JSON) -> JSON:
     """Arguments as an object where they are one in whatever wrapping; "" counts as none given."""
     inner = unwrap(value)
-    return None if inner == "" else inner
+    return None if inner == "" or (isinstance(inner, str) and is_hidden(inner)) else inner
 
 
 def _read_result(item: dict[str, JSON]) -> Result:
@@ -331,7 +331,7 @@ def _plain_result(content: JSON) -> JSON:
             return "\n".join(str(text) for text in texts)
         if len(blocks) == 1 and blocks[0].keys() == {"json"}:
             return blocks[0]["json"]
-    return content
+    return None if isinstance(content, str) and is_hidden(content) else content
 
 
 def _first(item: dict[str, JSON], *keys: str) -> JSON:

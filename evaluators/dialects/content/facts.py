@@ -215,6 +215,12 @@ class Facts(msgspec.Struct, kw_only=True, eq=False):
     cost: float | None = None
     model: str | None = None
     response_id: str | None = None
+    session: str | None = None
+    """The session that the payload of an outermost span names, where no attribute does."""
+    is_step: bool = False
+    """Whether the span is a step of an agent that may have left its own span in another trace."""
+    counts_on: bool = False
+    """Of a tool's span: the model calls beside it count their tokens on from call to call."""
     wraps: Wraps | None = None
     """How a span without a kind names the function around which somebody put it by hand; None: none is."""
     plain_name: str | None = None
@@ -230,6 +236,11 @@ class Facts(msgspec.Struct, kw_only=True, eq=False):
         attributes = span.attributes
         message = message or string(attributes.get("error.message"))
         return message or string(attributes.get("error.type")) or "error"
+
+    @property
+    def exception(self) -> str | None:
+        """What was raised on the span, whatever its status says."""
+        return _exception_of(self.span) if self.span.events else None
 
     @property
     def messages_in(self) -> tuple[Message, ...]:

@@ -47,6 +47,7 @@ def _ranked(*keys: str) -> _Ranked:
 
 _BAGS = (
     "traceloop.association.properties.",
+    "lmnr.association.properties.",
     "ai.telemetry.metadata.",
     "ai.settings.context.",  # what the AI SDK calls it since 7
     "langsmith.metadata.",

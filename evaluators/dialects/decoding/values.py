@@ -21,15 +21,26 @@ from evaluators.model import JSON
 _REPR_LIMIT = 65_536
 """Python reprs longer than this (characters) are left as text: the parser of Python is slow."""
 _REPR_DEPTH = 40
-HIDDEN = ("__REDACTED__", "redacted-by-litellm", "<REDACTED>", "[REDACTED]")
+_MASKS = ("__REDACTED__", "redacted-by-litellm", "<REDACTED>", "[REDACTED]")
 """What OpenInference (OPENINFERENCE_HIDE_*), LiteLLM (turn_off_message_logging), Claude Code and Codex write in place
-of content.
-
-Read as content, every question would be the same question and its answer a perfect echo of it.
-"""
+of content."""
+_MASK = re.compile(r"HIDDEN:[\w-]+")
+"""Koog's, unless it is verbose: `HIDDEN:non-empty`, or with a word for what was there."""
+MASK_BEGINS = "_r<[H"
+"""How masks begin."""
 _SCRUBBED = "[Scrubbed due to "
 _decode_json = msgspec.json.Decoder().decode
 _ERRORS = (msgspec.DecodeError, ValueError, RecursionError)
+
+
+def is_hidden(text: str) -> bool:
+    """Whether a mask was put in place of content.
+
+    Read as content, every question would be the same question and its answer a perfect echo of it.
+    """
+    if text[:1] not in MASK_BEGINS:
+        return False
+    return text in _MASKS or _MASK.fullmatch(text) is not None
 
 
 def is_scrubbed(value: JSON) -> bool:
@@ -150,10 +161,10 @@ def text_of(value: JSON) -> str | None:
 
 
 def string(value: JSON) -> str | None:
-    """`value` when it is a text, neither empty nor scrubbed, else None."""
+    """`value` when it is a text, neither empty nor scrubbed nor hidden, else None."""
     if not isinstance(value, str) or not value:
         return None
-    return None if value[0] == "[" and is_scrubbed(value) else value
+    return None if (value[0] == "[" and is_scrubbed(value)) or is_hidden(value) else value
 
 
 def integer(value: JSON) -> int | None:

@@ -48,7 +48,7 @@ def assemble(
     if tree.root is not None:
         first.insert(0, tree.root.span)
     names = all_names(first)
-    session = find_id(first, "session", keys, names)
+    session = find_id(first, "session", keys, names) or _session_in_payload(tree)
     user = find_id(first, "user", keys, names)
     task = find_id(first, "task", keys, names)
     service = _service(first)
@@ -70,6 +70,7 @@ def assemble(
     if truncated:
         gaps.append("truncated")
     trace_id = order[0].span.trace_id
+    is_part = _is_part(tree)
     return Trace(
         trace_id=trace_id,
         service=service,
@@ -84,8 +85,9 @@ def assemble(
         system=cap(find_system(tree, exchanges)),
         input=cap(question),
         output=cap(answer),
-        tokens=_sum_tokens(tree, exchanges),
-        cost_usd=_sum_cost(exchanges),
+        tokens=Tokens() if is_part else _sum_tokens(tree, exchanges),
+        cost_usd=None if is_part else _sum_cost(exchanges),
+        is_part=is_part,
         models=tuple(dict.fromkeys(clean_name(e.model) for e in exchanges if e.model)),
         tools_offered=offered,
         tool_calls=tool_calls,
@@ -104,6 +106,17 @@ def assemble(
         end_time_unix_nano=max(f.span.end_time_unix_nano for f in order),
         digest=trace_digest([f.span.span_id for f in order], records),
     )
+
+
+def _session_in_payload(tree: Tree) -> tuple[str, str] | None:
+    """The first session that the input of an outermost step names, with the dialect that reads it."""
+    return next(((f.session, f.dialect) for f in tree.order if f.session), None)
+
+
+def _is_part(tree: Tree) -> bool:
+    """Whether it is only a step of a turn: the agent's own span, in another trace, has the counts."""
+    tops = [facts for facts in tree.order if tree.parent(facts) is None]
+    return all(facts.is_step for facts in tops)
 
 
 def _service(spans: Sequence[Span]) -> str:

@@ -95,7 +95,7 @@ def _is_failure(content: JSON) -> bool:
 
 def span_error(facts: Facts) -> str | None:
     """Why the tool's span failed or the call was refused; None when neither."""
-    error = facts.error
+    error = facts.error or (facts.exception if facts.result is None else None)
     if error is None and facts.tool_error is None:
         return _REFUSED[facts.rejected] if facts.rejected is not None else None
     if error is None or error == "error":

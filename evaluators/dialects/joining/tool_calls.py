@@ -30,6 +30,8 @@ from evaluators.model import ToolCall
 
 PSEUDO = frozenset({"final_answer", "finish", "final_result", "(merged tools)"})
 """Names under which smolagents, dspy and pydantic-ai let a model answer and ADK sums up parallel calls: no tools."""
+_SERVER = 2
+"""A span's kind."""
 _BESIDE = 16
 """Calls before one that may be the same."""
 _HANDOFF = re.compile(r"(?:transfer|hand_?off|delegate)(?:_back|_work)?_to_?_?(.*)", re.IGNORECASE)
@@ -65,6 +67,8 @@ def _from_spans(tree: Tree, agents: Agents) -> list[DraftCall]:
     for facts in tree.order:
         if facts.kind != "tool" or not (facts.tool_name or facts.tool_id):
             continue
+        if _is_servers(tree, facts):
+            continue
         same = _same_call_around(tree, facts, by_span)
         same = same or next((call for call in newest if _is_beside(call, facts)), None)
         if same is not None:
@@ -74,6 +78,14 @@ def _from_spans(tree: Tree, agents: Agents) -> list[DraftCall]:
             by_span[facts.span.span_id] = call = call_of_span(facts, agents)
             newest.appendleft(call)
     return list({id(call): call for call in by_span.values()}.values())
+
+
+def _is_servers(tree: Tree, facts: Facts) -> bool:
+    """Whether it is an MCP server's answer to a call that is told in another trace: its caller's."""
+    span = facts.span
+    return (
+        span.kind == _SERVER and "mcp.method.name" in span.attributes and tree.parent(facts) is None
+    )
 
 
 def _same_call_around(tree: Tree, facts: Facts, by_span: dict[str, DraftCall]) -> DraftCall | None:

@@ -78,7 +78,8 @@ GENAI = Dialect(
     reads=genai.ROWS,
     advice=(
         Advice(
-            speakers=_OFFICIAL,
+            speakers=(*_OFFICIAL, "opentelemetry.instrumentation.openai_agents"),
+            not_beside=("traceloop",),
             lacks=ALL_CONTENT,
             setting=f"{OPT_IN} {CAPTURE}=span_and_event",
             note="content then stands in the spans; by default it is left out, or sent as log records only",

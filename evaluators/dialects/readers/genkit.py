@@ -16,13 +16,17 @@ _TYPE = "genkit:type"
 _NAME = "genkit:name"
 _INPUT = "genkit:input"
 _OUTPUT = "genkit:output"
+_SESSION = ("sessionId", "session_id", "conversationId", "threadId")
 
 
 def _finish(facts: Facts) -> None:
-    """A model call's request and answer hold all that is known of it."""
+    """A model call's request and answer hold all that is known of it; a flow's input may name the session."""
+    get = facts.span.attributes.get
+    if facts.kind == "agent" and get("genkit:isRoot") is True:
+        sent = as_dict(unwrap(get(_INPUT)))
+        facts.session = next((text for key in _SESSION if (text := string(sent.get(key)))), None)
     if facts.kind != "llm":
         return
-    get = facts.span.attributes.get
     request, answer = as_dict(unwrap(get(_INPUT))), as_dict(unwrap(get(_OUTPUT)))
     raw = as_dict(answer.get("raw") or answer.get("custom"))
     name = string(get(_NAME)) or facts.span.name
@@ -114,8 +118,23 @@ GENKIT = Dialect(
         Advice(
             lacks=("no_session",),
             setting='setCustomMetadataAttributes({sessionId: "..."})',
-            note="from genkit/tracing, first thing in each flow",
+            note="from genkit/tracing, first thing in each flow; or an input with a field sessionId",
+            language="nodejs",
             source="source of the package @genkit-ai/core, tracing",
+        ),
+        Advice(
+            lacks=("no_session",),
+            setting='trace.SpanFromContext(ctx).SetAttributes(attribute.String("session.id", "..."))',
+            note="of go.opentelemetry.io/otel, first thing in each flow; or an input with a field sessionId",
+            language="go",
+            source="source of github.com/firebase/genkit/go, core/tracing",
+        ),
+        Advice(
+            lacks=("no_session",),
+            setting='trace.get_current_span().set_attribute("session.id", "...")',
+            note="of opentelemetry, first thing in each flow; or an input with a field sessionId",
+            language="python",
+            source="opentelemetry.io/docs/languages/python/instrumentation",
         ),
     ),
     sample=Sample(

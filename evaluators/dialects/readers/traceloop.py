@@ -172,7 +172,6 @@ def _call_id(entity: str) -> str | None:
 _SCOPES = (
     "opentelemetry.instrumentation.langchain",
     "opentelemetry.instrumentation.openai.",
-    "opentelemetry.instrumentation.openai_agents",
     "opentelemetry.instrumentation.anthropic",
     "opentelemetry.instrumentation.bedrock",
     "opentelemetry.instrumentation.cohere",

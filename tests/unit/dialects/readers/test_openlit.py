@@ -89,3 +89,26 @@ def test_a_traced_function_inside_a_tools_span_is_that_call() -> None:
     asked = chat(2, 1, 2, attributes={"gen_ai.output.messages": asks("c1")})
 
     assert one_call(trace_of(ROOT, asked, tool, inner)).id == "c1"
+
+
+def shown_result(text: str, **more: Any) -> SpanSpec:
+    given = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "get_weather"}
+    given |= {"gen_ai.tool.call.result": text, **more}
+    return SpanSpec(
+        id=3, name="execute_tool", scope="openlit.otel.langchain", attributes=given, end=9
+    )
+
+
+def test_a_tool_message_shown_as_text_is_its_content() -> None:
+    shown = shown_result("content='status: unknown' name='get_weather' tool_call_id='c1'")
+    call = one_call(trace_of(shown))
+    assert (call.result, call.id, call.error) == ("status: unknown", "c1", None)
+
+
+def test_a_tool_message_with_an_error_status_failed() -> None:
+    text = "content='Error: timed out' name='f' tool_call_id='c1' status='error'"
+    assert one_call(trace_of(shown_result(text))).error == "Error: timed out"
+
+
+def test_a_result_that_only_looks_so_stays() -> None:
+    assert one_call(trace_of(shown_result("content='mine'"))).result == "content='mine'"

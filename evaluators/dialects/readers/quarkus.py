@@ -1,0 +1,55 @@
+"""Quarkus LangChain4j: the conventions' older names; a prompt is the texts of all messages, joined by line ends.
+
+Its messages have no roles, so that a question can only be told where it is all that was sent.
+"""
+
+from __future__ import annotations
+
+from evaluators.dialects.content.facts import Content, Facts
+from evaluators.dialects.decoding.values import string
+from evaluators.dialects.dialect import NO_SETTING, Advice, Dialect, scope_is
+from evaluators.dialects.readers import genai
+from evaluators.model import Span
+
+_SWITCH = "quarkus.langchain4j.tracing.include-"
+
+
+def _read(span: Span) -> Facts:
+    facts = genai.read(span, "quarkus")
+    sent = string(span.attributes.get("gen_ai.prompt"))
+    if facts.kind == "llm" and sent is not None:
+        question = [] if "\n" in sent.strip() else [{"role": "user", "content": sent}]
+        facts.input = Content(question, "input")
+    return facts
+
+
+QUARKUS = Dialect(
+    name="quarkus",
+    speaks=scope_is("io.quarkus.opentelemetry") & genai.SPEAKS,
+    read=_read,
+    advice=(
+        Advice(
+            lacks=("no_content",),
+            setting=f"{_SWITCH}prompt=true {_SWITCH}completion=true",
+            source="docs.quarkiverse.io/quarkus-langchain4j/dev/observability.html",
+        ),
+        Advice(
+            lacks=("no_question",),
+            setting='span.setAttribute("input.value", question)',
+            note="on a span around the turn, with output.value for the answer: the prompt is exported as the texts of"
+            " all messages in one, without roles",
+            source="a recording of quarkus-langchain4j under Quarkus 3.33",
+        ),
+        Advice(
+            lacks=("no_tool_arguments", "no_tool_results"),
+            setting=f"{_SWITCH}tool-arguments=true {_SWITCH}tool-result=true",
+            source="docs.quarkiverse.io/quarkus-langchain4j/dev/observability.html",
+        ),
+        Advice(
+            lacks=("no_tool_definitions",),
+            setting=NO_SETTING,
+            note="it never exports the tools that a model was offered",
+            source="a recording of quarkus-langchain4j under Quarkus 3.33",
+        ),
+    ),
+)

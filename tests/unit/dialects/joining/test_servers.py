@@ -1,0 +1,30 @@
+"""Spans of MCP servers, which export their side of a call."""
+
+from __future__ import annotations
+
+from tests.support.conventions import tool
+from tests.support.dialect_spans import SpanSpec, trace_of
+
+SERVER, CLIENT = 2, 3
+
+
+def mcp(kind: int, *, parent: int = 0, method: str = "tools/call") -> SpanSpec:
+    given = {"mcp.method.name": method}
+    given |= tool("get_weather") if method == "tools/call" else {}
+    return SpanSpec(id=2, parent=parent, name=method, attributes=given, kind=kind, start=1)
+
+
+def test_a_servers_answer_whose_caller_is_in_another_trace_is_no_call() -> None:
+    for parent in (0, 7):
+        trace = trace_of(mcp(SERVER, parent=parent))
+        assert (trace.tool_calls, trace.is_turn) == ((), False)
+
+
+def test_what_a_server_is_asked_beside_calls_is_no_turn() -> None:
+    for method in ("initialize", "tools/list", "notifications/initialized"):
+        assert not trace_of(mcp(SERVER, method=method)).is_turn
+
+
+def test_a_clients_call_and_a_server_below_its_caller_are_calls() -> None:
+    assert len(trace_of(mcp(CLIENT)).tool_calls) == 1
+    assert len(trace_of(SpanSpec(id=1, end=9), mcp(SERVER, parent=1)).tool_calls) == 1
