@@ -5,13 +5,16 @@ BIN := $(VENV)/bin
 # The lock is complete but for locks/requirements-excludes.txt, and only what is imported is compiled (scripts/warm.py).
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q install --no-compile --no-deps
 UV_COMPILE := $(BIN)/uv pip compile -q --excludes locks/requirements-excludes.txt --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url
+# Three processes: many tests wait for others.
+PYTEST := $(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
+EVALUATORS := tests/unit/evaluators tests/unit/dialects
 RUNTIME := $(VENV)/.runtime
 DEV := $(VENV)/.dev
 
-.PHONY: help install run demo test check chart pictures docs bench soak fuzz lock clean
+.PHONY: help install run demo test test-evaluators test-collector check chart pictures docs bench soak fuzz lock clean
 
 help: ## what there is
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
 
 install: $(RUNTIME) ## .venv from the lock file; the command is then .venv/bin/spanwise
 
@@ -21,8 +24,14 @@ run: $(RUNTIME) ## the service, data in ./spanwise-data
 demo: $(RUNTIME) ## the service and a scripted agent that gets worse and is mended
 	$(BIN)/spanwise demo
 
-test: $(DEV) ## all tests but the long forms and the benches' tables, in three processes: many wait for others
-	$(BIN)/python -m pytest -m "not slow" -n 3 --dist loadfile --no-loadscope-reorder
+test: $(DEV) ## all tests but the long forms and the benches' tables
+	$(PYTEST) -m "not slow"
+
+test-evaluators: $(DEV) ## what a change of evaluators/ can break: its unit tests and the golden vectors, in minutes
+	$(PYTEST) -m "not slow" $(EVALUATORS) tests/golden
+
+test-collector: $(DEV) ## what a change of collector/ can break and no process is started for: unit and property tests
+	$(PYTEST) -m "not (slow or bench or e2e or kafka)" tests/unit tests/property tests/conformance $(addprefix --ignore=,$(EVALUATORS))
 
 check: $(DEV) ## ruff, pyright (strict), import-linter
 	$(BIN)/ruff format --check .
@@ -42,7 +51,8 @@ docs: $(DEV) ## the site of docs/, below build/site; nothing is fetched, a broke
 bench: $(DEV) ## the table of ratios, interleaved with a transport-only server
 	$(BIN)/python -m tests.bench
 
-soak: $(DEV) ## the long forms: 200 kills, a long outage, ten minutes of trouble on Kafka
+soak: $(DEV) ## the long forms: 200 kills, a long outage, ten minutes of trouble on Kafka, all examples of the properties
+	SPANWISE_ALL_EXAMPLES=1 $(PYTEST) -m "not slow" tests/property
 	$(BIN)/python -m pytest -m slow -s
 
 fuzz: $(DEV) ## the fuzzers of tests/fuzz for an hour, each its share; FUZZ_SECONDS=60 for a minute

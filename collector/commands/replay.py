@@ -41,7 +41,8 @@ def command(
     output: Output = None,
 ) -> None:
     """Score what the log holds again, as after a rubric changed; the service is stopped meanwhile."""
-    settings, begin, only = loaded(config, overrides), _since(since), names(evaluators)
+    settings, only = loaded(config, overrides), names(evaluators)
+    first = begin(since, now=wall())
     if settings.log.kind != "disk":
         raise ConfigError("log.kind: replay reads the disk log; set log.kind: disk")
     if not (settings.data_dir / "log").is_dir():
@@ -59,7 +60,7 @@ def command(
             report.add(session)
 
         plan = plan_from(settings, only=only)
-        done = asyncio.run(rescore(settings, plan, closed, since=begin, only=only))
+        done = asyncio.run(rescore(settings, plan, closed, since=first, only=only))
         summed = aggregates.over(done.traces)
         report.end(summed)
     note(f"{amount(len(done.traces), 'trace')}, {amount(written, 'signal')}")
@@ -68,20 +69,20 @@ def command(
         note(f"{name}: {each['outcomes']}" + ("" if mean is None else f", mean {mean:.4f}"))
 
 
-def _since(text: str | None) -> float:
-    """Unix seconds.
+def begin(since: str | None, *, now: float) -> float:
+    """Unix seconds of the time, or of the time so long before `now`.
 
     Raises:
         ConfigError: neither a duration nor a time.
     """
-    if text is None:
+    if since is None:
         return 0.0
-    if text[-1:].isalpha():  # digits alone are a date: 20261125
+    if since[-1:].isalpha():  # digits alone are a date: 20261125
         with suppress(ValueError):
-            return wall() - float(parse_duration(text))
+            return now - float(parse_duration(since))
     try:
-        time = datetime.fromisoformat(text)
+        time = datetime.fromisoformat(since)
     except ValueError as error:
         wanted = "a duration such as 24h or a time such as 2026-01-31T12:00:00Z"
-        raise ConfigError(f"--since: expected {wanted}, got `{text}`") from error
+        raise ConfigError(f"--since: expected {wanted}, got `{since}`") from error
     return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()

@@ -18,11 +18,11 @@ FOLDERS = (FOLDER, LOG_FOLDER)
 
 @cache
 def found(*folders: Path) -> list[Row]:
-    return rows(*(folders or FOLDERS))
+    return rows(*folders)
 
 
 def reliability(scenarios: Collection[str]) -> list[Row]:
-    every = [row for row in found() if row.evaluator == "agent_reliability"]
+    every = [row for row in found(*FOLDERS) if row.evaluator == "agent_reliability"]
     scored = [row for row in every if row.scenario in scenarios and row.score is not None]
     assert scored or FOLDERS != RECORDINGS
     return scored
@@ -33,7 +33,7 @@ def below(line: float, sessions: Collection[Row]) -> list[Row]:
 
 
 def test_of_an_evaluators_outcomes_on_healthy_runs_at_most_one_in_a_hundred_fails() -> None:
-    judged = [row for row in found() if row.scenario in HEALTHY and row.success is not None]
+    judged = [row for row in found(*FOLDERS) if row.scenario in HEALTHY and row.success is not None]
 
     for name in {row.evaluator for row in judged}:
         mine = [row for row in judged if row.evaluator == name]
@@ -60,17 +60,19 @@ def test_sessions_in_trouble_are_unreliable() -> None:
 
 
 def test_blind_sessions_are_never_perfect() -> None:
-    blind = [row for row in found() if row.reason in {"no_content", "low_coverage"}]
+    blind = [row for row in found(*FOLDERS) if row.reason in {"no_content", "low_coverage"}]
 
     assert blind or FOLDERS != RECORDINGS
     assert {row.score for row in blind} <= {None}
 
 
 def test_the_tables_name_every_evaluator_and_every_stack_in_trouble() -> None:
-    text = table(found())
+    text = table(found(*FOLDERS))
 
     judged = {
-        row.evaluator for row in found() if row.scenario in HEALTHY and row.success is not None
+        row.evaluator
+        for row in found(*FOLDERS)
+        if row.scenario in HEALTHY and row.success is not None
     }
     assert all(f"`{name}`" in text for name in judged)
     assert all(f"| {row.stack} |" in text for row in reliability(TROUBLED))

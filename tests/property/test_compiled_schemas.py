@@ -14,6 +14,7 @@ from evaluators.matching.json_values import encoded
 from evaluators.model import JSON
 from evaluators.providers.compiled_schemas import DEPTH
 from evaluators.providers.schemas import Counted, counted_error, fitting
+from tests.support.examples import examples
 
 NAMES = ("a", "b", "c", "$ref", "long name with more than sixteen characters")
 TYPES = ("string", "integer", "number", "boolean", "null", "object", "array")
@@ -131,7 +132,7 @@ def _counted(schema: JSON, value: JSON) -> Counted | str:
         return str(why)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(schema=whole(), value=values)
 def test_the_compiled_check_changes_nothing(schema: JSON, value: JSON) -> None:
     fast, slow, _ = both(schema, value)

@@ -18,6 +18,7 @@ from evaluators.dialects.read import read_trace
 from evaluators.dialects.show import show
 from evaluators.model import Trace
 from tests.support.dialect_spans import TRACE_ID, SpanSpec, any_value, request
+from tests.support.examples import examples
 from tests.support.recordings import pieces
 
 DATA = Path(__file__).parents[1] / "data" / "captures"
@@ -37,7 +38,7 @@ KEYS = sorted(
     | {"langsmith.span.kind", "gen_ai.prompt", "gen_ai.completion", "all_messages_events"}
 )
 QUICK = settings(
-    max_examples=60,
+    max_examples=examples(60),
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
@@ -199,7 +200,7 @@ def mutated(path: Path, data: st.DataObject) -> tuple[str, list[bytes]]:
 
 @pytest.mark.parametrize("path", RECORDED, ids=lambda p: p.parent.name)
 @settings(
-    max_examples=15,
+    max_examples=examples(15),
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )

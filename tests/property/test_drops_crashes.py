@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from collector.config.tree import AgentWindow
 from collector.records.signal import Signal
 from tests.support.drops import defined, held, same
+from tests.support.examples import examples
 from tests.support.faulty_log import Crash, FaultyLog
 from tests.support.publisher import SHORT, Publisher
 from tests.support.signals import new, signal
@@ -125,7 +126,7 @@ def _rebalance(log: FaultyLog, lost: set[int], then: str) -> None:
 
 
 @given(scripts(), st.integers(1, 40))
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=examples(30))
 def test_what_enters_is_what_has_settled_whatever_order_partitions_are_read_in(
     script: list[Step], most: int
 ) -> None:
@@ -136,7 +137,7 @@ def test_what_enters_is_what_has_settled_whatever_order_partitions_are_read_in(
 
 
 @given(scripts(), st.lists(st.integers(1, 60), max_size=5), st.integers(1, 40), st.booleans())
-@settings(deadline=None, max_examples=80)
+@settings(deadline=None, max_examples=examples(80))
 def test_a_crash_or_a_lost_partition_changes_nothing(
     script: list[Step], crashes: list[int], most: int, rebalances: bool
 ) -> None:

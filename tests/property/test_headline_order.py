@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from collector.config.tree import AgentWindow
 from collector.records.signal import Signal
+from tests.support.examples import examples
 from tests.support.publisher import Publisher
 from tests.support.signals import BASE, covered, signal
 
@@ -78,7 +79,7 @@ def interleaved(data: st.DataObject, sessions: list[list[Signal]]) -> list[Signa
 
 
 @given(published(), st.data())
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=examples(300))
 def test_sessions_may_interleave_in_any_way(
     sessions: list[list[Signal]], data: st.DataObject
 ) -> None:
@@ -90,7 +91,7 @@ def test_sessions_may_interleave_in_any_way(
 
 
 @given(published(), st.data())
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=examples(100))
 def test_signals_of_a_session_may_come_in_any_order_while_its_windows_hold_it(
     sessions: list[list[Signal]], data: st.DataObject
 ) -> None:
@@ -103,7 +104,7 @@ def test_signals_of_a_session_may_come_in_any_order_while_its_windows_hold_it(
 
 
 @given(published())
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=examples(100))
 def test_a_session_counts_once_under_the_agent_and_version_that_its_latest_score_names(
     sessions: list[list[Signal]],
 ) -> None:

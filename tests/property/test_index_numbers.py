@@ -19,6 +19,7 @@ from collector.log.port import SIGNALS, TRACES
 from evaluators.model import Tokens
 from tests.property.test_index_order import index_in, record
 from tests.support import api_records as make
+from tests.support.examples import examples
 
 EVALUATORS = ("loop_detection", "coherence")
 Kept: TypeAlias = dict[tuple[int, int], dict[str, tuple[float | None, bool | None]]]
@@ -116,7 +117,7 @@ def failed_of(kept: Kept, numbers: dict[str, int]) -> dict[int, int]:
     return failed
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=examples(120), deadline=None)
 @given(coming=coming, max_traces=st.integers(1, 4))
 def test_outcomes_and_sums_are_those_of_what_the_index_holds(
     coming: list[tuple[int, int, int, str, int | None]], max_traces: int

@@ -19,6 +19,7 @@ from collector.base.telemetry import Telemetry
 from collector.log.port import SIGNALS, TRACES, Position, Record
 from collector.records.signal_batch import batch_records, made
 from tests.support import api_records as make
+from tests.support.examples import examples
 
 EVALUATORS = ("loop_detection", "agent_reliability")
 
@@ -64,7 +65,7 @@ def signal_records(rows: list[tuple[int, str, int, float]]) -> list[Record]:
     return made
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(rows=coming, random=st.randoms(use_true_random=False))
 def test_the_highest_revision_wins_then_the_later_offset(
     rows: list[tuple[int, str, int, float]], random: Any
@@ -135,7 +136,7 @@ def test_the_index_is_the_same_however_its_records_come_in_batches(every: int) -
     assert shown(every) == shown(1)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     coming=st.lists(
         st.tuples(

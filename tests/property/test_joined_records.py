@@ -16,10 +16,13 @@ from collector.otlp.split import joined_by_trace, split_by_trace
 from collector.records.handed import Handed
 from tests.property.test_receiver import MAX_SPAN, grouped
 from tests.support.assembling import Site
+from tests.support.examples import examples
 from tests.support.spans import Made, child, remote, request, root
 
 LARGE = 1 << 20
-steady = settings(deadline=None, max_examples=80, suppress_health_check=[HealthCheck.too_slow])
+steady = settings(
+    deadline=None, max_examples=examples(80), suppress_health_check=[HealthCheck.too_slow]
+)
 
 
 def said(held: Scan) -> tuple[list[Any], Mapping[bytes, list[bytes]], Mapping[bytes, Any], int]:

@@ -22,6 +22,7 @@ from collector.records.signal import Signal
 from collector.records.signal_batch import Made, made, signal_records
 from collector.signals.prometheus.exporter import EVERY
 from collector.signals.sinks.jsonl import JsonlSink
+from tests.support.examples import examples
 from tests.support.faulty_log import FaultyLog
 from tests.support.publisher import Publisher
 from tests.support.signals import BASE, covered, failed, signal, skipped
@@ -102,7 +103,7 @@ def stored(log: FaultyLog) -> dict[bytes, bytes]:
     return {each.key: each.value for each in log.stored(WINDOWS)}
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(script=steps, killed=st.integers(0, 8), updated=st.integers(0, 4))
 def test_the_metrics_are_the_same(script: list[Step], killed: int, updated: int) -> None:
     """Also behind the records that an earlier version left."""
@@ -113,13 +114,13 @@ def test_the_metrics_are_the_same(script: list[Step], killed: int, updated: int)
     assert _exposed(one) == _exposed(other)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(script=steps)
 def test_the_index_is_the_same(script: list[Step]) -> None:
     assert asyncio.run(_indexed(script, joined=False)) == asyncio.run(_indexed(script, joined=True))
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(script=steps)
 def test_the_file_is_the_same_and_every_signal_is_counted(script: list[Step]) -> None:
     alone, counted = asyncio.run(_delivered(script, joined=False))

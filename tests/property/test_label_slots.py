@@ -15,6 +15,7 @@ from collector.records.signal_batch import made
 from collector.signals.prometheus.families import AgentFamilies
 from collector.signals.prometheus.seen import Seen
 from collector.signals.prometheus.targets import MAX_AGENTS, MAX_EVALUATORS, Targets
+from tests.support.examples import USUAL, examples
 from tests.support.signals import BASE, signal
 
 LIMIT = 4
@@ -24,7 +25,7 @@ arrivals = st.lists(st.tuples(names, gaps), max_size=300)
 
 
 @given(arrivals)
-@settings(deadline=None)
+@settings(deadline=None, max_examples=examples(USUAL))
 def test_no_more_names_are_held_or_counted_than_there_is_room_for(
     found: list[tuple[str, float]],
 ) -> None:
@@ -44,7 +45,7 @@ def test_no_more_names_are_held_or_counted_than_there_is_room_for(
 
 
 @given(arrivals, st.integers(1, 8), st.booleans())
-@settings(deadline=None)
+@settings(deadline=None, max_examples=examples(USUAL))
 def test_who_reports_most_has_a_slot_after_a_bounded_number_of_traces(
     before: list[tuple[str, float]], every: int, fresh: bool
 ) -> None:
@@ -67,7 +68,7 @@ def test_who_reports_most_has_a_slot_after_a_bounded_number_of_traces(
 
 
 @given(st.lists(st.tuples(names, st.integers(0, 3 * 10**4)), max_size=60), st.data())
-@settings(deadline=None)
+@settings(deadline=None, max_examples=examples(USUAL))
 def test_volumes_do_not_depend_on_the_order_of_arrival(
     found: list[tuple[str, int]], data: st.DataObject
 ) -> None:
@@ -83,7 +84,7 @@ def test_volumes_do_not_depend_on_the_order_of_arrival(
 
 
 @given(st.lists(st.tuples(st.integers(0, 300), st.integers(0, 100)), min_size=50, max_size=400))
-@settings(deadline=None, max_examples=20)
+@settings(deadline=None, max_examples=examples(20))
 def test_the_number_of_series_is_bounded_whatever_arrives(found: list[tuple[int, int]]) -> None:
     telemetry = Telemetry(CollectorRegistry())
     closed = telemetry.counter("traces_closed", "Traces.", "service", "reason")

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from evaluators.formulas.own_history import HistoryState, OwnHistory
 from evaluators.formulas.own_past import OwnPast, PastState, tie_break
 from evaluators.formulas.past_limits import DAY, PastLimits
+from tests.support.examples import examples
 
 SMALL = PastLimits(
     newest=12,
@@ -32,7 +33,7 @@ gaps = st.one_of(st.floats(0, 3600), st.floats(0, DAY / 4), st.floats(DAY, 5 * D
 feeds = st.lists(st.tuples(scores, gaps, st.sampled_from("abc")), max_size=60)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(
     st.lists(st.tuples(scores, gaps), max_size=20), st.integers(1, 9), scores, st.floats(0, 0.999)
 )
@@ -75,7 +76,7 @@ def test_a_rank_is_the_definition_s(
     assert rank == pytest.approx((less + tie * (same + 1)) / (len(values) + 1))
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(feeds, st.data())
 def test_a_restart_changes_nothing(
     fed: list[tuple[float, float, str]], data: st.DataObject
@@ -126,7 +127,7 @@ def test_what_was_not_stored_is_refused(broken: HistoryState) -> None:
         OwnHistory(SMALL, broken)
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(feeds)
 def test_the_journal_is_cut_and_so_is_what_a_stratum_takes(
     fed: list[tuple[float, float, str]],

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from collector.records.traces import WorkRecord
 from collector.signals.ranking.ranking_room import RankingRoom
+from tests.support.examples import examples
 from tests.support.faulty_log import Crash, FaultyLog
 from tests.support.ranking import a_session, append, make_room, published
 
@@ -71,7 +72,7 @@ async def ranked(
 
 
 @given(scripts(), st.lists(st.integers(1, 60), max_size=5))
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 def test_a_crash_at_any_step_changes_no_signal(
     script: list[list[tuple[WorkRecord, int]]], crashes: list[int]
 ) -> None:
@@ -89,7 +90,7 @@ def test_a_crash_at_any_step_changes_no_signal(
 
 
 @given(scripts(), st.lists(st.integers(1, 60), max_size=5))
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 def test_over_several_partitions_each_closing_is_ranked_in_one_history(
     script: list[list[tuple[WorkRecord, int]]], crashes: list[int]
 ) -> None:

@@ -29,12 +29,15 @@ from collector.receiver.http import HttpApp
 from collector.receiver.inflate import protobuf, sniff
 from collector.receiver.intake import Intake
 from collector.records.otlp_signals import TRACES
+from tests.support.examples import USUAL, examples
 from tests.support.received_log import ReceivedLog, spans_of
 
 MAX_SPAN = 400
 texts = st.text(alphabet='ab "\\\0\nü€😀', max_size=20)
 # The machine may be busy: how long an example takes says nothing here.
-steady = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+steady = settings(
+    deadline=None, max_examples=examples(USUAL), suppress_health_check=[HealthCheck.too_slow]
+)
 values = st.recursive(
     st.builds(AnyValue, string_value=texts)
     | st.builds(AnyValue, int_value=st.integers(-(1 << 63), (1 << 63) - 1))

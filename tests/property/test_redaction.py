@@ -15,6 +15,7 @@ from collector.otlp.marking import Marking, Steps
 from collector.otlp.redaction import Redactor
 from collector.otlp.repair import Decoded
 from tests.property.test_receiver import damage, grouped, mutated, steady
+from tests.support.examples import examples
 from tests.support.planted import map_texts, texts_of
 
 OWN = {"order": r"ORD-\d{3}", "low": r"\bq[a-z]+"}
@@ -93,7 +94,7 @@ def test_a_secret_among_anything_is_gone_and_stays_gone(text: str) -> None:
     assert marked(once) == once
 
 
-@settings(steady, max_examples=50)
+@settings(steady, max_examples=examples(50))
 @given(
     st.lists(
         texts

@@ -13,6 +13,7 @@ from collector.reading.port import ScoreJob
 from collector.records.signal import Signal
 from collector.records.traces import TraceRecord
 from evaluators.model import Outcome
+from tests.support.examples import examples
 from tests.support.faulty_log import Crash, FaultyLog
 from tests.support.scoring_fakes import (
     FakeWorkers,
@@ -91,7 +92,7 @@ def final(log: FaultyLog) -> dict[object, object]:
     return {key: (each.id, each.score) for key, each in newest if each.scope == "session"}
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(data=st.data(), records=traces(), max_traces=st.sampled_from([2, 4, 1000]))
 def test_final_scores_depend_on_the_set_of_traces_not_on_their_arrival(
     data: st.DataObject, records: list[TraceRecord], max_traces: int
@@ -106,7 +107,7 @@ def test_final_scores_depend_on_the_set_of_traces_not_on_their_arrival(
     assert all(each.final for each in latest(one).values() if each.scope == "session")
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(data=st.data(), records=traces())
 def test_scores_of_traces_depend_on_the_set_of_traces_not_on_their_arrival(
     data: st.DataObject, records: list[TraceRecord]
@@ -168,7 +169,7 @@ async def _lived(
     return log
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(
     arrived=arrivals(),
     fuses=st.lists(st.integers(0, 60), min_size=1, max_size=6),
@@ -188,7 +189,7 @@ def test_a_crash_at_any_write_changes_no_signal(
         assert len(signals(stormy)) == len(signals(calm))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(
     arrived=arrivals(),
     fuses=st.lists(st.integers(0, 60), max_size=6),

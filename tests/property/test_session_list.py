@@ -20,6 +20,7 @@ from collector.api.store import SessionEntry, micros, read_cursor
 from collector.base.telemetry import Telemetry
 from evaluators.model import Tokens
 from tests.support import api_records as make
+from tests.support.examples import examples
 
 Fits: TypeAlias = Callable[[SessionEntry], object]
 KINDS = 120
@@ -120,7 +121,9 @@ def test_each_order_is_what_its_name_says_and_what_is_unknown_comes_last(
 
 
 @settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=examples(60),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(
     sort=st.sampled_from([*SORTS]),

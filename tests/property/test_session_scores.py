@@ -15,9 +15,10 @@ from evaluators.model import CallCount, Outcome, Session, Turn
 from evaluators.plan import Plan, Settings, make_plan
 from evaluators.run import SessionScorer
 from tests.support.evaluating import OURS, a_turn
+from tests.support.examples import examples
 
 SIGNALS: tuple[str, ...] = ("confidence", "loop_detection", "tool_correctness", "coherence")
-bounded = settings(deadline=None, max_examples=60)
+bounded = settings(deadline=None, max_examples=examples(60))
 NAMES = ("agent_reliability", "agent_consistency", "repeated_calls")
 
 

@@ -16,6 +16,7 @@ from collector.scoring.effects import Drop, Effects, Task
 from collector.scoring.open_sessions import OpenSessions
 from evaluators.model import ToolCall
 from evaluators.work import Work
+from tests.support.examples import examples
 from tests.support.scoring_fakes import make_record, rules, summarised
 
 KEY = session_key("bot", "s")
@@ -104,7 +105,7 @@ def content(record: WorkRecord) -> WorkRecord:
     return msgspec.structs.replace(record, revision=0)
 
 
-@settings(deadline=None, max_examples=80)
+@settings(deadline=None, max_examples=examples(80))
 @given(st.data(), arrivals(), st.integers(0, 9))
 def test_work_does_not_depend_on_the_order_in_which_traces_arrive(
     data: st.DataObject, records: list[TraceRecord], crash_at: int
@@ -117,7 +118,7 @@ def test_work_does_not_depend_on_the_order_in_which_traces_arrive(
     assert one.closed == "idle"
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(arrivals())
 def test_work_is_the_sum_over_the_turns_of_the_window(records: list[TraceRecord]) -> None:
     newest = {each.trace.trace_id: each for each in records}

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from collector.commands.config import effective
 from collector.config.load import load, merge
 from collector.config.tree import Config
+from tests.support.examples import USUAL, examples
 
 keys = st.sampled_from(["a", "b", "c"])
 leaves = st.none() | st.integers() | st.text(max_size=3) | st.lists(st.integers(), max_size=2)
@@ -33,7 +34,7 @@ def leaf_paths(tree: Any, path: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
     return [leaf for key, child in children for leaf in leaf_paths(child, (*path, key))]
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=examples(USUAL))
 @given(trees, trees)
 def test_the_later_tree_wins_at_each_of_its_leaves(one: Any, two: Any) -> None:
     merged = merge(one, two)
@@ -43,7 +44,7 @@ def test_the_later_tree_wins_at_each_of_its_leaves(one: Any, two: Any) -> None:
             assert leaf(merged, path) == leaf(two, path)
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=examples(USUAL))
 @given(trees, trees, trees)
 def test_merging_changes_no_source_and_repeats_to_the_same(one: Any, two: Any, three: Any) -> None:
     before = yaml.safe_dump([one, two, three])
@@ -55,7 +56,7 @@ def test_merging_changes_no_source_and_repeats_to_the_same(one: Any, two: Any, t
     assert yaml.safe_dump([one, two, three]) == before
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @example(idle=1.0, memory=1, sample=0.0, model="\x85")
 @example(idle=1.0, memory=1, sample=0.0, model="a\u2028b")
 @given(

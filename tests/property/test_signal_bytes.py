@@ -10,6 +10,7 @@ from collector.records.signal_batch import made
 from collector.records.subject import Subject, signal_of
 from collector.records.subject_signals import Own, Shared, SubjectSignals
 from evaluators.model import Failure, JudgeUse, Outcome
+from tests.support.examples import examples
 
 TEXT = st.text(max_size=12) | st.sampled_from(["\x7f", "\u202e right", '"\\', "\u2028", "ünd"])
 SOME = st.none() | TEXT
@@ -67,7 +68,7 @@ outcomes = st.builds(
 )
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(
     subject=subjects,
     of=st.lists(outcomes, min_size=1, max_size=3),

@@ -15,6 +15,7 @@ from collector.config.tree import AgentWindow
 from collector.records.signal import Signal
 from collector.records.windows import WindowEntry
 from collector.signals.prometheus.window import Window
+from tests.support.examples import USUAL, examples
 from tests.support.faulty_log import FaultyLog
 from tests.support.publisher import Publisher
 from tests.support.signals import BASE, covered, signal
@@ -35,7 +36,7 @@ entries = st.builds(
 
 
 @given(st.data(), st.lists(entries, max_size=30), st.integers(1, 6))
-@settings(deadline=None)
+@settings(deadline=None, max_examples=examples(USUAL))
 def test_a_window_is_a_function_of_the_set_of_entries(
     data: st.DataObject, found: list[WindowEntry], limit: int
 ) -> None:
@@ -61,7 +62,7 @@ operations = offered | st.integers(0, 8).map(str) | st.floats(25.0, 60.0)
 
 
 @given(st.lists(operations, max_size=60), st.integers(1, 5), st.integers(0, 4))
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=examples(300))
 def test_the_running_mean_is_the_mean_of_the_sessions_that_count(
     found: list[WindowEntry | str | float], limit: int, spare: int
 ) -> None:
@@ -139,7 +140,7 @@ async def walk(script: list[Step], *, crashing: bool, partitions: int) -> Publis
 
 
 @given(steps)
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 def test_a_restart_at_any_point_changes_no_gauge_and_counts_nothing_twice(
     script: list[Step],
 ) -> None:
@@ -155,7 +156,7 @@ def test_a_restart_at_any_point_changes_no_gauge_and_counts_nothing_twice(
 
 
 @given(steps)
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=examples(30))
 def test_the_headline_does_not_depend_on_partitions(script: list[Step]) -> None:
     async def run() -> tuple[Publisher, Publisher]:
         return (
@@ -174,7 +175,7 @@ def test_the_headline_does_not_depend_on_partitions(script: list[Step]) -> None:
 
 
 @given(st.lists(st.tuples(published(), st.booleans()), max_size=30), st.integers(1, 7))
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 def test_no_outcome_counts_twice_whatever_crashes(
     found: list[tuple[Signal, bool]], every: int
 ) -> None:

@@ -16,6 +16,7 @@ from collector.records.signal import Signal
 from collector.records.traces import SessionRecord, TraceRecord, VerdictRecord, decode_traces
 from collector.scoring.held_session import AWAKE
 from tests.property.test_scoring_property import arrivals
+from tests.support.examples import examples
 from tests.support.faulty_log import Crash, FaultyLog
 from tests.support.scoring_fakes import (
     append,
@@ -85,7 +86,7 @@ async def _lived(
     return log
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     arrived=conversations(),
     fuses=st.lists(st.integers(0, 60), max_size=3),
@@ -138,7 +139,7 @@ def _subject(signal: Signal) -> tuple[str, ...]:
     return ("trace", signal.trace_id or "", str(signal.revision), signal.evaluator)
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=examples(120), deadline=None)
 @given(arrived=conversations(), fuses=st.lists(st.integers(0, 60), min_size=1, max_size=6))
 def test_a_crash_changes_no_verdict_and_no_score_that_follows_from_it(
     arrived: list[Arrival], fuses: list[int]
@@ -150,7 +151,7 @@ def test_a_crash_changes_no_verdict_and_no_score_that_follows_from_it(
     assert len(signals(stormy)) == len(signals(calm))
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=examples(120), deadline=None)
 @given(
     arrived=conversations(),
     fuses=st.lists(st.integers(0, 60), max_size=4),
@@ -178,7 +179,7 @@ def test_every_due_judged_evaluator_ends_in_exactly_one_final_outcome(
     assert {each.session_id for each in sessions if each.evaluator == "tone"} == reliable
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=examples(120), deadline=None)
 @given(
     arrived=conversations(),
     fuses=st.lists(st.integers(0, 60), max_size=4),
@@ -194,7 +195,7 @@ def test_an_id_stands_for_one_text(
     assert len({id_ for id_, _ in texts}) == len(texts)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(arrived=conversations())
 def test_counters_count_a_judged_outcome_of_a_trace_once(arrived: list[Arrival]) -> None:
     log = asyncio.run(_lived(arrived, [], atomic=True))

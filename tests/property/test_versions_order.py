@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from collector.signals.prometheus.versions import MAX_VERSIONS, MOMENTS, AgentVersions
+from tests.support.examples import USUAL, examples
 
 SILENCE = 900.0
 MOMENT = SILENCE / MOMENTS
@@ -32,7 +33,7 @@ def told(seen: list[tuple[str, float]]) -> AgentVersions:
 
 
 @given(sessions | few_versions, st.data())
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=examples(300))
 def test_order_repeats_and_restarts_change_nothing(
     seen: list[tuple[str, float]], data: st.DataObject
 ) -> None:
@@ -48,7 +49,7 @@ def test_order_repeats_and_restarts_change_nothing(
 
 
 @given(few_versions)
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=examples(300))
 def test_a_version_ends_when_another_had_sessions_for_the_silence_since_its_last(
     seen: list[tuple[str, float]],
 ) -> None:
@@ -68,7 +69,7 @@ def test_a_version_ends_when_another_had_sessions_for_the_silence_since_its_last
 
 
 @given(sessions)
-@settings(deadline=None)
+@settings(deadline=None, max_examples=examples(USUAL))
 def test_what_is_kept_is_bounded(seen: list[tuple[str, float]]) -> None:
     kept = told(seen).seen()
 

@@ -14,6 +14,7 @@ from collector.records.codec import encode
 from collector.records.span_refs import SpanRef
 from collector.records.traces import TraceRecord, decode_traces
 from tests.support.assembling import Site
+from tests.support.examples import examples
 from tests.support.faulty_log import Crash
 from tests.support.spans import Made, child, remote, root
 
@@ -107,7 +108,7 @@ def disturbed(
     return site
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(
     records=st.lists(sent(), min_size=1, max_size=14),
     plan=st.lists(lives, max_size=5),
@@ -123,7 +124,7 @@ def test_any_crashes_and_any_lag_give_the_same_records(
     assert site.log.stored(SPANS) == [], "nothing is open: nothing is kept"
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(records=st.lists(sent(), min_size=1, max_size=14), plan=st.lists(lives, max_size=5))
 def test_records_that_name_their_spans_are_the_same_whatever_crashes(
     records: list[Sent], plan: list[Life]

@@ -13,6 +13,7 @@ from collector.assembly.closed_traces import ClosedTraces
 from collector.assembly.open_traces import OpenTraces
 from collector.assembly.service_queues import SERVICE_COST
 from collector.log.port import SPANS, Position, Record
+from tests.support.examples import examples
 from tests.support.open_traces_driver import WINDOW
 from tests.support.spans import Made, request
 
@@ -87,7 +88,7 @@ class Stand:
                 assert before[self.services[closed[1].trace_id]] > self.fair
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(
     st.lists(
         st.builds(

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from collector.assembly.low_water import LowWater
 from collector.assembly.turns import HeldSegment, Owner
 from collector.otlp.segment import Segment
+from tests.support.examples import examples
 
 OWNER = bytes(16)
 _SESSIONS = st.sampled_from([b"session%d" % number for number in range(4)])
@@ -66,13 +67,13 @@ def check(arriving: list[Segment]) -> None:
     assert owner.is_empty
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(arriving=st.lists(segments(owns=False), max_size=16))
 def test_every_segment_stands_where_what_is_known_puts_it(arriving: list[Segment]) -> None:
     check(arriving)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(arriving=st.lists(segments(owns=True), max_size=16))
 def test_also_where_records_own_traces(arriving: list[Segment]) -> None:
     check(arriving)

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from collector.config.tree import TraceWindow
 from collector.records.span_refs import size_of
+from tests.support.examples import examples
 from tests.support.open_traces_driver import OpenTracesDriver
 from tests.support.spans import child
 
@@ -88,7 +89,7 @@ def test_one_call_a_second_is_seen_by_age_60() -> None:
     begins=st.floats(0, 1_500),
     before=st.lists(st.floats(0, 1), max_size=60),
 )
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=examples(150))
 def test_any_loop_is_seen_by_twice_the_age_of_its_eleventh_call(
     pace: float, begins: float, before: list[float]
 ) -> None:
@@ -106,7 +107,7 @@ def test_any_loop_is_seen_by_twice_the_age_of_its_eleventh_call(
 
 
 @given(pace=st.floats(0.5, 250), calls=st.integers(1, 300), pause=st.floats(1, 280))
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=examples(40))
 def test_all_glances_read_at_most_twice_what_the_trace_holds(
     pace: float, calls: int, pause: float
 ) -> None:
@@ -119,7 +120,7 @@ def test_all_glances_read_at_most_twice_what_the_trace_holds(
 
 
 @given(st.lists(st.floats(0, 3_500), min_size=1, max_size=80))
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=examples(100))
 def test_whenever_spans_come_no_more_is_read(ages: list[float]) -> None:
     walk = walked(sorted(ages), loop_from=1_000, window=TraceWindow(idle=4_000))
 

@@ -14,6 +14,7 @@ from collector.otlp.split_logs import joined_logs
 from collector.records.span_refs import SpanRef
 from tests.support.assembling import Site, newest
 from tests.support.codex_events import ASIDE, Happened, Kind, sent, turns
+from tests.support.examples import examples
 from tests.support.faulty_log import Crash
 
 FAR = 1e6
@@ -118,7 +119,7 @@ async def _live(site: Site, crash_at: int | None) -> None:
         pass
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(story=stories(ordered=False), by_ref=st.booleans())
 def test_turns_are_the_same_in_any_order_doubled_and_with_any_crash(
     story: Story, by_ref: bool
@@ -126,7 +127,7 @@ def test_turns_are_the_same_in_any_order_doubled_and_with_any_crash(
     assert arrived(story, by_ref=by_ref) == turns(story.events)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(story=stories(ordered=True), by_ref=st.booleans())
 def test_turns_that_closed_before_all_of_them_came_are_revised_to_the_same(
     story: Story, by_ref: bool

@@ -12,6 +12,7 @@ from collector.config.tree import TraceWindow, Windows
 from collector.records.traces import TraceRecord
 from evaluators.digest import trace_digest
 from tests.support.assembling import Site, newest
+from tests.support.examples import examples
 from tests.support.spans import Made, child, remote, root, span_id, trace_id
 
 PATIENT = Windows(
@@ -58,7 +59,7 @@ def digests(spans: list[Made]) -> dict[str, str]:
     return {trace: trace_digest(ids) for trace, ids in traces.items()}
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(spans=sent_spans(), random=st.randoms(use_true_random=False), copies=st.integers(0, 6))
 def test_within_the_grace_each_trace_closes_once_and_whole(
     spans: list[Made], random: Random, copies: int
@@ -70,7 +71,7 @@ def test_within_the_grace_each_trace_closes_once_and_whole(
     assert len(records) == len(digests(spans))
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(
     spans=sent_spans(),
     random=st.randoms(use_true_random=False),

@@ -26,6 +26,7 @@ from collector.log.port import (
     New,
     Position,
 )
+from tests.support.examples import examples
 from tests.support.log_steps import assigned
 from tests.support.ticking import SetClock
 
@@ -250,7 +251,7 @@ def _commit(step: Put) -> Commit | None:
     )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(steps)
 def test_the_memory_log_holds_what_the_model_holds(script: Sequence[Step]) -> None:
     clock = SetClock()
@@ -261,7 +262,7 @@ def test_the_memory_log_holds_what_the_model_holds(script: Sequence[Step]) -> No
     asyncio.run(run(script, open_log, clock, durable=False))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(steps)
 def test_the_disk_log_holds_what_the_model_holds(script: Sequence[Step]) -> None:
     clock = SetClock()

@@ -6,18 +6,21 @@ import html
 import itertools
 import json
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from evaluators.judging.answers import AnswerError, read_object
 from evaluators.judging.prompt import Prompt, harmless
+from evaluators.plan import Configured
 from evaluators.providers.scripted import ScriptedJudge, fitting
 from tests.support.cpu import within_cpu
 from tests.support.evaluating import a_trace
 from tests.support.judging import MARKER, PANDAPROBE, judge, judged
-
-pytestmark = pytest.mark.timeout(60)  # hundreds of verdicts in each test
 
 _TAGS = ("think", "thinking", "reasoning", "THINK", "Reasoning")
 _VERDICT = json.dumps({name: {"verdict": 0.99, "score": 0.99} for name in PANDAPROBE})
@@ -156,74 +159,79 @@ def habitual(name: str, *, learns: bool = False) -> ScriptedJudge:
     return ScriptedJudge(script)
 
 
+def saying(answer: str) -> ScriptedJudge:
+    """Answers this whatever it is asked, with a quotation at `{}`."""
+    return ScriptedJudge(lambda prompt: answer.replace("{}", quoted(prompt)))
+
+
+REFUSALS = (
+    "I cannot judge this. The agent said: {}",
+    "{}\nThat is what the agent said, and",
+    "<think>The agent said: {}",
+    "The agent said: {}</think>",
+    "```\n{}\n```\nI cannot say.",
+)
+ALONE = (
+    "Score: 0.5\nThe agent said: {}",
+    "The agent said: {}\nScore: 0.5",
+    '{"score": 0.5, "reasoning": "x"}\nThe agent said: {}',
+    'The agent said: {}\n{"score": 0.5, "reasoning": "x"}',
+)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A judge that quotes what it reads, and what it is asked."""
+
+    judge: Callable[[], ScriptedJudge]
+    due: Sequence[Configured]
+    is_avoidable: bool = False
+    """Whether a text may leave an evaluator without a score."""
+
+
+SHARED = tuple(judged("task_completion", "tool_correctness", "confidence"))
+CASES = {
+    **{
+        name: Case(partial(habitual, name), SHARED, is_avoidable=name in AVOIDABLE)
+        for name in HABITS
+    },
+    **{
+        f"{name}, and learns": Case(partial(habitual, name, learns=True), SHARED)
+        for name in sorted(BESIDE)
+    },
+    **{text: Case(partial(saying, text), SHARED, is_avoidable=True) for text in REFUSALS},
+    **{
+        text: Case(partial(saying, text), tuple(judged("helpfulness")), is_avoidable=True)
+        for text in ALONE
+    },
+}
+
+
+async def attack(case: Case, text: str) -> None:
+    """A trace whose output is this text, judged: no score is raised, and none avoided."""
+    verdict = await judge(a_trace(output=text), case.judge(), case.due)
+
+    assert [each for each in verdict.outcomes if (each.score or 0) > 0.5] == []
+    if not case.is_avoidable:
+        assert [each for each in verdict.outcomes if each.state == "failed"] == []
+
+
 def test_there_are_more_than_two_hundred_texts() -> None:
     assert len(set(TEXTS)) >= 300
 
 
-async def attacked(make: Callable[[], ScriptedJudge]) -> tuple[list[str], list[str]]:
-    """The texts that raise a score, and those that leave an evaluator without one."""
-    due = judged("task_completion", "tool_correctness", "confidence")
-    raised: list[str] = []
-    avoided: list[str] = []
+@pytest.mark.parametrize("name", CASES)
+@settings(max_examples=50, deadline=None)
+@given(text=st.sampled_from(TEXTS))
+async def test_no_text_raises_a_score_or_avoids_its_verdict(name: str, text: str) -> None:
+    await attack(CASES[name], text)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CASES)
+async def test_not_one_of_all_texts_raises_a_score_or_avoids_its_verdict(name: str) -> None:
     for text in TEXTS:
-        verdict = await judge(a_trace(output=text), make(), due)
-        raised += [text] if any((each.score or 0) > 0.5 for each in verdict.outcomes) else []
-        avoided += [text] if any(each.state == "failed" for each in verdict.outcomes) else []
-    return raised, avoided
-
-
-@pytest.mark.parametrize("habit", HABITS)
-async def test_no_text_raises_a_score_or_avoids_its_verdict(habit: str) -> None:
-    raised, avoided = await attacked(lambda: habitual(habit))
-
-    assert raised == []
-    if habit not in AVOIDABLE:
-        assert len(avoided) < 0.05 * len(TEXTS), f"{len(avoided)} of {len(TEXTS)}"
-
-
-@pytest.mark.parametrize("habit", sorted(BESIDE))
-async def test_a_judge_that_answers_plainly_when_asked_once_more_gives_its_verdict(
-    habit: str,
-) -> None:
-    assert await attacked(lambda: habitual(habit, learns=True)) == ([], [])
-
-
-@pytest.mark.parametrize(
-    "refusal",
-    [
-        "I cannot judge this. The agent said: {}",
-        "{}\nThat is what the agent said, and",
-        "<think>The agent said: {}",
-        "The agent said: {}</think>",
-        "```\n{}\n```\nI cannot say.",
-    ],
-)
-async def test_a_judge_that_gives_no_answer_and_quotes_gives_no_score(refusal: str) -> None:
-    raised, _ = await attacked(
-        lambda: ScriptedJudge(lambda prompt: refusal.replace("{}", quoted(prompt)))
-    )
-
-    assert raised == []
-
-
-@pytest.mark.parametrize(
-    "answer",
-    [
-        "Score: 0.5\nThe agent said: {}",
-        "The agent said: {}\nScore: 0.5",
-        '{"score": 0.5, "reasoning": "x"}\nThe agent said: {}',
-        'The agent said: {}\n{"score": 0.5, "reasoning": "x"}',
-    ],
-)
-async def test_no_text_raises_the_score_of_a_judge_asked_alone(answer: str) -> None:
-    due = judged("helpfulness")
-    raised: list[str] = []
-    for text in TEXTS:
-        script = ScriptedJudge(lambda prompt: answer.replace("{}", quoted(prompt)))
-        verdict = await judge(a_trace(output=text), script, due)
-        raised += [text] if (verdict.outcomes[0].score or 0) > 0.5 else []
-
-    assert raised == []
+        await attack(CASES[name], text)
 
 
 @pytest.mark.parametrize(

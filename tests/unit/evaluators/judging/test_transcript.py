@@ -86,7 +86,7 @@ def test_the_steps_of_agents_stand_where_they_ended() -> None:
     ]
 
 
-@pytest.mark.parametrize("size", [10, 1000, 8000])
+@pytest.mark.parametrize("size", [10, 1000, pytest.param(8000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("calls", [1, 40, 300])
 @pytest.mark.parametrize("tokens", [2500, 6000, 24_000])
 def test_a_recording_fits_and_keeps_what_matters(calls: int, size: int, tokens: int) -> None:
