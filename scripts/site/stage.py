@@ -16,9 +16,7 @@ _ENTRY = re.compile(r"^[\w./-]+$", re.MULTILINE)
 def stage(folder: Path) -> None:
     """Write every page, and the configuration, below an empty folder."""
     shutil.copytree(DOCS, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
-    _list(
-        folder / "decisions", "Decisions", "What a newcomer would otherwise undo, half a page each."
-    )
+    _index(folder / "decisions")
     if (folder / "agents").is_dir() and not (folder / "agents" / "index.md").exists():
         _list(folder / "agents", "Coding agents", "How to connect each, and what one sees.")
     for page in sorted(folder.rglob("*.md")):
@@ -26,6 +24,14 @@ def stage(folder: Path) -> None:
         page.write_text(text, encoding="utf-8")
     index = folder / "index.md"
     index.write_text(index.read_text("utf-8") + _others(folder), encoding="utf-8")
+
+
+def _index(folder: Path) -> None:
+    """The README of a folder, which lists its pages for people, becomes the index that the generator asks for."""
+    index = (folder / "README.md").rename(folder / "index.md")
+    names = sorted(each.stem for each in folder.glob("*.md") if each != index)
+    tree = ["", "```{toctree}", ":hidden:", *names, "```", ""]
+    index.write_text(index.read_text("utf-8") + "\n".join(tree), "utf-8")
 
 
 def _list(folder: Path, title: str, about: str) -> None:

@@ -10,7 +10,7 @@ import yaml
 from collector.slo.rules import PAGE
 
 ROOT = Path(__file__).parents[2]
-PROVISIONING = ROOT / "deploy/grafana/provisioning"
+PROVISIONING = ROOT / "compose/grafana/provisioning"
 
 
 def provisioned(kind: str) -> Any:

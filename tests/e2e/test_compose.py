@@ -26,8 +26,8 @@ from tests.support.service import ROOT, Service
 
 SERVICES = services()
 OURS = {name: each for name, each in SERVICES.items() if "build" in each}
-PROMETHEUS = ROOT / "deploy" / "prometheus" / "prometheus.yml"
-PROVISIONING = ROOT / "deploy" / "grafana" / "provisioning"
+PROMETHEUS = ROOT / "compose" / "prometheus" / "prometheus.yml"
+PROVISIONING = ROOT / "compose" / "grafana" / "provisioning"
 TOPIC = "spanwise.signals"
 
 pytestmark = [pytest.mark.e2e]
@@ -129,7 +129,7 @@ def test_grafana_has_the_dashboard_and_its_source() -> None:
 
     assert source["url"] == "http://prometheus:9090"
     assert source["type"] == "prometheus"
-    assert mounted["./deploy/grafana/provisioning"] == "/etc/grafana/provisioning"
+    assert mounted["./compose/grafana/provisioning"] == "/etc/grafana/provisioning"
     folders = {
         str(Path(target).parent): ROOT / file
         for file, target in mounted.items()

@@ -19,7 +19,7 @@ import yaml
 
 from collector.commands import cli
 from evaluators.declare import declared
-from scripts.false_alarms import HEALTHY, RECORDINGS, TROUBLED
+from scripts.research.false_alarms import HEALTHY, RECORDINGS, TROUBLED
 from tests.support.command import spanwise
 from tests.support.ports import free_ports
 from tests.support.service import ROOT

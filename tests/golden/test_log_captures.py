@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from scripts.carried_logs import EXPECTATION, Lack, Recording, correct, lacks, searched
+from scripts.research.carried_logs import EXPECTATION, Lack, Recording, correct, lacks, searched
 from tests.support.capture_score import Claim
 from tests.support.log_capture_score import score
 from tests.support.recordings import requests
@@ -34,7 +34,7 @@ LACKING = {
     ("opencode", "session", "tool_call"): 1,
     ("qwen_code", "session", "tool_call"): 3,
 }
-"""How many values are said to be carried and stand in no byte: `python -m scripts.carried_logs FOLDER` names each."""
+"""Values said to be carried that stand in no byte: `python -m scripts.research.carried_logs FOLDER` names each."""
 
 
 @cache

@@ -1,7 +1,7 @@
 """Drops are noticed as fast as promised, and no more false alarms are raised than promised (docs/alerting.md).
 
 The simulation runs the service's own code with fixed seeds. `SPANWISE_LABELLED` names a folder of labelled runs, as
-`scripts/ranked_sessions.py` reads them, whose scores are resampled as well.
+`scripts/research/ranked_sessions.py` reads them, whose scores are resampled as well.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from statistics import median
 
 import pytest
 
-from scripts.drops import (
+from scripts.research.drops import (
     TRAFFIC,
     Kind,
     Traffic,
@@ -24,7 +24,7 @@ from scripts.drops import (
     steady,
     tables,
 )
-from scripts.ranked_sessions import Run, auroc, runs
+from scripts.research.ranked_sessions import Run, auroc, runs
 
 DOCS = Path(__file__).parents[2] / "docs" / "alerting.md"
 MOST = 0.1

@@ -23,7 +23,7 @@ from collector.base.clock import wall
 from tests.support.ports import free_ports
 
 STARTS_WITHIN = 120.0
-CONFIGURATION = Path(__file__).parents[2] / "deploy" / "prometheus" / "prometheus.yml"
+CONFIGURATION = Path(__file__).parents[2] / "compose" / "prometheus" / "prometheus.yml"
 Labels = Mapping[str, str]
 
 

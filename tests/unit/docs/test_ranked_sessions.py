@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from scripts.ranked_sessions import auroc, runs, table
+from scripts.research.ranked_sessions import auroc, runs, table
 from tests.support import agents
 
 

@@ -1,6 +1,6 @@
 """The tables of docs/alerting.md about drops: the service's own code, fed with simulated sessions.
 
-`python -m scripts.drops` prints all of them (minutes); `--short` only the rows that take a second each.
+`python -m scripts.research.drops` prints all of them (minutes); `--short` only the rows that take a second each.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from statistics import median
 from evaluators.formulas.own_past import OwnPast
 from evaluators.formulas.past_limits import DAY
 
-QUANTILES = Path(__file__).parents[1] / "tests" / "data" / "score_quantiles.json"
+QUANTILES = Path(__file__).parents[2] / "tests" / "data" / "score_quantiles.json"
 """Quantiles of the scores of labelled runs that succeeded and that failed; docs/alerting.md says of which."""
 MONDAY = 19_996 * DAY
 """The midnight at which each simulation begins; days are counted from it."""

@@ -1,6 +1,6 @@
 """Expectations of recordings whose values are nowhere in the recorded bytes.
 
-usage: python -m scripts.carried CAPTURES [--corrected FOLDER]
+usage: python -m scripts.research.carried CAPTURES [--corrected FOLDER]
 
 Every attribute of every span, event, link, scope and resource is searched, with what is inside of it: JSON in strings,
 base64, escapes, nested to any depth. A value that is found nowhere cannot be read. With --corrected, the recordings

@@ -1,7 +1,7 @@
 """The table of ranked sessions in docs/evidence.md: how well `work_baseline` and `task_agreement` sort labelled runs.
 
-`python -m scripts.ranked_sessions FOLDER`, where FOLDER holds recordings and `labels.json`: by session id, an object
-with `success`, `set`, `domain` and `task_id`. Recordings without task ids get those of the labels.
+`python -m scripts.research.ranked_sessions FOLDER`, where FOLDER holds recordings and `labels.json`: by session id,
+an object with `success`, `set`, `domain` and `task_id`. Recordings without task ids get those of the labels.
 """
 
 from __future__ import annotations

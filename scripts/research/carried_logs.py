@@ -1,6 +1,6 @@
 """Expectations of recordings of log records whose values are nowhere in the recorded bytes.
 
-usage: python -m scripts.carried_logs CAPTURES_LOGS [--corrected FOLDER]
+usage: python -m scripts.research.carried_logs CAPTURES_LOGS [--corrected FOLDER]
 
 Every attribute and body of every span, event, log record, scope and resource of a recording is searched, with what is
 inside of it: JSON in strings, base64, escapes, nested to any depth. A value that is found nowhere cannot be read; a
@@ -20,7 +20,7 @@ from google.protobuf.json_format import MessageToDict
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
-from scripts.carried import asked, leaves, texts
+from scripts.research.carried import asked, leaves, texts
 
 EXPECTATION = ".expect.yaml"
 COUNTS = ("input_tokens", "input_token_count", "prompt_tokens", "token_count.prompt")

@@ -1,6 +1,6 @@
 """The tables of false alarms in docs/evidence.md: what evaluators say of recordings of healthy and of troubled agents.
 
-`python -m scripts.false_alarms [FOLDER ...]`, where FOLDER/STACK/SCENARIO.otlp are recordings of spans and
+`python -m scripts.research.false_alarms [FOLDER ...]`, where FOLDER/STACK/SCENARIO.otlp are recordings of spans and
 FOLDER/STACK/SCENARIO.logs.otlp of log records; without it, those of the tests.
 """
 
@@ -46,7 +46,7 @@ LINES = (0.8, 0.5)
 """Below the first a session is no longer reliable, below the second it is in trouble."""
 RECOVERED = "retry"
 """The scenario in which a tool call fails and then succeeds."""
-_DATA = Path(__file__).parents[1] / "tests" / "data"
+_DATA = Path(__file__).parents[2] / "tests" / "data"
 RECORDINGS = (_DATA / "captures", _DATA / "captures_logs")
 
 
