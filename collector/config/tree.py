@@ -197,7 +197,8 @@ class JudgeConfig(Section, title="Judge"):
     api_key: SecretStr | None = None
     timeout: Duration = 30.0
     attempts: int = Field(default=3, ge=1, le=100)
-    temperature: float = Field(default=0.0, ge=0, le=10)
+    temperature: float | None = Field(default=0.0, ge=0, le=10)
+    max_tokens: int | None = Field(default=4096, ge=16, le=10_000_000)
     calls: Literal["shared", "separate"] = "shared"
     max_prompt: int = Field(default=24_000, ge=1000, le=100_000_000)
     concurrency: int = Field(default=8, ge=1, le=10_000)

@@ -75,6 +75,7 @@ class _Process:
         provider = LiteLlmJudge(
             timeout=judge.timeout,
             temperature=judge.temperature,
+            max_tokens=judge.max_tokens,
             base_url=judge.base_url,
             api_key=setup.api_key,
             price=judge.price and (judge.price.input, judge.price.output),

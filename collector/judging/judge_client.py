@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import random
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 import msgspec
@@ -28,10 +30,14 @@ from evaluators.judging.embedding import Embedded
 from evaluators.judging.prompt import Answer, JudgeError, Prompt
 
 _T = TypeVar("_T", Answer, Embedded)
-RETRIED = frozenset({"rate_limited", "timeout"})
-"""Types of `JudgeError` that may pass: only these are tried again."""
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 30.0
-"""Seconds; a provider that asks for a pause gets it, up to the longest."""
+"""Seconds between attempts, unless the provider asks for more."""
+LONGEST_ASKED = 120.0
+"""Seconds that a provider may ask for."""
+SPREAD = 0.25
+"""Share of a pause by which it is made longer at random: those who wait do not come back at once."""
+PATIENCE = 4
+"""Times as many attempts, as long as the model answers others."""
 
 
 class Provider(Protocol):
@@ -41,8 +47,8 @@ class Provider(Protocol):
         """USD that the answer costs at most."""
         ...
 
-    async def ask(self, prompt: Prompt, *, model: str) -> Answer:
-        """The answer, or a JudgeError."""
+    async def ask(self, prompt: Prompt, *, model: str, is_last: bool) -> Answer:
+        """The answer, or a JudgeError; `is_last`: no attempt may follow."""
         ...
 
 
@@ -110,6 +116,7 @@ class JudgeClientPool:
         judge: JudgeConfig,
         vectors: Vectors | None = None,
         sleep: Sleep = asyncio.sleep,
+        chance: Callable[[], float] = random.random,
     ) -> None:
         self._provider = provider
         self._vectors = vectors
@@ -119,6 +126,9 @@ class JudgeClientPool:
         self._attempts = judge.attempts
         self._slots = asyncio.Semaphore(judge.concurrency)
         self._sleep = sleep
+        self._chance = chance
+        self._answered: Counter[str] = Counter()
+        """By model: how many requests it has answered."""
         self._unwritten: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
 
     def for_subject(self, owner: str, job: int) -> SubjectClient:
@@ -141,7 +151,7 @@ class JudgeClientPool:
         answer = await self._with_retries(
             name,
             self._provider.ceiling(prompt, name),
-            lambda: self._provider.ask(prompt, model=name),
+            lambda is_last: self._provider.ask(prompt, model=name, is_last=is_last),
             job=job,
             is_readable=lambda answer: prompt.is_answered_by(answer.text),
         )
@@ -160,7 +170,7 @@ class JudgeClientPool:
         missing = tuple(text for text, entry in entries.items() if entry is None)
         if missing:
             answer = await self._with_retries(
-                vectors.model, vectors.ceiling(missing), lambda: vectors.embed(missing), job=job
+                vectors.model, vectors.ceiling(missing), lambda _: vectors.embed(missing), job=job
             )
             for text, entry in zip(
                 missing, vector_answers(answer, vectors.model, owner), strict=True
@@ -181,46 +191,58 @@ class JudgeClientPool:
         self,
         model: str,
         ceiling: float,
-        ask: Callable[[], Awaitable[_T]],
+        ask: Callable[[bool], Awaitable[_T]],
         *,
         job: int,
         is_readable: Callable[[_T], bool] = lambda _: True,
     ) -> _T:
         backoff = Backoff(first=FIRST_PAUSE, longest=LONGEST_PAUSE)
+        before = self._answered[model]
         for attempt in itertools.count(1):
-            is_last = attempt >= self._attempts
+
+            def goes_on(error: JudgeError, attempt: int = attempt) -> bool:
+                # A provider that answers others meanwhile only stumbles.
+                is_patient = self._answered[model] > before and error.type != "timeout"
+                most = self._attempts * (PATIENCE if is_patient else 1)
+                return error.passing and attempt < most
+
             # Waiting for budget takes no place from a subject of another service.
             number = await self._gate.reserve(job, ceiling)
+            call = _Call(number, model, attempt >= self._attempts, goes_on)
             try:
-                return await self._once(number, model, ask, is_readable, is_last=is_last)
+                return await self._once(call, ask, is_readable)
             except JudgeError as error:
-                if error.type not in RETRIED or is_last:
+                if not goes_on(error):
                     raise
-                pause = max(error.retry_after or 0.0, backoff.next())
-            await self._sleep(min(pause, LONGEST_PAUSE))
+                pause = self._pause(backoff.next(), error.retry_after)
+            await self._sleep(pause)
         raise AssertionError("unreachable: the last attempt returns or raises")
+
+    def _pause(self, own: float, asked: float | None) -> float:
+        """Seconds to wait; those whom the provider told the same do not come back at once."""
+        if asked is None or asked <= own:
+            return own
+        return min(asked, LONGEST_ASKED) * (1 + SPREAD * self._chance())
 
     async def _once(
         self,
-        number: int,
-        model: str,
-        ask: Callable[[], Awaitable[_T]],
+        call: _Call,
+        ask: Callable[[bool], Awaitable[_T]],
         is_readable: Callable[[_T], bool],
-        *,
-        is_last: bool,
     ) -> _T:
         async with self._slots:
             began = time.monotonic()
-            call = _unanswered(number, model, None, is_last=is_last)
+            finished = call.unanswered(None)
             try:
-                answer = await ask()
-                call = _answered(number, model, answer, readable=is_readable(answer))
+                answer = await ask(call.is_last)
+                finished = call.answered(answer, readable=is_readable(answer))
             except JudgeError as error:
-                call = _unanswered(number, model, error, is_last=is_last)
+                finished = call.unanswered(error)
                 raise
             finally:
                 seconds = time.monotonic() - began
-                self._gate.finished(msgspec.structs.replace(call, seconds=seconds))
+                self._gate.finished(msgspec.structs.replace(finished, seconds=seconds))
+        self._answered[call.model] += 1
         return answer
 
 
@@ -241,32 +263,38 @@ class SubjectClient:
         return await self._pool.embed(texts, self._owner, self._job)
 
 
-def _answered(
-    number: int, model: str, answer: Answer | Embedded, *, readable: bool
-) -> CallFinished:
-    return CallFinished(
-        id=number,
-        model=model,
-        result="ok" if readable else "parse_error",
-        seconds=0.0,
-        input_tokens=answer.input_tokens,
-        output_tokens=answer.output_tokens if isinstance(answer, Answer) else 0,
-        usd=answer.cost_usd,
-    )
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """One request, and how it is reported."""
 
+    number: int
+    model: str
+    is_last: bool
+    goes_on: Callable[[JudgeError], bool]
 
-def _unanswered(
-    number: int, model: str, error: JudgeError | None, *, is_last: bool
-) -> CallFinished:
-    kind = "provider_error" if error is None else error.type
-    result: Result = "rate_limited" if kind == "rate_limited" else "provider_error"
-    if kind == "timeout":
-        result = "timeout"
-    if kind in RETRIED and not is_last:
-        result = "retry"
-    # A provider may bill an answer that came too late, or was not waited for.
-    keep = kind == "timeout" or error is None
-    return CallFinished(id=number, model=model, result=result, seconds=0.0, keep_reservation=keep)
+    def answered(self, answer: Answer | Embedded, *, readable: bool) -> CallFinished:
+        return CallFinished(
+            id=self.number,
+            model=self.model,
+            result="ok" if readable else "parse_error",
+            seconds=0.0,
+            input_tokens=answer.input_tokens,
+            output_tokens=answer.output_tokens if isinstance(answer, Answer) else 0,
+            usd=answer.cost_usd,
+        )
+
+    def unanswered(self, error: JudgeError | None) -> CallFinished:
+        """What a request without an answer is reported as; None: it was not waited for."""
+        result: Result = "provider_error"
+        if error is not None and self.goes_on(error):
+            result = "retry"
+        elif error is not None and error.type in ("rate_limited", "timeout"):
+            result = "timeout" if error.type == "timeout" else "rate_limited"
+        # A provider may bill an answer that came too late, or was not waited for.
+        keep = error is None or error.billed
+        return CallFinished(
+            id=self.number, model=self.model, result=result, seconds=0.0, keep_reservation=keep
+        )
 
 
 def _cached(answer: Answer, owner: str) -> CachedAnswer:

@@ -21,15 +21,21 @@ from evaluators.resources import Question
 SKIPPED = frozenset({"budget"})
 """Types of `JudgeError` for calls withheld on purpose: the outcome is `skipped` with the type as its reason."""
 
+PASSING = frozenset({"rate_limited", "timeout"})
+"""Types of `JudgeError` that may pass whatever else is known of them."""
+
 
 class JudgeError(Exception):
-    """A prompt got no answer, and trying it again now would not help.
+    """A prompt got no answer.
 
     Args:
         type: timeout, rate_limited, provider_error, overload, ... become `failed` with this type; budget becomes
             `skipped` with this reason.
         message: For a person; never the prompt.
         retry_after: Seconds that the provider asks to wait; None = it named none.
+        passing: The same prompt may be answered later; None = a timeout and too many requests may.
+        billed: The provider bills what it did, though it gave no answer.
+        hint: What to check, for the person who configured the judge; `{0}` stands for the section.
     """
 
     def __init__(
@@ -38,11 +44,17 @@ class JudgeError(Exception):
         type: str,  # noqa: A002 - the signal's own word for it
         message: str,
         retry_after: float | None = None,
+        passing: bool | None = None,
+        billed: bool = False,
+        hint: str = "",
     ) -> None:
         super().__init__(f"{type}: {message}")
         self.type = type
         self.message = message
         self.retry_after = retry_after
+        self.passing = type in PASSING if passing is None else passing
+        self.billed = billed or type == "timeout"
+        self.hint = hint
 
     @property
     def failure(self) -> Failure:

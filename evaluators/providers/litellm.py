@@ -8,49 +8,51 @@ import json
 import logging
 import math
 import os
-import socket
 from array import array
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, cast
 
 from evaluators.judging.embedding import Embedded
-from evaluators.judging.prompt import Answer, JudgeError, Prompt
+from evaluators.judging.prompt import Answer, Prompt
+from evaluators.providers.faults import Fault, FaultyAnswer, fault_of
+from evaluators.providers.forms import Form, Forms
 
 MAX_OUTPUT = 4096
-"""Tokens that an answer may have: what the budget reserves for it."""
+"""Tokens of an answer, unless configured otherwise; also where no limit is known."""
 _ON_AWS = ("bedrock", "sagemaker")
 _PRICES = "model_prices_and_context_window_backup.json"
-_CAUSES = 20
-"""Errors behind an error that are looked at."""
+MAX_FORMS = 8
+"""Requests for one answer: with all of our parameters, then with fewer."""
 Price = tuple[float, float]
 """USD per token, input and output."""
 
 
 class LiteLlmJudge:
-    """One request, one answer: retries, limits, budgets and caches are the caller's.
+    """One answer, by as few requests as it takes to learn which parameters the model takes.
 
-    `price` is USD per 1M tokens (input, output); None = litellm's own list, and None as cost where that has none.
+    Retries, limits, budgets and caches are the caller's. `price` is USD per 1M tokens (input, output); None = litellm's
+    own list, and None as cost where that has none. `temperature` and `max_tokens` of None are not sent.
     """
 
     def __init__(
         self,
         *,
         timeout: float,
-        temperature: float,
+        temperature: float | None,
+        max_tokens: int | None = MAX_OUTPUT,
         base_url: str | None = None,
         api_key: str | None = None,
         price: Price | None = None,
     ) -> None:
         self._timeout = timeout
-        self._temperature = temperature
+        self._max_tokens = max_tokens
         self._base_url = base_url
         self._api_key = api_key
         self._price = price
-        self._loose: set[str] = set()
-        """Models that refuse a strict schema."""
-        self._tried: set[str] = set()
+        self._forms = Forms(Form(temperature=temperature, tokens=max_tokens))
 
     def load(self) -> None:
         """Import litellm now, so that no question waits for it."""
@@ -68,54 +70,62 @@ class LiteLlmJudge:
         if price is None:
             return 0.0
         sent = len((prompt.system + prompt.user).encode("utf-8", "replace")) / 2
-        return max(sent, prompt.tokens) * price[0] + MAX_OUTPUT * price[1]
+        got = listed_output(model) if self._max_tokens is None else self._max_tokens
+        return max(sent, prompt.tokens) * price[0] + got * price[1]
 
-    async def ask(self, prompt: Prompt, *, model: str) -> Answer:
+    def learned(self, model: str) -> list[str]:
+        """What the model does not take of what would be sent, in words."""
+        return self._forms.learned(model)
+
+    async def ask(self, prompt: Prompt, *, model: str, is_last: bool = True) -> Answer:
         """The answer.
+
+        Args:
+            prompt: The question.
+            model: Who is asked.
+            is_last: No attempt follows: where the server fails on the schema, it is asked without one now.
 
         Raises:
             JudgeError: rate_limited, timeout or provider_error.
         """
-        strict = prompt.schema is not None and model not in self._loose
-        try:
-            return await self._ask(prompt, model, strict=strict)
-        except JudgeError as error:
-            if not strict or error.type != "refused" or model in self._tried:
-                raise _public(error) from error
-        # It may know no schemas: asked once without, and remembered.
-        self._tried.add(model)
-        try:
-            answer = await self._ask(prompt, model, strict=False)
-        except JudgeError as error:
-            raise _public(error) from error
-        self._loose.add(model)
-        return answer
+        asks_schema = prompt.schema is not None
+        form = self._forms.of(model)
+        if not asks_schema:
+            form = replace(form, schema=False)
+        suspected = False
+        for at in range(MAX_FORMS):
+            try:
+                answer = await self._ask(prompt, model, form)
+            except Exception as error:
+                fault = fault_of(error)
+                smaller = form.after(fault, is_last=is_last)
+                if smaller is None or at == MAX_FORMS - 1:
+                    is_left_out = fault.refuses is not None and not form.has(fault.refuses)
+                    raise (fault.cleared() if is_left_out else fault).error() from error
+                suspected |= fault.refuses is None and not fault.unclear
+                form = smaller
+            else:
+                self._forms.answered(model, form, asks_schema=asks_schema, suspected=suspected)
+                return answer
+        raise AssertionError("unreachable: the last form returns or raises")
 
-    async def _ask(self, prompt: Prompt, model: str, *, strict: bool) -> Answer:
-        library = _library()
+    async def _ask(self, prompt: Prompt, model: str, form: Form) -> Answer:
         request: dict[str, Any] = {
             "model": model,
             "messages": [
                 {"role": "system", "content": prompt.system},
                 {"role": "user", "content": prompt.user},
             ],
-            "temperature": self._temperature,
-            "max_tokens": MAX_OUTPUT,
+            **form.parameters(prompt),
             "timeout": self._timeout,
             "num_retries": 0,
             "max_retries": 0,
             "base_url": self._base_url,
             "api_key": self._api_key,
         }
-        if strict:
-            schema = {"name": prompt.name, "schema": prompt.schema, "strict": True}
-            request["response_format"] = {"type": "json_schema", "json_schema": schema}
-        try:
-            async with asyncio.timeout(self._timeout):
-                response = await library.acompletion(**request)
-            text, usage = _read(response)
-        except Exception as error:
-            raise _failure(library, error) from error
+        async with asyncio.timeout(self._timeout):
+            response = await _library().acompletion(**request)
+        text, usage = _read(response, prompt), getattr(response, "usage", None)
         sent = _count(usage, "prompt_tokens", prompt.tokens)
         got = _count(usage, "completion_tokens", -(-len(text) // 4))
         price = self.price(model)
@@ -175,7 +185,7 @@ class LiteLlmEmbedder:
                 )
             vectors = _vectors(response, len(texts))
         except Exception as error:
-            raise _public(_failure(library, error)) from error
+            raise fault_of(error).error() from error
         guess = sum(-(-len(text) // 4) for text in texts)
         sent = _count(getattr(response, "usage", None), "prompt_tokens", guess)
         cost = None if self._price is None else sent * self._price[0]
@@ -209,6 +219,16 @@ def listed_price(model: str) -> Price | None:
     return None
 
 
+def listed_output(model: str) -> int:
+    """Tokens that an answer of the model has at most, by litellm's list."""
+    prices = _price_list()
+    for name in (model, model.partition("/")[2]):
+        listed = prices.get(name, {}).get("max_output_tokens")
+        if isinstance(listed, int):
+            return listed
+    return MAX_OUTPUT
+
+
 def missing_library(model: str) -> str | None:
     """The library that this model's provider needs and that is not installed; None = the model can be asked."""
     provider = model.partition("/")[0]
@@ -237,70 +257,40 @@ def _library() -> Any:
     library = cast(Any, litellm)
     library.telemetry = False
     library.suppress_debug_info = True
-    library.drop_params = True
+    library.drop_params = False  # a refusal names the parameter, and `Forms` leaves it out
     for name in ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy", "httpx"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
     return library
 
 
-def _read(response: Any) -> tuple[str, Any]:
-    text = response.choices[0].message.content
-    if not isinstance(text, str):
-        raise TypeError("the answer has no text")
-    return text, getattr(response, "usage", None)
+def _read(response: Any, prompt: Prompt) -> str:
+    """The answer's text.
+
+    Raises:
+        FaultyAnswer: There is none.
+    """
+    choices = getattr(response, "choices", None)
+    if not choices:
+        raise FaultyAnswer(_NO_ANSWER)
+    choice, message = choices[0], choices[0].message
+    text = message.content if isinstance(message.content, str) else ""
+    thought = getattr(message, "reasoning_content", None)
+    if not text.strip() and isinstance(thought, str) and prompt.is_answered_by(thought):
+        return thought  # vLLM's readers of thoughts take an answer without thoughts for one
+    if text.strip() and prompt.is_answered_by(text):
+        return text
+    fields = cast("Mapping[str, Any]", getattr(message, "provider_specific_fields", None) or {})
+    word = {"length": "cut", "content_filter": "content_filter"}.get(choice.finish_reason or "")
+    if word is not None or fields.get("refusal"):
+        raise FaultyAnswer(Fault(word=word or "refusal", billed=True))
+    if not text.strip():
+        raise FaultyAnswer(_NO_ANSWER)
+    return text
+
+
+_NO_ANSWER = Fault(word="no_answer", passing=True, billed=True)
 
 
 def _count(usage: Any, name: str, otherwise: int) -> int:
     value = getattr(usage, name, None)
     return value if isinstance(value, int) and value > 0 else otherwise
-
-
-def _failure(library: Any, error: Exception) -> JudgeError:
-    """`refused` stands for a request that the provider calls malformed."""
-    if isinstance(error, (TimeoutError, library.Timeout)):
-        return JudgeError(type="timeout", message="the judge did not answer in time")
-    if isinstance(error, library.RateLimitError):
-        return JudgeError(
-            type="rate_limited",
-            message="the judge refused: too many requests",
-            retry_after=_retry_after(error),
-        )
-    if (link := _broken_link(error)) is not None:
-        # The library calls it an internal error of the server, with status 500.
-        message = f"the provider cannot be reached ({link})"
-        return JudgeError(type="provider_error", message=message)
-    status = getattr(error, "status_code", None)
-    # The provider's text may repeat the prompt: only the kind of error is published.
-    message = f"{type(error).__name__}" + (f" (status {status})" if status else "")
-    if isinstance(error, library.BadRequestError):
-        return JudgeError(type="refused", message=message)
-    return JudgeError(type="provider_error", message=message)
-
-
-def _broken_link(error: BaseException) -> str | None:
-    """The kind of connection error behind a library's error: refused, reset, no such host; None when there is none."""
-    behind: BaseException | None = error
-    for _ in range(_CAUSES):
-        if behind is None or isinstance(behind, (ConnectionError, socket.gaierror)):
-            break
-        behind = behind.__cause__ or behind.__context__
-    found = isinstance(behind, (ConnectionError, socket.gaierror))
-    return type(behind).__name__ if found else None
-
-
-def _retry_after(error: Exception) -> float | None:
-    """The header in seconds; a date is not read, the usual pause serves."""
-    response = getattr(error, "response", None)
-    own_headers: Any = getattr(error, "litellm_response_headers", None)
-    headers: Any = own_headers or getattr(response, "headers", None) or {}
-    try:
-        seconds = float(str(headers.get("retry-after")))
-    except ValueError:
-        return None
-    return seconds if 0 <= seconds < math.inf else None
-
-
-def _public(error: JudgeError) -> JudgeError:
-    if error.type != "refused":
-        return error
-    return JudgeError(type="provider_error", message=error.message)

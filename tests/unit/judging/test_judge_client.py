@@ -26,8 +26,16 @@ PROMPT = Prompt(name="p", system="s", user="u", schema=None, digest="d")
 class FakeProvider:
     """Fails with the given types in turn, then answers."""
 
-    def __init__(self, *failures: str, retry_after: float | None = None, text: str = "yes") -> None:
+    def __init__(
+        self,
+        *failures: str,
+        retry_after: float | None = None,
+        text: str = "yes",
+        passing: bool | None = None,
+    ) -> None:
         self.failures = list(failures)
+        self.passing = passing
+        self.last: list[bool] = []
         self.retry_after = retry_after
         self.asked = 0
         self.text = text
@@ -35,11 +43,14 @@ class FakeProvider:
     def ceiling(self, prompt: Prompt, model: str) -> float:
         return 0.25
 
-    async def ask(self, prompt: Prompt, *, model: str) -> Answer:
+    async def ask(self, prompt: Prompt, *, model: str, is_last: bool) -> Answer:
         self.asked += 1
-        if self.failures:
+        self.last.append(is_last)
+        if self.failures and prompt.name != "other":
             kind = self.failures.pop(0)
-            raise JudgeError(type=kind, message="no", retry_after=self.retry_after)
+            raise JudgeError(
+                type=kind, message="no", retry_after=self.retry_after, passing=self.passing
+            )
         return Answer(text=self.text, model=model, input_tokens=1, output_tokens=1, cost_usd=0.1)
 
 
@@ -79,7 +90,9 @@ class Stand:
             judge=JudgeConfig(model="m", attempts=3),
             vectors=vectors,
             sleep=self._pause,
+            chance=lambda: self.chance,
         )
+        self.chance = 0.0
 
     def _send(self, frame: FromJudge) -> None:
         self.sent.append(frame)
@@ -112,6 +125,54 @@ async def test_attempts_end(tmp_path: Path) -> None:
     assert caught.value.type == "rate_limited"
     assert provider.asked == 3
     assert stand.results == ["retry", "retry", "rate_limited"]
+
+
+async def test_a_provider_s_failure_that_may_pass_is_tried_again(tmp_path: Path) -> None:
+    provider = FakeProvider("provider_error", "provider_error", passing=True)
+    stand = Stand(tmp_path, provider)
+    answer = await stand.clients.for_subject("me", 7)(PROMPT, model=None)
+    assert answer.text == "yes"
+    assert stand.results == ["retry", "retry", "ok"]
+    assert provider.last == [False, False, True]
+
+
+@pytest.mark.parametrize(("kind", "most"), [("provider_error", 12), ("timeout", 3)])
+async def test_a_provider_that_answers_others_is_asked_on_within_bounds(
+    tmp_path: Path, kind: str, most: int
+) -> None:
+    """A timeout may be the prompt's own, and costs a place for long."""
+    provider = FakeProvider(*[kind] * 99, passing=True)
+    stand = Stand(tmp_path, provider)
+    other = replace(PROMPT, name="other", digest="e")
+
+    async def answer_another(_: float) -> None:
+        stand.pauses.append(0.0)
+        if len(stand.pauses) == 1:
+            await stand.clients.for_subject("another", 8)(other, model=None)
+
+    stand.clients._sleep = answer_another  # pyright: ignore[reportPrivateUsage]
+    with pytest.raises(JudgeError):
+        await stand.clients.for_subject("me", 7)(PROMPT, model=None)
+    assert provider.asked == most + 1
+
+
+async def test_those_who_wait_do_not_come_back_at_once(tmp_path: Path) -> None:
+    stand = Stand(tmp_path, FakeProvider("rate_limited", retry_after=8.0))
+    stand.chance = 0.5
+    await stand.clients.for_subject("me", 7)(PROMPT, model=None)
+    assert stand.pauses == [9.0]
+
+
+async def test_an_answer_that_is_billed_and_cannot_be_used_counts_as_spent(tmp_path: Path) -> None:
+    class Cut(FakeProvider):
+        async def ask(self, prompt: Prompt, *, model: str, is_last: bool) -> Answer:
+            raise JudgeError(type="provider_error", message="cut", billed=True)
+
+    stand = Stand(tmp_path, Cut())
+    with pytest.raises(JudgeError):
+        await stand.clients.for_subject("me", 7)(PROMPT, model=None)
+    (finished,) = [each for each in stand.sent if isinstance(each, CallFinished)]
+    assert finished.keep_reservation
 
 
 async def test_other_errors_are_not_tried_again(tmp_path: Path) -> None:
@@ -177,7 +238,7 @@ async def test_an_answer_is_paid_once(tmp_path: Path) -> None:
     assert later.cached
 
 
-@pytest.mark.parametrize(("wanted", "pause"), [(7.0, 7.0), (0.1, 0.5), (3600.0, 30.0)])
+@pytest.mark.parametrize(("wanted", "pause"), [(7.0, 7.0), (0.1, 0.5), (3600.0, 120.0)])
 async def test_a_provider_s_own_pause_is_kept_within_the_bound(
     tmp_path: Path, wanted: float, pause: float
 ) -> None:
