@@ -1,7 +1,6 @@
 """Loading the configuration: files, then environment, then `--set` become one tree; later wins.
 
-Mappings merge, everything else replaces. A value given as text (environment, `--set`, a lone `${env:NAME}`) is read as
-YAML; where the tree wants a text after all, it is the text as it was given.
+Mappings merge, everything else replaces. How a value given as text is read: collector/config/given_texts.py.
 """
 
 from __future__ import annotations
@@ -17,7 +16,8 @@ from collector.base.errors import ConfigError
 from collector.base.printable import one_line
 from collector.base.regular_file import read_regular
 from collector.config.crosscheck import crosscheck
-from collector.config.problems import path_of, problems, unknown, unusable
+from collector.config.given_texts import Given, as_wanted
+from collector.config.problems import problems, unknown, unusable
 from collector.config.strict_yaml import NotYaml, parse
 from collector.config.tree import Config
 
@@ -31,7 +31,6 @@ _RESERVED = re.compile(r"SPANWISE_(GOLDEN|CAPTURES|LABELLED|TEST_\w+|KAFKA_LIBS|
 _SERVICE_LINK = re.compile(r"SPANWISE_(\w+_)?(SERVICE_(HOST|PORT)\w*|PORT_\d+_(TCP|UDP|SCTP)\w*)")
 _REFERENCE = re.compile(r"\$\$|\$\{env:([A-Za-z_]\w*)(?::-([^}\n]*))?\}|\$\{[^}\n]*\}?")
 _SHIELD = re.compile("\ue000([0-9]{1,6})\ue001")
-_TEXTUAL = frozenset({"string_type", "path_type"})
 
 
 def load(files: Sequence[Path], environ: Mapping[str, str], overrides: Sequence[str]) -> Config:
@@ -80,39 +79,23 @@ def _no_such_variable(key: str) -> str:
 
 
 def _validated(tree: Tree) -> tuple[Config | None, list[str]]:
-    """The tree as a `Config`, or what is wrong with it.
-
-    A text that YAML reads as a number, where a text is wanted (an API key of digits), is taken as it was given.
-    """
-    plain = _plain(tree, frozenset())
+    """The tree as a `Config`, or what is wrong with it."""
+    plain = _plain(tree)
     if wrong := unusable(plain):
         return None, wrong  # pydantic cannot even report on them
-    try:
-        return Config.model_validate(plain), []
-    except ValidationError as error:
-        texts = frozenset(
-            path_of(detail, plain) for detail in error.errors() if detail["type"] in _TEXTUAL
-        )
-    plain = _plain(tree, texts)
     try:
         return Config.model_validate(plain), []
     except ValidationError as error:
         return None, problems(error.errors(include_url=False), plain)
 
 
-def _plain(value: Any, texts: frozenset[tuple[str | int, ...]], path: tuple[Any, ...] = ()) -> Any:
+def _plain(value: Any) -> Any:
+    """The value with plain texts, and texts as keys: YAML's may be numbers."""
     if isinstance(value, dict):
-        children = cast(dict[Any, Any], value)
-        return {
-            str(key): _plain(child, texts, (*path, str(key))) for key, child in children.items()
-        }
+        return {str(key): _plain(child) for key, child in cast(dict[Any, Any], value).items()}
     if isinstance(value, list):
-        return [
-            _plain(child, texts, (*path, at)) for at, child in enumerate(cast(list[Any], value))
-        ]
-    if isinstance(value, Text):
-        return str(value) if path in texts else opened(value)
-    return value
+        return [_plain(child) for child in cast(list[Any], value)]
+    return str(value) if isinstance(value, Given) else value
 
 
 def _without_repeats(lines: Sequence[str]) -> list[str]:
@@ -121,20 +104,6 @@ def _without_repeats(lines: Sequence[str]) -> list[str]:
     for line in lines:
         said.setdefault(line.partition(": ")[0], line)
     return list(said.values())
-
-
-class Text(str):
-    """A value given as text: read as YAML unless the tree wants a text."""
-
-    __slots__ = ()
-
-
-def opened(text: Text) -> Any:
-    """The text read as YAML; the text itself when it is none."""
-    try:
-        return parse(text)
-    except NotYaml:
-        return str(text)
 
 
 def merge(base: Tree, over: Mapping[str, Any]) -> Tree:
@@ -210,7 +179,7 @@ def from_environment(environ: Mapping[str, str]) -> Tree:
     for name in sorted(environ):
         if is_setting(name, environ[name]):
             path = name.upper().removeprefix(PREFIX).lower().split("__")
-            tree = merge(tree, _nested(path, Text(environ[name])))
+            tree = merge(tree, _nested(path, as_wanted(path, environ[name])))
     return tree
 
 
@@ -235,7 +204,7 @@ def from_overrides(overrides: Sequence[str]) -> tuple[Tree, list[str]]:
         if not equals or not all(levels):
             wrong.append(f'--set {path}: expected path=value such as admin.port=4391, got "{path}"')
             continue
-        tree = merge(tree, _nested(levels, Text(value)))
+        tree = merge(tree, _nested(levels, as_wanted(levels, value)))
     return tree, wrong
 
 
@@ -243,21 +212,25 @@ def substitute(tree: Any, environ: Mapping[str, str], path: str = "") -> tuple[A
     """The tree with its `${env:NAME}` filled in, and one line for each that cannot be."""
     wrong: list[str] = []
 
-    def within(value: Any, path: str) -> Any:
+    def within(value: Any, path: str, levels: tuple[str | int, ...]) -> Any:
         if isinstance(value, dict):
             return {
-                key: within(child, f"{path}.{key}" if path else str(key))
+                key: within(child, f"{path}.{key}" if path else str(key), (*levels, str(key)))
                 for key, child in cast(dict[Any, Any], value).items()
             }
         if isinstance(value, list):
             return [
-                within(child, f"{path}[{at}]") for at, child in enumerate(cast(list[Any], value))
+                within(child, f"{path}[{at}]", (*levels, at))
+                for at, child in enumerate(cast(list[Any], value))
             ]
-        if type(value) is not str:
+        if not isinstance(value, str) or isinstance(value, Given):
             return value
-        return _filled(value, environ, path, wrong)
+        filled = _filled(value, environ, path, wrong)
+        whole = _REFERENCE.fullmatch(value)
+        is_given = whole is not None and whole[0] != "$$"
+        return as_wanted(levels, filled) if is_given else filled
 
-    return within(tree, path), wrong
+    return within(tree, path, ()), wrong
 
 
 def _filled(value: str, environ: Mapping[str, str], path: str, wrong: list[str]) -> str:
@@ -281,9 +254,7 @@ def _filled(value: str, environ: Mapping[str, str], path: str, wrong: list[str])
             )
         return environ.get(name, "")
 
-    filled = _REFERENCE.sub(fill, value)
-    whole = _REFERENCE.fullmatch(value)
-    return Text(filled) if whole is not None and whole[0] != "$$" else filled
+    return _REFERENCE.sub(fill, value)
 
 
 def _nested(levels: Iterable[str], value: Any) -> Tree:
@@ -292,6 +263,4 @@ def _nested(levels: Iterable[str], value: Any) -> Tree:
 
 
 def _mapping(value: Any) -> Tree | None:
-    if isinstance(value, Text):
-        value = opened(value)
     return cast(Tree, value) if isinstance(value, dict) else None

@@ -101,9 +101,17 @@ def test_no_text_holds_a_nul_or_half_a_character(
 ) -> None:
     setting = SETTINGS[name]
     kind = get_origin(setting.annotation)
-    value = [text] if kind is tuple else {"k": text} if kind is dict else text
-
-    lines = said(setting, value, tmp_path, source)
+    if kind not in (tuple, dict) and len(setting.path) == 1 and source != "file":
+        given = f"SPANWISE_{name.upper()}" if source == "environment" else name
+        environ, overrides = (
+            ({given: text}, []) if source == "environment" else ({}, [f"{name}={text}"])
+        )
+        with pytest.raises(ConfigError) as raised:
+            load([], environ, overrides)
+        lines = str(raised.value).splitlines()
+    else:
+        value = [text] if kind is tuple else {"k": text} if kind is dict else text
+        lines = said(setting, value, tmp_path, source)
 
     assert any(line.startswith(name) and "NUL" in line for line in lines), lines
     assert all(line.isprintable() for line in lines)
