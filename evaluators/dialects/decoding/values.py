@@ -48,6 +48,15 @@ def is_scrubbed(value: JSON) -> bool:
     return isinstance(value, str) and value.startswith(_SCRUBBED) and value.endswith("]")
 
 
+def is_json(text: str) -> bool:
+    """Whether a text is one whole JSON value."""
+    try:
+        _decode_json(text)
+    except _ERRORS:
+        return False
+    return True
+
+
 def unwrap(value: JSON) -> JSON:
     """The JSON value in `value`; a text that holds none is returned as it is. Never raises."""
     if not isinstance(value, str):

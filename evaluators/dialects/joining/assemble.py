@@ -15,6 +15,7 @@ from evaluators.dialects.decoding.values import string
 from evaluators.dialects.joining.agent_steps import find_agent_steps
 from evaluators.dialects.joining.hidden_answer import hides_answer
 from evaluators.dialects.joining.model_calls import Exchange, find_exchanges
+from evaluators.dialects.joining.running_counts import read_own_counts
 from evaluators.dialects.joining.texts import cap, find_input, find_output, find_system
 from evaluators.dialects.joining.tool_call import function_name, uses_semantic_kernel
 from evaluators.dialects.joining.tool_calls import find_tool_calls
@@ -42,6 +43,7 @@ def assemble(
         records: Ids of the log records that lent the spans words.
     """
     tree = Tree(order)
+    read_own_counts(tree)
     exchanges = find_exchanges(tree)
     agents = Agents(tree)
     first = [f.span for f in order]

@@ -2,7 +2,8 @@
 
 GenAI conventions: `gen_ai.client.inference.operation.details` has the attributes of the span; the older
 `gen_ai.<role>.message` and `gen_ai.choice` are its events, in Semantic Kernel with a body in JSON. AWS's distribution
-takes attributes and events off the span and sends one record, `{"input": ..., "output": ...}` (`aws_bodies`).
+takes attributes and events off the span and sends one record, `{"input": ..., "output": ...}` (`aws_bodies`). Spring
+AI 1.x writes them with loggers (`spring_ai`).
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from evaluators.dialects.decoding.values import as_dict, unwrap
-from evaluators.dialects.lending import aws_bodies
+from evaluators.dialects.lending import aws_bodies, spring_ai
 from evaluators.dialects.lending.ledger import Ledger
 from evaluators.dialects.lending.records import Joined, Lent, body_of, event_of
 from evaluators.model import JSON, Event, Span
@@ -41,13 +42,22 @@ def lend(ledger: Ledger, records: Sequence[Span]) -> None:
                 orphans.setdefault(record.parent_span_id, []).append(record)
             else:
                 ledger.lend_events(record, span, (_event(record),))
-        elif aws_bodies.is_one(body_of(record)):
-            if span is not None:
-                aws_bodies.lend(ledger, record, span)
-        else:
+        elif span is not None:
+            _lend_body(ledger, record, span)
+        elif not (spring_ai.is_one(record) or aws_bodies.is_one(body_of(record))):
             ledger.stand(record)
     for events in orphans.values():
         _stand_together(ledger, events)
+
+
+def _lend_body(ledger: Ledger, record: Span, span: Span) -> None:
+    """The words of a record without a name."""
+    if spring_ai.is_one(record):
+        ledger.lend(record, span, spring_ai.words(record))
+    elif aws_bodies.is_one(body_of(record)):
+        aws_bodies.lend(ledger, record, span)
+    else:
+        ledger.stand(record)
 
 
 def _order(record: Span) -> tuple[int, int]:

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from evaluators.dialects import fields
 from evaluators.dialects.content.facts import Content, Facts
-from evaluators.dialects.decoding.values import as_dict, as_list, string, unwrap
-from evaluators.dialects.dialect import CONTENT, Advice, By, Dialect, Sample, has, scope_is
+from evaluators.dialects.decoding.values import as_dict, as_list, is_json, string, unwrap
+from evaluators.dialects.dialect import Advice, By, Dialect, Sample, has, scope_is
 from evaluators.dialects.readers import genai
 from evaluators.dialects.readers.genai_tools import tool_in_span_name
 from evaluators.model import JSON
@@ -16,6 +16,9 @@ from evaluators.model import JSON
 _KIND = "spring.ai.kind"
 _TOOLS = "spring.ai.model.request.tool.names"
 _TOOL = "spring.ai.tool.definition."
+_RESULT = "spring.ai.tool.call.result"
+_OF_1 = "tool_call "
+"""How the spans of tools begin in 1.x, where each model call states the tokens of all calls of its loop so far."""
 
 
 def _messages(value: JSON, role: str) -> JSON:
@@ -32,8 +35,17 @@ def _answers(value: JSON) -> JSON:
     return _messages(value, "assistant")
 
 
+def _is_bare(result: JSON) -> bool:
+    """Whether a tool's result is a text as it is: what tools return is JSON, the message of what they raised is not."""
+    return isinstance(result, str) and bool(result) and not is_json(result)
+
+
 def _finish(facts: Facts) -> None:
     get = facts.span.attributes.get
+    if facts.kind == "tool":
+        facts.counts_on = facts.span.name.startswith(_OF_1)
+        if facts.tool_error is None and _is_bare(get(_RESULT)):
+            facts.tool_error = "error"
     schema = unwrap(get(f"{_TOOL}schema"))
     if facts.kind == "tool" and string(get(_KIND)) and isinstance(schema, dict):
         own: JSON = {
@@ -61,11 +73,13 @@ SPRING_AI = Dialect(
             fields.tool_name(f"{_TOOL}name", default=tool_in_span_name),
             fields.tool_id("spring.ai.tool.call.id"),
             fields.arguments("spring.ai.tool.call.arguments"),
-            fields.result("spring.ai.tool.call.result"),
+            fields.result(_RESULT),
         ),
         "agent": (
+            fields.input_from("gen_ai.input.messages"),
             fields.input_from("gen_ai.prompt", read=_questions),
             fields.input_from("spring.ai.chat.client.user.text"),
+            fields.output_from("gen_ai.output.messages"),
             fields.output_from("gen_ai.completion", read=_answers),
             fields.definitions("spring.ai.chat.client.tool.names"),
         ),
@@ -74,9 +88,24 @@ SPRING_AI = Dialect(
     reads=(fields.row("tools offered", "tool", f"{_TOOL}schema"),),
     advice=(
         Advice(
-            lacks=CONTENT,
+            lacks=("no_content", "no_question"),
+            setting="spring.ai.chat.client.observations.log-prompt=true"
+            " spring.ai.chat.client.observations.log-completion=true",
+            note="Spring AI 1.x: words then come as log records, which are to be exported too (port 4318, /v1/logs)",
+            speakers=("org.springframework.boot 3.",),
+            source="source of Spring AI 1.1, ChatClientAutoConfiguration",
+        ),
+        Advice(
+            lacks=("no_content", "no_question"),
+            setting="@Bean ObservationFilter words() { return context -> ...; }",
+            note="Spring AI 2.x: a filter that adds gen_ai.input.messages and gen_ai.output.messages to the observation"
+            " of the chat client; no property does",
+            speakers=("org.springframework.boot 4.",),
+            source="recordings of Spring AI 2.0 with every switch on",
+        ),
+        Advice(
+            lacks=("no_tool_arguments", "no_tool_results"),
             setting="spring.ai.tools.observations.include-content=true",
-            note="arguments and results of tool calls",
             source="source of Spring AI, ToolCallingAutoConfiguration and its tests",
         ),
     ),

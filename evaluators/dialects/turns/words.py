@@ -12,11 +12,16 @@ from evaluators.digest import canonical
 from evaluators.model import JSON
 
 _DETAILS = "gen_ai.client.inference.operation.details"
+SPRING_AI = (
+    "org.springframework.ai.chat.client.observation.ChatClient",
+    "org.springframework.ai.chat.observation.ChatModel",
+)
+"""How the loggers of Spring AI 1.x begin that write prompts and answers."""
 
 
 def lends_words(event: Event) -> bool:
     """Whether the record has words for the span whose id it carries."""
-    if event.name.startswith("gen_ai."):
+    if event.name.startswith("gen_ai.") or event.scope.startswith(SPRING_AI):
         return True
     body = event.body
     return isinstance(body, dict) and ("input" in body or "output" in body)  # AWS's distribution
