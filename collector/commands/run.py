@@ -13,6 +13,7 @@ from collections.abc import Callable
 
 import uvloop
 
+from collector.base.cores import usable_cores
 from collector.base.errors import SpanwiseError
 from collector.base.printable import log_to_stderr, one_line
 from collector.base.private import keep_private
@@ -23,6 +24,7 @@ from collector.otlp.exporters import exporter_settings
 from collector.service.app import App, Endpoints
 from evaluators.formulas.past_limits import PastLimits
 
+_log = logging.getLogger(__name__)
 GRACE = 40.0
 """Seconds that a stop takes at most after `receiver.stop_delay`; the deployments in the docs give it 45."""
 
@@ -48,6 +50,8 @@ def run(
     log_to_stderr(logging.INFO)
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
     keep_private(config.data_dir)
+    if (cores := usable_cores()) <= config.worker_count > 1:
+        _log.warning("workers: %d and the main process share %d cores.", config.worker_count, cores)
 
     def ready(endpoints: Endpoints) -> None:
         say(endpoints, config)

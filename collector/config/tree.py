@@ -6,13 +6,13 @@ Durations are seconds (float) and sizes are bytes (int) once parsed; a file says
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal, cast, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationInfo, field_validator
 
+from collector.base.cores import usable_cores
 from collector.config.redaction_patterns import Key, Patterns
 from collector.config.values import (
     Duration,
@@ -327,5 +327,5 @@ class Config(Section):
 
     @property
     def worker_count(self) -> int:
-        """Evaluator processes: auto leaves one core to the main process."""
-        return max(1, (os.cpu_count() or 2) - 1) if self.workers == "auto" else self.workers
+        """Evaluator processes: auto leaves one of the usable cores to the main process."""
+        return max(1, usable_cores() - 1) if self.workers == "auto" else self.workers

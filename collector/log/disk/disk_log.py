@@ -25,9 +25,10 @@ from collector.log.disk.frames import (
     time_of,
 )
 from collector.log.disk.lmdb_check import check
-from collector.log.disk.store import REMEDY, DiskStore, LockFile
+from collector.log.disk.store import REMEDY, DiskStore, LockFile, map_size_of
 from collector.log.disk.tail import Tail
 from collector.log.disk.transaction import key_digest
+from collector.log.disk.unusable import without_lock, without_map
 from collector.log.disk.writer import Answer, Appended, Call, DiskWriter
 from collector.log.embedded.polling import (
     FOREVER,
@@ -345,7 +346,7 @@ def _open(folder: Path, *, max_size: int, partitions: int) -> tuple[LockFile, Di
         folder.mkdir(parents=True, exist_ok=True)
         lock = LockFile(folder)
     except OSError as error:
-        raise ConfigError(f"{folder} cannot be used: {error}; give another data_dir") from error
+        raise ConfigError(without_lock(folder, error)) from error
     try:
         _check(folder)
         return lock, DiskStore(folder, max_size=max_size, partitions=partitions)
@@ -354,7 +355,7 @@ def _open(folder: Path, *, max_size: int, partitions: int) -> tuple[LockFile, Di
         raise DataDamaged(f"{error}; {REMEDY}") from error
     except (lmdb.Error, OSError) as error:
         lock.close()
-        raise ConfigError(f"{folder} cannot be used: {error}; give another data_dir") from error
+        raise ConfigError(without_map(folder, error, map_size_of(max_size))) from error
     except ConfigError:
         lock.close()
         raise

@@ -86,6 +86,11 @@ class LockFile:
         os.close(self._descriptor)
 
 
+def map_size_of(max_size: int) -> int:
+    """Bytes of the map of a log of at most so many: freed pages wait to be used again."""
+    return max_size + min(max_size, _SLACK)
+
+
 class DiskStore:
     """The LMDB file, open for one process. Its map is larger than `max_size`: freed pages wait to be used again.
 
@@ -95,7 +100,7 @@ class DiskStore:
 
     def __init__(self, folder: Path, *, max_size: int, partitions: int) -> None:
         self.folder = folder
-        self._map_size = max_size + min(max_size, _SLACK)
+        self._map_size = map_size_of(max_size)
         self._partitions = partitions
         self._lock = threading.Lock()
         self._open()

@@ -10,7 +10,7 @@ from typing import BinaryIO, ClassVar, Self
 
 import msgspec
 
-from collector.base.errors import Retryable
+from collector.base.errors import ConfigError, Retryable
 from collector.base.fsync import sync_folder
 from collector.base.writable import unwritable
 from collector.config.tree import Config
@@ -47,6 +47,8 @@ class JsonlSink:
         if section is None:
             return None
         path = section.path or config.data_dir / "signals.jsonl"
+        if why := _no_file(path):
+            raise ConfigError(f"sinks.jsonl.path: {why}")
         return cls(path, section.max_size, section.keep)
 
     @classmethod
@@ -55,7 +57,7 @@ class JsonlSink:
         section = config.sinks.jsonl
         if section is None or section.path is None:
             return None
-        why = unwritable(section.path.parent)
+        why = _no_file(section.path) or unwritable(section.path.parent)
         return why and f"sinks.jsonl.path: {why}"
 
     async def deliver(self, signals: Sequence[Published]) -> None:
@@ -169,6 +171,18 @@ def _last_line(file: BinaryIO) -> tuple[int, bytes]:
     file.seek(end)
     cut = tail.rfind(b"\n") + 1
     return start + cut, tail[cut:]
+
+
+def _no_file(path: Path) -> str | None:
+    """Why no file can ever stand at the path, which would be tried again for ever; None: one can."""
+    above = next(each for each in path.absolute().parents if each.exists())
+    if path.is_dir():
+        return f"{path} is a folder; name a file, such as {path / 'signals.jsonl'}"
+    if path.exists() and not path.is_file():
+        return f"{path} is a device or a pipe; name a file"
+    if not above.is_dir():
+        return f"{above} is no folder, so {path} cannot be made; name another file"
+    return None
 
 
 def _lines(signals: Sequence[Published]) -> tuple[list[bytes], dict[Position, str]]:
