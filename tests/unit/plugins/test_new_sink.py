@@ -13,10 +13,10 @@ from typing import ClassVar, Self
 
 import pytest
 
+from collector.base.errors import ConfigError
 from collector.config.crosscheck import crosscheck
 from collector.config.tree import Config, Section, Sinks
-from collector.doctor.connectivity import tried
-from collector.doctor.deliveries import undeliverable
+from collector.doctor.connectivity import connect_all
 from collector.log.memory import MemoryLog
 from collector.log.port import SIGNALS, Commit, Log
 from collector.records.signal_batch import Published
@@ -98,13 +98,11 @@ async def test_the_log_holds_signals_until_the_new_sink_has_them() -> None:
 
 
 @pytest.mark.usefixtures("_listed")
-async def test_validate_connect_tries_the_new_sink(tmp_path: Path) -> None:
-    assert await undeliverable(configured(tmp_path)) == []
-    assert tried(configured(tmp_path)) == ("data_dir", "sinks.jsonl", f"sinks.{NAME}")
+def test_validate_connect_tries_the_new_sink(tmp_path: Path) -> None:
+    assert connect_all(configured(tmp_path)) == ("data_dir", "sinks.jsonl", f"sinks.{NAME}")
 
-    assert await undeliverable(configured(tmp_path, url="http://x", is_there=False)) == [
-        f"sinks.{NAME}.url: http://x does not answer"
-    ]
+    with pytest.raises(ConfigError, match=rf"^sinks.{NAME}.url: http://x does not answer$"):
+        connect_all(configured(tmp_path, url="http://x", is_there=False))
 
 
 def test_what_does_not_fit_within_its_section_is_said_at_the_start(tmp_path: Path) -> None:
