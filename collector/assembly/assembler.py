@@ -18,9 +18,11 @@ from collector.assembly.glances import Glances
 from collector.assembly.open_trace import Closing
 from collector.assembly.open_traces import OpenTraces
 from collector.assembly.scan import first_start
+from collector.assembly.take_result import TakeResult
 from collector.base.errors import LogUnavailable, Retryable, Undecodable
 from collector.base.retry import Retry, Sleep
 from collector.base.telemetry import Telemetry
+from collector.base.time_slice import in_steps
 from collector.config.tree import Windows
 from collector.log.consumer import Consumer
 from collector.log.port import (
@@ -231,7 +233,9 @@ class Assembler(Consumer):
         for partition, now in batch.ends.items():
             if self._by_clock and partition in self._owned:
                 open_traces = self._owned[partition]
-                await self._pipeline.put(open_traces, open_traces.tick(now))
+                due = await in_steps(open_traces.ticking(now))
+                self._counts.moved(due)
+                await self._follow(open_traces, due)
                 self._glances.put(open_traces)
         await self._bound_marks()
         self._counts.open(self._owned.values())
@@ -253,17 +257,21 @@ class Assembler(Consumer):
         if open_traces is None:
             return
         held = None if self._handed is None else self._handed.take(record.position)
-        result = open_traces.take(record, held)
+        result = await in_steps(open_traces.taking(record, held))
         self._counts.taken(record.position, result)
         if not result.needed:
             self._log_port.release([record.position])
+        await self._follow(open_traces, result)
+        self._glances.put(open_traces)
+        for owner, closing in self._buffer.relieve():
+            await self._pipeline.put(owner, [closing])
+
+    async def _follow(self, open_traces: OpenTraces, result: TakeResult) -> None:
+        """What closed is written; what nothing needs any more is given back to the log."""
         if result.freed:
             self._log_port.release(result.freed)
         if result.closings:
             await self._pipeline.put(open_traces, result.closings)
-        self._glances.put(open_traces)
-        for owner, closing in self._buffer.relieve():
-            await self._pipeline.put(owner, [closing])
 
     async def _bound_marks(self) -> None:
         """Forget the oldest marks; where re-reads still need them, close the trace that holds the low-water."""
@@ -310,11 +318,13 @@ class Assembler(Consumer):
 
     async def _close_all(self, reason: Literal["shutdown", "end"]) -> None:
         rootless = "shutdown" if reason == "shutdown" else "idle"
-        closings = [
-            (open_traces, closing)
-            for open_traces in self._owned.values()
-            for closing in open_traces.drain(rootless=rootless)
-        ]
+        closings: list[tuple[OpenTraces, Closing]] = []
+        for open_traces in self._owned.values():
+            moved = open_traces.straighten()
+            self._counts.moved(moved)
+            self._log_port.release(moved.freed)
+            due = (*moved.closings, *open_traces.drain(rootless=rootless))
+            closings += ((open_traces, closing) for closing in due)
         ordered = [(await self._order(closing), owner, closing) for owner, closing in closings]
         ordered.sort(key=lambda each: each[0])
         await self._pipeline.write_sequentially([(owner, each) for _, owner, each in ordered])

@@ -66,6 +66,10 @@ class Counts:
         """A record of `spans` was taken."""
         if result.poison is not None:
             self._poison.unprocessable(position, result.poison)
+        self.moved(result)
+
+    def moved(self, result: TakeResult) -> None:
+        """Segments were put where they belong."""
         self._ignored(result.invalid, "invalid")
         self._ignored(result.duplicates, "duplicate")
         for service, spans in result.ignored.items():

@@ -146,7 +146,7 @@ class Glances:
             pieces=await self._with_bytes(job.pieces),
             service=job.service,
             is_part=is_part,
-            seen=request.closing.times[-1] if revision is None else revision.seen,
+            seen=max(request.closing.times) if revision is None else revision.seen,
             revision=0 if revision is None else revision.mark.revision + 1,
         )
 

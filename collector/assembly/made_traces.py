@@ -6,20 +6,28 @@ marks, late spans.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from array import array
+from collections import Counter
+from collections.abc import Generator, Sequence
 from dataclasses import replace
+from heapq import heappop, heappush
 from typing import Protocol
 
+from collector.assembly.held_segment import SEGMENT_COST, HeldSegment
 from collector.assembly.low_water import Hold
 from collector.assembly.open_trace import Closing, OpenTrace
+from collector.assembly.owner import MOST_LOOKS, Owner
 from collector.assembly.take_result import Arrival, TakeResult
-from collector.assembly.turns import SEGMENT_COST, HeldSegment, Owner, Turns
+from collector.assembly.turns import Turns
 from collector.config.tree import TraceWindow
 from collector.log.port import Record
 from collector.otlp.segment import Segment
 from collector.otlp.span_head import SpanHead
 from collector.records.span_refs import Piece, size_of
 from evaluators.model import Closed
+
+LOOKS = 32
+"""Segments looked at again, because more is known, before the event loop may run other tasks."""
 
 
 class Traces(Protocol):
@@ -88,10 +96,14 @@ class MadeTraces:
         self._turns = turns
         self._owner_of: dict[bytes, bytes] = {}
         """Owner by open trace."""
-        self._undecided: set[bytes] = set()
-        """Owners with parked segments."""
+        self._undecided: list[tuple[int, bytes, bytes]] = []
+        """Owners and closed turns with parked segments, by the offset up to which must be read first: a heap."""
+        self._repeated: dict[bytes, Counter[bytes]] = {}
+        """By open trace: the ids of spans that several of its segments have, once for each but the first."""
         self._next = 0
         """The offset below which everything has been read."""
+        self._time = 0.0
+        """Log time of the newest record."""
 
     def take(
         self,
@@ -101,12 +113,12 @@ class MadeTraces:
         piece: Piece,
         service: str,
         result: TakeResult,
-    ) -> bool:
-        """Put a segment where it belongs; returns whether it is needed."""
+    ) -> Generator[None, None, bool]:
+        """Put a segment where it belongs; returns whether it is needed. Between two steps others may work."""
         offset = record.position.offset
-        self._next = offset + 1
+        self._next, self._time = offset + 1, record.time
         owner = self._turns.owner(segment.owner)
-        has_news = owner.learn(segment)
+        concerned = owner.learn(segment)
         held = HeldSegment(
             segment=segment,
             spans=spans,
@@ -117,29 +129,38 @@ class MadeTraces:
             service=service,
         )
         is_needed = self._put(owner, held, result)
-        turns = {owner.resolve(segment)}
-        if has_news:
-            turns |= self._rearrange(owner, segment, result)
-            turns |= {owner.before(segment) or segment.turn, segment.turn}
+        turns = {owner.resolve(segment), owner.before(segment) or segment.turn, segment.turn}
+        for number, each in enumerate(concerned, start=1):
+            turns |= self._look(owner, each, result)
+            if number % LOOKS == 0:
+                yield
         for turn in turns:
-            trace = self._traces.opened(turn)
-            if trace is not None and trace.root_at is None and owner.is_over(turn):
-                trace.end(record.time)
-                self._traces.arm(trace)
+            self._end_if_over(owner, turn)
+        self._turns.sweep(segment.owner)
         return is_needed
 
     def settle(self, following: int, result: TakeResult) -> None:
         """Everything below `following` has been read: drop what closed traces are now known to have."""
         self._next = max(self._next, following)
-        for owner_id in tuple(self._undecided):
+        while self._undecided and self._undecided[0][0] <= self._next:
+            _, owner_id, turn = heappop(self._undecided)
             owner = self._turns.owner(owner_id)
-            for held in tuple(owner.parked):
-                if not self._is_undecided(owner, owner.resolve(held.segment), held):
-                    owner.parked.remove(held)
-                    self._drop(held, result)
-            if not owner.parked:
-                self._undecided.discard(owner_id)
-                self._turns.sweep(owner_id)
+            for held in tuple(owner.parked.get(turn, ())):
+                if not self._is_undecided(owner, turn, held):
+                    owner.let_go(held)
+                    self._traces.release(held.hold)
+                    result.dropped.append(held.offset)
+            if turn in owner.parked:
+                self._await(owner, turn, owner_id)
+            self._turns.sweep(owner_id)
+
+    def straighten(self, trace: OpenTrace, result: TakeResult) -> None:
+        """The trace is due: move what was looked at too often before, if it is of another turn."""
+        owner = self._turns.owner(self._owner_of[trace.trace_id])
+        for held in [*owner.held[trace.trace_id]]:
+            if held.looks > MOST_LOOKS and owner.resolve(held.segment) != held.turn:
+                self._move(owner, held, result)
+                self._end_if_over(owner, held.turn)
 
     def closed(self, closing: Closing, *, until: int) -> Closing:
         """The closing of a made trace, with what stays known of it and all that it holds."""
@@ -147,12 +168,16 @@ class MadeTraces:
         owner_id = self._owner_of.pop(turn)
         owner = self._turns.owner(owner_id)
         facts = owner.facts(turn, owner_id, until=until)
-        held = owner.keep(turn)
+        held = owner.take_all(turn)
+        self._repeated.pop(turn, None)
         self._turns.remember(turn, facts)
         # A full trace closes within a record, which may hold more of it: read again, the record is not all of it.
         is_full = closing.reason in ("max_spans", "max_bytes")
         return replace(
             closing,
+            pieces=tuple(each.piece for each in held),
+            times=array("d", (each.time for each in held)),
+            offsets=array("q", (each.offset for each in held)),
             turn=facts,
             more_holds=tuple(each.hold for each in held),
             last_offset=closing.last_offset - is_full,
@@ -166,8 +191,7 @@ class MadeTraces:
         trace = self._traces.opened(turn) or self._traces.admit(turn, came, result)
         if trace is None:
             if self._is_undecided(owner, turn, held):
-                owner.parked.append(held)
-                self._undecided.add(held.segment.owner)
+                self._park(owner, turn, held)
                 return True
             self._traces.release(held.hold)
             return False
@@ -184,11 +208,33 @@ class MadeTraces:
             result.duplicates -= len(held.spans) - len(new)
             return self._put(owner, held, result)
         owner.hold(turn, held)
+        self._note_repeated(trace, held.spans, new)
         before = trace.cost
         trace.held += SEGMENT_COST
         self._traces.changed(trace, before)
         self._traces.add(trace, new, held.piece, came, result)
+        self._end_by(owner, held)
         return True
+
+    def _note_repeated(
+        self, trace: OpenTrace, spans: Sequence[SpanHead], new: Sequence[SpanHead]
+    ) -> None:
+        if len(new) == len(spans):
+            return
+        repeated = Counter(each.span_id for each in spans)
+        repeated.subtract(each.span_id for each in new)
+        self._repeated.setdefault(trace.trace_id, Counter()).update(repeated)
+
+    def _park(self, owner: Owner, turn: bytes, held: HeldSegment) -> None:
+        """It waits until all has been read that had been when the closed trace did close."""
+        is_first = turn not in owner.parked
+        owner.park(turn, held)
+        if is_first:
+            self._await(owner, turn, held.segment.owner)
+
+    def _await(self, owner: Owner, turn: bytes, owner_id: bytes) -> None:
+        facts = owner.closed.get(turn)
+        heappush(self._undecided, (0 if facts is None else facts.until, owner_id, turn))
 
     def _is_undecided(self, owner: Owner, turn: bytes, held: HeldSegment) -> bool:
         """Whether it is read again, and what will be read again yet may say that it is of another trace.
@@ -203,52 +249,68 @@ class MadeTraces:
             and self._traces.is_reread(turn, held.offset)
         )
 
-    def _drop(self, held: HeldSegment, result: TakeResult) -> None:
-        self._traces.release(held.hold)
-        result.dropped.append(held.offset)
-
     # --- when more is known --------------------------------------------------------------------------------------
 
-    def _rearrange(self, owner: Owner, news: Segment, result: TakeResult) -> set[bytes]:
-        """Move what is now known to be of another turn; returns the turns that are not as they were."""
-        moved: dict[bytes, list[HeldSegment]] = {}
-        turns: set[bytes] = set()
-        for turn, held in owner.affected(news):
-            now = owner.resolve(held.segment)
-            turns |= {turn, now}
-            if now != turn:
-                moved.setdefault(turn, []).append(held)
-        self._take_out(owner, moved)
-        decided = [
-            held
-            for held in owner.parked
-            if not self._traces.is_reread(owner.resolve(held.segment), held.offset)
-        ]
-        owner.parked = [each for each in owner.parked if each not in decided]
-        anew = [*decided, *(held for several in moved.values() for held in several)]
-        for held in sorted(anew, key=lambda each: each.offset):
-            if not self._put(owner, held, result):
-                result.dropped.append(held.offset)
-        return turns.union(owner.resolve(each.segment) for each in decided)
+    def _look(self, owner: Owner, held: HeldSegment, result: TakeResult) -> set[bytes]:
+        """Move a segment that is now known to be of another turn; returns the turns that are not as they were."""
+        before = held.turn
+        has_closed = not before
+        if has_closed or not owner.look(held):
+            return set()
+        now = owner.resolve(held.segment)
+        if held.is_parked and self._traces.is_reread(now, held.offset):
+            if now != before:
+                owner.let_go(held)
+                self._park(owner, now, held)
+            return set()
+        if not held.is_parked and now == before:
+            self._end_by(owner, held)
+            return {now}
+        self._move(owner, held, result)
+        return {before, now}
 
-    def _take_out(self, owner: Owner, moved: Mapping[bytes, Sequence[HeldSegment]]) -> None:
-        for turn, several in moved.items():
-            trace = self._traces.opened(turn)
-            if trace is None:
-                continue
-            gone = set(map(id, several))
-            stay = [each for each in owner.held[turn] if id(each) not in gone]
-            owner.keep(turn, stay)
-            if stay:
-                self._fill(trace, stay)
-            else:
-                del self._owner_of[turn]
-                self._traces.drop(trace)
+    def _move(self, owner: Owner, held: HeldSegment, result: TakeResult) -> None:
+        self._take_out(owner, held)
+        if not self._put(owner, held, result):
+            result.dropped.append(held.offset)
 
-    def _fill(self, trace: OpenTrace, segments: Iterable[HeldSegment]) -> None:
+    def _take_out(self, owner: Owner, held: HeldSegment) -> None:
+        turn, at, is_parked = held.turn, held.at, held.is_parked
+        owner.let_go(held)
+        trace = self._traces.opened(turn)
+        if trace is None or is_parked:
+            return
+        if turn not in owner.held:
+            del self._owner_of[turn]
+            self._repeated.pop(turn, None)
+            self._traces.drop(trace)
+            return
         before = trace.cost
-        trace.begin_again()
-        for each in segments:
-            trace.add(trace.new(each.spans), each.piece, offset=each.offset, time=each.time)
-            trace.held += SEGMENT_COST
+        trace.remove(at, self._only_there(turn, held.spans))
+        trace.held -= SEGMENT_COST
         self._traces.changed(trace, before)
+
+    def _only_there(self, turn: bytes, spans: Sequence[SpanHead]) -> list[bytes]:
+        """The ids of spans of a segment that no other segment of the trace has."""
+        repeated = self._repeated.get(turn)
+        if repeated is None:
+            return [each.span_id for each in spans]
+        ids = [each.span_id for each in spans if repeated[each.span_id] <= 0]
+        repeated.subtract({each.span_id for each in spans}.difference(ids))
+        return ids
+
+    # --- when a turn is over --------------------------------------------------------------------------------------
+
+    def _end_by(self, owner: Owner, held: HeldSegment) -> None:
+        if owner.is_end(held.segment):
+            self._end(held.turn)
+
+    def _end_if_over(self, owner: Owner, turn: bytes) -> None:
+        if owner.is_over(turn):
+            self._end(turn)
+
+    def _end(self, turn: bytes) -> None:
+        trace = self._traces.opened(turn)
+        if trace is not None and trace.root_at is None:
+            trace.end(self._time)
+            self._traces.arm(trace)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from array import array
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -139,14 +139,16 @@ class OpenTrace:
         if self.root_at is None:
             self.root_at = time
 
-    def begin_again(self) -> None:
-        """Of a made trace: forget its segments; those that stay are added again."""
-        self.pieces.clear()
-        self.ids.clear()
-        self.times, self.offsets = array("d"), array("q")
-        self.size = self.held = self.glanced = self.glanced_bytes = 0
-        self._missing.clear()
-        self._local_missing = 0
+    def remove(self, at: int, ids: Collection[bytes]) -> None:
+        """Of a made trace: the piece at this place, with spans of these ids, is another's; the last takes its place."""
+        piece, self.pieces[at] = self.pieces[at], self.pieces[-1]
+        self.times[at], self.offsets[at] = self.times[-1], self.offsets[-1]
+        for row in (self.pieces, self.times, self.offsets):
+            row.pop()
+        self.ids.difference_update(ids)
+        self.size -= size_of(piece)
+        self.held -= len(piece) if isinstance(piece, bytes) else REF_COST
+        self.glanced = self.glanced_bytes = 0
 
     @property
     def cost(self) -> int:

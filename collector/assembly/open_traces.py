@@ -7,7 +7,7 @@ Taking a record and ticking the clock return closings, in the order in which the
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Generator, Iterator, Sequence
 from dataclasses import replace
 
 from collector.assembly.closed_traces import ClosedTraces
@@ -20,6 +20,7 @@ from collector.assembly.service_queues import ServiceQueues, Shares
 from collector.assembly.take_result import Arrival, TakeResult
 from collector.assembly.timers import Timers
 from collector.base.errors import Undecodable
+from collector.base.time_slice import finished
 from collector.config.tree import TraceWindow
 from collector.log.port import SPANS, Commit, Position, Record
 from collector.otlp.scan import Scan, scan
@@ -30,6 +31,11 @@ from evaluators.model import Closed, Root
 
 REMEMBERED_FOR = 6
 """Closed traces are remembered for this many times `late`: a span far too late must not open a second trace."""
+STEP = 64
+"""Traces of one record, or traces that are due together, after which others may work.
+
+A number and no time: what a record closes, and so what is written together, depends on it.
+"""
 
 
 class OpenTraces:
@@ -103,11 +109,18 @@ class OpenTraces:
     # --- records and time ----------------------------------------------------------------------------------------
 
     def take(self, record: Record, held: Scan | None = None) -> TakeResult:
-        """Close what was due at the record's log time, then take the record, which holds `held` where known."""
+        """All steps of `taking` at once."""
+        return finished(self.taking(record, held))
+
+    def taking(self, record: Record, held: Scan | None = None) -> Generator[None, None, TakeResult]:
+        """Close what was due at the record's log time, then take the record, which holds `held` where known.
+
+        Between two steps others may work. Until the last one is done, no commit passes the record.
+        """
         offset = record.position.offset
         if self._next is not None and offset < self._next:  # taken before the partition came back
             return TakeResult(needed=True)
-        result = TakeResult(closings=self.tick(record.time))
+        result = yield from self.ticking(record.time)
         self._next = offset + 1
         try:
             held = held or scan(record.value)
@@ -115,24 +128,58 @@ class OpenTraces:
             result.poison = str(error)
             return result
         result.invalid = held.invalid
-        takers = sum(self._take(record, held, trace_id, result) for trace_id in held.traces)
-        if takers > 1:
-            self._shared[offset] = takers
-        result.needed = takers > 0
+        hold = self._low_water.hold(offset)
+        self._shared[offset] = len(held.traces) + 1
+        takers = 0
+        for number, trace_id in enumerate(held.traces, start=1):
+            takers += yield from self._take(record, held, trace_id, result)
+            if number % STEP == 0:
+                yield
+        self._low_water.release(hold)
         self._made.settle(offset + 1, result)
-        for each in result.dropped:
-            if self._is_free(each):
-                result.needed = result.needed and each != offset
-                result.freed.append(Position(SPANS, self.partition, each))
+        self._taken(offset, len(held.traces) + 1 - takers, result)
         return result
 
-    def tick(self, now: float) -> list[Closing]:
-        """Close what was due at log time `now`."""
+    def _taken(self, offset: int, unneeded: int, result: TakeResult) -> None:
+        """The record was taken: `unneeded` of those that may have needed it until then do not."""
+        left = self._shared[offset] = self._shared[offset] - unneeded
+        if left < 2:
+            del self._shared[offset]
+        result.needed = left > 0 and not self._drop(result, offset)
+
+    def _drop(self, result: TakeResult, offset: int = -1) -> bool:
+        """Free the records that nothing needs of which parts were dropped; returns whether that at `offset` is one."""
+        free = [each for each in result.dropped if self._is_free(each)]
+        result.dropped.clear()
+        result.freed += [Position(SPANS, self.partition, each) for each in free]
+        return offset in free
+
+    def tick(self, now: float) -> TakeResult:
+        """All steps of `ticking` at once."""
+        return finished(self.ticking(now))
+
+    def ticking(self, now: float) -> Generator[None, None, TakeResult]:
+        """Close what was due at log time `now`; between two steps others may work."""
         self.now = max(self.now, now)
-        return [
-            self.close(trace, deadline.reason, at=deadline.at)
-            for trace, deadline in self._timers.due(now, self._glances.append)
-        ]
+        result = TakeResult()
+        for trace, deadline in self._timers.due(now, self._glances.append):
+            if trace.is_made:
+                self._made.straighten(trace, result)
+            if not trace.is_closed:
+                result.closings.append(self.close(trace, deadline.reason, at=deadline.at))
+            if len(result.closings) % STEP == 0:
+                yield
+        self._drop(result)
+        return result
+
+    def straighten(self) -> TakeResult:
+        """Every segment of a made trace is put where it belongs, as far as is known."""
+        result = TakeResult()
+        for trace in [each for each in self._open.values() if each.is_made]:
+            if not trace.is_closed:
+                self._made.straighten(trace, result)
+        self._drop(result)
+        return result
 
     def take_glances(self) -> Sequence[Glance]:
         """The glances that have become due since the last call."""
@@ -152,14 +199,16 @@ class OpenTraces:
         """Whether the trace is open here, and no earlier closing of it waits to be written."""
         return self._is_owned and not trace.is_closed and trace.trace_id not in self._closing
 
-    def _take(self, record: Record, held: Scan, trace_id: bytes, result: TakeResult) -> bool:
+    def _take(
+        self, record: Record, held: Scan, trace_id: bytes, result: TakeResult
+    ) -> Generator[None, None, bool]:
         """Take the record's spans of one trace; returns whether any of them is needed for it."""
         spans = held.traces[trace_id]
         service = service_of(held.resources[trace_id])
         segment = held.segments.get(trace_id)
         if segment is not None:
             piece = piece_of(record, held, trace_id, spans, by_ref=self._by_ref)
-            return self._made.take(record, segment, spans, piece, service, result)
+            return (yield from self._made.take(record, segment, spans, piece, service, result))
         came = Arrival(record.position.offset, record.time, service, len(spans))
         trace = self._open.get(trace_id) or self.admit(trace_id, came, result)
         if trace is None:
@@ -173,7 +222,7 @@ class OpenTraces:
         if trace.pieces and trace.size + size_of(piece) > self._windows.max_bytes:
             result.closings.append(self.close(trace, "max_bytes", at=record.time))
             result.duplicates -= len(spans) - len(new)
-            return self._take(record, held, trace_id, result)
+            return (yield from self._take(record, held, trace_id, result))
         self.add(trace, new, piece, came, result)
         return True
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
+from collections.abc import Generator
+from typing import TypeVar
 
+_T = TypeVar("_T")
 SLICE = 0.0005
 """Seconds of work after which other tasks run: senders wait for their acknowledgements."""
 TURN = SLICE / 2.5
@@ -36,3 +39,22 @@ class TimeSlice:
             return
         await asyncio.sleep(0)
         self._began = time.perf_counter()
+
+
+async def in_steps(steps: Generator[None, None, _T]) -> _T:
+    """What the steps come to; between two of them other tasks run."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            return end.value
+        await asyncio.sleep(0)
+
+
+def finished(steps: Generator[None, None, _T]) -> _T:
+    """What the steps come to, one right after the other."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            return end.value

@@ -86,6 +86,8 @@ class OtlpSignal:
     """The same for a log with one partition; None: each piece is a record there too."""
     drops: bool = False
     """Whether items may be of no use, and are dropped before the log."""
+    large: int = 1 << 20
+    """Bytes above which a request is decoded and split in a thread, one at a time, so that others are served."""
     is_forwarded: bool = False
     """Whether its requests are passed on to the backend under `forward`."""
 

@@ -42,10 +42,8 @@ Body: TypeAlias = bytes | AsyncIterator[bytes] | Callable[[], Awaitable[bytes]]
 """A body that is there, one that comes in chunks, or one that is read once there is room."""
 Forward: TypeAlias = Callable[[bytes], None]
 
-LARGE = 1 << 20
-"""Bytes above which a request is decoded and split in a thread, one at a time, so that others are served."""
 LARGE_TO_REDACT = 64 << 10
-"""The same where requests are redacted, which takes longer."""
+"""`OtlpSignal.large` at most where requests are redacted, which takes longer."""
 IN_FLIGHT = 4
 """Times `max_request`: how many bytes may be in memory at once."""
 BODY_TIMEOUT = 60.0
@@ -101,7 +99,6 @@ class Intake:
         self._body_timeout = body_timeout
         self._strict = strict
         self._redact = redact
-        self._large_from = LARGE if redact is None else LARGE_TO_REDACT
         # `labels` validates and locks, and these few children are needed for every request.
         self._requests = cache(families.requests.labels)
         self._received = cache(families.received_child)
@@ -223,7 +220,8 @@ class Intake:
             pieces.add(decoded)
             return decoded.request, pieces
 
-        if len(plain) <= self._large_from:
+        large = signal.large if self._redact is None else min(signal.large, LARGE_TO_REDACT)
+        if len(plain) <= large:
             return split()
         async with self._large:
             return await asyncio.to_thread(split)

@@ -21,7 +21,6 @@ from collector.otlp.repair import Decoded
 from collector.otlp.signal import OtlpSignal
 from collector.otlp.split import SplitRequest
 from collector.receiver.families import ReceiverFamilies
-from collector.receiver.intake import LARGE
 
 GROUP = "logs"
 _TRANSPORT = "kafka"
@@ -71,7 +70,7 @@ class LogRequests(Consumer):
         try:
             split = (
                 self._split(record.value)
-                if len(record.value) <= LARGE
+                if len(record.value) <= self._signal.large
                 else await asyncio.to_thread(self._split, record.value)
             )
             new = [New(topic=self._signal.topic, key=p.key, value=p.value) for p in split.pieces]

@@ -68,6 +68,7 @@ LOGS = OtlpSignal(
     split=split_logs,
     split_joined=joined_logs,
     topic=SPANS,
+    large=16 << 10,  # every record is decoded
     drops=True,
     is_forwarded=True,
     recordings=(".logs.otlp", ".logs.otlp.gz", ".logs.otlp.json", ".logs.otlp.jsonl"),

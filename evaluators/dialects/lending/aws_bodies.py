@@ -31,7 +31,8 @@ def lend(ledger: Ledger, record: Span, span: Span) -> None:
     body = as_dict(body_of(record))
     sent, received = (_messages(body.get(side)) for side in ("input", "output"))
     if any(isinstance(message["content"], dict) for message in (*sent, *received)):
-        ledger.lend_events(record, span, _events(sent, received, record.start_time_unix_nano))
+        events = _events(sent, received, record.start_time_unix_nano)
+        ledger.lend_events(record, span.span_id, events)
         return
     layout = _layout_of(span)
     ledger.lend(record, span, {**layout.put(span, sent, 0), **layout.put(span, received, 1)})

@@ -7,17 +7,19 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from evaluators.dialects.lending.records import Joined, is_record
+from evaluators.dialects.lending.records import Joined, is_record, says_all
 from evaluators.model import JSON, Event, Span
 
 
 class Ledger:
     """Spans by id, and the records that were lent. A record that is not lent stands as a span, or says nothing."""
 
-    __slots__ = ("_children", "_found", "_free", "_lent", "_spans", "records")
+    __slots__ = ("_children", "_events", "_found", "_free", "_lent", "_spans", "records")
 
     def __init__(self, spans: Iterable[Span]) -> None:
         self._spans: dict[str, Span] = {}
+        self._events: dict[str, list[Event]] = {}
+        """Lent to spans, and not joined with them yet: a span is made once for all of them."""
         self._lent: list[str] = []
         self._children: dict[str, list[str]] = {}
         self._free: dict[tuple[str, str, str], dict[str, deque[str]]] = {}
@@ -34,6 +36,10 @@ class Ledger:
     @property
     def spans(self) -> list[Span]:
         """The spans as they now are, in order of (start, span id)."""
+        for span_id, events in self._events.items():
+            span = self._spans[span_id]
+            self._spans[span_id] = msgspec.structs.replace(span, events=(*span.events, *events))
+        self._events.clear()
         return sorted(self._spans.values(), key=lambda s: (s.start_time_unix_nano, s.span_id))
 
     @property
@@ -74,18 +80,17 @@ class Ledger:
 
     def lend(self, record: Span, span: Span, words: Mapping[str, JSON]) -> Span:
         """The span with `words` where it says nothing itself; returns it."""
-        joined = Joined(span.attributes, words)
-        return self._put(record, msgspec.structs.replace(span, attributes=joined))
+        if not says_all(span.attributes, words):
+            span = msgspec.structs.replace(span, attributes=Joined(span.attributes, words))
+        self._lent.append(record.span_id)
+        self._spans[span.span_id] = span
+        return span
 
-    def lend_events(self, record: Span, span: Span, events: Iterable[Event]) -> Span:
-        """The span with more events, as if it had carried them; returns it."""
-        return self._put(record, msgspec.structs.replace(span, events=(*span.events, *events)))
+    def lend_events(self, record: Span, span_id: str, events: Iterable[Event]) -> None:
+        """The span has more events, as if it had carried them."""
+        self._lent.append(record.span_id)
+        self._events.setdefault(span_id, []).extend(events)
 
     def put(self, span: Span) -> None:
         """The span in place of the one with its id."""
         self._spans[span.span_id] = span
-
-    def _put(self, record: Span, span: Span) -> Span:
-        self._lent.append(record.span_id)
-        self._spans[span.span_id] = span
-        return span

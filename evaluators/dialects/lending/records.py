@@ -17,6 +17,8 @@ EVENT = "spanwise.log.event"
 BODY = "spanwise.log.body"
 """The record's body, of any type."""
 _OWN = frozenset({EVENT, BODY})
+_MOST_SOURCES = 64
+"""Records that one span's attributes are joined from. Few calls have more than three."""
 
 
 def is_record(span: Span) -> bool:
@@ -64,6 +66,11 @@ class Joined(Attributes):
         self.shape = shape_of(names)
         self.names = names
 
+    @property
+    def is_full(self) -> bool:
+        """Whether nothing more may be joined: each source is asked for what those before it lack."""
+        return len(self._sources) >= _MOST_SOURCES
+
     def get(self, key: str, default: Any = None) -> JSON:
         """The value of `key`, else `default`."""
         for source in self._sources:
@@ -71,6 +78,14 @@ class Joined(Attributes):
             if value is not None:
                 return value
         return default
+
+
+def says_all(attributes: Mapping[str, JSON], words: Mapping[str, JSON]) -> bool:
+    """Whether the attributes would be the same with these words joined to them."""
+    if isinstance(attributes, Joined) and attributes.is_full:
+        return True
+    known, said = names_of(attributes), names_of(words)
+    return said <= known and all(attributes.get(name) is not None for name in said)
 
 
 class Lent(Attributes):

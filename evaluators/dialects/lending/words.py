@@ -41,7 +41,7 @@ def lend(ledger: Ledger, records: Sequence[Span]) -> None:
             if span is None:
                 orphans.setdefault(record.parent_span_id, []).append(record)
             else:
-                ledger.lend_events(record, span, (_event(record),))
+                ledger.lend_events(record, span.span_id, (_event(record),))
         elif span is not None:
             _lend_body(ledger, record, span)
         elif not (spring_ai.is_one(record) or aws_bodies.is_one(body_of(record))):
@@ -85,4 +85,4 @@ def _stand_together(ledger: Ledger, records: Sequence[Span]) -> None:
     )
     ledger.stand(call)
     for record in others:
-        call = ledger.lend_events(record, call, (_event(record),))
+        ledger.lend_events(record, call.span_id, (_event(record),))

@@ -1,12 +1,13 @@
-"""Only the segments that `affected` names are looked at when more is known: they are all that stand elsewhere now."""
+"""Only the segments that `learn` names are looked at when more is known: they are all that stand elsewhere now."""
 
 from __future__ import annotations
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from collector.assembly.held_segment import HeldSegment
 from collector.assembly.low_water import LowWater
-from collector.assembly.turns import HeldSegment, Owner
+from collector.assembly.owner import Owner
 from collector.otlp.segment import Segment
 from tests.support.examples import examples
 
@@ -37,19 +38,18 @@ def segments(draw: st.DrawFn, *, owns: bool) -> Segment:
 
 def place(owner: Owner, segment: Segment) -> None:
     """As assembly does it, but for what traces may hold."""
-    has_news = owner.learn(segment)
+    concerned = owner.learn(segment)
     hold = LowWater().hold(0)
-    owner.hold(
-        owner.resolve(segment),
-        HeldSegment(
-            segment=segment, spans=(), piece=b"", offset=0, time=0.0, hold=hold, service=""
-        ),
+    held = HeldSegment(
+        segment=segment, spans=(), piece=b"", offset=0, time=0.0, hold=hold, service=""
     )
-    for turn, held in owner.affected(segment) if has_news else ():
-        now = owner.resolve(held.segment)
-        if now != turn:
-            owner.keep(turn, [each for each in owner.held[turn] if each is not held])
-            owner.hold(now, held)
+    owner.hold(owner.resolve(segment), held)
+    for each in concerned:
+        assert owner.look(each)
+        now = owner.resolve(each.segment)
+        if now != each.turn:
+            owner.let_go(each)
+            owner.hold(now, each)
 
 
 def check(arriving: list[Segment]) -> None:
@@ -57,11 +57,11 @@ def check(arriving: list[Segment]) -> None:
     for segment in arriving:
         place(owner, segment)
 
-        assert all(turn == owner.resolve(held.segment) for turn, held in owner.segments)
+        assert all(held.turn == owner.resolve(held.segment) for held in owner.segments)
 
     for turn in tuple(owner.held):
         owner.close(turn, owner.facts(turn, OWNER, until=0))
-        owner.keep(turn)
+        owner.take_all(turn)
     for turn in tuple(owner.closed):
         owner.forget(turn)
     assert owner.is_empty

@@ -33,8 +33,8 @@ def test_a_remote_parent_that_never_comes_makes_a_local_root() -> None:
     for time, value in enumerate(exported(is_remote=True), 100):
         driver.send(time, value=value)
 
-    assert driver.open_traces.tick(131.9) == []
-    (closing,) = driver.open_traces.tick(132)
+    assert driver.open_traces.tick(131.9).closings == []
+    (closing,) = driver.open_traces.tick(132).closings
     assert (closing.reason, closing.root, closing.spans) == ("root_ended", "local", 3)
 
 
@@ -43,7 +43,7 @@ def test_a_parent_of_the_same_process_is_awaited() -> None:
     for time, value in enumerate(exported(is_remote=False), 100):
         driver.send(time, value=value)
 
-    assert [each.reason for each in driver.open_traces.tick(1000)] == ["idle"]
+    assert [each.reason for each in driver.open_traces.tick(1000).closings] == ["idle"]
 
 
 async def test_its_mark_says_that_the_root_was_local() -> None:

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from collector.assembly.turns import Owner, alone
+from collector.assembly.owner import MOST_LOOKS, Owner, alone
 from collector.log.port import SPANS
 from collector.otlp.scan import scan
 from collector.otlp.segment import Segment
@@ -54,6 +54,21 @@ def test_what_was_moved_to_an_open_turn_is_there_after_the_turn_it_came_from_has
     asyncio.run(site.once(1000))  # a new process, which reads W2 again before P2
 
     assert spans_by_trace(site) == turns([P1, W1, P2, W2])
+
+
+@pytest.mark.parametrize("drains", [False, True])
+def test_what_was_moved_too_often_is_where_it_belongs_when_its_turn_is_due(drains: bool) -> None:
+    """Twice as many prompts come as a segment is looked at for, each of them before the work and after the last."""
+    prompts = [Happened(at, "prompt", text=f"{at}") for at in range(1, 2 * MOST_LOOKS)]
+    work = Happened(2 * MOST_LOOKS, "work", text="of the last")
+    site = Site()
+    send(site, 100, work)
+    for each in prompts:
+        send(site, 100, each)
+
+    asyncio.run(site.drained() if drains else site.once(1000))
+
+    assert spans_by_trace(site) == turns([*prompts, work])
 
 
 def test_nothing_is_held_once_every_turn_is_written() -> None:

@@ -17,8 +17,8 @@ def test_a_trace_closes_root_grace_after_its_root() -> None:
     driver.send(100, child(2))
     driver.send(101, root())
 
-    assert driver.open_traces.tick(106.9) == []
-    assert facts(driver.open_traces.tick(107)) == [("root_ended", 107, 2)]
+    assert driver.open_traces.tick(106.9).closings == []
+    assert facts(driver.open_traces.tick(107).closings) == [("root_ended", 107, 2)]
 
 
 def test_spans_after_the_root_extend_nothing() -> None:
@@ -27,7 +27,7 @@ def test_spans_after_the_root_extend_nothing() -> None:
     driver.send(105, child(2))
     driver.send(105.5, root(span=3))
 
-    assert facts(driver.open_traces.tick(106)) == [("root_ended", 106, 3)]
+    assert facts(driver.open_traces.tick(106).closings) == [("root_ended", 106, 3)]
 
 
 def test_eight_zero_bytes_are_no_parent() -> None:
@@ -37,7 +37,7 @@ def test_eight_zero_bytes_are_no_parent() -> None:
     )
     driver.send(100, value=value)
 
-    assert facts(driver.open_traces.tick(106)) == [("root_ended", 106, 1)]
+    assert facts(driver.open_traces.tick(106).closings) == [("root_ended", 106, 1)]
 
 
 def test_without_a_root_it_closes_idle_after_its_last_span() -> None:
@@ -45,8 +45,8 @@ def test_without_a_root_it_closes_idle_after_its_last_span() -> None:
     driver.send(100, child(2))
     driver.send(300, child(3))
 
-    assert driver.open_traces.tick(599) == []
-    assert facts(driver.open_traces.tick(600)) == [("idle", 600, 2)]
+    assert driver.open_traces.tick(599).closings == []
+    assert facts(driver.open_traces.tick(600).closings) == [("idle", 600, 2)]
 
 
 def test_a_trace_that_never_rests_closes_at_max_age() -> None:
@@ -54,7 +54,7 @@ def test_a_trace_that_never_rests_closes_at_max_age() -> None:
     for number in range(18):
         driver.send(100 + 200 * number, child(2 + number))
 
-    assert facts(driver.open_traces.tick(3700)) == [("max_age", 3700, 18)]
+    assert facts(driver.open_traces.tick(3700).closings) == [("max_age", 3700, 18)]
 
 
 def test_a_trace_closes_when_it_has_max_spans() -> None:
@@ -104,8 +104,8 @@ def test_a_local_root_arms_its_own_grace() -> None:
     driver.send(110, remote(2))
     driver.send(120, child(4, parent=2))
 
-    assert driver.open_traces.tick(139.9) == []
-    (closing,) = driver.open_traces.tick(140)
+    assert driver.open_traces.tick(139.9).closings == []
+    (closing,) = driver.open_traces.tick(140).closings
     assert facts([closing]) == [("root_ended", 140, 3)]
     assert closing.root == "local"
 
@@ -115,11 +115,11 @@ def test_a_local_parent_still_missing_disarms_the_local_root() -> None:
     driver.send(100, remote(2))
     driver.send(110, child(4, parent=3))
 
-    assert driver.open_traces.tick(150) == []
+    assert driver.open_traces.tick(150).closings == []
 
     driver.send(160, child(3, parent=2))
 
-    assert facts(driver.open_traces.tick(190)) == [("root_ended", 190, 3)]
+    assert facts(driver.open_traces.tick(190).closings) == [("root_ended", 190, 3)]
 
 
 def test_a_parentless_root_takes_over_from_a_local_one() -> None:
@@ -127,7 +127,7 @@ def test_a_parentless_root_takes_over_from_a_local_one() -> None:
     driver.send(100, remote(2, parent=1))
     driver.send(101, root())
 
-    assert facts(driver.open_traces.tick(107)) == [("root_ended", 107, 2)]
+    assert facts(driver.open_traces.tick(107).closings) == [("root_ended", 107, 2)]
 
 
 def test_a_parent_not_known_to_be_remote_is_awaited() -> None:
@@ -135,8 +135,8 @@ def test_a_parent_not_known_to_be_remote_is_awaited() -> None:
     driver.send(100, child(2, parent=99, flags=0))
     driver.send(100, child(2, parent=99, flags=0x200, trace=2))
 
-    assert driver.open_traces.tick(399) == []
-    assert [each.reason for each in driver.open_traces.tick(400)] == ["idle", "idle"]
+    assert driver.open_traces.tick(399).closings == []
+    assert [each.reason for each in driver.open_traces.tick(400).closings] == ["idle", "idle"]
 
 
 def test_a_second_copy_extends_nothing_and_costs_nothing() -> None:
@@ -149,7 +149,7 @@ def test_a_second_copy_extends_nothing_and_costs_nothing() -> None:
     assert result.duplicates == 2
     assert not result.needed
     assert driver.open_traces.size == size
-    assert facts(driver.open_traces.tick(400)) == [("idle", 400, 1)]
+    assert facts(driver.open_traces.tick(400).closings) == [("idle", 400, 1)]
 
 
 def test_only_what_is_new_of_a_record_is_kept() -> None:
@@ -160,7 +160,7 @@ def test_only_what_is_new_of_a_record_is_kept() -> None:
 
     assert result.duplicates == 2
     assert result.needed
-    (closing,) = driver.open_traces.tick(500)
+    (closing,) = driver.open_traces.tick(500).closings
     assert closing.pieces == (request(child(2)), request(child(3)))
 
 
@@ -169,7 +169,7 @@ def test_the_first_copy_wins() -> None:
     driver.send(100, child(2))
     driver.send(101, child(2, parent=77))
 
-    (closing,) = driver.open_traces.tick(500)
+    (closing,) = driver.open_traces.tick(500).closings
 
     assert closing.pieces == (request(child(2)),)
 
@@ -179,7 +179,7 @@ def test_a_record_may_hold_several_traces() -> None:
     driver.send(100, root(trace=1), child(2, trace=2), child(3, trace=1))
     driver.send(101, root(trace=2))
 
-    first, second = driver.open_traces.tick(200)
+    first, second = driver.open_traces.tick(200).closings
 
     assert first.pieces == (request(root(trace=1), child(3, trace=1)),)
     assert second.pieces == (request(child(2, trace=2)), request(root(trace=2)))
@@ -189,12 +189,12 @@ def test_a_shared_record_is_needed_until_all_its_traces_are_written() -> None:
     driver = OpenTracesDriver()
     driver.send(100, root(trace=1), child(2, trace=2))
     driver.send(101, child(5, trace=3))
-    (first,) = driver.open_traces.tick(106)
+    (first,) = driver.open_traces.tick(106).closings
 
     assert driver.complete(first) == []
     assert driver.open_traces.low_water == 0
 
-    second, third = driver.open_traces.tick(1000)
+    second, third = driver.open_traces.tick(1000).closings
 
     assert [each.offset for each in driver.complete(second)] == [0]
     assert driver.open_traces.low_water == 1
@@ -208,7 +208,7 @@ def test_spans_without_valid_ids_are_counted_and_left_out() -> None:
     result = driver.send(100, child(0), child(2, trace=0), child(3))
 
     assert result.invalid == 2
-    (closing,) = driver.open_traces.tick(500)
+    (closing,) = driver.open_traces.tick(500).closings
     assert closing.pieces == (request(child(3)),)
 
 
@@ -220,7 +220,7 @@ def test_one_broken_span_does_not_cost_the_others() -> None:
     result = driver.send(100, value=broken.SerializeToString(deterministic=True))
 
     assert result.invalid == 1
-    (closing,) = driver.open_traces.tick(500)
+    (closing,) = driver.open_traces.tick(500).closings
     assert closing.pieces == (request(child(3)),)
 
 
@@ -252,7 +252,7 @@ def test_closings_come_in_the_order_in_which_they_were_due() -> None:
     driver.send(102, child(2, trace=3))
     driver.send(103, root(trace=1))
 
-    due = driver.open_traces.tick(1000)
+    due = driver.open_traces.tick(1000).closings
 
     assert [(each.trace_id[-1], each.closed_at) for each in due] == [(2, 107), (1, 109), (3, 402)]
 
@@ -277,7 +277,7 @@ def test_nothing_is_left_when_everything_has_closed() -> None:
             trace, child(2, trace=trace), child(3, trace=trace), remote(4, trace=trace + 1000)
         )
         driver.send(trace, *([root(trace=trace)] if trace % 2 else []), child(9, trace=trace))
-    for closing in driver.open_traces.tick(1e6):
+    for closing in driver.open_traces.tick(1e6).closings:
         driver.complete(closing)
     for closing in [each for chain in list(driver.open_traces._closing.values()) for each in chain]:
         driver.complete(closing)
@@ -320,7 +320,7 @@ def test_the_traces_of_one_record_close_in_its_order() -> None:
     driver = OpenTracesDriver()
     driver.send(0, root(7), root(3), root(5))
 
-    closings = driver.open_traces.tick(6)
+    closings = driver.open_traces.tick(6).closings
 
     assert [each.trace_id for each in closings] == [trace_id(7), trace_id(3), trace_id(5)]
 
@@ -328,8 +328,8 @@ def test_the_traces_of_one_record_close_in_its_order() -> None:
 def test_a_record_is_free_once_its_last_trace_is_written() -> None:
     driver = OpenTracesDriver()
     driver.send(0, root(1), child(2, trace=2), root(3, 3))
-    rooted = driver.open_traces.tick(6)
-    (idle,) = driver.open_traces.tick(300)
+    rooted = driver.open_traces.tick(6).closings
+    (idle,) = driver.open_traces.tick(300).closings
 
     freed = [driver.complete(each) for each in (*rooted, idle)]
 

@@ -10,7 +10,7 @@ from tests.support.spans import child, remote, root
 def closed(driver: OpenTracesDriver) -> Closing:
     """Close trace 1 with its root at log time 106."""
     driver.send(100, root())
-    (closing,) = driver.open_traces.tick(106)
+    (closing,) = driver.open_traces.tick(106).closings
     return closing
 
 
@@ -21,44 +21,44 @@ def test_a_late_span_reopens_the_trace_for_a_new_grace() -> None:
     driver.send(200, child(2))
     driver.send(204, child(3))
 
-    assert driver.open_traces.tick(205.9) == []
-    (closing,) = driver.open_traces.tick(206)
+    assert driver.open_traces.tick(205.9).closings == []
+    (closing,) = driver.open_traces.tick(206).closings
     assert (closing.late, closing.reason, closing.spans) == (True, "root_ended", 2)
 
 
 def test_a_trace_closed_by_its_local_root_gets_the_local_grace() -> None:
     driver = OpenTracesDriver()
     driver.send(100, remote(2))
-    (closing,) = driver.open_traces.tick(130)
+    (closing,) = driver.open_traces.tick(130).closings
     driver.complete(closing)
 
     driver.send(200, child(3, parent=2))
 
-    assert driver.open_traces.tick(229) == []
-    assert [each.root for each in driver.open_traces.tick(230)] == ["local"]
+    assert driver.open_traces.tick(229).closings == []
+    assert [each.root for each in driver.open_traces.tick(230).closings] == ["local"]
 
 
 def test_a_trace_closed_without_root_waits_for_idle_again() -> None:
     driver = OpenTracesDriver()
     driver.send(100, child(2))
-    (closing,) = driver.open_traces.tick(400)
+    (closing,) = driver.open_traces.tick(400).closings
     driver.complete(closing)
 
     driver.send(500, child(3))
 
-    assert driver.open_traces.tick(799) == []
-    assert [each.reason for each in driver.open_traces.tick(800)] == ["idle"]
+    assert driver.open_traces.tick(799).closings == []
+    assert [each.reason for each in driver.open_traces.tick(800).closings] == ["idle"]
 
 
 def test_a_root_among_the_late_spans_arms_root_grace() -> None:
     driver = OpenTracesDriver()
     driver.send(100, child(2))
-    (closing,) = driver.open_traces.tick(400)
+    (closing,) = driver.open_traces.tick(400).closings
     driver.complete(closing)
 
     driver.send(500, root())
 
-    assert [each.reason for each in driver.open_traces.tick(506)] == ["root_ended"]
+    assert [each.reason for each in driver.open_traces.tick(506).closings] == ["root_ended"]
 
 
 def test_at_or_below_the_last_offset_is_a_reread() -> None:
@@ -94,7 +94,7 @@ def test_a_late_span_of_a_trace_on_its_way_waits_behind_it() -> None:
     first = closed(driver)
 
     driver.send(107, child(2))
-    (second,) = driver.open_traces.tick(113)
+    (second,) = driver.open_traces.tick(113).closings
 
     assert not driver.open_traces.is_first(second)
     driver.complete(first)
@@ -137,7 +137,7 @@ def test_a_mark_that_a_reread_would_meet_is_never_dropped() -> None:
     driver = OpenTracesDriver()
     driver.send(100, child(2, trace=2))
     driver.complete(closed(driver), offset=5)
-    (old,) = driver.open_traces.tick(5000)
+    (old,) = driver.open_traces.tick(5000).closings
 
     driver.open_traces.commit("assembly")
 
@@ -152,7 +152,7 @@ def test_a_mark_on_which_late_spans_build_is_never_dropped() -> None:
     driver = OpenTracesDriver()
     driver.complete(closed(driver), offset=5)
     driver.send(700, child(2))
-    (late,) = driver.open_traces.tick(9000)
+    (late,) = driver.open_traces.tick(9000).closings
 
     driver.open_traces.commit("assembly")
 
@@ -164,7 +164,7 @@ def test_the_commit_carries_the_oldest_mark_that_matters() -> None:
     driver = OpenTracesDriver()
     driver.complete(closed(driver), offset=5)
     driver.send(200, root(trace=2))
-    (second,) = driver.open_traces.tick(206)
+    (second,) = driver.open_traces.tick(206).closings
     driver.complete(second, offset=9)
 
     commit = driver.open_traces.commit("assembly")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from itertools import permutations
 
-from collector.assembly.turns import Owner
+from collector.assembly.held_segment import HeldSegment
+from collector.assembly.low_water import LowWater
+from collector.assembly.owner import Owner
 from collector.otlp.segment import Segment
 
 OWNER, SESSION = bytes(16), bytes(8)
@@ -26,10 +28,20 @@ def test_a_prompt_that_is_told_twice_began_when_it_was_told_first() -> None:
         assert owner.resolve(work) == SECOND
 
 
-def test_that_a_prompt_began_earlier_is_news() -> None:
-    """What began between both is of that turn, and is moved."""
+def test_what_began_between_an_earlier_and_a_later_start_of_a_prompt_is_moved() -> None:
     owner = Owner()
-    assert owner.learn(prompt(SECOND, 20))
-    assert not owner.learn(prompt(SECOND, 30))
+    owner.learn(prompt(FIRST, 1))
+    owner.learn(prompt(SECOND, 20))
+    work = HeldSegment(
+        segment=Segment(owner=OWNER, session=SESSION, start=15),
+        spans=(),
+        piece=b"",
+        offset=0,
+        time=0.0,
+        hold=LowWater().hold(0),
+        service="",
+    )
+    owner.hold(FIRST, work)
 
-    assert owner.learn(prompt(SECOND, 10))
+    assert owner.learn(prompt(SECOND, 30)) == []
+    assert owner.learn(prompt(SECOND, 10)) == [work]
