@@ -183,6 +183,7 @@ def _runaway_record(job: GlanceJob, trace: Trace, outcome: Outcome) -> RunawayRe
         closed=None,
         trace_id=trace.trace_id,
         span_id=trace.root_span_id,
+        start=trace.start_time_unix_nano,
     )
     return RunawayRecord(
         subject=subject,

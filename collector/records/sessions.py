@@ -50,6 +50,8 @@ class SessionHead(msgspec.Struct, frozen=True, kw_only=True, tag="head", omit_de
     task: TaskClaims | None = None
     cost: int = 0
     """Bytes of memory that the session took when its newest trace record had been placed; 0: not measured yet."""
+    began: tuple[int, str] | None = None
+    """Start (unix nanoseconds) and id of the trace that began it; None: an older version wrote it."""
 
 
 class SessionTurn(msgspec.Struct, frozen=True, kw_only=True, tag="turn", omit_defaults=True):
@@ -80,6 +82,8 @@ class SessionTurn(msgspec.Struct, frozen=True, kw_only=True, tag="turn", omit_de
     """Judged evaluators that have no verdict yet."""
     counted: tuple[str, ...] = ()
     """Judged evaluators that had a final outcome at an earlier revision."""
+    started: int = 0
+    """Start of its first revision, unix nanoseconds, where it has later ones; 0: this is the first."""
 
 
 class SessionAwaited(msgspec.Struct, frozen=True, kw_only=True, tag="awaited", omit_defaults=True):
@@ -96,6 +100,9 @@ class SessionAwaited(msgspec.Struct, frozen=True, kw_only=True, tag="awaited", o
     """Log time."""
     digest: str
     due: tuple[str, ...]
+    started: int = 0
+    first_trace: str | None = None
+    newest_trace: str | None = None
     task: TaskClaims | None = None
     """Of a run whose success the verdict decides."""
 

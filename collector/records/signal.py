@@ -57,6 +57,13 @@ class Coverage(msgspec.Struct, frozen=True, kw_only=True):
     present: int
 
 
+class SessionTraces(msgspec.Struct, frozen=True, kw_only=True):
+    """The trace that began a session, and the newest that its scores are about."""
+
+    first: str
+    newest: str
+
+
 class Signal(msgspec.Struct, frozen=True, kw_only=True):
     """One score, or why there is none. Field order is the order of the published JSON."""
 
@@ -71,6 +78,10 @@ class Signal(msgspec.Struct, frozen=True, kw_only=True):
     span_id: str | None = None
     session_id: str
     session_source: str
+    traces: SessionTraces | None = None
+    """Of a session."""
+    started: str | None = None
+    """The start of the subject's first span: the same in every revision."""
     evaluator: str
     evaluator_version: str
     method: Method

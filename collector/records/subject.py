@@ -10,7 +10,14 @@ from typing import Any, Literal
 
 import msgspec
 
-from collector.records.signal import Coverage, JudgeCost, Signal, SignalError, rfc3339
+from collector.records.signal import (
+    Coverage,
+    JudgeCost,
+    SessionTraces,
+    Signal,
+    SignalError,
+    rfc3339,
+)
 from evaluators.model import Closed, Outcome, Scope, SessionClosed
 
 
@@ -31,6 +38,24 @@ class Subject(msgspec.Struct, frozen=True, kw_only=True):
     span_id: str | None = None
     start: int = 0
     """Of the trace, as its session orders it; unix nanoseconds."""
+    started: int = 0
+    """Likewise, of the first revision of the trace, or of the session's first trace; 0: `start` is it."""
+    first_trace: str | None = None
+    newest_trace: str | None = None
+    """The ends of the session, for tools that hang its scores on a trace; None: not known, or not a session."""
+
+    @property
+    def traces(self) -> SessionTraces | None:
+        """As the signal has it."""
+        if self.first_trace is None or self.newest_trace is None:
+            return None
+        return SessionTraces(first=self.first_trace, newest=self.newest_trace)
+
+    @property
+    def began(self) -> str | None:
+        """The start of its first span as the signal has it; None: the sender gave none."""
+        nanoseconds = self.started or self.start
+        return rfc3339(nanoseconds / 1e9) if nanoseconds else None
 
 
 def shared_fields(source: msgspec.Struct, target: type[msgspec.Struct]) -> dict[str, Any]:
@@ -61,6 +86,8 @@ def signal_of(subject: Subject, outcome: Outcome, id_: str, *, probability: floa
         span_id=subject.span_id,
         session_id=subject.session_id,
         session_source=subject.session_source,
+        traces=subject.traces,
+        started=subject.began,
         revision=subject.revision,
         closed=subject.closed,
         id=id_,

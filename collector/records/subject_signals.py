@@ -1,6 +1,6 @@
 """The signals of one subject as they are published, from its outcomes: what they share is encoded once.
 
-    {"id":"...", | schema_version ... session_source, | evaluator ... error}
+    {"id":"...", | schema_version ... started, | evaluator ... error}
                    once per subject                     per outcome
 
 The bytes are those of `encode_signal(signal_of(...))`, which makes the few that are too large for this.
@@ -15,7 +15,14 @@ from typing import Any
 import msgspec
 
 from collector.base.printable import escape_json_bytes
-from collector.records.signal import MAX_BYTES, SCHEMA_VERSION, Coverage, JudgeCost, rfc3339
+from collector.records.signal import (
+    MAX_BYTES,
+    SCHEMA_VERSION,
+    Coverage,
+    JudgeCost,
+    SessionTraces,
+    rfc3339,
+)
 from collector.records.signal_batch import Made, SignalHeader, SubjectHeader, made
 from collector.records.subject import Subject, signal_of
 from evaluators.model import Failure, Outcome
@@ -36,6 +43,8 @@ class Shared(msgspec.Struct, frozen=True, gc=False):
     span_id: str | None
     session_id: str
     session_source: str
+    traces: SessionTraces | None
+    started: str | None
 
 
 class Own(msgspec.Struct, frozen=True, gc=False):
@@ -97,6 +106,8 @@ class SubjectSignals:
             subject.span_id,
             subject.session_id,
             subject.session_source,
+            subject.traces,
+            subject.began,
         )
         self._shared = b'",%b,' % escape_json_bytes(_encode(shared))[1:-1]
 

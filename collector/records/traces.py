@@ -150,6 +150,10 @@ class WorkRecord(msgspec.Struct, frozen=True, kw_only=True, tag="work", omit_def
     """End of its newest span (unix nanoseconds), once it is closed: the order of closing in recordings."""
     trace: TraceCalls | None = None
     """Of the turn that changed the session; None: `runaway` is off, or no turn did."""
+    started: int = 0
+    """Of its first trace (unix nanoseconds)."""
+    first_trace: str | None = None
+    newest_trace: str | None = None
 
 
 TracesTopic: TypeAlias = (

@@ -14,6 +14,7 @@ from collector.records.traces import RunawayRecord, VerdictRecord, WorkRecord
 from collector.scoring.effects import Change, Drop, Effects, Publication, Rerun, Rescored, Task
 from collector.scoring.outcome_signals import (
     OutcomeSignals,
+    earlier_beginning,
     named_after,
     possible_runaway,
     session_outcomes,
@@ -27,6 +28,7 @@ from collector.scoring.session_work import calls_of, session_work
 from collector.scoring.sliding_window import (
     SlidingWindow,
     is_turn,
+    ordered_start,
     without_output,
 )
 from collector.scoring.unscored_turn import unscored_turn
@@ -143,9 +145,13 @@ class OpenSession:
             record, service=head.service, session_id=head.session_id, offset=offset, now=now
         )
         earlier = self._window.get(entry.turn.trace_id)
+        if earlier is not None:  # a revision keeps the start that was published
+            entry = replace(entry, started=earlier.started or ordered_start(earlier))
         placement = self._window.place(entry)
         claims = merge_task_claims(head.task, record.summary)
-        self.head = replace(head, last=now, offset=offset, task=claims, cost=self._cost(claims))
+        began = earlier_beginning(head, entry)
+        cost = self._cost(claims)
+        self.head = replace(head, last=now, offset=offset, task=claims, cost=cost, began=began)
         return Task(
             key=self.key,
             trace=record,

@@ -38,6 +38,11 @@ def session_subject(
     """The session as its window stands; its newest trace names the agent."""
     cause = max(head.offset, head.cause)
     fields = shared_fields(named_after(head, window.newest), Subject)
+    first = head.began or next(map(_began, window), None)
+    newest = window.newest
+    if first is not None and newest is not None:
+        fields["started"], fields["first_trace"] = first
+        fields["newest_trace"] = newest.turn.trace_id
     fields["closed"] = closed  # the head's own field of this name is a truth value
     return Subject(
         scope="session",
@@ -46,6 +51,16 @@ def session_subject(
         revision=cause + 1 if closed else cause,
         **fields,
     )
+
+
+def earlier_beginning(head: SessionHead, entry: SessionTurn) -> tuple[int, str]:
+    """The beginning of a session with one more trace: whichever started first, in whatever order they arrive."""
+    began = _began(entry)
+    return began if head.began is None else min(head.began, began)
+
+
+def _began(entry: SessionTurn) -> tuple[int, str]:
+    return ordered_start(entry), entry.turn.trace_id
 
 
 def named_after(head: SessionHead, newest: SessionTurn | None) -> SessionHead:

@@ -11,7 +11,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 import collector
-from collector.records.signal import Coverage, JudgeCost, Signal, SignalError
+from collector.records.signal import Coverage, JudgeCost, SessionTraces, Signal, SignalError
 from evaluators.model import Reason
 from tests.support.signals import covered, encode, failed, signal, skipped
 
@@ -21,10 +21,20 @@ SCHEMA: dict[str, Any] = json.loads(
 VALIDATOR = Draft202012Validator(SCHEMA)
 JUDGE = JudgeCost(model="m", calls=1, input_tokens=10, output_tokens=2, cost_usd=None, cached=False)
 
+ADDED = {"traces", "started"}
+"""Fields that signals of earlier versions lack."""
+
 OUTCOMES = {
     "scored": signal(),
     "stand-in": signal(final=False),
-    "session": signal(trace=None, coverage=covered(4, 3), closed="idle", revision=812),
+    "session": signal(
+        trace=None,
+        coverage=covered(4, 3),
+        closed="idle",
+        revision=812,
+        traces=SessionTraces(first="a", newest="b"),
+        started="2026-11-26T00:00:00.000000Z",
+    ),
     "open session": signal(trace=None, coverage=covered(0, 0), final=False),
     "judged": signal(method="llm_judge", judge=JUDGE, evidence=("a",), contradiction=True),
     "measured": signal(trace=None, score=None, outcome="measured", metadata={"p50": 1.5}),
@@ -52,11 +62,13 @@ def test_a_signal_of_every_outcome_is_valid(name: str) -> None:
         (Coverage, SCHEMA["$defs"]["coverage"]),
         (JudgeCost, SCHEMA["$defs"]["judge"]),
         (SignalError, SCHEMA["$defs"]["error"]),
+        (SessionTraces, SCHEMA["$defs"]["traces"]),
     ],
 )
 def test_it_lists_exactly_the_fields(struct: type[msgspec.Struct], part: dict[str, Any]) -> None:
     assert list(part["properties"]) == list(struct.__struct_fields__)
-    assert part["required"] == list(struct.__struct_fields__)
+    required = [each for each in struct.__struct_fields__ if each not in ADDED]
+    assert part["required"] == required
     assert part["additionalProperties"] is False
 
 

@@ -6,6 +6,7 @@ from msgspec.structs import replace
 
 from collector.config.tree import SessionWindow
 from collector.records.sessions import SessionHead, SessionTurn, session_key
+from collector.records.signal import SessionTraces, Signal
 from collector.records.traces import SessionRecord, VerdictRecord
 from collector.scoring.effects import Drop, Effects, Publication, Task
 from collector.scoring.open_sessions import OpenSessions
@@ -238,6 +239,52 @@ def test_a_trace_gives_signals_and_its_head_last() -> None:
     assert turn.turn.scores == {"confidence": 0.5}
     assert isinstance(head, SessionHead)
     assert (head.offset, head.last) == (4, 2.0)
+
+
+def take_started(
+    sessions: OpenSessions, trace_id: str, *, start: int, offset: int, revision: int = 0
+) -> list[Signal]:
+    """The signals of a trace that started so many seconds after 1970."""
+    made = make_record(trace_id, start=start * 10**9, seen=60.0, revision=revision)
+    record = summarised(made)
+    task = sessions.take(record, key=session_key("bot", "s"), offset=offset, now=60.0)
+    assert isinstance(task, Task)
+    return [each.signal for each in sessions.finish(task, [SCORED], ()).publish]
+
+
+def test_a_session_names_the_trace_that_began_it_and_its_newest_in_whatever_order_they_came() -> (
+    None
+):
+    sessions = make_sessions()
+
+    take_started(sessions, "middle", start=20, offset=1)
+    take_started(sessions, "last", start=30, offset=2)
+    of_trace, of_session, *_ = take_started(sessions, "first", start=10, offset=3)
+
+    assert (of_trace.traces, of_trace.started) == (None, "1970-01-01T00:00:10.000000Z")
+    assert of_session.traces == SessionTraces(first="first", newest="last")
+    assert of_session.started == "1970-01-01T00:00:10.000000Z"
+
+
+def test_the_trace_that_began_a_session_is_still_named_when_it_has_left_the_window() -> None:
+    limits = SessionWindow(max_traces=2)
+    sessions = OpenSessions(partition=0, rules=rules(), limits=limits, waits=lambda _k, _o: False)
+
+    signals = [take_started(sessions, f"t{n}", start=n, offset=n)[-1] for n in range(1, 5)]
+
+    assert signals[-1].traces == SessionTraces(first="t1", newest="t4")
+    assert signals[-1].started == "1970-01-01T00:00:01.000000Z"
+
+
+def test_a_revision_of_a_trace_keeps_the_start_that_was_published() -> None:
+    sessions = make_sessions()
+    take_started(sessions, "t", start=10, offset=1)
+
+    revised, *_ = take_started(sessions, "t", start=11, offset=2, revision=1)
+    again, *_ = take_started(sessions, "t", start=12, offset=3, revision=2)
+
+    assert (revised.revision, again.revision) == (1, 2)
+    assert revised.started == again.started == "1970-01-01T00:00:10.000000Z"
 
 
 def test_a_verdict_replaces_a_stand_in_and_the_head_goes_first() -> None:
