@@ -5,9 +5,9 @@
 A trace is due when it is `windows.trace.glance` old and then at every doubling of its age, in log time, if spans came
 since: all glances together read at most twice what reading the closed trace does. Where a look at the whole would read
 more, only what came since is read, and the whole if so many calls of one kind came that it may have become a loop.
-Glances give way: few may
-wait, one is made at once, and none while many closings are on their way. One that is passed over is counted; the next
-comes when the trace is twice as old.
+Glances give way: few may wait, the trace with the most new model calls first, one is made at once, and none while many
+closings are on their way. One that is passed over is counted; the next comes when the trace is twice as old, and after
+three in a row it is made, whatever else waits.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from msgspec.structs import replace
 
 from collector.assembly.closed_result import ClosedResult, ReadRequest
 from collector.assembly.families import Counts
+from collector.assembly.glance_queue import GlanceQueue
 from collector.assembly.open_trace import Glance, OpenTrace
 from collector.assembly.open_traces import OpenTraces
 from collector.base.errors import Retryable
@@ -30,9 +31,6 @@ from collector.records.sessions import session_key
 from collector.records.span_refs import Piece
 from collector.records.traces import RunawayRecord
 from evaluators.model import Trace
-
-WAITING = 64
-"""Traces that may wait to be looked at. What they hold stays with the open trace."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -79,35 +77,30 @@ class Glances:
         self._with_bytes = with_bytes
         self._is_busy = is_busy
         self._found = found
-        self._waiting: dict[bytes, tuple[OpenTraces, Glance]] = {}
-        """By trace id: the newest glance of a trace replaces the one that waits."""
+        self._waiting = GlanceQueue()
         self._has_some = asyncio.Event()
 
     def put(self, open_traces: OpenTraces) -> None:
         """Queue what is due; it never waits."""
         for glance in open_traces.take_glances():
-            trace_id = glance.trace.trace_id
-            before = self._waiting.get(trace_id)
-            if before is None and len(self._waiting) >= WAITING:
-                self._counts.glanced(_passed_over(glance))
-                continue
-            self._waiting[trace_id] = (open_traces, glance.joined(before and before[1]))
+            least = self._waiting.put(open_traces, glance)
+            if least is not None:
+                self._counts.glanced(_passed_over(least))
             self._has_some.set()
 
     async def run(self) -> None:
         """Look at one trace after the other, until it is cancelled."""
         while True:
             await self._has_some.wait()
-            trace_id = next(iter(self._waiting), None)
-            if trace_id is None:
+            if self._waiting:
+                self._counts.glanced(await self._look(*self._waiting.pop()))
+            else:
                 self._has_some.clear()
-                continue
-            self._counts.glanced(await self._look(*self._waiting.pop(trace_id)))
 
     async def _look(self, open_traces: OpenTraces, glance: Glance) -> str:
         if not open_traces.is_open(glance.trace):
             return "closed"
-        if self._is_busy():
+        if self._is_busy() and not glance.trace.must_be_seen:
             return _passed_over(glance)
         try:
             if glance.first and not await self._may_loop(open_traces, glance):
@@ -121,6 +114,7 @@ class Glances:
         """Whether enough calls of one kind came since the last look."""
         part = ReadRequest(open_traces=open_traces, closing=open_traces.as_closing(glance))
         seen = await self._workers.glance(await self._job(part, is_part=True))
+        glance.trace.was_seen(glance, seen.call_share)
         return glance.trace.came(seen.calls)
 
     async def _look_at_whole(self, open_traces: OpenTraces, glance: Glance) -> str:
@@ -129,6 +123,7 @@ class Glances:
         if not isinstance(request, ReadRequest):
             return "closed"
         seen = await self._workers.glance(await self._job(request))
+        glance.trace.was_seen(glance, seen.call_share)
         glance.trace.repeats_missing = seen.repeats_missing
         record = seen.record
         if record is None:

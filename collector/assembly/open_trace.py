@@ -33,6 +33,13 @@ class Glance(NamedTuple):
     """Of its pieces: 0, or the first that came since it was looked at last."""
     end: int
     """How many of its pieces had arrived."""
+    spans: int
+    """How many spans these hold."""
+
+    @property
+    def urgency(self) -> float:
+        """The spans that came since it was looked at last, of which as many are model calls as then."""
+        return (self.spans - self.trace.seen_spans) * self.trace.call_share
 
     def joined(self, earlier: Glance | None) -> Glance:
         """One look instead of this and an earlier one of the trace that was not made yet."""
@@ -48,9 +55,11 @@ class Glance(NamedTuple):
 
 NO_HOLDS: list[Hold] = []
 """Of every trace that is not made; never changed."""
-TRACE_COST, PIECE_COST, SPAN_COST = 1_200, 60, 170
+TRACE_COST, PIECE_COST, SPAN_COST = 1_250, 60, 170
 """Bytes that the objects of an open trace take besides the spans that it holds, rounded up from what tracemalloc says:
 once, for each piece, and for each span id with a parent that has not come."""
+MOST_PASSES = 3
+"""Times in a row that it is passed over when it is to be looked at: a loop that came slowly is found, too."""
 REF_COST = 130
 """Bytes that say where a piece stands in the log."""
 
@@ -66,6 +75,7 @@ class OpenTrace:
         "_local_missing",
         "_missing",
         "armed",
+        "call_share",
         "first_time",
         "glance_at",
         "glanced",
@@ -80,10 +90,12 @@ class OpenTrace:
         "local_at",
         "more_holds",
         "offsets",
+        "passes",
         "pieces",
         "reopened",
         "repeats_missing",
         "root_at",
+        "seen_spans",
         "service",
         "size",
         "times",
@@ -125,6 +137,12 @@ class OpenTrace:
         """That all looks at it have read."""
         self.repeats_missing = 1
         """Repeats that the call that was repeated most lacked at the last look at the whole, but those that came."""
+        self.passes = 0
+        """How often in a row it was to be looked at and was not."""
+        self.seen_spans = 0
+        """Spans that it had when it was looked at last."""
+        self.call_share = 1.0
+        """How many of the spans that were looked at last were model calls; 1 before the first look."""
         self.is_closed = False
         self.is_made = False
         """Made of segments: it ends when its turn does, whatever its spans call their parents."""
@@ -148,7 +166,7 @@ class OpenTrace:
         self.ids.difference_update(ids)
         self.size -= size_of(piece)
         self.held -= len(piece) if isinstance(piece, bytes) else REF_COST
-        self.glanced = self.glanced_bytes = 0
+        self.glanced = self.glanced_bytes = self.seen_spans = 0
 
     @property
     def cost(self) -> int:
@@ -179,12 +197,22 @@ class OpenTrace:
         first = 0 if self.glanced_bytes <= self.size else self.glanced
         self.glanced = count
         self.glanced_bytes += sum(map(size_of, self.pieces[first:]))
-        return Glance(self, first, count)
+        return Glance(self, first, count, len(self.ids))
 
     def passed_over(self, glance: Glance) -> None:
         """The glance was not made: what it was to look at is looked at next time."""
         self.glanced = min(self.glanced, glance.first)
         self.glanced_bytes -= sum(map(size_of, self.pieces[glance.first : glance.end]))
+        self.passes += 1
+
+    @property
+    def must_be_seen(self) -> bool:
+        """Whether it was passed over so often that the next glance is made."""
+        return self.passes >= MOST_PASSES
+
+    def was_seen(self, glance: Glance, call_share: float) -> None:
+        """It was looked at; so many of the spans were model calls."""
+        self.passes, self.seen_spans, self.call_share = 0, glance.spans, call_share
 
     def came(self, calls: int) -> bool:
         """So many calls of one kind were in what came; returns whether the whole must be looked at."""

@@ -80,6 +80,8 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
     """None: it does not run away, or it cannot be read."""
     repeats_missing: int = 1
     """Repeats that the call that was repeated most lacks until the trace runs away, at least 1."""
+    call_share: float = 1.0
+    """How many of the spans are model calls; never 0, the next ones may be."""
     calls: int = 0
     """Of a part: calls of the tool that was called most with the same arguments."""
 

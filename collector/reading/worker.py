@@ -151,8 +151,9 @@ class JobRunner:
         trace = self.read(ReadJob(trace_id=job.trace_id, pieces=job.pieces, closed="idle"))
         if trace.unread is not None:
             return Seen()
+        share = (1 + model_calls(trace)) / (1 + trace.spans)
         if job.is_part:
-            return Seen(calls=most_asked(trace.tool_calls))
+            return Seen(calls=most_asked(trace.tool_calls), call_share=share)
         for each in self._plan.trace:
             if each.spec.name == "runaway":
                 (outcome,) = score_trace(self._plan, trace, only={"runaway"})
@@ -160,8 +161,9 @@ class JobRunner:
                 return Seen(
                     record=_runaway_record(job, trace, outcome) if found else None,
                     repeats_missing=repeats_missing(trace, each.options),
+                    call_share=share,
                 )
-        return Seen()
+        return Seen(call_share=share)
 
     def run(self, job: Job) -> PackedTrace | Seen | tuple[Outcome, ...] | None:
         """The answer to any job."""

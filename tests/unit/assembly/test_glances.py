@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 
 import pytest
 
-from collector.assembly import glances
+from collector.assembly import glance_queue
 from collector.base.errors import Retryable
 from collector.log.port import TRACES
 from collector.reading.port import GlanceJob, ReadJob, Seen
@@ -131,7 +132,7 @@ async def test_a_trace_that_late_spans_opened_again_is_told_under_its_next_revis
 async def test_under_pressure_glances_are_passed_over_and_counted(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(glances, "WAITING", 2)
+    monkeypatch.setattr(glance_queue, "WAITING", 2)
     it = site()
     for trace in range(1, 6):
         it.send(100, child(2, trace=trace), child(3, trace=trace))
@@ -143,6 +144,72 @@ async def test_under_pressure_glances_are_passed_over_and_counted(
             it.send(140, child(4, trace=trace))
         it.clock.now = 161
         await it.until(lambda: it.count("trace_glances_total", result="suspect") == 4)
+
+
+async def test_the_traces_with_the_most_new_spans_are_looked_at_first(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(glance_queue, "WAITING", 3)
+    workers = ReadingWorkers()
+    it = site(workers=workers)
+    for trace in range(1, 9):
+        it.send(100, *(child(2 + number, trace=trace) for number in range(trace)))
+    async with it.running():
+        it.clock.now = 131
+        await it.until(lambda: it.count("trace_glances_total", result="nothing") == 3)
+
+    assert [each.trace_id for each in workers.glances] == [trace_id(n) for n in (8, 7, 6)]
+    assert it.count("trace_glances_total", result="busy") == 5
+
+
+@dataclass
+class _Callers(ReadingWorkers):
+    """The spans of trace 1 are model calls, of the others few are."""
+
+    async def glance(self, job: GlanceJob) -> Seen:
+        await super().glance(job)
+        return Seen(call_share=1.0 if job.trace_id == trace_id(1) else 0.1)
+
+
+async def test_new_model_calls_come_before_other_new_spans(monkeypatch: pytest.MonkeyPatch) -> None:
+    workers = _Callers()
+    it = site(workers=workers)
+    for trace in range(1, 6):
+        it.send(100, child(2, trace=trace))
+    async with it.running():
+        it.clock.now = 131
+        await it.until(lambda: it.count("trace_glances_total", result="nothing") == 5)
+        monkeypatch.setattr(glance_queue, "WAITING", 1)
+        for trace in range(1, 6):
+            new = 3 if trace == 1 else 3 + trace
+            it.send(140, *(child(3 + number, trace=trace) for number in range(new)))
+        it.clock.now = 161
+        await it.until(lambda: it.count("trace_glances_total", result="nothing") == 6)
+
+    assert workers.glances[-1].trace_id == trace_id(1)
+
+
+async def test_no_trace_is_passed_over_four_times_in_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(glance_queue, "WAITING", 2)
+    workers = ReadingWorkers()
+    it = site(workers=workers)
+    traces, looks = range(1, 8), 0
+    async with it.running():
+        for number, (age, made) in enumerate({0: 2, 30: 2, 60: 2, 120: 7}.items()):
+            for trace in traces:
+                new = 5 if trace < 3 else 1
+                spans = range(10 * number + 2, 10 * number + 2 + new)
+                it.send(100 + age, *(child(each, trace=trace) for each in spans))
+            it.clock.now = 100 + max(30, 2 * age) + 1
+            looks += made
+            await it.until(partial(_has_looked, it, looks))
+
+    assert {each.trace_id for each in workers.glances[-7:]} == {trace_id(n) for n in traces}
+    assert it.count("trace_glances_total", result="busy") == 3 * 5
+
+
+def _has_looked(it: Site, times: int) -> bool:
+    return it.count("trace_glances_total", result="nothing") == times
 
 
 class _Deadly(ReadingWorkers):

@@ -60,13 +60,21 @@ def test_twenty_model_calls_are_a_suspicion(calls: int) -> None:
 
 
 def test_a_healthy_trace_says_how_far_it_is_from_a_loop() -> None:
-    assert seen(*(tool(n) for n in range(4))) == Seen(repeats_missing=7)
+    assert seen(*(tool(n) for n in range(4))) == Seen(repeats_missing=7, call_share=1 / 5)
+
+
+def test_it_says_how_many_spans_are_model_calls() -> None:
+    of_both = seen(*(model(n) for n in range(3)), *(tool(n) for n in range(3, 7)))
+
+    assert of_both.call_share == 4 / 8
 
 
 def test_of_a_part_calls_of_one_kind_are_counted() -> None:
     other = {"gen_ai.tool.call.arguments": "{}", "gen_ai.tool.call.result": "other"}
 
-    assert seen(*(tool(n) for n in range(4)), tool(9, **other), is_part=True) == Seen(calls=4)
+    assert seen(*(tool(n) for n in range(4)), tool(9, **other), is_part=True) == Seen(
+        calls=4, call_share=1 / 6
+    )
 
 
 def test_what_cannot_be_read_or_is_not_asked_for_says_nothing() -> None:
@@ -75,4 +83,4 @@ def test_what_cannot_be_read_or_is_not_asked_for_says_nothing() -> None:
     job = GlanceJob(trace_id=bytes.fromhex(TRACE_ID), pieces=(b"torn",), seen=1.0, revision=0)
 
     assert RUNNER.glance(job) == Seen()
-    assert seen(*(tool(n) for n in range(11)), runner=without) == Seen()
+    assert seen(*(tool(n) for n in range(11)), runner=without) == Seen(call_share=1 / 12)
