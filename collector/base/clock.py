@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 Clock: TypeAlias = Callable[[], float]
-"""Unix seconds. May jump; the log makes log time of it, which never goes back."""
+"""Unix seconds. The machine's may be set; log time goes on whatever is done to that (`steady_clock`)."""
 
 
 def wall() -> float:
-    """The machine's clock: the only place that reads it."""
+    """The machine's clock, which may be set forwards or back: the only place that reads it."""
     return time.time()  # noqa: TID251 - the one place

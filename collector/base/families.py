@@ -34,6 +34,10 @@ class RuntimeFamilies:
             "listener",
             "reason",
         )
+        self.log_time_ahead = telemetry.gauge(
+            "log_time_ahead_seconds",
+            "How far log time is ahead of the machine's clock; negative: behind.",
+        )
         self.event_loop_lag = telemetry.gauge(
             "event_loop_lag_seconds", "How late the event loop ran its last heartbeat."
         )

@@ -20,10 +20,10 @@ from typing import Any, TypeAlias
 from collector.api.about import About
 from collector.api.admin import AdminServer, build_app
 from collector.api.api import Api
-from collector.base.clock import Clock, wall
 from collector.base.families import RuntimeFamilies
 from collector.base.heap import trimmed_heap
 from collector.base.lifecycle import Health, Run, Stages
+from collector.base.steady_clock import ClockWatch, SteadyClock
 from collector.base.supervisor import Supervisor
 from collector.base.telemetry import Telemetry
 from collector.base.time_slice import take_turns
@@ -85,7 +85,6 @@ class App:
         self,
         config: Config,
         *,
-        clock: Clock = wall,
         drops: PastLimits | None = None,
         about: TellAbout | None = None,
     ) -> None:
@@ -96,13 +95,14 @@ class App:
         self._about = about
         self._drops = drops or PastLimits()
         self._config = config
-        self._clock = clock
+        self._clock = SteadyClock()
         self._registry = Registry.discover()
         self._plan = plan_from(config, registry=self._registry)
         self._telemetry = Telemetry()
         declare_families(self._telemetry)
         self._telemetry.build.info({"version": version()})
-        self._health = Health(RuntimeFamilies(self._telemetry).event_loop_lag)
+        self._families = RuntimeFamilies(self._telemetry)
+        self._health = Health(self._families.event_loop_lag)
         self._forward = self._forwarders()
         self._supervisor = Supervisor(self._telemetry)
         self._exporter: PrometheusExporter | None = None
@@ -142,6 +142,7 @@ class App:
             receiver = self._receiver(log, handed, behind)
             async with Stages() as stages:
                 stages.start("health", self._health.run)
+                stages.start("health", ClockWatch(self._clock, self._families).run)
                 stages.start("admin", admin.run)
                 if api is not None:
                     stages.start("publish", self._supervisor.keep("api", lambda: api.run))
@@ -339,7 +340,7 @@ class App:
             if api is None
             else api.app
         )
-        server = AdminServer(app, self._config.admin, RuntimeFamilies(self._telemetry))
+        server = AdminServer(app, self._config.admin, self._families)
         server.bind()
         return server
 

@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping
 
 from collector.api import feed
 from collector.base.clock import Clock
+from collector.base.steady_clock import SteadyClock
 from collector.base.telemetry import Telemetry
 from collector.config.tree import Config, Role
 from collector.log.disk.disk_log import DiskLog
@@ -45,7 +46,7 @@ _READ_AHEAD = frozenset({ASSEMBLY, exporter.GROUP})
 
 
 async def _disk(config: Config, clock: Clock, telemetry: Telemetry) -> Log:
-    return await DiskLog.open(
+    log = await DiskLog.open(
         config.data_dir / "log",
         max_size=config.log.disk.max_size,
         clock=clock,
@@ -53,6 +54,9 @@ async def _disk(config: Config, clock: Clock, telemetry: Telemetry) -> Log:
         groups=groups(config),
         waits_for=WAITS_FOR,
     )
+    if isinstance(clock, SteadyClock):
+        clock.go_on_from(log.end_time())
+    return log
 
 
 async def _kafka(config: Config, clock: Clock, telemetry: Telemetry) -> Log:

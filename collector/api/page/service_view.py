@@ -8,6 +8,7 @@ from typing import Any
 from collector.api.about import Row
 from collector.api.page.sheet import Sheet
 from collector.api.page.views import duration, usd, words
+from collector.base.steady_clock import APART
 from collector.config.tree import Config
 from evaluators.counts import amount
 
@@ -119,6 +120,7 @@ def _advice(findings: Sequence[Row], sheet: Sheet) -> list[dict[str, Any]]:
 
 def _problems(vitals: Mapping[str, Any]) -> Iterator[str]:
     yield from _behind(vitals)
+    yield from _clock(vitals["log_time_ahead"] or 0.0)
     if vitals["gaps"]:
         yield f"{_amount(vitals['gaps'], 'record')} expired unread: a larger log, or more workers"
     if vitals["evicted"].get("index"):
@@ -146,6 +148,15 @@ def _behind(vitals: Mapping[str, Any]) -> Iterator[str]:
             yield f"sink {each['name']} lost {_amount(each['lost'], 'signal')}"
         if (each["oldest"] or 0.0) > LATE:
             yield f"sink {each['name']} has not delivered a signal for {duration(each['oldest'])}"
+
+
+def _clock(ahead: float) -> Iterator[str]:
+    if abs(ahead) > APART:
+        where = "ahead of" if ahead > 0 else "behind"
+        yield (
+            f"log time is {duration(abs(ahead))} {where} the machine's clock, which was set; scoring goes on by "
+            "elapsed time"
+        )
 
 
 def _amount(count: float, word: str) -> str:

@@ -87,6 +87,14 @@ def test_what_keeps_pace_is_no_problem() -> None:
             "5 records expired unread: a larger log, or more workers",
         ),
         (
+            [sample("log_time_ahead_seconds", 600)],
+            "log time is 10 min 0 s ahead of the machine's clock, which was set; scoring goes on by elapsed time",
+        ),
+        (
+            [sample("log_time_ahead_seconds", -7_200)],
+            "log time is 2 h 0 min behind the machine's clock, which was set; scoring goes on by elapsed time",
+        ),
+        (
             [sample("room_failures_total", 2, room="sink.otlp", reason="io")],
             "room sink.otlp failed 2 times and was started again: the log of the service says why",
         ),

@@ -1,0 +1,124 @@
+"""Log time goes on by elapsed seconds, and it is said once when the machine's clock parts from it."""
+
+from __future__ import annotations
+
+import logging
+import re
+from pathlib import Path
+
+import pytest
+
+from collector.base.clock import wall
+from collector.base.families import RuntimeFamilies
+from collector.base.steady_clock import APART, ClockWatch, SteadyClock
+from collector.base.telemetry import Telemetry
+from collector.judging.budget import DAY, Budget
+from tests.support.machine import Machine
+
+MINUTE, HOUR = 60.0, 3_600.0
+STEPS = [sign * step for step in (10 * MINUTE, 2 * HOUR, 3 * DAY) for sign in (1, -1)]
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_a_step_of_the_machines_clock_moves_nothing(step: float) -> None:
+    machine = Machine()
+    clock = machine.clock()
+    began = clock()
+
+    machine.set_clock(step)
+    machine.go_on(7)
+
+    assert clock() == began + 7
+    assert clock.ahead == -step
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_a_restart_goes_on_from_the_later_one_of_newest_and_now(step: float) -> None:
+    machine = Machine()
+    newest = machine.clock()()
+    machine.set_clock(step)
+    machine.go_on(30)
+
+    again = machine.clock()
+    again.go_on_from(newest)
+    began = again()
+    machine.go_on(7)
+
+    assert began == max(newest, machine.wall() - 7)
+    assert again() == began + 7
+
+
+def test_without_steps_it_is_the_machines_clock() -> None:
+    assert abs(SteadyClock()() - wall()) < 1
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_a_step_is_said_once_with_both_times(step: float, caplog: pytest.LogCaptureFixture) -> None:
+    machine = Machine()
+    telemetry = Telemetry()
+    watch = ClockWatch(machine.clock(), RuntimeFamilies(telemetry))
+    caplog.set_level(logging.INFO)
+    for _ in range(3):
+        watch.look()
+        machine.go_on(2)
+    assert not caplog.records
+
+    machine.set_clock(step)
+    for _ in range(5):
+        watch.look()
+        machine.go_on(2)
+    ahead = telemetry.registry.get_sample_value("spanwise_log_time_ahead_seconds")
+    machine.set_clock(-step)
+    for _ in range(5):
+        watch.look()
+
+    assert ahead == -step
+    assert [each.levelname for each in caplog.records] == ["WARNING", "INFO"]
+    times = re.findall(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC", caplog.messages[0])
+    assert len(set(times)) == 2
+
+
+def test_a_clock_that_is_corrected_slowly_is_not_worth_a_line(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    machine = Machine()
+    watch = ClockWatch(machine.clock(), RuntimeFamilies(Telemetry()))
+
+    machine.set_clock(APART)
+    watch.look()
+
+    assert not caplog.records
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_a_step_gives_no_second_budget_and_takes_none(step: float) -> None:
+    machine = Machine()
+    clock = machine.clock()
+    budget = Budget(usd_per_day=1.0, calls_per_minute=2)
+    assert budget.reserve(clock(), 0.9, "shop")
+
+    machine.set_clock(step)
+
+    assert budget.remaining(clock()) == pytest.approx(0.1)
+    assert budget.wait(clock(), "shop") == 0
+    assert budget.reserve(clock(), 0.1, "shop")
+    assert 0 < budget.wait(clock(), "shop") <= MINUTE
+    assert not budget.reserve(clock(), 0.1, "shop")
+
+
+def test_nothing_that_decides_asks_the_machines_clock() -> None:
+    """All that compares with log times takes the log's clock. These show times, or run without a service."""
+    asks = {
+        str(each.relative_to(ROOT / "collector"))
+        for each in (ROOT / "collector").rglob("*.py")
+        if re.search(r"import .*\bwall\b", each.read_text())
+    }
+
+    assert asks == {
+        "base/steady_clock.py",
+        "base/telemetry.py",
+        "commands/replay.py",
+        "service/offline_service.py",
+        "service/replay.py",
+    }
