@@ -32,7 +32,16 @@ class DataDamaged(ConfigError):
 
 
 class Retryable(SpanwiseError):
-    """May pass by itself."""
+    """May pass by itself.
+
+    Args:
+        message: What failed.
+        after: Seconds that the other side asks us to wait.
+    """
+
+    def __init__(self, message: object = "", *, after: float | None = None) -> None:
+        super().__init__(message)
+        self.after = after
 
 
 class LogFull(Retryable):

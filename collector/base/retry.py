@@ -39,15 +39,15 @@ class Backoff:
         """Start again with the shortest wait, after a success."""
         self._next = self._first
 
-    async def sleep(self) -> None:
-        """Sleep for `next()` seconds."""
-        await self._sleep(self.next())
+    async def sleep(self, *, at_least: float = 0.0) -> None:
+        """Sleep for `next()` seconds, or for `at_least` so many."""
+        await self._sleep(max(self.next(), at_least))
 
-    async def wait(self, stopping: asyncio.Event) -> None:
-        """Sleep for `next()` seconds, or until `stopping` is set."""
+    async def wait(self, stopping: asyncio.Event, *, at_least: float = 0.0) -> None:
+        """Sleep for `next()` seconds, for `at_least` so many, or until `stopping` is set."""
         async with asyncio.TaskGroup() as group:
             waits = (
-                group.create_task(self.sleep()),
+                group.create_task(self.sleep(at_least=at_least)),
                 group.create_task(stopping.wait()),
             )
             await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)

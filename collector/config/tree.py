@@ -24,6 +24,7 @@ from collector.config.values import (
     Size,
     Token,
     Url,
+    is_url,
     missing,
 )
 
@@ -276,10 +277,35 @@ class OtlpTarget(Section):
             yield f"{path}.endpoint: with protocol http, expected a URL such as http://host:4318"
 
 
+class Outlet(Section):
+    """What the sinks that write scores into tools have in common."""
+
+    evaluators: tuple[str, ...] | None = None
+    wait: Duration = Field(default=600.0, le=86_400)
+    explanation: int = Field(default=1000, ge=0, le=10_000)
+    ca_file: Path | None = None
+    proxy: SecretStr | None = None
+
+    def conflicts(self, path: str) -> Iterator[str]:
+        """See `Section`: a file that is missing, a proxy that is none."""
+        yield from missing(f"{path}.ca_file", self.ca_file)
+        if "@" in str(getattr(self, "endpoint", "")):
+            yield f"{path}.endpoint: a URL without user and password; they have settings of their own"
+        if self.proxy is not None and not is_url(self.proxy.get_secret_value()):
+            yield f"{path}.proxy: expected a URL such as http://proxy:3128"
+
+
+class PhoenixSinkConfig(Outlet, title="PhoenixSink"):
+    endpoint: Url = "http://127.0.0.1:6006"
+    api_key: SecretStr | None = None
+    project: str = Field(default="default", min_length=1)
+
+
 class Sinks(Section):
     jsonl: JsonlSinkConfig | None = JsonlSinkConfig()
     kafka: KafkaSinkConfig | None = None
     otlp: OtlpTarget | None = None
+    phoenix: PhoenixSinkConfig | None = None
 
 
 class Serve(Section):

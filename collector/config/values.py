@@ -75,7 +75,8 @@ def _is_ipv6(text: str) -> bool:
     return True
 
 
-def _is_url(text: str) -> bool:
+def is_url(text: str) -> bool:
+    """Whether this is `http(s)://host[:port][/path]`."""
     try:
         parts = urlsplit(text)
     except ValueError:
@@ -92,14 +93,14 @@ def _quoted(text: str) -> str:
 
 def check_endpoint(text: str) -> str:
     """Accepts `host:port`, `http(s)://host[:port][/path]`, and `unix:/path` (gRPC)."""
-    if text.startswith("unix:/") or _is_address(text, port=True) or _is_url(text):
+    if text.startswith("unix:/") or _is_address(text, port=True) or is_url(text):
         return text
     raise ValueError(f"expected host:port or http(s)://host:port{_quoted(text)}")
 
 
 def check_url(text: str) -> str:
     """Accepts `http(s)://host[:port][/path]`."""
-    if _is_url(text):
+    if is_url(text):
         return text
     raise ValueError(f"expected a URL such as https://host:8000/v1{_quoted(text)}")
 

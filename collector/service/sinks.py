@@ -8,9 +8,15 @@ from collector.config.tree import Config
 from collector.signals.sinks.jsonl import JsonlSink
 from collector.signals.sinks.kafka import KafkaSink
 from collector.signals.sinks.otlp import OtlpSink
+from collector.signals.sinks.phoenix import PhoenixSink
 from collector.signals.sinks.port import Sink, SinkKind, delivery_group
 
-SINKS: tuple[SinkKind, ...] = (JsonlSink, KafkaSink, OtlpSink)
+SINKS: tuple[SinkKind, ...] = (
+    JsonlSink,
+    KafkaSink,
+    OtlpSink,
+    PhoenixSink,
+)
 
 
 def sinks(config: Config) -> list[Sink]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import selectors
 import socket
 import threading
 import time
@@ -14,6 +13,7 @@ from types import TracebackType
 from typing import Self
 from urllib.parse import urlsplit
 
+from tests.support.gate import pass_on
 from tests.support.service import Service
 
 PERIOD = 0.2
@@ -98,7 +98,7 @@ class Balancer:
                 self.failed.append(f"{chosen.data.name}: {error}")
                 return
             with server:
-                _pass_on(client, server)
+                pass_on(client, server)
 
 
 def _is_ready(service: Service) -> bool:
@@ -110,21 +110,3 @@ def _is_ready(service: Service) -> bool:
         return False
     except OSError:
         return False
-
-
-def _pass_on(client: socket.socket, server: socket.socket) -> None:
-    """Bytes both ways until a side has ended; then both are closed, as a connection through the kernel would be."""
-    with selectors.DefaultSelector() as ways:
-        ways.register(client, selectors.EVENT_READ, server)
-        ways.register(server, selectors.EVENT_READ, client)
-        while True:
-            for key, _ in ways.select(timeout=60):
-                source, sink = key.fileobj, key.data
-                assert isinstance(source, socket.socket)
-                try:
-                    piece = source.recv(1 << 16)
-                    if not piece:
-                        return
-                    sink.sendall(piece)
-                except OSError:
-                    return

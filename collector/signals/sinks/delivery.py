@@ -14,15 +14,17 @@ from collector.base.retry import Backoff, Retry
 from collector.base.supervisor import reason_of
 from collector.base.telemetry import Telemetry
 from collector.log.consumer import Consumer
-from collector.log.port import BACKGROUND_LINGER, SIGNALS, Backlog, Batch, Log, Record
+from collector.log.port import BACKGROUND_LINGER, SIGNALS, Backlog, Batch, Log, Position, Record
 from collector.records.published_signals import PublishedSignals
 from collector.signals.sinks.families import SinkFamilies
-from collector.signals.sinks.port import Refused, Sink, delivery_group
+from collector.signals.sinks.port import Refused, SetsAside, Sink, delivery_group
 
 _log = logging.getLogger(__name__)
 
 MAX_RECORDS = 1024
 """Of one batch, which the log also bounds by bytes: the most that is held in memory, twice."""
+_AGAIN = 5.0
+"""Seconds until signals that were set aside are tried again after a failure."""
 _RETRY = 0.2
 """Seconds between two tries, and that a poll waits, while a stop has everything delivered."""
 
@@ -32,6 +34,7 @@ class Delivery(Consumer):
 
         poll -> sink.deliver, repeated until it succeeds -> commit
 
+    Where the sink sets signals aside (`SetsAside`) the commit stays at the oldest of them, and the others go on.
     Signals that cannot be delivered now wait in the log, within its share. Signals that the log dropped before the
     sink had them, or that the sink will never take, are counted as lost.
     """
@@ -64,6 +67,14 @@ class Delivery(Consumer):
         self._acked = families.signals.labels(sink.name, "acked")
         self._retried = families.signals.labels(sink.name, "retried")
         self._lost = families.signals.labels(sink.name, "lost")
+        self._unmatched = families.signals.labels(sink.name, "unmatched")
+        self._aside = sink if isinstance(sink, SetsAside) else None
+        self._read: dict[int, int] = {}
+        """By partition, the offset of the newest record that was delivered or set aside."""
+        self._firsts: dict[Position, int] = {}
+        """By signal that is set aside, the first offset of its record."""
+        self._again_at = 0.0
+        """After a failure, when signals that were set aside are tried again, in the loop's time."""
         self._failures = RuntimeFamilies(telemetry).room_failures
         self._waiting = families.outbox_records.labels(sink.name)
         self._oldest = families.outbox_oldest
@@ -100,6 +111,8 @@ class Delivery(Consumer):
                 count,
             )
         self._idle = not batch.records
+        if self._aside is not None:
+            await self._try_again(self._aside)
         if not batch.records:
             return
         signals, unreadable = _signals(batch.records)
@@ -115,7 +128,62 @@ class Delivery(Consumer):
                 error,
             )
         for record in batch.records:
-            self._offsets.done(record.position)
+            self._note_read(record)
+        self._done()
+
+    async def revoke(self, partition: int) -> None:
+        """See `Consumer`."""
+        self._read.pop(partition, None)
+        if self._aside is not None:
+            self._aside.forget(partition)
+            self._firsts = {
+                p: first for p, first in self._firsts.items() if p.partition != partition
+            }
+
+    def _note_read(self, record: Record) -> None:
+        _, partition, last = record.position
+        self._read[partition] = last
+        if self._aside is None:
+            return
+        for offset in range(record.first, last + 1):
+            position = Position(SIGNALS, partition, offset)
+            if position in self._aside.waiting:
+                self._firsts[position] = record.first
+
+    def _done(self) -> None:
+        """Everything up to the newest record, or to the oldest signal that is set aside."""
+        ends = dict(self._read)
+        if self._aside is not None:
+            waiting = self._aside.waiting
+            self._firsts = {p: first for p, first in self._firsts.items() if p in waiting}
+            for position, first in self._firsts.items():
+                ends[position.partition] = min(ends[position.partition], first - 1)
+        for partition, offset in ends.items():
+            if offset >= 0:
+                self._offsets.done(Position(SIGNALS, partition, offset))
+
+    async def _try_again(self, aside: SetsAside) -> None:
+        """Those of the signals set aside that are due; a failure of theirs delays no others."""
+        now = asyncio.get_running_loop().time()
+        if not aside.waiting or now < self._again_at:
+            return
+        waited, unmatched = len(aside.waiting), aside.unmatched
+        refused = 0
+        try:
+            async with asyncio.timeout_at(self._end):
+                await aside.again()
+        except Refused as error:
+            refused = len(error.reasons)
+            self._note_refused(error)
+        except Retryable as error:
+            self._note_failure(error, 0)
+            self._again_at = now + (error.after or _AGAIN)
+        except TimeoutError:
+            return
+        gone = aside.unmatched - unmatched
+        self._unmatched.inc(gone)
+        self._acked.inc(waited - len(aside.waiting) - gone - refused)
+        self._done()
 
     async def commit(self) -> None:
         """Store the offsets of the delivered signals, and show what is left."""
@@ -145,27 +213,39 @@ class Delivery(Consumer):
     async def _deliver(self, signals: PublishedSignals) -> bool:
         """Repeat until the sink has them; False if the stop came first."""
         self._backoff.reset()
+        aside = self._aside
+        waited, unmatched = (0, 0) if aside is None else (len(aside.waiting), aside.unmatched)
+
+        def note_taken(refused: int) -> None:
+            waiting, gone = 0, 0
+            if aside is not None:
+                waiting, gone = len(aside.waiting) - waited, aside.unmatched - unmatched
+                self._unmatched.inc(gone)
+            self._acked.inc(max(0, len(signals) - refused - waiting - gone))
+
         while True:
             await self._show(signals)
+            after = 0.0
             try:
                 async with asyncio.timeout_at(self._end) as self._limit:
                     await self._sink.deliver(signals)
             except Refused as refused:
                 self._note_refused(refused)
-                self._acked.inc(len(signals) - len(refused.reasons))
+                note_taken(len(refused.reasons))
                 return True
             except Retryable as error:
                 self._note_failure(error, len(signals))
+                after = error.after or 0.0
             except TimeoutError:
                 return False
             else:
-                self._acked.inc(len(signals))
+                note_taken(0)
                 self._note_success()
                 return True
             finally:
                 self._limit = None
             if not self._stopping.is_set():
-                await self._backoff.wait(self._stopping)
+                await self._backoff.wait(self._stopping, at_least=after)
             elif self._drains and asyncio.get_running_loop().time() < (self._end or math.inf):
                 await asyncio.sleep(_RETRY)
             else:

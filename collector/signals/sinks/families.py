@@ -12,7 +12,7 @@ class SinkFamilies:
         self.signals = telemetry.counter(
             "signals", "Signals handed to a sink, by what became of them.", "sink", "result"
         )
-        """By result: `acked`, `retried`, `lost`."""
+        """By result: `acked`, `retried`, `lost`; `unmatched`: the tool never had their trace or session."""
         self.outbox_records = telemetry.gauge(
             "outbox_records", "Signals that a sink has not delivered yet.", "sink"
         )

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import ClassVar, Protocol
+from collections.abc import Collection, Mapping, Sequence
+from typing import ClassVar, Protocol, runtime_checkable
 
 from collector.base.errors import Permanent
 from collector.config.tree import Config
@@ -44,6 +44,34 @@ class Sink(Protocol):
 
     async def close(self, deadline: float) -> None:
         """Close connections and files within `deadline` seconds, whatever the other side does."""
+        ...
+
+
+@runtime_checkable
+class SetsAside(Protocol):
+    """A sink that keeps signals which the other side cannot place yet, and tries them again while others go on."""
+
+    @property
+    def waiting(self) -> Collection[Position]:
+        """Those that are set aside: the commit stays at the oldest of them."""
+        ...
+
+    @property
+    def unmatched(self) -> int:
+        """How many signals were given up so far, because the other side never had what they are about."""
+        ...
+
+    async def again(self) -> None:
+        """Try those that are due.
+
+        Raises:
+            Retryable: not now.
+            Refused: some can never be delivered.
+        """
+        ...
+
+    def forget(self, partition: int) -> None:
+        """Another process reads this partition now, and what was set aside of it."""
         ...
 
 

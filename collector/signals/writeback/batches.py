@@ -1,0 +1,83 @@
+"""Scores in requests of bounded size; a request that is refused is halved until the bad score stands alone."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from typing import TypeVar
+
+from collector.base.errors import Permanent
+from collector.log.port import Position
+from collector.signals.writeback.score import Score, Subject
+
+MOST = 500
+"""Scores of a request."""
+LARGEST = 1_000_000
+"""Bytes of a request."""
+_OVERHEAD = 1200
+"""Bytes that a score takes in any tool's request besides its comment and its metadata."""
+T = TypeVar("T")
+
+
+class Missing(Exception):
+    """The tool does not know these subjects, and took nothing of the request."""
+
+    def __init__(self, subjects: frozenset[Subject]) -> None:
+        super().__init__(f"{len(subjects)} subjects are not there")
+        self.subjects = subjects
+
+
+class Written:
+    """What became of scores that were sent."""
+
+    def __init__(self) -> None:
+        self.refused: dict[Position, str] = {}
+        self.missing: set[Subject] = set()
+        """Not there yet: none of their scores was written."""
+
+    def is_written(self, score: Score) -> bool:
+        """Whether the tool has it."""
+        return score.subject not in self.missing and score.position not in self.refused
+
+
+async def write_in_batches(
+    scores: Sequence[Score], send: Callable[[Sequence[Score]], Awaitable[None]], written: Written
+) -> None:
+    """Send all; `send` raises `Missing` for subjects to leave out, `Permanent` for what is to be halved."""
+    for piece in pieces(scores):
+        await _write(piece, send, written)
+
+
+async def _write(
+    scores: Sequence[Score], send: Callable[[Sequence[Score]], Awaitable[None]], written: Written
+) -> None:
+    scores = [each for each in scores if each.subject not in written.missing]
+    if not scores:
+        return
+    try:
+        await send(scores)
+    except Missing as missing:
+        written.missing |= missing.subjects
+        await _write(scores, send, written)
+    except Permanent as error:
+        if len(scores) == 1:
+            written.refused[scores[0].position] = str(error)
+            return
+        middle = len(scores) // 2
+        await _write(scores[:middle], send, written)
+        await _write(scores[middle:], send, written)
+
+
+def pieces(scores: Sequence[Score]) -> Iterator[Sequence[Score]]:
+    """In order, at most `MOST` scores and `LARGEST` bytes each."""
+    piece: list[Score] = []
+    size = 0
+    for each in scores:
+        texts = sum(len(key) + len(value) for key, value in each.metadata.items())
+        more = _OVERHEAD + texts + 6 * len(each.comment or "")
+        if piece and (len(piece) >= MOST or size + more > LARGEST):
+            yield piece
+            piece, size = [], 0
+        piece.append(each)
+        size += more
+    if piece:
+        yield piece

@@ -1,0 +1,166 @@
+"""A real tool that shows scores, as a server on loopback, out of a virtual environment of its own.
+
+`python -m tests.support.tools.tool` makes those that are missing, below `.cache/tools`; each takes half a gigabyte.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+
+from tests.support.ports import free_ports
+
+FOLDER = Path(__file__).parent
+VENVS = FOLDER.parents[2] / ".cache" / "tools"
+START = 240.0
+"""Seconds: they import a few hundred modules, on a machine that tests share."""
+
+
+@dataclass(frozen=True)
+class Tool:
+    """How a tool is started; `{port}`, `{folder}` and `{other}`, a second port, are filled in."""
+
+    name: str
+    command: Sequence[str]
+    ready: str
+    """A path that answers 200 once it serves."""
+    environment: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+PHOENIX = Tool(
+    name="phoenix",
+    command=("phoenix", "serve"),
+    ready="/v1/projects/default",
+    environment={
+        "PHOENIX_HOST": "127.0.0.1",
+        "PHOENIX_PORT": "{port}",
+        "PHOENIX_GRPC_PORT": "{other}",
+        "PHOENIX_WORKING_DIR": "{folder}",
+        "PHOENIX_TELEMETRY_ENABLED": "false",
+    },
+)
+MLFLOW = Tool(
+    name="mlflow",
+    command=(
+        "mlflow",
+        "server",
+        "--host=127.0.0.1",
+        "--port={port}",
+        "--workers=1",
+        "--backend-store-uri=sqlite:///{folder}/mlflow.db",
+        "--default-artifact-root={folder}/artifacts",
+    ),
+    ready="/health",
+    environment={"MLFLOW_DISABLE_TELEMETRY": "true", "DO_NOT_TRACK": "true"},
+)
+
+
+class Server:
+    """The tool over a folder; port and folder outlive `stop` and `start`. Or one that runs already, at `url`."""
+
+    def __init__(self, tool: Tool, folder: Path, *, url: str | None = None) -> None:
+        self._tool = tool
+        self._folder = folder
+        port, other = free_ports(2)
+        self._filled = {"port": str(port), "other": str(other), "folder": str(folder)}
+        self.url = url or f"http://127.0.0.1:{port}"
+        self._is_ours = url is None
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> Server:
+        """Return when it serves."""
+        if not self._is_ours:
+            return self
+        program, *arguments = (each.format(**self._filled) for each in self._tool.command)
+        more = {key: value.format(**self._filled) for key, value in self._tool.environment.items()}
+        binaries = VENVS / self._tool.name / "bin"
+        path = f"{binaries}{os.pathsep}{os.environ.get('PATH', '')}"
+        with (self._folder / "server.log").open("ab") as output:
+            self._process = subprocess.Popen(
+                [binaries / program, *arguments],
+                cwd=self._folder,
+                env=os.environ | {"PATH": path} | more,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+            )
+        deadline = time.monotonic() + START
+        while not self._answers():
+            if self._process.poll() is not None or time.monotonic() > deadline:
+                log = (self._folder / "server.log").read_text(errors="replace")
+                raise AssertionError(f"{self._tool.name} does not serve: {log[-3000:]}")
+            time.sleep(0.2)
+        return self
+
+    def stop(self) -> None:
+        """End it and its workers."""
+        process, self._process = self._process, None
+        if process is not None:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait(10)
+
+    def _answers(self) -> bool:
+        try:
+            with urllib.request.urlopen(self.url + self._tool.ready, timeout=5):
+                return True
+        except urllib.error.HTTPError as error:
+            error.close()
+        except OSError:
+            pass
+        return False
+
+
+def serve(tool: Tool, folder: Path) -> Server:
+    """The tool, started; the test is skipped, or fails where SPANWISE_REQUIRE_<TOOL>=1 says so, where it is missing."""
+    url = os.environ.get(f"SPANWISE_TEST_{tool.name.upper()}")
+    if url is None and not (VENVS / tool.name / "bin" / tool.name).exists():
+        _absent(tool)
+    server = Server(tool, folder, url=url)
+    try:
+        return server.start()
+    except BaseException:
+        server.stop()
+        raise
+
+
+def _absent(tool: Tool) -> NoReturn:
+    upper = tool.name.upper()
+    message = (
+        f"NO {upper}, NOT TESTED: `python -m tests.support.tools.tool` installs it;"
+        f" or set SPANWISE_TEST_{upper}=url"
+    )
+    if os.environ.get(f"SPANWISE_REQUIRE_{upper}") == "1":
+        pytest.fail(message)
+    pytest.skip(message)
+
+
+def install(tool: Tool) -> None:
+    """Make its environment, unless it is there and of the same versions."""
+    venv = VENVS / tool.name
+    wanted = FOLDER / f"{tool.name}.txt"
+    done = venv / "installed.txt"
+    if done.exists() and done.read_text() == wanted.read_text():
+        return
+    subprocess.run([sys.executable, "-m", "venv", "--clear", venv], check=True)
+    pip = [venv / "bin" / "python", "-m", "pip", "--disable-pip-version-check", "-q", "install"]
+    subprocess.run([*pip, "--no-deps", "-r", wanted], check=True)
+    done.write_text(wanted.read_text())
+
+
+if __name__ == "__main__":
+    for each in (PHOENIX, MLFLOW):
+        install(each)
