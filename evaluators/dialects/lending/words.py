@@ -12,13 +12,13 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from evaluators.dialects.decoding.event_names import DETAILS
 from evaluators.dialects.decoding.values import as_dict, unwrap
 from evaluators.dialects.lending import aws_bodies, spring_ai
 from evaluators.dialects.lending.ledger import Ledger
 from evaluators.dialects.lending.records import Joined, Lent, body_of, event_of
 from evaluators.model import JSON, Event, Span
 
-DETAILS = "gen_ai.client.inference.operation.details"
 _PREFIX = "gen_ai."
 _INDEX = "CHAT_MESSAGE_INDEX"
 """Semantic Kernel: where in the request a message stands."""

@@ -6,19 +6,21 @@ from evaluators.dialects.content.blocks import read_content
 from evaluators.dialects.content.facts import Content, Facts
 from evaluators.dialects.content.messages import Side
 from evaluators.dialects.content.tools import arguments_of
+from evaluators.dialects.decoding.event_names import (
+    CHOICE,
+    COMPLETIONS,
+    DETAILS,
+    PROMPTS,
+    carries_messages,
+)
 from evaluators.dialects.decoding.values import as_dict, as_list, string, unwrap
 from evaluators.dialects.fields import row
 from evaluators.model import JSON, Event, Span
 
-_PROMPTS = frozenset({"gen_ai.content.prompt", "gen_ai.prompt"})
-_COMPLETIONS = frozenset({"gen_ai.content.completion", "gen_ai.completion"})
-_DETAILS = "gen_ai.client.inference.operation.details"
-_CHOICE = "gen_ai.choice"
-
 
 def read_conversation(span: Span, facts: Facts) -> None:
     """Fill input and output of `facts` from the span's events, where attributes gave none."""
-    events = [event for event in span.events if event.name.startswith("gen_ai.")]
+    events = [event for event in span.events if carries_messages(event.name)]
     if not events:
         return
     if span.attributes.get("gen_ai.operation.name") == "process_thread_run":
@@ -39,11 +41,11 @@ def _split_run(events: list[Event]) -> tuple[list[Event], list[Event]]:
 
 
 def _is_input(event: Event) -> bool:
-    return event.name != _CHOICE and event.name not in _COMPLETIONS
+    return event.name != CHOICE and event.name not in COMPLETIONS
 
 
 def _is_output(event: Event) -> bool:
-    return event.name == _CHOICE or event.name in _COMPLETIONS or event.name == _DETAILS
+    return event.name == CHOICE or event.name in COMPLETIONS or event.name == DETAILS
 
 
 def _side(events: list[Event], side: Side) -> Content | None:
@@ -54,9 +56,9 @@ def _side(events: list[Event], side: Side) -> Content | None:
 
 def _messages(event: Event, side: Side) -> list[JSON]:
     attributes = event.attributes
-    if event.name == _DETAILS:
+    if event.name == DETAILS:
         return as_list(unwrap(attributes.get(f"gen_ai.{side}.messages")))
-    if event.name in _PROMPTS or event.name in _COMPLETIONS:
+    if event.name in PROMPTS or event.name in COMPLETIONS:
         value = unwrap(
             attributes.get("gen_ai.prompt" if side == "input" else "gen_ai.completion")
             or attributes.get("gen_ai.event.content")
@@ -69,7 +71,7 @@ def _messages(event: Event, side: Side) -> list[JSON]:
 
 def _message(event: Event) -> JSON:
     """One `gen_ai.<role>.message` or `gen_ai.choice` event as a message object."""
-    role = "assistant" if event.name == _CHOICE else event.name.split(".")[1]
+    role = "assistant" if event.name == CHOICE else event.name.split(".")[1]
     body = as_dict(unwrap(event.attributes.get("gen_ai.event.content")))
     item: dict[str, JSON] = {**body, **{k: event.attributes.get(k) for k in event.attributes}}
     inner = item.get("message")
@@ -98,7 +100,7 @@ def read_tool(span: Span, facts: Facts) -> None:
         if event.name == "gen_ai.tool.message" and facts.arguments is None:
             facts.arguments = arguments_of(attributes.get("content"))
             facts.tool_id = facts.tool_id or string(attributes.get("id"))
-        elif event.name == _CHOICE and facts.result is None:
+        elif event.name == CHOICE and facts.result is None:
             message = unwrap(attributes.get("message"))
             results = read_content(message).results
             facts.result = results[0].content if results else read_content(message).text or message

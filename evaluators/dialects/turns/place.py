@@ -19,9 +19,9 @@ import msgspec
 
 from evaluators.model import JSON
 
-Dropped = Literal["diagnostics", "streamed_token", "no_agent"]
+Dropped = Literal["diagnostics", "streamed_token", "no_agent", "own", "evaluation"]
 """Why a record is dropped before it is written: it is about the program itself, repeats what a later record says
-whole, or is of no agent that is known."""
+whole, is of no agent that is known, is one of our own signals, or is a score that somebody else gave."""
 
 
 _SHORT = 200

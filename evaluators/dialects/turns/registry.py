@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+from evaluators.dialects.decoding.event_names import EVALUATION
 from evaluators.dialects.turns.agent import LogAgent
 from evaluators.dialects.turns.claude_code import CLAUDE_CODE_LOGS
 from evaluators.dialects.turns.codex import CODEX_LOGS
@@ -19,6 +20,8 @@ LOG_AGENTS: tuple[LogAgent, ...] = (
     QWEN_CODE_LOGS,
     WORDS,  # records of SDKs that were sent without any tracer
 )
+OWN_SCOPE = "spanwise"
+"""Scope of the signals that `sinks.otlp` sends."""
 _BY_SPAN_SCOPE = {scope: agent for agent in LOG_AGENTS for scope in agent.span_scopes}
 SPAN_SCOPES = tuple(_BY_SPAN_SCOPE)
 """Scopes of spans that belong to made turns."""
@@ -31,7 +34,15 @@ def agent_of_record(scope: str) -> LogAgent | None:
 
 
 def place_record(event: Event) -> Place | Dropped | None:
-    """Where a log record belongs: in a made turn; in the trace whose id it carries (None); or nowhere."""
+    """Where a log record belongs: in a made turn; in the trace whose id it carries (None); or nowhere.
+
+    A score, ours or another evaluator's, is never news of the trace that it is about: with the sink and the receiver
+    at one Collector, each signal would be a late span of its own trace.
+    """
+    if event.scope == OWN_SCOPE:
+        return "own"
+    if event.name == EVALUATION:
+        return "evaluation"
     agent = agent_of_record(event.scope)
     if agent is not None:
         return agent.place(event)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 
+from evaluators.dialects.decoding.event_names import DETAILS, carries_messages
 from evaluators.dialects.decoding.values import as_dict, as_list, unwrap
 from evaluators.dialects.turns.agent import LogAgent
 from evaluators.dialects.turns.attributes import from_resource, text
@@ -11,7 +12,6 @@ from evaluators.dialects.turns.place import Dropped, Event, Place
 from evaluators.digest import canonical
 from evaluators.model import JSON
 
-_DETAILS = "gen_ai.client.inference.operation.details"
 SPRING_AI = (
     "org.springframework.ai.chat.client.observation.ChatClient",
     "org.springframework.ai.chat.observation.ChatModel",
@@ -21,7 +21,7 @@ SPRING_AI = (
 
 def lends_words(event: Event) -> bool:
     """Whether the record has words for the span whose id it carries."""
-    if event.name.startswith("gen_ai.") or event.scope.startswith(SPRING_AI):
+    if carries_messages(event.name) or event.scope.startswith(SPRING_AI):
         return True
     body = event.body
     return isinstance(body, dict) and ("input" in body or "output" in body)  # AWS's distribution
@@ -32,7 +32,7 @@ def _place(event: Event) -> Place | Dropped:
 
     The call that has nothing after them begins it: the same question asked again is another turn.
     """
-    if event.name != _DETAILS:
+    if event.name != DETAILS:
         return "no_agent"
     owner = from_resource(event, "service.instance.id") or from_resource(event, "service.name")
     messages = unwrap(event.attributes.get("gen_ai.input.messages"))

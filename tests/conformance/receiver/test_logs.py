@@ -92,6 +92,34 @@ async def test_records_of_no_agent_are_taken_and_dropped_by_why(transport: str) 
     assert counted(served, "received_total", transport=transport, result="accepted") == 3
 
 
+def scores(scope: str) -> bytes:
+    """A score of the trace's only span, as `sinks.otlp` and other evaluators send it."""
+    made = ExportLogsServiceRequest()
+    group = made.resource_logs.add().scope_logs.add()
+    group.scope.name = scope
+    group.log_records.add(
+        time_unix_nano=1,
+        event_name="gen_ai.evaluation.result",
+        trace_id=b"t" * 16,
+        span_id=b"s" * 8,
+        attributes=[attribute("gen_ai.evaluation.name", "toxicity")],
+    )
+    return made.SerializeToString()
+
+
+@both
+@pytest.mark.parametrize(("scope", "reason"), [("spanwise", "own"), ("ragas", "evaluation")])
+async def test_a_score_is_no_news_of_the_trace_that_it_is_about(
+    transport: str, scope: str, reason: str
+) -> None:
+    async with serving() as served:
+        taken, _ = await send(served, scores(scope), transport)
+
+    assert taken
+    assert not served.log.written
+    assert counted(served, "dropped_total", reason=reason) == 1
+
+
 @both
 async def test_a_text_that_is_not_unicode_costs_its_characters_and_nothing_else(
     transport: str,

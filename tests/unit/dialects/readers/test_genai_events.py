@@ -150,3 +150,14 @@ def test_a_whole_trace_of_azure_events_says_what_happened() -> None:
 
 def test_a_whole_trace_of_strands_says_what_happened() -> None:
     assert_says_what_happened(whole_strands())
+
+
+def test_a_score_among_a_spans_events_is_no_message() -> None:
+    chat = {"gen_ai.operation.name": "chat", "gen_ai.request.model": "gpt-4o"}
+    score = ("gen_ai.evaluation.result", {"gen_ai.evaluation.explanation": "wrong city"})
+    asked = ("gen_ai.user.message", {"content": QUESTION})
+
+    alone = trace_of(SpanSpec(id=1, name="chat", attributes=chat, events=(score,)))
+    beside = trace_of(SpanSpec(id=1, name="chat", attributes=chat, events=(asked, score)))
+
+    assert (alone.input, beside.input) == (None, QUESTION)

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from evaluators.dialects.turns.place import Dropped, Event, Place
 from evaluators.dialects.turns.registry import place_record
 
 DETAILS = "gen_ai.client.inference.operation.details"
+SDK = "opentelemetry.instrumentation.genai.openai"
 ASK = {"role": "user", "parts": [{"type": "text", "content": "Is it raining?"}]}
 CALL = {"role": "assistant", "parts": [{"type": "tool_call", "name": "look", "id": "c1"}]}
 RESULT = {"role": "tool", "parts": [{"type": "tool_call_response", "id": "c1", "response": "yes"}]}
@@ -15,12 +18,17 @@ SAID = {"role": "assistant", "parts": [{"type": "text", "content": "Yes."}]}
 
 
 def placed(
-    *messages: Any, name: str = DETAILS, span: str = "", body: Any = None, at: int = 1
+    *messages: Any,
+    name: str = DETAILS,
+    span: str = "",
+    body: Any = None,
+    at: int = 1,
+    scope: str = SDK,
 ) -> Place | Dropped | None:
     event = Event(
         name=name,
         time_unix_nano=at,
-        scope="opentelemetry.instrumentation.genai.openai",
+        scope=scope,
         attributes={"gen_ai.input.messages": [*messages]} if messages else {},
         body=body,
         resource={"service.name": "shop"},
@@ -42,6 +50,26 @@ def test_words_with_a_span_stay_in_its_trace() -> None:
     assert placed(ASK, span="cd" * 8) is None
     assert placed(name="gen_ai.choice", span="cd" * 8) is None
     assert placed(name="strands.telemetry.tracer", span="cd" * 8, body=body) is None
+
+
+@pytest.mark.parametrize("span", ["cd" * 8, ""])
+@pytest.mark.parametrize("scope", ["ragas", SDK, "com.anthropic.claude_code.events", ""])
+def test_a_score_that_somebody_gave_is_no_word_of_its_trace(scope: str, span: str) -> None:
+    assert placed(name="gen_ai.evaluation.result", span=span, scope=scope) == "evaluation"
+
+
+@pytest.mark.parametrize("name", ["gen_ai.evaluation.result", "gen_ai.choice", "renamed", ""])
+def test_own_signals_that_come_back_are_dropped_as_such(name: str) -> None:
+    assert placed(ASK, name=name, span="cd" * 8, scope="spanwise") == "own"
+
+
+@pytest.mark.parametrize("role", ["system", "user", "assistant", "tool", "developer"])
+def test_events_with_messages_lend_words(role: str) -> None:
+    assert placed(name=f"gen_ai.{role}.message", span="cd" * 8) is None
+
+
+def test_other_genai_events_lend_none() -> None:
+    assert placed(name="gen_ai.client.operation.exception", span="cd" * 8) == "no_agent"
 
 
 def test_records_of_no_agent_are_dropped() -> None:
