@@ -301,11 +301,26 @@ class PhoenixSinkConfig(Outlet, title="PhoenixSink"):
     project: str = Field(default="default", min_length=1)
 
 
+class MlflowSinkConfig(Outlet, title="MlflowSink"):
+    endpoint: Url = "http://127.0.0.1:5000"
+    username: str | None = None
+    password: SecretStr | None = None
+    token: SecretStr | None = None
+
+    def conflicts(self, path: str) -> Iterator[str]:
+        """See `Section`: half of a login."""
+        yield from super().conflicts(path)
+        if (self.username is None) != (self.password is None):
+            without = "username" if self.username is None else "password"
+            yield f"{path}.{without}: a user name and a password go together"
+
+
 class Sinks(Section):
     jsonl: JsonlSinkConfig | None = JsonlSinkConfig()
     kafka: KafkaSinkConfig | None = None
     otlp: OtlpTarget | None = None
     phoenix: PhoenixSinkConfig | None = None
+    mlflow: MlflowSinkConfig | None = None
 
 
 class Serve(Section):

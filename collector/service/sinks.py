@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from collector.config.tree import Config
 from collector.signals.sinks.jsonl import JsonlSink
 from collector.signals.sinks.kafka import KafkaSink
+from collector.signals.sinks.mlflow import MlflowSink
 from collector.signals.sinks.otlp import OtlpSink
 from collector.signals.sinks.phoenix import PhoenixSink
 from collector.signals.sinks.port import Sink, SinkKind, delivery_group
@@ -16,6 +17,7 @@ SINKS: tuple[SinkKind, ...] = (
     KafkaSink,
     OtlpSink,
     PhoenixSink,
+    MlflowSink,
 )
 
 

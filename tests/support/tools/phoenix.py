@@ -7,32 +7,15 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 from urllib.parse import urlencode
 
-from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
-
 from tests.support.tools.http import ask
+from tests.support.tools.scores import spans_of
 
 PROJECT = "/v1/projects/default"
 
 
 def send_traces(url: str, traces: Iterable[tuple[str, str]]) -> None:
     """A span of each (trace id, session id), which Phoenix stores a little later."""
-    request = ExportTraceServiceRequest()
-    spans = request.resource_spans.add().scope_spans.add().spans
-    for trace_id, session_id in traces:
-        span = spans.add(
-            trace_id=bytes.fromhex(trace_id),
-            span_id=bytes.fromhex(trace_id[:16]),
-            name="answer",
-            start_time_unix_nano=1_760_000_000_000_000_000,
-            end_time_unix_nano=1_760_000_001_000_000_000,
-        )
-        span.attributes.add(key="session.id").value.string_value = session_id
-    send(url, request.SerializeToString())
-
-
-def send(url: str, request: bytes) -> None:
-    """An export request of spans."""
-    ask("POST", f"{url}/v1/traces", request)
+    ask("POST", f"{url}/v1/traces", spans_of(traces))
 
 
 def traces(url: str) -> set[str]:

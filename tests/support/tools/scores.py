@@ -5,7 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
+
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from collector.log.port import SIGNALS, Position, Record
 from collector.records.signal import Signal
@@ -50,6 +52,22 @@ def published_signals(*signals: Signal) -> list[Published]:
     return [published for record in records for published in signals_in(record)]
 
 
+def spans_of(traces: Iterable[tuple[str, str]]) -> bytes:
+    """A span of each (trace id, session id), as an export request."""
+    request = ExportTraceServiceRequest()
+    spans = request.resource_spans.add().scope_spans.add().spans
+    for trace_id, session_id in traces:
+        span = spans.add(
+            trace_id=bytes.fromhex(trace_id),
+            span_id=bytes.fromhex(trace_id[:16]),
+            name="answer",
+            start_time_unix_nano=1_760_000_000_000_000_000,
+            end_time_unix_nano=1_760_000_001_000_000_000,
+        )
+        span.attributes.add(key="session.id").value.string_value = session_id
+    return request.SerializeToString()
+
+
 def scores_survive_a_kill(
     data: Path,
     *,
@@ -57,7 +75,7 @@ def scores_survive_a_kill(
     give_traces: Callable[[Iterable[bytes]], None],
     found: Callable[[], Scores],
     sessions: Collection[str],
-    otherwise: Literal["first", "newest"] = "newest",
+    ends: Mapping[str, str] | None = None,
 ) -> None:
     """Recordings are scored before the tool has their traces; a kill -9; then it gets them, and all is sent again.
 
@@ -67,7 +85,7 @@ def scores_survive_a_kill(
         give_traces: Sends spans to the tool.
         found: What the tool shows.
         sessions: The session sources that the tool knows as its own sessions.
-        otherwise: The trace on which it shows scores of other sessions.
+        ends: By session source, the trace on which it shows scores of those sessions; by default the newest.
     """
     spans = [each for recording in RECORDINGS for each in requests(recording)]
     service = Service(
@@ -86,7 +104,7 @@ def scores_survive_a_kill(
         send(service.grpc, *spans)
 
         def is_complete() -> bool:
-            expected = _expected(service.signals(), sessions, otherwise)
+            expected = _expected(service.signals(), sessions, ends or {})
             return found() == {place: [score] for place, score in expected.items()}
 
         service.wait_for("the tool shows every score once", is_complete, 90)
@@ -117,7 +135,7 @@ def _closed(service: Service) -> int:
 
 
 def _expected(
-    signals: Iterable[dict[str, Any]], sessions: Collection[str], otherwise: str
+    signals: Iterable[dict[str, Any]], sessions: Collection[str], ends: Mapping[str, str]
 ) -> dict[tuple[str, str], float]:
     newest: dict[tuple[str, str, str], dict[str, Any]] = {}
     for each in signals:
@@ -127,10 +145,11 @@ def _expected(
     expected: dict[tuple[str, str], float] = {}
     for each in newest.values():
         if each["outcome"] == "scored":
+            source = each["session_source"]
             own = each["trace_id"] or (
                 each["session_id"]
-                if each["session_source"] in sessions
-                else each["traces"][otherwise]
+                if source in sessions
+                else each["traces"][ends.get(source, "newest")]
             )
             expected[own, each["evaluator"]] = each["score"]
     return expected
