@@ -8,8 +8,8 @@ import msgspec
 
 from evaluators.dialects.content.blocks import read_content
 from evaluators.dialects.content.messages import read_messages
-from evaluators.dialects.decoding.reprs import read_fields, read_repr
-from evaluators.dialects.decoding.values import as_dict, as_list, python_literal, string, unwrap
+from evaluators.dialects.decoding.reprs import read_repr
+from evaluators.dialects.decoding.values import as_dict, as_list, string, unwrap
 from evaluators.model import JSON, ToolDefinition
 
 _SCHEMAS = (
@@ -94,7 +94,6 @@ def _as_tool(entry: JSON) -> JSON:
 
 # --- arguments and results of tool spans -----------------------------------------------------------------------------
 
-_DECORATOR = frozenset({"args", "kwargs", "sanitize_inputs_outputs"})
 _WRAPPED = (
     "tool_call_id",
     '"lc"',
@@ -105,61 +104,26 @@ _WRAPPED = (
     '"isError"',
     '"raw_output"',
 )
-_ENVELOPES = {
-    frozenset({"inputs"}): "inputs",
-    frozenset({"input", "options"}): "input",  # beeai
-    frozenset({"tool_name", "arguments"}): "arguments",  # OpenLLMetry's MCP client
-}
-_PASSED_ON = frozenset({"input_str", "kwargs", "type", "calling", *_ENVELOPES.values()})
-"""Keys of which an object has at least one when the arguments stand deeper in it."""
 _HEAD = 2_048
 """Where a wrapping shows itself: a result is only parsed when its first characters hint at one."""
 
 
 def arguments_of(value: JSON) -> JSON:
-    """The arguments a tool was called with: an object where they were one; None when none were recorded."""
+    """The arguments a tool was called with, as they were recorded; None when none were.
+
+    Whatever its keys are called, an object is the tool's own: a dialect that puts another one around it takes it off.
+    """
     inner = unwrap(value)
-    item = as_dict(inner)
-    if _PASSED_ON.isdisjoint(item):
-        return None if inner == "" else inner
-    if "input_str" in item:
-        return _langchain(item)
-    if "kwargs" in item and item.keys() <= _DECORATOR:
-        return _decorated(item)
-    if item.get("type") == "tool_call" and "args" in item:
-        return arguments_of(item["args"])
-    if "calling" in item and "tool_string" in item:
-        return _crewai(item)
-    return _enclosed(item)
+    return None if inner == "" else inner
 
 
-def _enclosed(item: dict[str, JSON]) -> JSON:
-    """The arguments in what a framework passes around them; `item` itself when it is no such envelope."""
-    key = _ENVELOPES.get(frozenset(item))
-    return as_dict(item[key]) if key is not None and isinstance(item[key], dict) else item
-
-
-def _langchain(item: dict[str, JSON]) -> JSON:
-    if isinstance(item.get("inputs"), dict):
-        return as_dict(item["inputs"])
-    text = item["input_str"]
-    if not isinstance(text, str):
-        return text
-    return as_dict(unwrap(text)) or python_literal(text) or text
-
-
-def _decorated(item: dict[str, JSON]) -> JSON:
-    kwargs, args = as_dict(item["kwargs"]), as_list(item.get("args"))
+def passed_by_python(value: JSON) -> JSON:
+    """The arguments in `{"args", "kwargs"}`, as decorators write what a Python function was called with."""
+    item = as_dict(unwrap(value))
+    kwargs, args = as_dict(item.get("kwargs")), as_list(item.get("args"))
     if kwargs or not args:
         return kwargs
     return args[0] if len(args) == 1 else args
-
-
-def _crewai(item: dict[str, JSON]) -> JSON:
-    """The arguments of CrewAI's `ToolUsage`: those of the call that it parsed from the model's text."""
-    calling = unwrap(item["calling"])
-    parsed = read_fields(calling) if isinstance(calling, str) else as_dict(calling)
-    return as_dict(parsed.get("arguments")) or None
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):

@@ -15,7 +15,7 @@ from itertools import islice
 
 from evaluators.dialects.content.facts import Facts
 from evaluators.dialects.content.message_model import Call, Result, this_turn
-from evaluators.dialects.content.tools import arguments_of, outcome_of
+from evaluators.dialects.content.tools import arguments_of, outcome_of, passed_by_python
 from evaluators.dialects.decoding.decode import names_of
 from evaluators.dialects.joining.calls_in_messages import near, requested
 from evaluators.dialects.joining.model_calls import Exchange
@@ -100,7 +100,10 @@ def add_hand_written(calls: Sequence[DraftCall], tree: Tree) -> None:
 
 def _has_arguments(facts: Facts, call: DraftCall) -> bool:
     """Whether the span took the call's arguments: each of several parallel calls has its own."""
-    return facts.input is not None and arguments_of(facts.input.raw) == call.arguments
+    if facts.input is None:
+        return False
+    taken = arguments_of(facts.input.raw)
+    return taken == call.arguments or passed_by_python(taken) == call.arguments
 
 
 def _execute(call: DraftCall, facts: Facts) -> None:

@@ -6,6 +6,7 @@ from evaluators.dialects import fields
 from evaluators.dialects.content import usage
 from evaluators.dialects.content.facts import Content, Facts
 from evaluators.dialects.content.messages import Side
+from evaluators.dialects.content.tools import arguments_of, passed_by_python
 from evaluators.dialects.decoding.values import as_dict, integer, number, string, unwrap
 from evaluators.dialects.dialect import CONTENT, Advice, By, Dialect, Sample, has, scope
 from evaluators.model import JSON, Tokens
@@ -47,6 +48,12 @@ def _tokens(value: JSON) -> Tokens:
     )
 
 
+def _arguments(value: JSON) -> JSON:
+    """A tool's arguments; `@observe` writes those of a Python function as `{"args", "kwargs"}`."""
+    item = as_dict(unwrap(value))
+    return passed_by_python(item) if item.keys() == {"args", "kwargs"} else arguments_of(value)
+
+
 def _details(details: dict[str, JSON], prefix: str) -> int:
     return sum(integer(value) or 0 for key, value in details.items() if key.startswith(prefix))
 
@@ -71,7 +78,7 @@ LANGFUSE = Dialect(
         ),
         "tool": (
             fields.tool_name(default=fields.span_name),
-            fields.arguments(_INPUT),
+            fields.arguments(_INPUT, read=_arguments),
             fields.outcome(_OUTPUT),
             fields.tool_id("langfuse.observation.metadata.tool_call_id", read=fields.quoted),
         ),

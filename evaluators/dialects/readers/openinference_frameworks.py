@@ -1,4 +1,4 @@
-"""Four frameworks that OpenInference exports in their own shapes: CrewAI, DSPy, Gemini, Haystack."""
+"""Frameworks that OpenInference exports in their own shapes: BeeAI, CrewAI, DSPy, Gemini, Haystack, smolagents."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from collections.abc import Iterable, Mapping
 from evaluators.dialects.content import usage
 from evaluators.dialects.content.facts import NO_TOKENS
 from evaluators.dialects.content.messages import read_messages, unwrap_container
+from evaluators.dialects.content.tools import arguments_of, passed_by_python
+from evaluators.dialects.decoding.reprs import read_fields
 from evaluators.dialects.decoding.values import as_dict, as_list, string, unwrap
 from evaluators.model import JSON, Tokens
 
@@ -22,6 +24,35 @@ _TOOL = re.compile(
 _FAILED = ("Failed to execute: ", "Execution error in ")
 """How its ReAct reports to the model that a tool raised."""
 GEMINI_HISTORY = "automatic_function_calling_history"
+
+
+# --- what stands around a tool's arguments ---------------------------------------------------------------------------
+
+
+def passed_arguments(scope: str, value: JSON) -> JSON:
+    """The arguments of a tool, without what its framework passes around them. The last word of `scope` names it."""
+    framework = _LAST_WORD.findall(scope)[-1:]
+    inner = arguments_of(value)
+    item = as_dict(inner)
+    if framework == ["beeai"] and item.keys() == {"input", "options"}:
+        return item["input"]
+    if framework in _IN_PYTHON and "kwargs" in item and item.keys() <= _PASSED:
+        return passed_by_python(inner)
+    if framework == ["crewai"] and "calling" in item and "tool_string" in item:
+        return _of_crew(item)
+    return inner
+
+
+_LAST_WORD = re.compile(r"[a-z_0-9]+")
+_IN_PYTHON = (["dspy"], ["llama_index"], ["smolagents"])
+_PASSED = frozenset({"args", "kwargs", "sanitize_inputs_outputs"})
+
+
+def _of_crew(item: dict[str, JSON]) -> JSON:
+    """The arguments of CrewAI's `ToolUsage`: those of the call that it parsed from the model's text."""
+    calling = unwrap(item["calling"])
+    parsed = read_fields(calling) if isinstance(calling, str) else as_dict(calling)
+    return as_dict(parsed.get("arguments")) or None
 
 
 # --- CrewAI -----------------------------------------------------------------------------------------------------------

@@ -6,7 +6,12 @@ import re
 from collections.abc import Mapping
 
 from evaluators.dialects.content.facts import NO_TOKENS, Content, Facts, Kind
-from evaluators.dialects.content.tools import Outcome, arguments_of, outcome_of
+from evaluators.dialects.content.tools import (
+    Outcome,
+    arguments_of,
+    outcome_of,
+    passed_by_python,
+)
 from evaluators.dialects.decoding.decode import names_of
 from evaluators.dialects.decoding.values import as_dict, as_list, python_literal, string, unwrap
 from evaluators.dialects.dialect import ALL_CONTENT, Advice, Dialect, Sample, has
@@ -75,7 +80,7 @@ def _read_task(span: Span, facts: Facts) -> None:
     """A function under `@task`, which may well be a tool's."""
     get = span.attributes.get
     facts.tool_name = string(get("traceloop.entity.name"))
-    facts.arguments = arguments_of(get("traceloop.entity.input"))
+    facts.arguments = _arguments(get("traceloop.entity.input"), facts.tool_name)
     facts.result = outcome_of(get("traceloop.entity.output")).result
 
 
@@ -92,8 +97,8 @@ def _read_tool(span: Span, facts: Facts) -> None:
         facts.arguments = arguments_of(attributes.get("tool.arguments"))
     facts.tool_name = name or string(attributes.get("traceloop.entity.name")) or _plain(span.name)
     entity = attributes.get("traceloop.entity.input")
-    if facts.arguments is None and entity is not None:
-        facts.arguments = _arguments(entity)
+    passed = facts.arguments if facts.arguments is not None else entity
+    facts.arguments = _arguments(passed, facts.tool_name, of_entity=facts.arguments is None)
     if facts.tool_id is None and isinstance(entity, str):
         facts.tool_id = _call_id(entity)
     if facts.result is None:
@@ -113,13 +118,40 @@ def _input(entity: JSON) -> JSON:
     return entity
 
 
-def _arguments(entity: JSON) -> JSON:
-    """The arguments; OpenLLMetry for JS shows LangChain's as a list of one text."""
-    item = as_dict(unwrap(entity))
-    entity_input = as_list(item.get("args"))
-    if item.keys() == {"args"} and len(entity_input) == 1:
-        return arguments_of(entity_input[0])
-    return arguments_of(entity)
+def _arguments(passed: JSON, name: str | None, *, of_entity: bool = True) -> JSON:
+    """The arguments in what is around them: LangChain's callback, a decorator's call, or an MCP client's request.
+
+    Only the callback's also stands where the conventions have the arguments.
+    """
+    item = as_dict(unwrap(passed))
+    if "input_str" in item:
+        return _langchain(item)
+    if not of_entity:
+        return arguments_of(passed)
+    if item.keys() == {"args"} and len(as_list(item["args"])) == 1:  # for JS
+        return _whole_call(as_list(item["args"])[0])
+    if "kwargs" in item and item.keys() <= {"args", "kwargs"}:
+        return passed_by_python(item)
+    if item.keys() == {"tool_name", "arguments"} and item["tool_name"] == name:
+        return item["arguments"]
+    return arguments_of(passed)
+
+
+def _langchain(item: dict[str, JSON]) -> JSON:
+    if isinstance(item.get("inputs"), dict):
+        return as_dict(item["inputs"])
+    text = item["input_str"]
+    if not isinstance(text, str):
+        return text
+    return as_dict(unwrap(text)) or python_literal(text) or text
+
+
+def _whole_call(value: JSON) -> JSON:
+    """The arguments; where LangChain was handed a whole tool call, those of it."""
+    item = as_dict(unwrap(value))
+    return (
+        item["args"] if item.get("type") == "tool_call" and "args" in item else arguments_of(value)
+    )
 
 
 def _outcome(attributes: Mapping[str, JSON]) -> Outcome:

@@ -50,6 +50,7 @@ def test_a_beeai_tool_has_its_own_arguments() -> None:
         id=2,
         parent=1,
         name="get_weather",
+        scope="@arizeai/openinference-instrumentation-beeai",
         attributes={
             "openinference.span.kind": "TOOL",
             "tool.name": "get_weather",
@@ -84,6 +85,7 @@ def test_a_llama_index_agent_under_openinference() -> None:
             id=2,
             parent=1,
             name="FunctionTool.acall",
+            scope="openinference.instrumentation.llama_index",
             start=1,
             end=2,
             attributes={
@@ -122,7 +124,10 @@ def test_a_llama_index_tool_says_its_name_and_result_in_its_output() -> None:
         "output.value": dump(output),
     }
     for attributes in (traceloop, openinference):
-        tool = SpanSpec(id=2, parent=1, name="FunctionTool.tool", attributes=attributes)
+        scope = "openinference.instrumentation.llama_index"
+        tool = SpanSpec(
+            id=2, parent=1, name="FunctionTool.tool", scope=scope, attributes=attributes
+        )
 
         call = one_call(trace_of(SpanSpec(id=1), tool))
 
