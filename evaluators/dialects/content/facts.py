@@ -227,10 +227,15 @@ class Facts(msgspec.Struct, kw_only=True, eq=False):
     """The span's name without the number that the instrumentation adds to repeated names."""
 
     @property
+    def pauses(self) -> bool:
+        """Whether it ended in order to wait for somebody, or to hand over: what it raised is no failure."""
+        return raised(self.span).rpartition(".")[2] in _PAUSES
+
+    @property
     def error(self) -> str | None:
         """Why the span ended in error: its last exception, its status, else its error type; None: it did not."""
         span = self.span
-        if span.status != "error":
+        if span.status != "error" or self.pauses:
             return None
         message = _exception_of(span) or string(span.status_message)
         attributes = span.attributes
@@ -240,7 +245,7 @@ class Facts(msgspec.Struct, kw_only=True, eq=False):
     @property
     def exception(self) -> str | None:
         """What was raised on the span, whatever its status says."""
-        return _exception_of(self.span) if self.span.events else None
+        return _exception_of(self.span) if self.span.events and not self.pauses else None
 
     @property
     def messages_in(self) -> tuple[Message, ...]:
@@ -251,6 +256,30 @@ class Facts(msgspec.Struct, kw_only=True, eq=False):
     def messages_out(self) -> tuple[Message, ...]:
         """Messages that came out."""
         return self.output.messages if self.output is not None else ()
+
+
+_PAUSES = frozenset(
+    {
+        "GraphBubbleUp",  # LangGraph, in Python and JS
+        "GraphInterrupt",
+        "NodeInterrupt",
+        "ParentCommand",
+        "ApprovalRequired",  # pydantic-ai
+        "CallDeferred",
+        "HumanFeedbackPending",  # CrewAI
+        "InterruptException",  # Strands
+        "WaitingForEvent",  # LlamaIndex
+    }
+)
+"""What frameworks raise to wait for a person or another process, or to hand over to another agent."""
+
+
+def raised(span: Span) -> str:
+    """The type of the last exception on the span, else its `error.type`; empty: none is stated."""
+    for event in reversed(span.events):
+        if event.name == "exception" and (kind := string(event.attributes.get("exception.type"))):
+            return kind
+    return string(span.attributes.get("error.type")) or ""
 
 
 def _exception_of(span: Span) -> str | None:

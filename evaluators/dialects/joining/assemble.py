@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
-from evaluators.dialects.content.facts import NO_TOKENS, PLAIN, Facts
+from evaluators.dialects.content.facts import NO_TOKENS, PLAIN, Facts, raised
 from evaluators.dialects.content.names import clean, clean_name
 from evaluators.dialects.content.sessions import Keys, find_id, task_success
 from evaluators.dialects.content.tools import read_definitions, tools_in_request
@@ -150,13 +150,18 @@ def _any_cut(order: Iterable[Facts]) -> bool:
 def _status(
     tree: Tree, exchanges: Sequence[Exchange], answer: str | None
 ) -> tuple[Status, str | None]:
-    """The root's status; an error that ended the work counts even where the root hides it (openai-agents)."""
+    """The root's status; an error that ended the work counts even where the root hides it (openai-agents).
+
+    A pause inside ends what is around it without an error of its own: that states no type.
+    """
+    paused = any(facts.pauses for facts in tree.order)
     for facts in tree.spine:
-        if error := facts.error:
+        if (error := facts.error) and not (paused and not raised(facts.span)):
             return "error", error
     if exchanges and answer is None and (error := exchanges[-1].error):
         return "error", error
-    return (tree.root.span.status if tree.root else "unset"), None
+    status = tree.root.span.status if tree.root else "unset"
+    return ("unset" if paused and status == "error" else status), None
 
 
 # --- sums over the trace ---------------------------------------------------------------------------------------------

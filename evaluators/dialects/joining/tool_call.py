@@ -53,7 +53,8 @@ class DraftCall(msgspec.Struct, eq=False):
             self.result = facts.result
         self.error = self.error or span_error(facts)
         self.rejected = self.rejected or facts.rejected
-        self.unanswered = self.unanswered and facts.unanswered
+        paused = facts.pauses or (self.facts is not None and self.facts.pauses)
+        self.unanswered = self.result is None if paused else self.unanswered and facts.unanswered
 
     def execute(self, facts: Facts) -> None:
         """Take the times of the span that is the call's execution."""
@@ -80,7 +81,7 @@ def call_of_span(facts: Facts, agents: Agents) -> DraftCall:
         error=span_error(facts),
         agent=agents.of(facts),
         rejected=facts.rejected,
-        unanswered=facts.unanswered,
+        unanswered=facts.unanswered or (facts.pauses and facts.result is None),
     )
     call.execute(facts)
     return call
@@ -94,7 +95,9 @@ def _is_failure(content: JSON) -> bool:
 
 
 def span_error(facts: Facts) -> str | None:
-    """Why the tool's span failed or the call was refused; None when neither."""
+    """Why the tool's span failed or the call was refused; None when neither, as when it only waits."""
+    if facts.pauses:
+        return None
     error = facts.error or (facts.exception if facts.result is None else None)
     if error is None and facts.tool_error is None:
         return _REFUSED[facts.rejected] if facts.rejected is not None else None

@@ -63,6 +63,7 @@ def find_tool_calls(
 
 def _from_spans(tree: Tree, agents: Agents) -> list[DraftCall]:
     by_span: dict[str, DraftCall] = {}
+    paused: dict[str, DraftCall] = {}
     newest: deque[DraftCall] = deque(maxlen=_BESIDE if len(tree.scopes) > 1 else 0)
     for facts in tree.order:
         if facts.kind != "tool" or not (facts.tool_name or facts.tool_id):
@@ -71,12 +72,18 @@ def _from_spans(tree: Tree, agents: Agents) -> list[DraftCall]:
             continue
         same = _same_call_around(tree, facts, by_span)
         same = same or next((call for call in newest if _is_beside(call, facts)), None)
+        resumed = paused.pop(facts.tool_id or "", None)
+        if resumed is not None and resumed.name == facts.tool_name:
+            resumed.execute(facts)
+            same = resumed
         if same is not None:
             same.merge(facts)
             by_span[facts.span.span_id] = same
         elif facts.tool_name:
             by_span[facts.span.span_id] = call = call_of_span(facts, agents)
             newest.appendleft(call)
+            if facts.pauses and call.id:
+                paused[call.id] = call
     return list({id(call): call for call in by_span.values()}.values())
 
 

@@ -62,8 +62,8 @@ def test_arguments_are_not_taken_out_of_the_tools_own_object(by: str, own: dict[
 
 def test_what_a_framework_puts_around_its_arguments_is_taken_off_once() -> None:
     own = {"kwargs": {"a": 1}}
-    called = {"args": [], "kwargs": own}
-    callback = {"inputs": own, "input_str": str(own), "tags": []}
+    called: dict[str, Any] = {"args": [], "kwargs": own}
+    callback: dict[str, Any] = {"inputs": own, "input_str": str(own), "tags": []}
     for scope, marks, key, sent in (
         (
             "traceloop.tracer",
