@@ -315,12 +315,40 @@ class MlflowSinkConfig(Outlet, title="MlflowSink"):
             yield f"{path}.{without}: a user name and a password go together"
 
 
+class LangfuseSinkConfig(Outlet, title="LangfuseSink"):
+    endpoint: Url = "https://cloud.langfuse.com"
+    public_key: str = Field(min_length=1)
+    secret_key: Token
+    environment: str = Field(default="default", pattern=r"^[a-z0-9_-]{1,40}$")
+
+
+class LangsmithSinkConfig(Outlet, title="LangsmithSink"):
+    endpoint: Url = "https://api.smith.langchain.com"
+    api_key: Token
+    project_id: str = Field(pattern=r"^[0-9a-fA-F-]{32,36}$")
+    """A UUID."""
+
+
+class DatadogSinkConfig(Outlet, title="DatadogSink"):
+    site: str = Field(default="datadoghq.com", min_length=1)
+    api_key: Token
+    ml_app: str | None = None
+
+    @property
+    def endpoint(self) -> str:
+        """Of the site; a URL stands for itself, which a proxy or a test has."""
+        return self.site if "://" in self.site else f"https://api.{self.site}"
+
+
 class Sinks(Section):
     jsonl: JsonlSinkConfig | None = JsonlSinkConfig()
     kafka: KafkaSinkConfig | None = None
     otlp: OtlpTarget | None = None
     phoenix: PhoenixSinkConfig | None = None
     mlflow: MlflowSinkConfig | None = None
+    langfuse: LangfuseSinkConfig | None = None
+    langsmith: LangsmithSinkConfig | None = None
+    datadog: DatadogSinkConfig | None = None
 
 
 class Serve(Section):

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from collector.config.tree import Config
+from collector.signals.sinks.datadog import DatadogSink
 from collector.signals.sinks.jsonl import JsonlSink
 from collector.signals.sinks.kafka import KafkaSink
+from collector.signals.sinks.langfuse import LangfuseSink
+from collector.signals.sinks.langsmith import LangsmithSink
 from collector.signals.sinks.mlflow import MlflowSink
 from collector.signals.sinks.otlp import OtlpSink
 from collector.signals.sinks.phoenix import PhoenixSink
@@ -18,6 +21,9 @@ SINKS: tuple[SinkKind, ...] = (
     OtlpSink,
     PhoenixSink,
     MlflowSink,
+    LangfuseSink,
+    LangsmithSink,
+    DatadogSink,
 )
 
 

@@ -16,6 +16,9 @@ SAMPLES: Mapping[str, dict[str, Any]] = {
     "OwnJudge": {"rubric": "x"},
     "KafkaSink": {"bootstrap_servers": "a:9092"},
     "OtlpTarget": {"endpoint": "a:4317"},
+    "LangfuseSink": {"public_key": "pk", "secret_key": "sk"},
+    "LangsmithSink": {"api_key": "k", "project_id": "0123456789abcdef0123456789abcdef"},
+    "DatadogSink": {"api_key": "k"},
     "Price": {"input": 1, "output": 1},
 }
 """By title, what a section cannot be without."""

@@ -7,7 +7,6 @@ written as one.
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import re
 from collections.abc import Sequence
@@ -15,12 +14,11 @@ from typing import Any, ClassVar, Final
 
 from collector.base.errors import Permanent, Retryable
 from collector.config.tree import MlflowSinkConfig
-from collector.signals.writeback.batches import Missing, Written, write_in_batches
+from collector.signals.writeback.batches import Missing, Written, write_one_by_one
 from collector.signals.writeback.client import Answer, Target
 from collector.signals.writeback.score import Score, Shape
 from collector.signals.writeback.sink import WriteBack, target
 
-CONNECTIONS: Final = 8
 SOURCE: Final = "spanwise"
 _TRACE_ID = re.compile(r"[0-9a-f]{32}")
 _UPDATED = "feedback,rationale,metadata"
@@ -59,18 +57,7 @@ class MlflowSink(WriteBack[MlflowSinkConfig]):
 
     async def write(self, scores: Sequence[Score], written: Written) -> None:
         """See `Tool`."""
-        places = asyncio.Semaphore(CONNECTIONS)
-
-        async def one(score: Score) -> None:
-            async with places:
-                await write_in_batches([score], self._send, written)
-
-        try:
-            async with asyncio.TaskGroup() as tasks:
-                for each in scores:
-                    tasks.create_task(one(each))
-        except BaseExceptionGroup as errors:
-            raise errors.exceptions[0] from None
+        await write_one_by_one(scores, self._send, written)
 
     async def _send(self, scores: Sequence[Score]) -> None:
         (score,) = scores

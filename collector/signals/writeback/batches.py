@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import TypeVar
 
-from collector.base.errors import Permanent
+from collector.base.errors import Permanent, Retryable
 from collector.log.port import Position
 from collector.signals.writeback.score import Score, Subject
 
@@ -13,6 +14,8 @@ MOST = 500
 """Scores of a request."""
 LARGEST = 1_000_000
 """Bytes of a request."""
+CONNECTIONS = 8
+"""Requests at once, where each holds one score."""
 _OVERHEAD = 1200
 """Bytes that a score takes in any tool's request besides its comment and its metadata."""
 T = TypeVar("T")
@@ -45,6 +48,31 @@ async def write_in_batches(
     """Send all; `send` raises `Missing` for subjects to leave out, `Permanent` for what is to be halved."""
     for piece in pieces(scores):
         await _write(piece, send, written)
+
+
+async def write_one_by_one(
+    scores: Sequence[Score], send: Callable[[Sequence[Score]], Awaitable[None]], written: Written
+) -> None:
+    """As `write_in_batches`, for a tool that takes one score a request: several requests run at once.
+
+    After a failure no request begins, and those under way end: one that is cancelled would leave its connection open.
+    """
+    places = asyncio.Semaphore(CONNECTIONS)
+    errors: list[Retryable] = []
+
+    async def one(score: Score) -> None:
+        async with places:
+            if not errors:
+                try:
+                    await write_in_batches([score], send, written)
+                except Retryable as error:
+                    errors.append(error)
+
+    async with asyncio.TaskGroup() as tasks:
+        for each in scores:
+            tasks.create_task(one(each))
+    if errors:
+        raise errors[0]
 
 
 async def _write(

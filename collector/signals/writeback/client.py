@@ -64,11 +64,11 @@ class Answer(NamedTuple):
     text: str
     """As it was sent: errors show it without secrets."""
 
-    def json(self) -> Any:
-        """The body; None: it is not JSON."""
+    def field(self, name: str) -> Any:
+        """Of a body that is a JSON object; None: there is no such field."""
         try:
-            return msgspec.json.decode(self.text)
-        except msgspec.DecodeError:
+            return msgspec.json.decode(self.text, type=dict[str, Any]).get(name)
+        except (msgspec.DecodeError, msgspec.ValidationError):
             return None
 
 

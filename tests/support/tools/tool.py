@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -16,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import pytest
 
@@ -24,6 +25,7 @@ from tests.support.ports import free_ports
 
 FOLDER = Path(__file__).parent
 VENVS = FOLDER.parents[2] / ".cache" / "tools"
+SDKS = "sdks"
 START = 240.0
 """Seconds: they import a few hundred modules, on a machine that tests share."""
 
@@ -128,7 +130,7 @@ def serve(tool: Tool, folder: Path) -> Server:
     """The tool, started; the test is skipped, or fails where SPANWISE_REQUIRE_<TOOL>=1 says so, where it is missing."""
     url = os.environ.get(f"SPANWISE_TEST_{tool.name.upper()}")
     if url is None and not (VENVS / tool.name / "bin" / tool.name).exists():
-        _absent(tool)
+        _absent(tool.name)
     server = Server(tool, folder, url=url)
     try:
         return server.start()
@@ -137,21 +139,35 @@ def serve(tool: Tool, folder: Path) -> Server:
         raise
 
 
-def _absent(tool: Tool) -> NoReturn:
-    upper = tool.name.upper()
-    message = (
-        f"NO {upper}, NOT TESTED: `python -m tests.support.tools.tool` installs it;"
-        f" or set SPANWISE_TEST_{upper}=url"
-    )
+def _absent(name: str) -> NoReturn:
+    upper = name.upper()
+    message = f"NO {upper}, NOT TESTED: `python -m tests.support.tools.tool` installs it"
     if os.environ.get(f"SPANWISE_REQUIRE_{upper}") == "1":
         pytest.fail(message)
     pytest.skip(message)
 
 
-def install(tool: Tool) -> None:
-    """Make its environment, unless it is there and of the same versions."""
-    venv = VENVS / tool.name
-    wanted = FOLDER / f"{tool.name}.txt"
+def check_bodies(sdk: str, bodies: Sequence[Any]) -> None:
+    """Bodies of requests against the models of a tool's own SDK; skipped, or failed, as `serve` where it is missing."""
+    python = VENVS / SDKS / "bin" / "python"
+    if not python.exists():
+        _absent(SDKS)
+    assert bodies
+    done = subprocess.run(
+        [python, "-P", FOLDER / "check_sdk.py", sdk],
+        input=json.dumps(bodies),
+        text=True,
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+
+
+def install(name: str) -> None:
+    """Make an environment, unless it is there and of the same versions."""
+    venv = VENVS / name
+    wanted = FOLDER / f"{name}.txt"
     done = venv / "installed.txt"
     if done.exists() and done.read_text() == wanted.read_text():
         return
@@ -162,5 +178,5 @@ def install(tool: Tool) -> None:
 
 
 if __name__ == "__main__":
-    for each in (PHOENIX, MLFLOW):
+    for each in (PHOENIX.name, MLFLOW.name, SDKS):
         install(each)

@@ -1,0 +1,60 @@
+"""The other side of a sink's conformance suite where the tool cannot run here: a stub."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, ClassVar
+
+from collector.signals.sinks.port import Sink
+from tests.support.signals import encode, signal
+from tests.support.tools.stub import Asked, Reply, Stub
+
+
+class StubbedTool:
+    """Keeps what it took; `broken`: it is away."""
+
+    bad: ClassVar[str] = "the tool chokes on this"
+
+    def __init__(self, stub: Stub) -> None:
+        self.stub = stub
+        self.broken = False
+        self.taken: list[dict[str, Any]] = []
+        stub.answer = self.answer
+
+    def sink(self) -> Sink:
+        raise NotImplementedError
+
+    def take(self, asked: Asked) -> Reply:
+        """What the tool does with a request."""
+        raise NotImplementedError
+
+    def id_of(self, taken: dict[str, Any]) -> str:
+        """The id of the signal in what was taken."""
+        raise NotImplementedError
+
+    def answer(self, asked: Asked) -> Reply:
+        """See `Stub`."""
+        if self.broken:
+            return Reply(503, "away")
+        return Reply(400, "no") if self.bad.encode() in asked.raw else self.take(asked)
+
+    async def received(self) -> list[str]:
+        """See `FarEnd`."""
+        return [self.id_of(each) for each in self.taken]
+
+    async def break_off(self) -> None:
+        """See `FarEnd`."""
+        self.broken = True
+
+    async def mend(self) -> None:
+        """See `FarEnd`."""
+        self.broken = False
+
+    def poison(self) -> bytes:
+        """See `FarEnd`."""
+        return encode(signal(trace="t-1", explanation=self.bad))
+
+
+def said(status: int, body: Any) -> Reply:
+    """A reply in JSON."""
+    return Reply(status, json.dumps(body))
