@@ -13,6 +13,7 @@ import msgspec
 
 from evaluators.dialects.content.message_model import Call, Message, Result, this_turn
 from evaluators.dialects.decoding.room import search_short
+from evaluators.dialects.decoding.values import unwrap
 from evaluators.dialects.joining.model_calls import Exchange
 from evaluators.dialects.joining.tool_call import DraftCall, function_name
 from evaluators.dialects.joining.tree import Agents, Tree
@@ -33,7 +34,10 @@ def near(candidates: Sequence[_T]) -> Iterator[_T]:
 def add_calls_in_answers(
     calls: list[DraftCall], exchanges: Sequence[Exchange], agents: Agents, *, kernel: bool
 ) -> None:
-    """Join the calls that models asked for: by id, then by name and arguments, then by name, each in order of time."""
+    """Join the calls that models asked for: by id, by name and arguments, by the result that came back, then by name.
+
+    Ids and arguments join whatever the clocks say: a tool's host may be behind the agent's. Time only orders the rest.
+    """
     seen: set[str] = set()
     pending: _Pending = []
     for call, exchange in requested(exchanges):
@@ -48,11 +52,18 @@ def add_calls_in_answers(
     by_name: dict[str, list[DraftCall]] = {}
     for call in calls:
         by_name.setdefault(call.name, []).append(call)
-    for matches in (_by_arguments, same_name):
+    for matches, timely in (
+        (_by_arguments, True),
+        (_by_arguments, False),
+        (_by_result(calls, pending, exchanges), True),
+        (same_name, True),
+    ):
         pending = [
             (c, e)
             for c, e in pending
-            if not _join(by_name.get(c.name, []), c, e, matches, repeated.get(c.name))
+            if not _join(
+                by_name.get(c.name, []), c, e, matches, repeated.get(c.name), timely=timely
+            )
         ]
     for call, exchange in pending:
         calls.append(_only_requested(call, exchange, agents))
@@ -109,7 +120,7 @@ def _without_same_id(calls: list[DraftCall], pending: _Pending) -> _Pending:
     unjoined: _Pending = []
     for request, exchange in pending:
         same = by_id.get(request.id) if request.id is not None else None
-        if not same or not _join(same, request, exchange, _any):
+        if not same or not _join(same, request, exchange, _any, timely=False):
             unjoined.append((request, exchange))
     return unjoined
 
@@ -137,6 +148,34 @@ def _by_arguments(call: DraftCall, request: Call) -> bool:
     return call.name == request.name and call.same_arguments(request)
 
 
+def _by_result(
+    calls: Sequence[DraftCall], pending: _Pending, exchanges: Sequence[Exchange]
+) -> Callable[[DraftCall, Call], bool]:
+    """Whether a span of which only the result is known has the one that a model was sent under the request's id."""
+    if not pending or not any(map(_has_only_result, calls)):
+        return lambda _call, _request: False
+    sent = {
+        result.id: unwrap(result.content)
+        for exchange in exchanges
+        for message in this_turn(exchange.messages_in)
+        for result in message.results
+        if result.id is not None
+    }
+
+    def matches(call: DraftCall, request: Call) -> bool:
+        return (
+            _has_only_result(call)
+            and request.id in sent
+            and sent[request.id] == unwrap(call.result)
+        )
+
+    return matches
+
+
+def _has_only_result(call: DraftCall) -> bool:
+    return call.id is None and call.arguments is None and call.result is not None
+
+
 def same_name(call: DraftCall, request: Call) -> bool:
     """Same name: the same call unless both know better, by different ids."""
     return call.name == request.name and not (call.id and request.id and call.id != request.id)
@@ -148,11 +187,16 @@ def _join(
     exchange: Exchange,
     matches: Callable[[DraftCall, Call], bool],
     starts: list[int] | None = None,
+    *,
+    timely: bool,
 ) -> bool:
-    """Mark the first call that fits and take it out; `starts`: a span goes to the last of these before it began."""
-    following = starts[bisect_right(starts, exchange.start) :][:1] if starts is not None else []
+    """Mark the first call that fits and take it out; `starts`: a span goes to the last of these before it began.
+
+    `timely`: a call that ended before the model was asked does not fit.
+    """
+    following = starts[bisect_right(starts, exchange.start) :][:1] if timely and starts else []
     for index, call in enumerate(calls if len(calls) <= NEAR else near(calls)):
-        if call.requested or (call.end and call.end < exchange.start):
+        if call.requested or (timely and call.end and call.end < exchange.start):
             continue
         if following and following[0] <= call.start:
             continue

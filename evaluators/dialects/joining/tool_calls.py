@@ -54,7 +54,7 @@ def find_tool_calls(
     add_hand_written(calls, tree)
     agent_names = frozenset(map(_letters, agents.names))
     tools = [c for c in calls if c.name not in PSEUDO and not _is_handoff(c, agent_names)]
-    tools.sort(key=lambda c: (c.start, c.facts is None, c.facts.span.span_id if c.facts else ""))
+    tools.sort(key=_place)
     return tuple(_finish(call) for call in tools)
 
 
@@ -105,13 +105,39 @@ def _same_call_around(tree: Tree, facts: Facts, by_span: dict[str, DraftCall]) -
             return None
         if ancestor.kind == "tool":
             call = by_span.get(ancestor.span.span_id)
-            if call is None or (facts.tool_name or call.name) != call.name:
-                return None
-            if not facts.tool_name and call.id != facts.tool_id:
-                return None
-            differs = call.id and facts.tool_id and call.id != facts.tool_id
-            return None if differs else call
+            return call if call is not None and _is_same(tree, call, facts) else None
     return None
+
+
+def _is_same(tree: Tree, call: DraftCall, facts: Facts) -> bool:
+    """Whether a span inside a call's is that call: by id, else as what its MCP client sends, else by what is known."""
+    if call.id and facts.tool_id:
+        return call.id == facts.tool_id and facts.tool_name in (None, call.name)
+    if _is_sent_to_server(facts):
+        return _letters(call.name).endswith(_letters(facts.tool_name or "")) or _is_only(
+            tree, facts
+        )
+    return facts.tool_name == call.name and not _differ(call, facts)
+
+
+def _is_sent_to_server(facts: Facts) -> bool:
+    return facts.span.attributes.get("mcp.method.name") == "tools/call"
+
+
+def _is_only(tree: Tree, facts: Facts) -> bool:
+    """Whether the span around it sends nothing else to a server: a tool of the framework's own may send several."""
+    around = tree.parent(facts)
+    return around is None or sum(map(_is_sent_to_server, tree.children(around))) == 1
+
+
+def _differ(call: DraftCall, facts: Facts) -> bool:
+    """Whether arguments tell two calls apart. One layer may know fewer of them, but then of the same result."""
+    one, two = call.arguments, facts.arguments
+    if not isinstance(one, dict) or not isinstance(two, dict) or one == two:
+        return False
+    if not (one.items() <= two.items() or two.items() <= one.items()):
+        return True
+    return None not in (call.result, facts.result) and call.result != facts.result
 
 
 def _is_beside(call: DraftCall, facts: Facts) -> bool:
@@ -143,6 +169,12 @@ def _is_handoff(call: DraftCall, agent_names: AbstractSet[str]) -> bool:
 def _letters(name: str) -> str:
     """Without what names are joined by."""
     return name.lower() if name.isalnum() else re.sub(r"\W|_", "", name).lower()
+
+
+def _place(call: DraftCall) -> tuple[int, bool, int, str]:
+    """By start; of equal ones, as JavaScript's whole milliseconds make them, that which ended first comes first."""
+    span_id = call.facts.span.span_id if call.facts is not None else ""
+    return call.start, call.facts is None, call.end, span_id
 
 
 def _finish(call: DraftCall) -> ToolCall:
