@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Set as AbstractSet
 from functools import partial
 
-from evaluators.dialects.content.facts import NO_TOKENS, PLAIN, Content, Facts, Wraps
+from evaluators.dialects.content import usage
+from evaluators.dialects.content.facts import PLAIN, Content, Facts, Wraps
 from evaluators.dialects.decoding.decode import Attributes, names_of
 from evaluators.dialects.decoding.values import string
 from evaluators.dialects.dialect import ANY, Dialect, Reader
@@ -187,7 +188,7 @@ def complete(facts: Facts) -> Facts:
         _complete_tool(facts, other)
         return facts
     if facts.kind == "llm":
-        facts.tokens = other.tokens if facts.tokens is NO_TOKENS else facts.tokens
+        facts.tokens = usage.completed(facts.tokens, other.tokens)
         facts.model = facts.model or other.model
         facts.response_id = other.response_id or facts.response_id
         facts.cost = facts.cost if facts.cost is not None else other.cost

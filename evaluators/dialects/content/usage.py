@@ -254,6 +254,19 @@ def usage_in_answer(value: JSON) -> Tokens:
     return NO_TOKENS
 
 
+def completed(own: Tokens, other: Tokens) -> Tokens:
+    """One call's counts, where the own have no input or no output with what they lack from other keys of its span."""
+    if own is NO_TOKENS or other is NO_TOKENS:
+        return other if own is NO_TOKENS else own
+    return own if None not in (own.input, own.output) else filled(own, other)
+
+
+def filled(own: Tokens, other: Tokens) -> Tokens:
+    """The counts, each that is missing from the other's."""
+    missing = [name for name in Tokens.__struct_fields__ if getattr(own, name) is None]
+    return msgspec.structs.replace(own, **{name: getattr(other, name) for name in missing})
+
+
 def read_cost(attributes: Mapping[str, JSON]) -> float | None:
     """The exact cost in USD that a span states of itself, else None."""
     for key in ask(attributes, COSTS):

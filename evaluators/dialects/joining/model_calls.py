@@ -6,7 +6,9 @@ from typing import Literal
 
 from evaluators.dialects.content.facts import NO_TOKENS, Facts, last_text
 from evaluators.dialects.content.message_model import Message
+from evaluators.dialects.content.usage import filled
 from evaluators.dialects.joining.tree import Tree
+from evaluators.model import Tokens
 
 _NEAR = 64
 """Calls before one that may be the same, recorded by a layer around it; they are in order of start."""
@@ -56,7 +58,7 @@ class Exchange:
         self.start = min(self.start, span.start_time_unix_nano)
         self.end = max(self.end, span.end_time_unix_nano)
         self.model = self.model or outer.model
-        self.tokens = outer.tokens if self.tokens is NO_TOKENS else self.tokens
+        self.tokens = _fuller(self.tokens, outer.tokens)
         self.cost = outer.cost if self.cost is None else self.cost
         self.error = self.error or outer.error
 
@@ -94,6 +96,14 @@ class Exchange:
                 if text:
                     return text
         return None
+
+
+def _fuller(inner: Tokens, outer: Tokens) -> Tokens:
+    """The inner layer's counts; what it lacks is the outer's, where both agree in what was sent and answered."""
+    if inner is NO_TOKENS:
+        return outer
+    agree = (inner.input, inner.output) == (outer.input, outer.output)
+    return filled(inner, outer) if agree and inner != outer else inner
 
 
 def _spoken(messages: tuple[Message, ...]) -> str | None:
@@ -160,24 +170,40 @@ def _separated(groups: list[list[Facts]]) -> list[list[Facts]]:
 
 
 def _one_answer(first: Facts, later: Facts) -> bool:
-    """Whether two sibling spans of different instrumentations record one answer, the later inside the first."""
+    """Whether spans of two instrumentations record one answer, the later inside the first's time.
+
+    Beside each other their ids or counts say so. In two branches of the trace, both their counts and their words do.
+    """
     one, two = first.span, later.span
-    return (
-        one.scope != two.scope
-        and one.parent_span_id == two.parent_span_id
-        and one.start_time_unix_nano <= two.start_time_unix_nano < one.end_time_unix_nano
-        and _same_answer(first, later)
-    )
+    if one.scope == two.scope:
+        return False
+    if not one.start_time_unix_nano <= two.start_time_unix_nano < one.end_time_unix_nano:
+        return False
+    if one.parent_span_id == two.parent_span_id:
+        return _same_answer(first, later)
+    within = two.end_time_unix_nano <= one.end_time_unix_nano
+    counted = first.tokens.input is not None and _same_counts(first, later)
+    return within and counted and _same_answer(first, later) and _same_words(first, later)
+
+
+def _same_counts(first: Facts, later: Facts) -> bool:
+    one, two = first.tokens, later.tokens
+    return (one.input, one.output) == (two.input, two.output)
+
+
+def _same_words(first: Facts, later: Facts) -> bool:
+    """Whether neither says something else than the other."""
+    texts = {Exchange([facts]).text for facts in (first, later)} - {None}
+    return len(texts) < 2
 
 
 def _same_answer(first: Facts, later: Facts) -> bool:
     """The same id; where one has none, the same counts; one that has neither shows only that there was a call."""
     if first.response_id and later.response_id:
         return first.response_id == later.response_id
-    one, two = first.tokens, later.tokens
-    if one is NO_TOKENS:
+    if first.tokens is NO_TOKENS:
         return first.response_id is None
-    return one.input is not None and (one.input, one.output) == (two.input, two.output)
+    return first.tokens.input is not None and _same_counts(first, later)
 
 
 def _outer_call(tree: Tree, facts: Facts) -> Facts | None:
