@@ -18,6 +18,24 @@ def is_loopback(host: str) -> bool:
         return False
 
 
+def is_own(host: str) -> bool:
+    """Whether `host` is an address of this machine or a name of one: what can be bound is ours."""
+    try:
+        found = socket.getaddrinfo(host, None, type=socket.SOCK_DGRAM)
+    except (OSError, UnicodeError):
+        return False
+    return any(_can_bind(family, where) for family, _, _, _, where in found)
+
+
+def _can_bind(family: int, where: tuple[str | int, ...] | tuple[int, bytes]) -> bool:
+    try:
+        with socket.socket(family, socket.SOCK_DGRAM) as sock:
+            sock.bind(where)
+    except OSError:
+        return False
+    return True
+
+
 def is_local_name(host: str, own: str) -> bool:
     """Whether a `Host` header names this machine: as `own`, the listener's host, or as loopback."""
     name = host.lower().rsplit("]", 1)[0].removeprefix("[") if "]" in host else ""

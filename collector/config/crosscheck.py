@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
-from collector.base.net import is_loopback
+from collector.base.net import is_loopback, is_own
 from collector.config.tree import Config, Section
 from collector.config.values import missing
 from evaluators.providers.litellm import listed_price, missing_library
@@ -78,9 +78,17 @@ def _forward(config: Config) -> Iterator[str]:
         return
     endpoint = config.forward.endpoint
     parts = urlsplit(endpoint if "://" in endpoint else f"//{endpoint}")
-    ours = (config.receiver.grpc, config.receiver.http)
-    if is_loopback(parts.hostname or "") and parts.port in {each.port for each in ours}:
+    host, receiver = parts.hostname or "", config.receiver
+    if any(
+        parts.port == each.port and _answers(each.host, host)
+        for each in (receiver.grpc, receiver.http)
+    ):
         yield f"forward.endpoint: {endpoint} is this receiver itself; name another backend"
+
+
+def _answers(listener: str, host: str) -> bool:
+    """Whether a listener on `listener` is what answers at `host`. Names are asked for only where the port is ours."""
+    return is_loopback(host) or (_overlap(listener, host) and is_own(host))
 
 
 def _files(config: Config) -> Iterator[str]:

@@ -14,13 +14,15 @@ from urllib.parse import urlsplit
 
 import grpc
 from google.protobuf.message import DecodeError
+from google.rpc.error_details_pb2 import RetryInfo
+from google.rpc.status_pb2 import Status
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import (
     ExportLogsServiceRequest,
     ExportLogsServiceResponse,
 )
 from opentelemetry.proto.logs.v1.logs_pb2 import ResourceLogs
 
-from collector.base.errors import ConfigError, Permanent, Retryable
+from collector.base.errors import ConfigError, Permanent, Retryable, TooLarge
 from collector.config.tree import OtlpTarget
 from collector.otlp.signal import TRACE_SERVICE, OtlpService
 
@@ -28,7 +30,8 @@ TRIAL_TIMEOUT = 5.0
 """Seconds that a trial waits for an answer: someone at a terminal waits as long."""
 EMPTY = ExportLogsServiceRequest(resource_logs=[ResourceLogs()]).SerializeToString()
 """A request of one resource without a record, which every backend takes; one of traces is the same bytes."""
-_BAD_REQUEST = frozenset({400, 413, 422})
+_BAD_REQUEST = frozenset({400, 422})
+_TOO_LARGE = 413
 _BAD_CODES = frozenset({grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.OUT_OF_RANGE})
 
 
@@ -41,6 +44,7 @@ class Transport(Protocol):
         Raises:
             Retryable: not taken now. So is every refusal that an operator can put right (no access, no such method):
                 the log keeps the signals meanwhile.
+            TooLarge: the same, but its halves may be.
             Permanent: this request can never be taken.
         """
         ...
@@ -85,8 +89,7 @@ class GrpcTransport:
             )
             answer = await call(request, metadata=self._metadata, timeout=self._timeout)
         except grpc.aio.AioRpcError as error:
-            text = f"{error.code().name}: {error.details()}"
-            raise (Permanent if error.code() in _BAD_CODES else Retryable)(text) from error
+            raise _meant(error) from error
         return _rejected(answer)
 
     async def close(self) -> None:
@@ -138,18 +141,21 @@ class HttpTransport:
         """See `Transport`."""
         try:
             async with asyncio.timeout(2 * self._timeout):
-                status, body = await asyncio.to_thread(self._post, request)
+                status, body, wait = await asyncio.to_thread(self._post, request)
         except (OSError, http.client.HTTPException) as error:
             raise Retryable(f"{type(error).__name__}: {error}") from error
         if status // 100 == 2:
             return _rejected(body)
         text = f"HTTP {status}: {body[:200].decode(errors='replace')}"
-        raise (Permanent if status in _BAD_REQUEST else Retryable)(text)
+        if status == _TOO_LARGE:
+            raise TooLarge(text)
+        raise Permanent(text) if status in _BAD_REQUEST else Retryable(text, after=wait)
 
     async def close(self) -> None:
         """See `Transport`."""
 
-    def _post(self, request: bytes) -> tuple[int, bytes]:
+    def _post(self, request: bytes) -> tuple[int, bytes, float | None]:
+        """Status, body, and the seconds of its `Retry-After`."""
         link = (
             http.client.HTTPConnection(self._host, self._port, timeout=self._timeout)
             if self._tls is None
@@ -160,9 +166,35 @@ class HttpTransport:
         try:
             link.request("POST", self._path, body=request, headers=self._headers)
             answer = link.getresponse()
-            return answer.status, answer.read(1 << 20)
+            wait = answer.getheader("retry-after", "")
+            seconds = float(wait[:9]) if wait.isascii() and wait.isdigit() else None
+            return answer.status, answer.read(1 << 20), seconds
         finally:
             link.close()
+
+
+def _meant(error: grpc.aio.AioRpcError) -> Exception:
+    """OTLP: RESOURCE_EXHAUSTED passes only where the answer says when; else the message is too large for the server."""
+    text = f"{error.code().name}: {error.details()}"
+    wait = _retry_info(error)
+    if error.code() is grpc.StatusCode.RESOURCE_EXHAUSTED and wait is None:
+        return TooLarge(text)
+    return Permanent(text) if error.code() in _BAD_CODES else Retryable(text, after=wait)
+
+
+def _retry_info(error: grpc.aio.AioRpcError) -> float | None:
+    """The seconds after which the other side wants the request again; None: it says nothing of that."""
+    for key, value in error.trailing_metadata() or ():
+        if key != "grpc-status-details-bin" or not isinstance(value, bytes):
+            continue
+        try:
+            for detail in Status.FromString(value).details:
+                info = RetryInfo()
+                if detail.Unpack(info):
+                    return info.retry_delay.seconds + info.retry_delay.nanos / 1e9
+        except DecodeError:
+            return None
+    return None
 
 
 def _rejected(answer: bytes) -> tuple[int, str]:

@@ -1,9 +1,10 @@
 """Every request that was taken, passed on unchanged to the user's own backend (`forward` of the configuration).
 
-    receiver -> queue, bounded in bytes -> senders, each with its own wait between tries
+    receiver -> queue, bounded in bytes -> senders --not now--> set aside for a while -> the queue's end
 
 It never blocks ingest and never fails it: a request that does not fit, cannot be delivered in time or is refused for
-good is dropped and counted with its reason. So is every request that is not delivered within the grace of a stop.
+good is dropped and counted with its reason. So is every request that is not delivered within the grace of a stop. One
+that is too large for the backend goes as halves, and what was forwarded a moment ago and has come back goes nowhere.
 """
 
 from __future__ import annotations
@@ -11,31 +12,52 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Iterable
-from typing import Literal, TypeAlias, get_args
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import partial
+from typing import Literal, TypeAlias, TypeVar, get_args
+
+from google.protobuf.message import Message
 
 from collector.base.clock import Clock
-from collector.base.errors import Permanent, Retryable
+from collector.base.errors import Permanent, Retryable, TooLarge
 from collector.base.retry import Backoff
 from collector.config.tree import OtlpTarget
 from collector.otlp.client import GrpcTransport, HttpTransport, Transport
+from collector.otlp.items import halves, keys_of, only
 from collector.otlp.signal import TRACE_SERVICE, OtlpSignal
 from collector.receiver.families import ReceiverFamilies
+from collector.receiver.forwarded import Forwarded
 
 Result: TypeAlias = Literal[
-    "forwarded", "partial", "retried", "queue_full", "refused", "gave_up", "stopped"
+    "forwarded",
+    "partial",
+    "retried",
+    "halved",
+    "returned",
+    "queue_full",
+    "refused",
+    "gave_up",
+    "stopped",
 ]
 RESULTS: tuple[Result, ...] = get_args(Result)
-"""forwarded: taken; partial: taken without some items; retried: one more try; the others are drops, by why."""
+"""forwarded: taken; partial: taken without some items; retried: one more try; halved: too large, now two requests;
+returned: held what was forwarded within the last minute, which is left out; the others are drops, by why."""
+_GOES_ON: tuple[Result, ...] = ("retried", "halved")
 
 QUEUE = 64 << 20
 """Bytes of requests that may wait."""
 SENDERS = 4
 PATIENCE = 300.0
 """Seconds after which a request that is not taken is given up, counted from its first try."""
+LONGEST_PAUSE = 1.0
+"""Seconds that a sender rests at most after a failure: a backend that is away gets four tries a second, not more."""
 GRACE = 5.0
 TIMEOUT = 10.0
+_INLINE = 1 << 16
+"""Bytes of a request that is read on the event loop; larger ones are read in a thread."""
 
+_T = TypeVar("_T")
 _log = logging.getLogger(__name__)
 
 
@@ -59,9 +81,19 @@ def forwarders(
         transport = kind(
             endpoint, headers, service=signal.service, key="forward.endpoint", timeout=TIMEOUT
         )
-        return Forwarder(transport, families=families, clock=clock)
+        return Forwarder(transport, signal, families=families, clock=clock)
 
     return {each.items: forwarder(each) for each in signals if each.is_forwarded}
+
+
+@dataclass(slots=True, eq=False)
+class _Held:
+    """A request in hand."""
+
+    body: bytes
+    backoff: Backoff
+    first: float | None = None
+    """When it was tried first."""
 
 
 class Forwarder:
@@ -70,6 +102,7 @@ class Forwarder:
     def __init__(
         self,
         transport: Transport,
+        signal: OtlpSignal,
         *,
         families: ReceiverFamilies,
         clock: Clock,
@@ -78,13 +111,17 @@ class Forwarder:
         grace: float = GRACE,
     ) -> None:
         self._transport = transport
+        self._kind = signal.request
+        self._forwarded = Forwarded(clock)
+        self._is_looping = False
         self._clock = clock
         self._limit = limit
         self._longest_wait = longest_wait
         self._grace = grace
         self._requests = families.forward_requests
         self._gauge = families.forward_queue_bytes
-        self._waiting: deque[bytes] = deque()
+        self._waiting: deque[_Held] = deque()
+        self._aside: dict[_Held, asyncio.TimerHandle] = {}
         self._bytes = 0
         self._arrived = asyncio.Event()
         self._closed = False
@@ -99,7 +136,7 @@ class Forwarder:
         elif self._bytes + len(request) > self._limit:
             self._count("queue_full")
         else:
-            self._waiting.append(request)
+            self._waiting.append(_Held(request, self._patience()))
             self._hold(len(request))
             self._arrived.set()
 
@@ -113,7 +150,7 @@ class Forwarder:
                 senders = [group.create_task(self._send(stopping)) for _ in range(SENDERS)]
                 await stopping.wait()
                 self._closed = True
-                self._arrived.set()
+                self._bring_back(*self._aside)
                 await asyncio.wait(senders, timeout=self._grace)
                 for sender in senders:
                     sender.cancel()
@@ -132,16 +169,22 @@ class Forwarder:
         await self._transport.close()
 
     async def _send(self, stopping: asyncio.Event) -> None:
-        """One sender: deliver or drop the oldest request, then the next."""
-        while (request := await self._next()) is not None:
+        """One sender: try the oldest request, then the next."""
+        pause = Backoff(longest=min(self._longest_wait, LONGEST_PAUSE))
+        while (held := await self._next()) is not None:
             result: Result = "stopped"
             try:
-                result = await self._deliver(request, stopping)
+                result = await self._deliver(held)
             finally:
                 self._count(result)
-                self._hold(-len(request))
+                if result not in _GOES_ON:
+                    self._hold(-len(held.body))
+            if result == "retried":
+                await pause.wait(stopping)
+            else:
+                pause.reset()
 
-    async def _next(self) -> bytes | None:
+    async def _next(self) -> _Held | None:
         """The oldest request; None once the queue is empty and closed."""
         while not self._waiting:
             if self._closed:
@@ -150,31 +193,89 @@ class Forwarder:
             await self._arrived.wait()
         return self._waiting.popleft()
 
-    async def _deliver(self, request: bytes, stopping: asyncio.Event) -> Result:
-        backoff = Backoff(longest=self._longest_wait)
-        first = self._clock()
-        while True:
-            try:
-                rejected, words = await self._transport.export(request)
-            except Permanent as error:
-                self._say(f"refused a request and will never take it: {error}")
-                return "refused"
-            except Retryable as error:
-                self._say(f"takes nothing now: {error}")
-                if stopping.is_set():
-                    return "stopped"
-                if self._clock() - first >= PATIENCE:
-                    return "gave_up"
-                self._count("retried")
-                await backoff.wait(stopping)
-                continue
-            self._recovered()
-            if rejected:
-                _log.warning(
-                    "The forward backend rejected %d spans or records: %s", rejected, words[:200]
-                )
-                return "partial"
-            return "forwarded"
+    async def _deliver(self, held: _Held) -> Result:
+        """One try."""
+        if held.first is None:
+            held.first = self._clock()
+            if not await self._is_news(held):
+                return "returned"
+        try:
+            rejected, words = await self._transport.export(held.body)
+        except TooLarge as error:
+            return await self._halve(held, error)
+        except Permanent as error:
+            return self._refused(error)
+        except Retryable as error:
+            self._say(f"takes nothing now: {error}")
+            return self._set_aside(held, held.first, error.after or 0.0)
+        self._recovered()
+        if rejected:
+            _log.warning(
+                "The forward backend rejected %d spans or records: %s", rejected, words[:200]
+            )
+            return "partial"
+        return "forwarded"
+
+    async def _is_news(self, held: _Held) -> bool:
+        """Take out what was forwarded within the last minute; whether anything is left."""
+        met = self._forwarded.again(await self._read(held.body, keys_of))
+        if not met:
+            return True
+        if not self._is_looping:
+            self._is_looping = True
+            _log.warning(
+                "What was forwarded comes back to this receiver: forward.endpoint leads to it again, such as through"
+                " a Collector. It is not forwarded a second time (spanwise_forward_requests_total, returned);"
+                " docs/collector.md."
+            )
+        rest = await self._read(held.body, partial(only, wanted=lambda at: at not in met))
+        if not rest:
+            return False
+        self._count("returned")
+        self._hold(len(rest) - len(held.body))
+        held.body = rest
+        return True
+
+    async def _halve(self, held: _Held, error: TooLarge) -> Result:
+        """Put both halves at the queue's head; what is one item is refused for good."""
+        two = await self._read(held.body, halves)
+        if two is None:
+            return self._refused(error)
+        self._waiting.extendleft(
+            _Held(each, self._patience(), held.first) for each in reversed(two)
+        )
+        self._hold(sum(map(len, two)) - len(held.body))
+        self._arrived.set()
+        return "halved"
+
+    def _refused(self, error: Permanent) -> Result:
+        self._say(f"refused a request and will never take it: {error}")
+        return "refused"
+
+    def _set_aside(self, held: _Held, first: float, at_least: float) -> Result:
+        """Give its place to the next request, until its wait is over."""
+        if self._closed:
+            return "stopped"
+        if self._clock() - first >= PATIENCE:
+            return "gave_up"
+        wait = min(max(held.backoff.next(), at_least), PATIENCE)
+        loop = asyncio.get_running_loop()
+        self._aside[held] = loop.call_later(wait, self._bring_back, held)
+        return "retried"
+
+    def _bring_back(self, *held: _Held) -> None:
+        for each in held:
+            self._aside.pop(each).cancel()
+            self._waiting.append(each)
+        self._arrived.set()
+
+    async def _read(self, request: bytes, read: Callable[[bytes, type[Message]], _T]) -> _T:
+        if len(request) <= _INLINE:
+            return read(request, self._kind)
+        return await asyncio.to_thread(read, request, self._kind)
+
+    def _patience(self) -> Backoff:
+        return Backoff(longest=self._longest_wait)
 
     def _say(self, words: str) -> None:
         """Log a change of state, not every failure."""
@@ -183,13 +284,14 @@ class Forwarder:
             _log.warning("The forward backend %s", words[:300])
 
     def _recovered(self) -> None:
-        if self._failing:
+        if self._failing and not self._aside:
             self._failing = False
             _log.info("The forward backend takes requests again.")
 
     def _drop_all(self) -> None:
+        self._bring_back(*self._aside)
         while self._waiting:
-            self._hold(-len(self._waiting.popleft()))
+            self._hold(-len(self._waiting.popleft().body))
             self._count("stopped")
 
     def _hold(self, size: int) -> None:

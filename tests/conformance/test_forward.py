@@ -9,11 +9,16 @@ from typing import TypeAlias
 
 import grpc
 import pytest
+from google.protobuf.duration_pb2 import Duration
+from google.rpc.error_details_pb2 import RetryInfo
+from google.rpc.status_pb2 import Status
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
 
+from collector.base.errors import Retryable, TooLarge
 from collector.base.telemetry import Telemetry
 from collector.config.tree import OtlpTarget
-from collector.otlp.signal import LOGS_SERVICE
+from collector.otlp.client import GrpcTransport
+from collector.otlp.signal import LOGS_SERVICE, TRACE_SERVICE
 from collector.receiver.families import ReceiverFamilies
 from collector.receiver.forward import forwarders
 from collector.records.otlp_signals import OTLP_SIGNALS
@@ -147,3 +152,39 @@ async def test_log_records_go_where_log_records_are_taken(protocol: str, server:
     assert said.code is grpc.StatusCode.OK
     assert [each.event_name for each in backend.records()] == ["of no agent that we know"]
     assert served.log.written == [], "it is passed on as it came, also what is dropped here"
+
+
+async def test_a_message_above_the_servers_size_goes_as_halves_and_holds_nobody() -> None:
+    """A stock server takes 4 MiB, like a Collector's."""
+    large, small = [span(1, at, text="x" * (1 << 20)) for at in range(1, 7)], span(2, 1)
+    async with (
+        grpc_backend(largest=4 << 20) as backend,
+        forwarding(backend.endpoint, "grpc") as (served, telemetry),
+    ):
+        assert (await export(served.target, body(*large))).code is grpc.StatusCode.OK
+        assert (await export(served.target, body(small))).code is grpc.StatusCode.OK
+        await eventually(lambda: counted(telemetry, "forwarded") == 3)
+
+    assert counted(telemetry, "halved") == 1
+    assert counted(telemetry, "retried") == 0
+
+
+@pytest.mark.parametrize("info", ["3s", ""])
+async def test_resource_exhausted_passes_only_with_the_time_to_come_back(info: str) -> None:
+    async def export(_request: bytes, context: grpc.aio.ServicerContext[bytes, bytes]) -> bytes:
+        status = Status(code=8)
+        if info:
+            status.details.add().Pack(RetryInfo(retry_delay=Duration(seconds=3)))
+        details = (("grpc-status-details-bin", status.SerializeToString()),)
+        await context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, "full", details)
+        return b""
+
+    async with grpc_backend(export=export) as backend:
+        transport = GrpcTransport(
+            backend.endpoint, {}, service=TRACE_SERVICE, key="forward.endpoint", timeout=10.0
+        )
+        with pytest.raises(Retryable if info else TooLarge) as raised:
+            await transport.export(b"")
+        await transport.close()
+
+    assert getattr(raised.value, "after", None) == (3.0 if info else None)

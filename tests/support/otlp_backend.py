@@ -6,13 +6,15 @@ import asyncio
 import contextlib
 import http.server
 import threading
-from collections.abc import AsyncGenerator, Iterable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 import grpc
 
 from tests.support.receiving import METHOD
+
+Export: TypeAlias = Callable[[bytes, "grpc.aio.ServicerContext[bytes, bytes]"], Awaitable[bytes]]
 
 
 @dataclass
@@ -28,11 +30,13 @@ class Backend:
 
 
 @contextlib.asynccontextmanager
-async def grpc_backend(port: int = 0) -> AsyncGenerator[Backend]:
-    """A TraceService that takes bytes as they are."""
+async def grpc_backend(
+    port: int = 0, *, largest: int = -1, export: Export | None = None
+) -> AsyncGenerator[Backend]:
+    """A TraceService that takes bytes as they are, up to `largest`, or answers by `export`."""
     backend = Backend("")
 
-    async def export(request: bytes, context: grpc.aio.ServicerContext[bytes, bytes]) -> bytes:
+    async def take(request: bytes, context: grpc.aio.ServicerContext[bytes, bytes]) -> bytes:
         backend.tries += 1
         if backend.code != "OK":
             await context.abort(grpc.StatusCode[backend.code], "told to")
@@ -41,8 +45,10 @@ async def grpc_backend(port: int = 0) -> AsyncGenerator[Backend]:
         backend.headers.append(dict(pairs))
         return b""
 
-    server = grpc.aio.server(options=[("grpc.max_receive_message_length", -1)])
-    handler: grpc.RpcMethodHandler[bytes, bytes] = grpc.unary_unary_rpc_method_handler(export)
+    server = grpc.aio.server(options=[("grpc.max_receive_message_length", largest)])
+    handler: grpc.RpcMethodHandler[bytes, bytes] = grpc.unary_unary_rpc_method_handler(
+        export or take
+    )
     service, _, method = METHOD.strip("/").partition("/")
     server.add_generic_rpc_handlers(
         [grpc.method_handlers_generic_handler(service, {method: handler})]

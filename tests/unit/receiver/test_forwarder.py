@@ -3,36 +3,50 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 import pytest
+from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
-from collector.base.errors import ConfigError, Permanent, Retryable
+from collector.base.errors import ConfigError, Permanent, Retryable, TooLarge
+from collector.base.net import is_loopback
 from collector.base.telemetry import Telemetry
 from collector.config.crosscheck import crosscheck
 from collector.config.tree import Config, OtlpTarget
+from collector.otlp.signal import OtlpSignal
 from collector.receiver.families import ReceiverFamilies
-from collector.receiver.forward import PATIENCE, RESULTS, Forwarder, forwarders
-from collector.records.otlp_signals import OTLP_SIGNALS
+from collector.receiver.forward import PATIENCE, RESULTS, SENDERS, Forwarder, forwarders
+from collector.receiver.forwarded import KEPT, Forwarded
+from collector.records.otlp_signals import LOGS, OTLP_SIGNALS, TRACES
 from tests.support.eventually import eventually
+from tests.support.otlp import body, span
 
 
 @dataclass
 class FakeTransport:
-    """A backend that answers as told; `gate` holds every call until it is set."""
+    """A backend that answers as told; `gate` holds every call until it is set, `limit` is the largest it takes."""
 
     answers: list[Exception | tuple[int, str]] = field(
         default_factory=list[Exception | tuple[int, str]]
     )
     gate: asyncio.Event | None = None
+    limit: int = 1 << 30
+    busy_with: bytes = b""
+    """Requests that hold this are told to come back."""
     taken: list[bytes] = field(default_factory=list[bytes])
     closed: bool = False
 
     async def export(self, request: bytes) -> tuple[int, str]:
         if self.gate is not None:
             await self.gate.wait()
+        if len(request) > self.limit:
+            raise TooLarge("RESOURCE_EXHAUSTED: larger than max")
+        if self.busy_with and self.busy_with in request:
+            raise Retryable("UNAVAILABLE: not this one")
         answer = self.answers.pop(0) if self.answers else (0, "")
         if isinstance(answer, Exception):
             raise answer
@@ -65,15 +79,21 @@ class Running:
 
 @asynccontextmanager
 async def running(
-    transport: FakeTransport, *, limit: int = 1000, grace: float = 60.0
+    transport: FakeTransport,
+    *,
+    limit: int = 1000,
+    grace: float = 60.0,
+    longest_wait: float = 0.001,
+    signal: OtlpSignal = TRACES,
 ) -> AsyncGenerator[Running]:
     telemetry, stopping, now = Telemetry(), asyncio.Event(), [0.0]
     forward = Forwarder(
         transport,
+        signal,
         families=ReceiverFamilies(telemetry),
         clock=lambda: now[0],
         limit=limit,
-        longest_wait=0.001,
+        longest_wait=longest_wait,
         grace=grace,
     )
     run = asyncio.create_task(forward.run(stopping))
@@ -82,6 +102,18 @@ async def running(
     finally:
         stopping.set()
         await run
+
+
+def numbers(it: Running) -> list[int]:
+    """Of the spans that the backend has."""
+    requests = map(ExportTraceServiceRequest.FromString, it.transport.taken)
+    return [
+        int.from_bytes(each.span_id)
+        for request in requests
+        for group in request.resource_spans
+        for scope in group.scope_spans
+        for each in scope.spans
+    ]
 
 
 async def test_every_request_is_passed_on_as_it_came() -> None:
@@ -193,6 +225,91 @@ def test_an_endpoint_that_does_not_fit_its_protocol_names_its_setting() -> None:
         forwarders(target, OTLP_SIGNALS, families=ReceiverFamilies(Telemetry()), clock=lambda: 0.0)
 
 
+async def test_what_is_too_large_goes_as_halves_and_only_what_is_still_too_large_is_lost() -> None:
+    spans = [span(1, at, text="x" * 20) for at in range(1, 8)]
+    huge = span(1, 9, text="x" * 500)
+    async with running(FakeTransport(limit=300), limit=100_000) as it:
+        it.forward(body(*spans[:3], huge, *spans[3:]))
+        await eventually(lambda: it.count("refused") == 1 and it.queued == 0)
+
+    assert sorted(numbers(it)) == list(range(1, 8))
+    assert it.count("halved") > 0
+    assert it.count("retried") == 0
+
+
+async def test_a_request_that_waits_gives_its_place_to_the_next() -> None:
+    async with running(FakeTransport(busy_with=b"never"), limit=10_000) as it:
+        for _ in range(2 * SENDERS):
+            it.forward(b"never")
+        for _ in range(5):
+            it.forward(b"small")
+        await eventually(lambda: it.count("forwarded") == 5)
+        assert it.queued == 2 * SENDERS * len(b"never")
+        it.transport.busy_with = b""
+        await eventually(lambda: it.queued == 0)
+
+    assert it.count("forwarded") == 5 + 2 * SENDERS
+
+
+async def test_a_stop_tries_once_more_what_was_set_aside() -> None:
+    transport = FakeTransport(busy_with=b"later")
+    async with running(transport, longest_wait=1000.0) as it:
+        it.forward(b"later")
+        await eventually(lambda: it.count("retried") == 1)
+        transport.busy_with = b""
+
+    assert it.count("forwarded") == 1
+
+
+async def test_what_comes_back_is_not_forwarded_again(caplog: pytest.LogCaptureFixture) -> None:
+    first, second, news = (span(1, at) for at in (1, 2, 3))
+    async with running(FakeTransport(), limit=100_000) as it:
+        it.forward(body(first))
+        it.forward(body(second))
+        await eventually(lambda: it.count("forwarded") == 2)
+        it.forward(body(second, first))  # a Collector batches
+        await eventually(lambda: it.count("returned") == 1)
+        it.forward(body(first, news, second))
+        await eventually(lambda: it.count("forwarded") == 3)
+
+    assert numbers(it)[2:] == [3]
+    assert it.count("returned") == 2
+    assert it.queued == 0
+    assert caplog.text.count("comes back to this receiver") == 1
+
+
+async def test_after_a_while_the_same_span_is_news_again() -> None:
+    async with running(FakeTransport(), limit=100_000) as it:
+        for minute in range(3):
+            it.now[0] = minute * 2 * KEPT
+            it.forward(body(span(1, 1)))
+            await eventually(lambda count=minute + 1: it.count("forwarded") == count)
+
+    assert it.count("returned") == 0
+
+
+async def test_records_without_a_time_are_never_the_same() -> None:
+    made = ExportLogsServiceRequest()
+    record = made.resource_logs.add().scope_logs.add().log_records.add(event_name="retrying")
+    async with running(FakeTransport(), signal=LOGS) as it:
+        for count in (1, 2):
+            it.forward(made.SerializeToString())
+            await eventually(lambda count=count: it.count("forwarded") == count)
+        record.time_unix_nano = 1
+        for _ in range(2):
+            it.forward(made.SerializeToString())
+        await eventually(lambda: it.count("returned") == 1)
+
+
+def test_what_is_remembered_is_bounded() -> None:
+    lately = Forwarded(lambda: 0.0, room=10)
+
+    lately.again(range(1000))
+
+    assert lately.again(range(980, 1000)) == set(range(20))
+    assert not lately.again(range(900))
+
+
 @pytest.mark.parametrize(
     "endpoint", ["127.0.0.1:4317", "http://localhost:4318/v1/traces", "http://[::1]:4317"]
 )
@@ -200,6 +317,24 @@ def test_forwarding_to_oneself_is_a_configuration_error(endpoint: str) -> None:
     settings = Config.model_validate({"forward": {"endpoint": endpoint}})
 
     assert [line.partition(":")[0] for line in crosscheck(settings)] == ["forward.endpoint"]
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "127.0.0.7", socket.gethostname()])
+@pytest.mark.parametrize("listener", ["receiver.grpc", "receiver.http"])
+def test_so_is_an_address_of_the_pod_where_the_receiver_listens_there(
+    host: str, listener: str
+) -> None:
+    kind = listener.partition(".")[2]
+    receiver = {kind: {"host": "0.0.0.0", "port": 5317}}
+    elsewhere = {kind: {"host": "127.0.0.1", "port": 5317}}
+    forward = {"endpoint": f"http://{host}:5317"}
+
+    (line,) = crosscheck(Config.model_validate({"receiver": receiver, "forward": forward}))
+
+    assert line.startswith("forward.endpoint: ")
+    if not is_loopback(host) and host != "0.0.0.0":
+        named = Config.model_validate({"receiver": elsewhere, "forward": forward})
+        assert crosscheck(named) == []
 
 
 @pytest.mark.parametrize("endpoint", ["backend:4317", "https://otel.example.org", "127.0.0.1:4327"])

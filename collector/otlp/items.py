@@ -1,0 +1,74 @@
+"""The spans or log records of one export request: what tells each apart, and the request without some of them. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, MutableSequence
+from typing import Any
+
+from google.protobuf.message import DecodeError, Message
+from opentelemetry.proto.trace.v1.trace_pb2 import Span
+
+_GROUPS, _SCOPES, _ITEMS = 1, 2, 2
+"""Numbers of the fields that hold them, the same for each signal of OTLP."""
+
+
+def keys_of(request: bytes, kind: type[Message]) -> list[int | None]:
+    """What each item is known by when it comes again, also in another request; None: nothing tells it apart.
+
+    A span is known by its ids and its end, which nobody on the way changes; a record by all of it.
+    """
+    message = _parsed(request, kind)
+    return [] if message is None else [_key(each) for items in _lists(message) for each in items]
+
+
+def only(request: bytes, kind: type[Message], wanted: Callable[[int], bool]) -> bytes:
+    """The request with the items whose place is `wanted`; empty when none is."""
+    message = _parsed(request, kind)
+    if message is None:
+        return request
+    place, kept = 0, 0
+    for items in _lists(message):
+        chosen = [each for at, each in enumerate(items, place) if wanted(at)]
+        place += len(items)
+        kept += len(chosen)
+        if len(chosen) < len(items):
+            del items[:]
+            items.extend(chosen)
+    return message.SerializeToString() if kept else b""
+
+
+def halves(request: bytes, kind: type[Message]) -> tuple[bytes, bytes] | None:
+    """The request as two; None: it is one item, or cannot be read."""
+    message = _parsed(request, kind)
+    count = 0 if message is None else sum(map(len, _lists(message)))
+    if count < 2:
+        return None
+    middle = count // 2
+    return only(request, kind, lambda at: at < middle), only(request, kind, lambda at: at >= middle)
+
+
+def _parsed(request: bytes, kind: type[Message]) -> Message | None:
+    try:
+        return kind.FromString(request)
+    except DecodeError:
+        return None
+
+
+def _lists(message: Message) -> Iterator[MutableSequence[Any]]:
+    """The items, by the scope that made them."""
+    for group in _field(message, _GROUPS):
+        for scope in _field(group, _SCOPES):
+            yield _field(scope, _ITEMS)
+
+
+def _field(message: Message, number: int) -> MutableSequence[Any]:
+    return getattr(message, message.DESCRIPTOR.fields_by_number[number].name)
+
+
+def _key(item: Any) -> int | None:
+    if isinstance(item, Span):
+        known = item.trace_id and item.span_id and item.end_time_unix_nano
+        return hash((item.trace_id, item.span_id, item.end_time_unix_nano)) if known else None
+    if not (item.time_unix_nano or item.observed_time_unix_nano):
+        return None
+    return hash(item.SerializeToString(deterministic=True))
