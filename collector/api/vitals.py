@@ -37,6 +37,8 @@ _SHOWN = (
     "room_failures_total",
     "worker_restarts_total",
     "requests_refused_total",
+    "requests_misdirected_total",
+    "connections_closed_total",
 )
 PREFIX = "spanwise_"
 
@@ -96,6 +98,10 @@ def vitals(of: Numbers, *, now: float) -> dict[str, Any]:
     return {
         "spans": of.by("spans_received_total", "result"),
         "requests_refused": of.by("requests_refused_total", "reason"),
+        "misdirected": {
+            **of.by("requests_misdirected_total", "reason"),
+            "http1": of.total("connections_closed_total", listener="grpc", reason="http1"),
+        },
         "traces_closed": of.total("traces_closed_total"),
         "traces_open": of.total("traces_active"),
         "sessions_open": of.total("sessions_active"),

@@ -11,6 +11,8 @@ from typing import Any, Literal, TypeAlias, cast
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from collector.base.http2_refusal import PREFACE, Http2Refusal
+
 Why: TypeAlias = Literal["large_head", "slow_head", "too_many", "unread"]
 """Why a connection was closed."""
 
@@ -42,6 +44,7 @@ class BoundedProtocol(HttpToolsProtocol):
     Args:
         limits: Of this listener.
         closed: Called with the reason whenever a connection is closed, except when it is idle only.
+        http2: What a connection is told that begins as HTTP/2 does.
         given: What uvicorn passes to its protocol.
     """
 
@@ -50,11 +53,14 @@ class BoundedProtocol(HttpToolsProtocol):
         *,
         limits: Limits,
         closed: Callable[[Why], None],
+        http2: Callable[[], str] | None = None,
         **given: Any,  # uvicorn's own arguments
     ) -> None:
         super().__init__(**given)
         self._limits = limits
         self._closed = closed
+        self._http2 = http2
+        self._refusal: Http2Refusal | None = None
         self._due: float | None = None
         """When a head must be complete, in the loop's time; None: a request is being served."""
         self._timer: TimerHandle | None = None
@@ -82,6 +88,12 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Bound the bytes of a head that does not end."""
+        if self._http2 and not self._had_request and data.startswith(PREFACE):
+            self._due = None
+            self._refusal = Http2Refusal(self.transport, self._http2())
+        if self._refusal is not None:
+            self._refusal.received(data)
+            return
         was_in_head = self._is_in_head
         super().data_received(data)
         if was_in_head and self._is_in_head:
@@ -136,6 +148,8 @@ class BoundedProtocol(HttpToolsProtocol):
         self._due = None
         if self._timer is not None:
             self._timer.cancel()
+        if self._refusal is not None:
+            self._refusal.lost()
         self._stop_waiting()
         super().connection_lost(exc)
 

@@ -29,6 +29,7 @@ class GuestServer(uvicorn.Server):
         limits: Of its connections.
         closed: Called with the reason whenever a connection is closed because of them.
         tls: Set = HTTPS.
+        http2: What a connection is told that begins as HTTP/2 does; None: nothing that it could read.
     """
 
     def __init__(
@@ -38,8 +39,9 @@ class GuestServer(uvicorn.Server):
         limits: Limits,
         closed: Callable[[Why], None],
         tls: ssl.SSLContext | None = None,
+        http2: Callable[[], str] | None = None,
     ) -> None:
-        protocol = partial(BoundedProtocol, limits=limits, closed=closed)
+        protocol = partial(BoundedProtocol, limits=limits, closed=closed, http2=http2)
         config = uvicorn.Config(
             app,
             http=cast("type[BoundedProtocol]", protocol),  # is only called

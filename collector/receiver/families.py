@@ -49,6 +49,12 @@ class ReceiverFamilies:
             "transport",
             "reason",
         )
+        self.misdirected = telemetry.counter(
+            "requests_misdirected",
+            "Export requests that came to the wrong door and were told the right one, by what was wrong.",
+            "transport",
+            "reason",
+        )
         self.requests_dropped = telemetry.counter(
             "requests_dropped",
             "Export requests of signals that are not taken in: answered OK and dropped unread.",

@@ -26,23 +26,18 @@ from collector.receiver.answers import OK, Answer, Code, HungUp, bound, status, 
 from collector.receiver.inflate import BY_NAME, Decode, Inflate, protobuf
 from collector.receiver.intake import Intake
 from collector.receiver.tls import Tls
+from collector.receiver.wrong_door import WrongDoor
 
 KEY = "receiver.http"
 PROTOBUF = "application/x-protobuf"
+PROTOBUFS = (PROTOBUF, "application/protobuf")
 JSON = "application/json"
 PREFLIGHT_AGE = 7200
 """Seconds that a browser keeps the answer to its preflight request: what Chromium takes at most."""
-_NO_PATH = Answer(code=Code.NOT_FOUND, message="no such path", http=404)
-_NO_POST = Answer(code=Code.UNIMPLEMENTED, message="only POST is served here", http=405)
 _FOREIGN = Answer(
     code=Code.PERMISSION_DENIED,
     message="only pages and names of this machine may send here;"
     " set receiver.bearer_tokens to allow others, or receiver.http.cors to allow a page",
-)
-_UNSUPPORTED = Answer(
-    code=Code.INVALID_ARGUMENT,
-    message=f"send {PROTOBUF} or {JSON}, plain or with Content-Encoding gzip, deflate or zstd",
-    http=415,
 )
 
 
@@ -54,6 +49,7 @@ class HttpApp:
         intake: Intake,
         bearer: BearerTokens,
         *,
+        wrong_door: WrongDoor,
         paths: Mapping[str, OtlpSignal | DroppedSignal],
         host: str,
         origins: Sequence[str] = (),
@@ -61,7 +57,8 @@ class HttpApp:
         """`origins`: web pages that may send, beside those of this machine; "*" is all."""
         self._intake = intake
         self._bearer = bearer
-        self._paths = paths
+        self._wrong_door = wrong_door
+        self._paths = {_plain(path): signal for path, signal in paths.items()}
         self._host = host
         self._origins = frozenset(origins)
         self.is_leaving = False
@@ -76,13 +73,17 @@ class HttpApp:
             reply.headers["connection"] = "close"
         await reply(scope, receive, send)
 
+    def http2(self) -> str:
+        """What a connection is told that speaks HTTP/2."""
+        return self._wrong_door.http2()
+
     async def _serve(self, request: Request) -> Response:
         media = _media(request)
-        signal = self._paths.get(request.url.path)
+        signal = self._paths.get(_plain(request.url.path))
         if signal is None:
-            return _error(_NO_PATH, media)
+            return _error(self._wrong_door.no_path(request.url.path), media)
         if request.method != "POST":
-            return _error(_NO_POST, media)
+            return _error(self._wrong_door.no_post(request.method), media)
         return await self._answered(request, signal, media)
 
     async def _answered(
@@ -95,9 +96,11 @@ class HttpApp:
             return _error(answer, media) if denied else _reply(signal.response(), answer, media)
         if isinstance(sender, Answer):
             return _error(self._intake.deny(signal, "http", sender), media)
-        inflate = BY_NAME.get(request.headers.get("content-encoding", "").strip().lower())
+        encoding = request.headers.get("content-encoding", "").strip().lower()
+        inflate = BY_NAME.get(encoding)
         if media is None or inflate is None:
-            return _error(_UNSUPPORTED, media)
+            sent = request.headers.get("content-type", "")
+            return _error(self._wrong_door.unsupported(sent, encoding), media)
         answer = await self._intake.take(
             _chunks(request),
             sender=sender,
@@ -146,15 +149,20 @@ async def _chunks(request: Request) -> AsyncGenerator[bytes]:
 
 
 def _decoder(inflate: Inflate, media: str, signal: OtlpSignal) -> Decode:
-    if media == PROTOBUF:
+    if media in PROTOBUFS:
         return protobuf(inflate)
     return Decode(inflate, partial(to_protobuf, message=signal.request))
 
 
+def _plain(path: str) -> str:
+    """The path without slashes that are doubled or at its end: endpoints are put together by hand."""
+    return "/" + "/".join(filter(None, path.split("/")))
+
+
 def _media(request: Request) -> str | None:
-    """The encoding of the request; None: neither of the two."""
+    """The encoding of the request; None: neither protobuf nor JSON."""
     media = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    return media if media in (PROTOBUF, JSON) else None
+    return media if media in (*PROTOBUFS, JSON) else None
 
 
 def _error(answer: Answer, media: str | None) -> Response:
@@ -246,6 +254,7 @@ class HttpServer:
             limits=self._limits,
             closed=self._closed,
             tls=self._tls and self._tls.context,
+            http2=self._app.http2,
         )
         self._task = asyncio.create_task(self._server.serve([sock]), name="receiver-http")
         await self._server.ready.wait()

@@ -21,6 +21,7 @@ from collector.receiver.http import HttpApp, HttpServer
 from collector.receiver.intake import Forward, Intake
 from collector.receiver.overload import Overload
 from collector.receiver.tls import load
+from collector.receiver.wrong_door import WrongDoor
 from collector.records.handed import Handed
 from collector.records.otlp_signals import DROPPED_SIGNALS, OTLP_SIGNALS, TRACES
 
@@ -64,11 +65,13 @@ class Receiver:
         self._config = config
         self._signals = signals
         self._families = RuntimeFamilies(telemetry)
+        receiver_families = ReceiverFamilies(telemetry, signals)
+        self._wrong_door = WrongDoor(receiver_families, grpc_port=lambda: self.grpc_port)
         self._intake = Intake(
             log=log,
             max_request=config.max_request,
             max_item=max_item,
-            families=ReceiverFamilies(telemetry, signals),
+            families=receiver_families,
             clock=clock,
             forward=forward,
             body_timeout=config.body_timeout,
@@ -101,7 +104,14 @@ class Receiver:
         bearer = BearerTokens(self._config.bearer_tokens)
         grpc, http = self._config.grpc, self._config.http
         self._http = HttpServer(
-            HttpApp(self._intake, bearer, paths=self._paths(), host=http.host, origins=http.cors),
+            HttpApp(
+                self._intake,
+                bearer,
+                wrong_door=self._wrong_door,
+                paths=self._paths(),
+                host=http.host,
+                origins=http.cors,
+            ),
             host=http.host,
             port=http.port,
             tls=tls,

@@ -28,6 +28,7 @@ from collector.receiver.families import ReceiverFamilies
 from collector.receiver.http import HttpApp
 from collector.receiver.inflate import protobuf, sniff
 from collector.receiver.intake import Intake
+from collector.receiver.wrong_door import WrongDoor
 from collector.records.otlp_signals import TRACES
 from tests.support.examples import USUAL, examples
 from tests.support.received_log import ReceivedLog, spans_of
@@ -237,8 +238,13 @@ documents = st.recursive(
 def test_any_bytes_over_http_get_an_allowed_status(
     sent: bytes, media: bytes, encoding: bytes
 ) -> None:
+    door = WrongDoor(ReceiverFamilies(Telemetry()), grpc_port=lambda: 4317)
     app = HttpApp(
-        intake(ReceivedLog()), BearerTokens(()), paths={"/v1/traces": TRACES}, host="127.0.0.1"
+        intake(ReceivedLog()),
+        BearerTokens(()),
+        wrong_door=door,
+        paths={"/v1/traces": TRACES},
+        host="127.0.0.1",
     )
     headers = [(b"content-type", media), (b"content-encoding", encoding)]
 

@@ -118,9 +118,21 @@ def _advice(findings: Sequence[Row], sheet: Sheet) -> list[dict[str, Any]]:
     ]
 
 
+DOORS = {
+    "path": "to a path of the HTTP port that serves nothing (traces go to /v1/traces)",
+    "media_type": "in a form that cannot be read (protobuf and JSON can)",
+    "http2": "to the HTTP port in gRPC",
+    "http1": "to the gRPC port in HTTP/1",
+}
+"""Requests to the wrong door, by what was wrong with them."""
+
+
 def _problems(vitals: Mapping[str, Any]) -> Iterator[str]:
     yield from _behind(vitals)
     yield from _clock(vitals["log_time_ahead"] or 0.0)
+    for door, told in DOORS.items():
+        if count := vitals["misdirected"].get(door):
+            yield f"{_amount(count, 'request')} came {told}: set the endpoint or the protocol of that sender"
     if vitals["gaps"]:
         yield f"{_amount(vitals['gaps'], 'record')} expired unread: a larger log, or more workers"
     if vitals["evicted"].get("index"):

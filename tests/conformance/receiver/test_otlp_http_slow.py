@@ -17,6 +17,7 @@ from collector.receiver import pace
 from collector.receiver.families import ReceiverFamilies
 from collector.receiver.http import HttpApp, HttpServer
 from collector.receiver.intake import Intake
+from collector.receiver.wrong_door import WrongDoor
 from collector.records.otlp_signals import TRACES
 from tests.support.otlp import body, span
 from tests.support.otlp_http import JSON, PROTOBUF, one_span, post, status_of
@@ -124,7 +125,14 @@ async def _server(
         clock=lambda: 0.0,
         body_timeout=body_timeout,
     )
-    app = HttpApp(intake, BearerTokens(()), paths={"/v1/traces": TRACES}, host="127.0.0.1")
+    door = WrongDoor(ReceiverFamilies(Telemetry()), grpc_port=lambda: 4317)
+    app = HttpApp(
+        intake,
+        BearerTokens(()),
+        wrong_door=door,
+        paths={"/v1/traces": TRACES},
+        host="127.0.0.1",
+    )
     server = HttpServer(
         app, host="127.0.0.1", port=0, tls=None, families=RuntimeFamilies(telemetry), limits=limits
     )

@@ -99,6 +99,17 @@ def test_what_keeps_pace_is_no_problem() -> None:
             "room sink.otlp failed 2 times and was started again: the log of the service says why",
         ),
         (
+            [sample("requests_misdirected_total", 3, transport="http", reason="path")],
+            (
+                "3 requests came to a path of the HTTP port that serves nothing (traces go to /v1/traces): "
+                "set the endpoint or the protocol of that sender"
+            ),
+        ),
+        (
+            [sample("connections_closed_total", 1, listener="grpc", reason="http1")],
+            "1 request came to the gRPC port in HTTP/1: set the endpoint or the protocol of that sender",
+        ),
+        (
             [sample("worker_restarts_total", 1, reason="hung")],
             "workers were replaced 1 time (hung)",
         ),
