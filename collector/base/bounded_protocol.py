@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import math
+import random
 from asyncio import TimerHandle
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -30,6 +32,8 @@ class Limits:
     max_head: int = 64 << 10
     """Bytes of a head."""
     max_connections: int = 1000
+    max_age: float = math.inf
+    """Seconds, up to a tenth less, after which an answer ends its connection."""
 
 
 DEFAULT = Limits()
@@ -67,6 +71,8 @@ class BoundedProtocol(HttpToolsProtocol):
         """Looks whether a head is overdue; one for many requests, since timers are dear on uvloop."""
         self._unread: TimerHandle | None = None
         """When what waits for the client must have been read."""
+        self._ends = math.inf
+        """When answers begin to end the connection, in the loop's time."""
         self._is_in_head = False
         self._had_request = False
         self._head = 0
@@ -82,6 +88,7 @@ class BoundedProtocol(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # uvicorn narrows it too
         """Start the clock, and make room if there are too many connections."""
         super().connection_made(transport)
+        self._ends = self.loop.time() + self._limits.max_age * (1.0 - random.random() / 10)  # noqa: S311 - not together is enough
         self._expect_head(self._limits.head_timeout)
         if len(self.connections) > self._limits.max_connections:
             self._make_room()
@@ -121,6 +128,8 @@ class BoundedProtocol(HttpToolsProtocol):
         self._had_request = True
         self.since = self.loop.time()
         super().on_headers_complete()
+        if self.since >= self._ends:
+            self.cycle.default_headers = [*self.cycle.default_headers, (b"connection", b"close")]
 
     def on_response_complete(self) -> None:
         """The next head is due, unless a request that was sent ahead is served next."""

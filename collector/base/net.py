@@ -43,6 +43,16 @@ def is_local_name(host: str, own: str) -> bool:
     return name == own.lower() or is_loopback(name) or name.endswith(".localhost")
 
 
+def is_this_machine(host: str, own: str) -> bool:
+    """The same, and the names by which containers know the machine that they run on, which nobody else can have."""
+    return is_local_name(host, own) or host.lower().partition(":")[0] in _OF_CONTAINERS
+
+
+_OF_CONTAINERS = frozenset(
+    ("host.docker.internal", "gateway.docker.internal", "host.containers.internal")
+)
+
+
 def is_local_origin(origin: str) -> bool:
     """Whether an `Origin` header names a page that this machine serves."""
     try:

@@ -1,4 +1,4 @@
-"""`spanwise run`: the service, until SIGTERM or Ctrl-C."""
+"""`spanwise run`: the service, until SIGTERM, SIGHUP or Ctrl-C."""
 
 from __future__ import annotations
 
@@ -125,7 +125,10 @@ def _end_for_good(grace: float) -> None:
 
 
 async def _serve(app: App, ready: Callable[[Endpoints], None], grace: float) -> None:
-    """Serve until SIGTERM or SIGINT. SIGINT, and SIGTERM a second time, ends `receiver.stop_delay`."""
+    """Serve until SIGTERM, SIGINT or SIGHUP. SIGINT, and SIGTERM a second time, ends `receiver.stop_delay`.
+
+    SIGHUP comes when the terminal is closed; under nohup it is ignored, and stays so.
+    """
     stopping, at_once = asyncio.Event(), asyncio.Event()
     loop = asyncio.get_running_loop()
 
@@ -142,4 +145,6 @@ async def _serve(app: App, ready: Callable[[Endpoints], None], grace: float) -> 
 
     loop.add_signal_handler(signal.SIGTERM, stop)
     loop.add_signal_handler(signal.SIGINT, interrupt)
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        loop.add_signal_handler(signal.SIGHUP, stop)
     await app.run(stopping, ready, at_once=at_once)

@@ -18,7 +18,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from collector.base.bounded_protocol import DEFAULT, Limits
 from collector.base.families import RuntimeFamilies
 from collector.base.http_server import BearerTokens, GuestServer
-from collector.base.net import is_local_name, is_local_origin, is_loopback
+from collector.base.net import is_local_origin, is_loopback, is_this_machine
 from collector.base.open_files import connections
 from collector.otlp.json import to_protobuf
 from collector.otlp.signal import DroppedSignal, OtlpSignal
@@ -32,6 +32,8 @@ KEY = "receiver.http"
 PROTOBUF = "application/x-protobuf"
 PROTOBUFS = (PROTOBUF, "application/protobuf")
 JSON = "application/json"
+MAX_AGE = 180.0
+"""Seconds after which a connection ends with its next answer, as those of gRPC do: so senders find new processes."""
 PREFLIGHT_AGE = 7200
 """Seconds that a browser keeps the answer to its preflight request: what Chromium takes at most."""
 _FOREIGN = Answer(
@@ -125,7 +127,7 @@ class HttpApp:
         """The answer to web pages of other machines, also under a name made to point here."""
         if not self._is_welcome(headers.get("origin", "http://localhost")):
             return _FOREIGN
-        if is_loopback(self._host) and not is_local_name(
+        if is_loopback(self._host) and not is_this_machine(
             headers.get("host", self._host), self._host
         ):
             return _FOREIGN
@@ -230,7 +232,7 @@ class HttpServer:
         self._tls = tls
         self._closed = families.closed("http")
         self._limits = limits or Limits(
-            max_connections=connections(DEFAULT.max_connections, share=1 / 4)
+            max_connections=connections(DEFAULT.max_connections, share=1 / 4), max_age=MAX_AGE
         )
         self._server: GuestServer | None = None
         self._task: Task[None] | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 
 import pytest
@@ -40,15 +41,22 @@ def test_open_traces_wait_in_the_log_and_are_scored_after_the_next_start(tmp_pat
         assert closings(again) == {trace_id("waits"): {"root_ended"}}
 
 
-@pytest.mark.parametrize("setting", ["log.kind=memory", "drain_on_stop=true"])
+@pytest.mark.parametrize(
+    ("setting", "by"),
+    [
+        ("log.kind=memory", signal.SIGTERM),
+        ("drain_on_stop=true", signal.SIGTERM),
+        ("drain_on_stop=true", signal.SIGHUP),
+    ],
+)
 def test_what_will_not_come_back_scores_open_traces_before_it_ends(
-    tmp_path: Path, setting: str
+    tmp_path: Path, setting: str, by: signal.Signals
 ) -> None:
     service = Service(tmp_path / "data", LONG, setting).start()
     rootless = request("desk-bot", [span("open", "", number=1, child="lookup")])
     send(service.grpc, asked("open", "Where is my order?"), rootless)
 
-    code = service.stop(SECONDS)
+    code = service.stop(SECONDS, by)
 
     assert code == 0
     assert closings(service) == {

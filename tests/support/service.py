@@ -118,11 +118,11 @@ class Service:
         assert self._process is not None
         return self._process.wait(timeout)
 
-    def stop(self, timeout: float = 30.0) -> int:
-        """SIGTERM; the exit code."""
+    def stop(self, timeout: float = 30.0, by: signal.Signals = signal.SIGTERM) -> int:
+        """A signal; the exit code."""
         assert self._process is not None
         if self._process.poll() is None:
-            self._process.send_signal(signal.SIGTERM)
+            self._process.send_signal(by)
         try:
             return self._process.wait(timeout)
         except subprocess.TimeoutExpired:

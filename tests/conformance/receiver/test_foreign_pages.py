@@ -20,6 +20,9 @@ from tests.support.receiving import serving
         ("host", "evil.example", 403),
         ("host", "localhost:4318", 200),
         ("host", "[::1]:4318", 200),
+        ("host", "host.docker.internal:4318", 200),
+        ("host", "Host.Containers.Internal", 200),
+        ("host", "host.docker.internal.evil.example", 403),
     ],
 )
 async def test_only_pages_and_names_of_this_machine_may_send(

@@ -44,6 +44,33 @@ async def test_it_serves_until_stopped_and_leaves_signals_alone() -> None:
     assert before == during == signal.getsignal(signal.SIGTERM)
 
 
+@pytest.mark.parametrize(
+    ("asked", "encoding"),
+    [
+        ("gzip", "gzip"),
+        ("deflate, GZIP;q=0.5", "gzip"),
+        ("gzip;q=0", None),
+        ("gzip; q=0.0", None),
+        ("identity", None),
+        ("", None),
+    ],
+)
+async def test_metrics_are_gzipped_when_asked(asked: str, encoding: str | None) -> None:
+    stopping, admin = asyncio.Event(), server()
+    admin.bind()
+
+    async with asyncio.timeout(20), asyncio.TaskGroup() as tasks:
+        tasks.create_task(admin.run(stopping))
+        async with httpx.AsyncClient(trust_env=False) as client:
+            where = f"http://127.0.0.1:{admin.port}/metrics"
+            answer = await client.get(where, headers={"accept-encoding": asked})
+        stopping.set()
+
+    assert answer.headers.get("content-encoding") == encoding
+    assert answer.content == b"x 1\n"
+    assert answer.headers["vary"] == "accept-encoding"
+
+
 def test_a_taken_port_is_one_clear_line() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]

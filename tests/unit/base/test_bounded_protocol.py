@@ -17,7 +17,7 @@ from collector.base.bounded_protocol import BoundedProtocol, Limits, Why
 
 HEAD = b"POST / HTTP/1.1\r\nhost: localhost\r\ncontent-length: 100000\r\n\r\n"
 GET = b"GET / HTTP/1.1\r\nhost: localhost\r\n\r\n"
-LIMITS = Limits(head_timeout=10, idle_timeout=60, max_head=1000, max_connections=3)
+LIMITS = Limits(head_timeout=10, idle_timeout=60, max_head=1000, max_connections=3, max_age=180)
 
 
 class Clock(asyncio.AbstractEventLoop):
@@ -146,6 +146,24 @@ def test_a_connection_that_says_nothing_is_closed(listener: Listener) -> None:
 
     assert not line.is_open
     assert listener.closed == ["slow_head"]
+
+
+def test_an_old_connection_ends_with_its_next_answer(listener: Listener) -> None:
+    connection, line = listener.connect()
+    for now in (50, 100, 150):
+        connection.data_received(GET)
+        answer(connection.cycle)
+        listener.clock.until(now)
+    assert b"connection: close" not in line.said
+    assert line.is_open
+    listener.clock.until(180)
+
+    connection.data_received(GET)
+    answer(connection.cycle)
+
+    assert line.said.count(b"connection: close") == 1
+    assert not line.is_open
+    assert listener.closed == []
 
 
 def test_a_head_has_its_time_from_its_first_byte(listener: Listener) -> None:
