@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import ipaddress
 import socket
+from collections.abc import MutableMapping
 from functools import lru_cache
 from urllib.parse import urlsplit
+
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
 def is_loopback(host: str) -> bool:
@@ -102,3 +105,12 @@ def bind(host: str, port: int, *, backlog: int | None = None) -> socket.socket:
         sock.close()
         raise
     return sock
+
+
+def spare_loopback(environ: MutableMapping[str, str]) -> None:
+    """Have the libraries of this process and its children reach this machine itself without a proxy."""
+    given = environ.get("no_proxy") or environ.get("NO_PROXY") or ""
+    names = [each.strip() for each in given.split(",") if each.strip()]
+    if "*" not in names:
+        names += [each for each in _LOOPBACK if each not in names]
+    environ["no_proxy"] = environ["NO_PROXY"] = ",".join(names)

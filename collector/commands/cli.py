@@ -17,6 +17,7 @@ from typing import Annotated
 import typer
 
 from collector.base.errors import ConfigError
+from collector.base.net import spare_loopback
 from collector.base.printable import printable
 from collector.base.version import version
 from evaluators.errors import EvaluatorError
@@ -42,6 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     os.environ.setdefault(
         "GRPC_ENABLE_FORK_SUPPORT", "0"
     )  # read when grpc is imported; we spawn, it only complains
+    spare_loopback(os.environ)
     try:
         app = assemble(words)
         _interruptible()

@@ -6,11 +6,12 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import http.client
 import ssl
 from collections.abc import Mapping
 from typing import Protocol
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, unquote, urlsplit
 
 import grpc
 from google.protobuf.message import DecodeError
@@ -23,6 +24,8 @@ from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import (
 from opentelemetry.proto.logs.v1.logs_pb2 import ResourceLogs
 
 from collector.base.errors import ConfigError, Permanent, Retryable, TooLarge
+from collector.base.net import address
+from collector.base.proxy import proxy_for
 from collector.config.tree import OtlpTarget
 from collector.otlp.signal import TRACE_SERVICE, OtlpService
 
@@ -101,10 +104,17 @@ class GrpcTransport:
     def _open(self) -> grpc.aio.Channel:
         """The channel, made at the first call: no gRPC object may exist before the worker pool."""
         if self._channel is None:
+            host = urlsplit(f"//{self._target}").hostname or ""
+            proxy = proxy_for(host, tls=self._tls)
+            options: list[tuple[str, int | str]] = [
+                ("grpc.enable_http_proxy", int(proxy is not None))
+            ]
+            if proxy is not None:
+                options.append(("grpc.http_proxy", proxy))
             self._channel = (
-                grpc.aio.secure_channel(self._target, grpc.ssl_channel_credentials())
+                grpc.aio.secure_channel(self._target, grpc.ssl_channel_credentials(), options)
                 if self._tls
-                else grpc.aio.insecure_channel(self._target)
+                else grpc.aio.insecure_channel(self._target, options)
             )
         return self._channel
 
@@ -156,21 +166,38 @@ class HttpTransport:
 
     def _post(self, request: bytes) -> tuple[int, bytes, float | None]:
         """Status, body, and the seconds of its `Retry-After`."""
-        link = (
-            http.client.HTTPConnection(self._host, self._port, timeout=self._timeout)
-            if self._tls is None
-            else http.client.HTTPSConnection(
-                self._host, self._port, timeout=self._timeout, context=self._tls
-            )
-        )
+        link, where, more = self._link()
         try:
-            link.request("POST", self._path, body=request, headers=self._headers)
+            link.request("POST", where, body=request, headers=self._headers | more)
             answer = link.getresponse()
             wait = answer.getheader("retry-after", "")
             seconds = float(wait[:9]) if wait.isascii() and wait.isdigit() else None
             return answer.status, answer.read(1 << 20), seconds
         finally:
             link.close()
+
+    def _link(self) -> tuple[http.client.HTTPConnection, str, dict[str, str]]:
+        """A connection, what is asked for on it (of a proxy, the whole URL), and with which headers beside ours."""
+        proxy = urlsplit(proxy_for(self._host, tls=self._tls is not None) or "")
+        host, port = (proxy.hostname, proxy.port) if proxy.hostname else (self._host, self._port)
+        if self._tls is None:
+            link = http.client.HTTPConnection(host, port, timeout=self._timeout)
+            if not proxy.hostname:
+                return link, self._path, {}
+            url = f"http://{address(self._host, self._port or 80)}{self._path}"
+            return link, url, _credentials(proxy)
+        link = http.client.HTTPSConnection(host, port, timeout=self._timeout, context=self._tls)
+        if proxy.hostname:
+            link.set_tunnel(self._host, self._port or 443, headers=_credentials(proxy))
+        return link, self._path, {}
+
+
+def _credentials(proxy: SplitResult) -> dict[str, str]:
+    """The header for a proxy whose URL has a name and a password."""
+    if proxy.username is None:
+        return {}
+    pair = f"{unquote(proxy.username)}:{unquote(proxy.password or '')}"
+    return {"proxy-authorization": f"Basic {base64.b64encode(pair.encode()).decode()}"}
 
 
 def _meant(error: grpc.aio.AioRpcError) -> Exception:
