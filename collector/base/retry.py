@@ -15,6 +15,8 @@ Sleep: TypeAlias = Callable[[float], Awaitable[None]]
 
 SAID_AGAIN = 60.0
 """Seconds after which a failure that lasts is logged again."""
+STEADY = 5.0
+"""Seconds of failures after which a success ends the outage; after shorter ones, seconds of successes."""
 _T = TypeVar("_T")
 _log = logging.getLogger(__name__)
 
@@ -58,7 +60,8 @@ class Backoff:
 class Retry:
     """Repeats what a room asks of its log and its workers until it succeeds.
 
-    A failure is logged when it begins, every SAID_AGAIN seconds while it lasts, and when it is over; waits grow from
+    A failure is logged when it begins, every SAID_AGAIN seconds while it lasts, and when it is over. What fails and
+    succeeds by turns, as a broker does that refuses a right, is one outage. Waits grow from
     0.1 to 5 seconds. Once `stopping` is set, `last_attempts` attempts are left, in quick succession; without an event,
     these are all the attempts.
 
@@ -82,6 +85,7 @@ class Retry:
         self._last_attempts = last_attempts
         self._monotonic = monotonic
         self.stopping: asyncio.Event | None = None
+        self._outages: dict[str, _Outage] = {}
 
     async def log(self, action: str, attempt: Callable[[], Awaitable[_T]]) -> _T:
         """Repeat an operation of the log until it succeeds.
@@ -106,7 +110,10 @@ class Retry:
         self, action: str, attempt: Callable[[], Awaitable[_T]], passing: type[Exception]
     ) -> _T:
         backoff = Backoff(first=0.1, longest=5.0, sleep=self._sleep)
-        outage = _Outage(f"{self.name} cannot {action}", self._monotonic)
+        outage = self._outages.get(action)
+        if outage is None:
+            what = f"{self.name} cannot {action}"
+            outage = self._outages[action] = _Outage(what, self._monotonic)
         failures_at_stop = 0
         while True:
             try:
@@ -138,11 +145,17 @@ class _Outage:
         self._what = what
         self._monotonic = monotonic
         self._began: float | None = None
+        self._failing: float | None = None
+        """Since when it fails without a success in between."""
+        self._well = 0.0
+        """Since when it succeeds again."""
         self._said = 0.0
 
     def goes_on(self, error: Exception) -> None:
         """It failed, for the first time or once more."""
         now = self._monotonic()
+        if self._failing is None:
+            self._failing = now
         if self._began is None:
             self._began = self._said = now
             _log.warning("%s now and tries again: %r", self._what, error)
@@ -152,5 +165,12 @@ class _Outage:
 
     def ends(self) -> None:
         """It succeeded."""
-        if self._began is not None:
-            _log.info("Over after %.1f s: %s.", self._monotonic() - self._began, self._what)
+        if self._began is None:
+            return
+        now = self._monotonic()
+        lasted = 0.0 if self._failing is None else now - self._failing
+        if self._failing is not None:
+            self._failing, self._well = None, now
+        if max(lasted, now - self._well) >= STEADY:
+            _log.info("Over after %.1f s: %s.", self._well - self._began, self._what)
+            self._began = None

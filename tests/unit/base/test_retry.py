@@ -29,14 +29,42 @@ class Away:
 async def test_an_outage_of_hours_is_waited_out(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO")
     away = Away(5000)
-    retry = Retry("Scoring", away.sleep, last_attempts=1)
+    retry = Retry("Scoring", away.sleep, last_attempts=1, monotonic=lambda: sum(away.waits))
     retry.stopping = asyncio.Event()
 
     assert await retry.log("write", away.ask) == "there"
 
     assert away.waits[:7] == [0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 5.0]
     assert set(away.waits[7:]) == {5.0}
-    assert [each.levelname for each in caplog.records] == ["WARNING", "INFO"], "its begin, its end"
+    levels = [each.levelname for each in caplog.records]
+    assert (levels[0], levels[-1], levels.count("INFO")) == ("WARNING", "INFO", 1)
+
+
+async def test_what_fails_and_succeeds_by_turns_is_one_outage(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """A broker that has taken a right away: a line a minute, not two a try."""
+    now = 1000.0
+
+    async def sleep(seconds: float) -> None:
+        nonlocal now
+        now += seconds
+
+    caplog.set_level("INFO")
+    retry = Retry("Scoring", sleep, monotonic=lambda: now)
+    retry.stopping = asyncio.Event()
+    for _ in range(100):
+        await retry.log("read", Away(2).ask)
+        await sleep(0.3)
+    await sleep(6)
+    for _ in range(2):
+        await retry.log("read", Away(0).ask)
+
+    away_now = "LogUnavailable('away')"
+    assert [each.getMessage() for each in caplog.records] == [
+        f"Scoring cannot read now and tries again: {away_now}",
+        "Over after 59.7 s: Scoring cannot read.",
+    ]
 
 
 async def test_an_outage_that_lasts_is_said_every_minute_and_so_is_its_end(
