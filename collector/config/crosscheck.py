@@ -19,6 +19,7 @@ def crosscheck(config: Config) -> list[str]:
         *_listeners(config),
         *_forward(config),
         *_sinks(config),
+        *_metrics(config),
         *_files(config),
         *_embedder(config),
         *_judge(config),
@@ -89,6 +90,11 @@ def _forward(config: Config) -> Iterator[str]:
 def _answers(listener: str, host: str) -> bool:
     """Whether a listener on `listener` is what answers at `host`. Names are asked for only where the port is ours."""
     return is_loopback(host) or (_overlap(listener, host) and is_own(host))
+
+
+def _metrics(config: Config) -> Iterator[str]:
+    if config.metrics.otlp is not None:
+        yield from config.metrics.otlp.conflicts("metrics.otlp")
 
 
 def _files(config: Config) -> Iterator[str]:

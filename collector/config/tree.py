@@ -365,6 +365,16 @@ class FairnessConfig(Section, title="Fairness"):
     share: float = Field(default=0.5, gt=0, le=1)
 
 
+class MetricsTarget(OtlpTarget):
+    interval: Duration = Field(default=60.0, ge=1, le=3600)
+    temporality: Literal["cumulative", "delta"] = "cumulative"
+    families: tuple[str, ...] | None = None
+
+
+class Metrics(Section):
+    otlp: MetricsTarget | None = None
+
+
 class Slo(Section):
     objective: float | None = Field(default=None, gt=0, lt=1)
 
@@ -389,6 +399,7 @@ class Config(Section):
     tasks: Tasks = Tasks()
     sinks: Sinks = Sinks()
     serve: Serve = Serve()
+    metrics: Metrics = Metrics()
     forward: OtlpTarget | None = None
     redaction: Redaction = Redaction()
     fairness: FairnessConfig = FairnessConfig()

@@ -41,6 +41,7 @@ def _sections(config: Config) -> tuple[str, ...]:
         "data_dir": True,
         "log.kafka": config.log.kind == "kafka",
         **{f"sinks.{kind.name}": True for kind in switched_on(config)},
+        "metrics.otlp": config.metrics.otlp is not None,
         "forward": config.forward is not None,
     }
     return tuple(name for name, is_tried in sections.items() if is_tried)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collector.base.writable import unwritable
 from collector.config.tree import Config
 from collector.otlp.client import reachable
-from collector.otlp.signal import TRACE_SERVICE
+from collector.otlp.signal import METRICS_SERVICE, TRACE_SERVICE
 from collector.service.sinks import switched_on
 
 
@@ -23,4 +23,7 @@ async def undeliverable(config: Config) -> list[str]:
     answers += [await kind.reachable(config) for kind in switched_on(config)]
     if config.forward is not None:  # logs go there too; every backend takes traces
         answers.append(await reachable(config.forward, TRACE_SERVICE, section="forward"))
+    if config.metrics.otlp is not None:
+        target = config.metrics.otlp
+        answers.append(await reachable(target, METRICS_SERVICE, section="metrics.otlp"))
     return [line for line in answers if line is not None]

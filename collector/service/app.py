@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
+import socket
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
@@ -31,6 +32,7 @@ from collector.base.version import version
 from collector.config.plan import plan_from
 from collector.config.tree import Config
 from collector.log.port import Lag, Log, Ranges
+from collector.otlp.metric_push import MetricPush
 from collector.otlp.redaction import redactor
 from collector.reading.port import Workers
 from collector.receiver.families import ReceiverFamilies
@@ -147,6 +149,7 @@ class App:
                 if api is not None:
                     stages.start("publish", self._supervisor.keep("api", lambda: api.run))
                     self._start_publishing(stages, log)
+                self._start_pushing(stages)
                 self._start_rooms(stages, rooms, log, behind)
                 if receiver is not None:
                     await receiver.start()
@@ -188,6 +191,17 @@ class App:
         for name in [each.name for each in sinks(config)]:
             delivery = partial(self._delivery, log, name)
             stages.start("publish", self._supervisor.keep(f"sink.{name}", delivery))
+
+    def _start_pushing(self, stages: Stages) -> None:
+        target = self._config.metrics.otlp
+        if target is not None:
+            push = MetricPush(
+                target,
+                telemetry=self._telemetry,
+                clock=self._clock,
+                instance=f"{socket.gethostname()}:{self._config.admin.port}",
+            )
+            stages.start("push", self._supervisor.keep("metrics.otlp", lambda: push.run))
 
     def _delivery(self, log: Log, name: str) -> Run:
         (sink,) = (each for each in sinks(self._config) if each.name == name)
@@ -252,6 +266,7 @@ class App:
         if hands_over and "publish" in config.roles:
             await self._ranking(log).drain()
         await stages.stop("publish")
+        await stages.stop("push")
         await stages.stop("admin", "health")
 
     # --- what runs ---------------------------------------------------------------------------------------------------

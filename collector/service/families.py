@@ -14,6 +14,7 @@ from collector.base.families import RuntimeFamilies
 from collector.base.telemetry import Telemetry
 from collector.judging.families import JudgingFamilies
 from collector.log.families import LogFamilies
+from collector.otlp.metric_push import MetricFamilies
 from collector.reading.families import PoolFamilies
 from collector.receiver.families import ReceiverFamilies
 from collector.scoring.families import ScoringFamilies
@@ -25,6 +26,7 @@ FAMILIES: tuple[Callable[[Telemetry], object], ...] = (
     AssemblyFamilies,
     JudgingFamilies,
     LogFamilies,
+    MetricFamilies,
     PoolFamilies,
     RankingFamilies,
     ReceiverFamilies,

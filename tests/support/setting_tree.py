@@ -19,6 +19,7 @@ SAMPLES: Mapping[str, dict[str, Any]] = {
     "LangfuseSink": {"public_key": "pk", "secret_key": "sk"},
     "LangsmithSink": {"api_key": "k", "project_id": "0123456789abcdef0123456789abcdef"},
     "DatadogSink": {"api_key": "k"},
+    "MetricsTarget": {"endpoint": "a:4317"},
     "Price": {"input": 1, "output": 1},
 }
 """By title, what a section cannot be without."""

@@ -1,0 +1,256 @@
+"""Metric families as OTLP metrics. Pure: what the other side has not taken is sent again with the next.
+
+| in the registry | in OTLP |
+|---|---|
+| counter | a monotonic sum |
+| gauge, info | a gauge |
+| histogram | a histogram with explicit bounds |
+
+Names are those of `/metrics` and units are empty, so that a backend adds no suffix a second time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple, TypeAlias
+
+from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (
+    ExportMetricsServiceRequest,
+)
+from opentelemetry.proto.common.v1.common_pb2 import KeyValue
+from opentelemetry.proto.metrics.v1.metrics_pb2 import (
+    AggregationTemporality,
+    DataPointFlags,
+    HistogramDataPoint,
+    Metric,
+    NumberDataPoint,
+)
+from prometheus_client import Metric as Family
+
+LARGEST = 900_000
+"""Bytes of points in a request: with names and resource it stays below 1 MiB."""
+Labels: TypeAlias = tuple[tuple[str, str], ...]
+Kind: TypeAlias = Literal["sum", "gauge", "histogram"]
+
+
+class Series(NamedTuple):
+    """One line of a metric."""
+
+    name: str
+    labels: Labels
+    kind: Kind
+    help: str
+
+
+class State(NamedTuple):
+    """Numbers of a series as they stand: one value; of a histogram the counts of its buckets, then the sum."""
+
+    numbers: tuple[float, ...]
+    bounds: tuple[float, ...] = ()
+
+
+class Known(NamedTuple):
+    """What the other side has of a series."""
+
+    state: State
+    since: int
+    """From when its next point counts, unix nanoseconds."""
+
+
+@dataclass(slots=True)
+class Export:
+    """One request, and what the other side knows once it has taken it."""
+
+    body: bytes
+    time: int
+    known: dict[Series, Known | None] = field(default_factory=dict[Series, "Known | None"])
+    """None: the series has ended."""
+
+
+class MetricStream:
+    """What one backend has been sent.
+
+    Args:
+        resource: Attributes that say who we are.
+        is_delta: Counters say what was added since the last request that was taken, else since the start.
+        start: When the counters began, unix nanoseconds.
+        families: The only ones that are sent, by their names in `/metrics`; None: all.
+    """
+
+    def __init__(
+        self,
+        resource: Mapping[str, str],
+        *,
+        is_delta: bool,
+        start: int,
+        families: Iterable[str] | None = None,
+    ) -> None:
+        self._resource = resource
+        self._is_delta = is_delta
+        self._last = start
+        self._families = None if families is None else frozenset(families)
+        self._known: dict[Series, Known] = {}
+
+    def requests(self, families: Iterable[Family], now: int) -> Iterator[Export]:
+        """All series as they stand at `now` (unix nanoseconds); those that have ended, once, without a value."""
+        current = {
+            series: state
+            for family in families
+            if self._families is None or not self._families.isdisjoint(names_of(family))
+            for series, state in _series(family)
+        }
+        last = self._last
+        ended = [each for each in self._known.items() if each[0] not in current]
+        builder = _Builder(self._resource, now, is_delta=self._is_delta)
+        for series, state in current.items():
+            known = self._beginning(series, state, last)
+            builder.add(series, state, known)
+            since = now if self._is_delta else known.since
+            yield from builder.full(series, Known(state, since))
+        for series, known in ended:
+            builder.end(series, known)
+            yield from builder.full(series, None)
+        yield from builder.rest()
+
+    def taken(self, export: Export) -> None:
+        """The other side has it."""
+        self._last = export.time
+        for series, known in export.known.items():
+            if known is None:
+                del self._known[series]
+            else:
+                self._known[series] = known
+
+    def _beginning(self, series: Series, state: State, last: int) -> Known:
+        """Where the next point of a series begins: at the last one, or at 0 where it is new or began again."""
+        known = self._known.get(series)
+        if known is None or (
+            series.kind != "gauge"
+            and any(new < old for new, old in zip(state.numbers, known.state.numbers, strict=True))
+        ):
+            return Known(State((0.0,) * len(state.numbers)), last)
+        return known
+
+
+class _Builder:
+    def __init__(self, resource: Mapping[str, str], now: int, *, is_delta: bool) -> None:
+        self._resource = resource
+        self._now = now
+        self._is_delta = is_delta
+        self._temporality = (
+            AggregationTemporality.AGGREGATION_TEMPORALITY_DELTA
+            if is_delta
+            else AggregationTemporality.AGGREGATION_TEMPORALITY_CUMULATIVE
+        )
+        self._begin()
+
+    def _begin(self) -> None:
+        self._request = ExportMetricsServiceRequest()
+        found = self._request.resource_metrics.add()
+        found.resource.attributes.extend(_attribute(*each) for each in self._resource.items())
+        self._metrics = found.scope_metrics.add()
+        self._metrics.scope.name = "spanwise"
+        self._by_name: dict[str, Metric] = {}
+        self._known: dict[Series, Known | None] = {}
+        self._size = 0
+
+    def add(self, series: Series, state: State, known: Known) -> None:
+        """A point with a value."""
+        point = self._point(series, known.since)
+        numbers = state.numbers
+        if self._is_delta and series.kind != "gauge":
+            before = known.state.numbers
+            numbers = tuple(new - old for new, old in zip(numbers, before, strict=True))
+        if isinstance(point, NumberDataPoint):
+            point.as_double = numbers[0]
+        else:
+            counts = [round(each) for each in numbers[:-1]]
+            point.bucket_counts.extend(counts)
+            point.explicit_bounds.extend(state.bounds)
+            point.count = sum(counts)
+            point.sum = numbers[-1]
+        self._size += point.ByteSize()
+
+    def end(self, series: Series, known: Known) -> None:
+        """A point that says that there is no value any more."""
+        point = self._point(series, known.since)
+        point.flags = DataPointFlags.DATA_POINT_FLAGS_NO_RECORDED_VALUE_MASK
+        self._size += point.ByteSize()
+
+    def full(self, series: Series, known: Known | None) -> Iterator[Export]:
+        """Note what the point says, and give the request up once it is large enough."""
+        self._known[series] = known
+        if self._size >= LARGEST:
+            yield from self.rest()
+
+    def rest(self) -> Iterator[Export]:
+        """The request, unless it is empty."""
+        if self._known:
+            export = Export(self._request.SerializeToString(), self._now, self._known)
+            self._begin()
+            yield export
+
+    def _point(self, series: Series, since: int) -> NumberDataPoint | HistogramDataPoint:
+        metric = self._metric(series)
+        if series.kind == "histogram":
+            point = metric.histogram.data_points.add()
+        elif series.kind == "sum":
+            point = metric.sum.data_points.add()
+        else:
+            point = metric.gauge.data_points.add()
+        if series.kind != "gauge":
+            point.start_time_unix_nano = since
+        point.time_unix_nano = self._now
+        point.attributes.extend(_attribute(*each) for each in series.labels)
+        return point
+
+    def _metric(self, series: Series) -> Metric:
+        metric = self._by_name.get(series.name)
+        if metric is None:
+            metric = self._metrics.metrics.add(name=series.name, description=series.help)
+            self._by_name[series.name] = metric
+            self._size += metric.ByteSize()
+            if series.kind == "sum":
+                metric.sum.is_monotonic = True
+                metric.sum.aggregation_temporality = self._temporality
+            elif series.kind == "histogram":
+                metric.histogram.aggregation_temporality = self._temporality
+        return metric
+
+
+def names_of(family: Family) -> tuple[str, ...]:
+    """What `/metrics` and its `# TYPE` lines call a family."""
+    suffixes = {"counter": ("", "_total"), "info": ("", "_info")}
+    return tuple(family.name + each for each in suffixes.get(family.type, ("",)))
+
+
+def _series(family: Family) -> Iterator[tuple[Series, State]]:
+    help_text = family.documentation
+    if family.type == "histogram":
+        yield from _histograms(family)
+        return
+    kind: Kind = "sum" if family.type == "counter" else "gauge"
+    for name, labels, value, *_ in family.samples:
+        yield Series(name, tuple(labels.items()), kind, help_text), State((float(value),))
+
+
+def _histograms(family: Family) -> Iterator[tuple[Series, State]]:
+    """Samples of one label set follow one another: buckets with the counts below each bound, then count and sum."""
+    bounds: list[float] = []
+    counts: list[float] = []
+    for name, labels, value, *_ in family.samples:
+        if name.endswith("_bucket"):
+            bounds.append(float(labels["le"]))
+            counts.append(value)
+        elif name.endswith("_sum"):
+            own = tuple(new - old for new, old in zip(counts, [0.0, *counts], strict=False))
+            series = Series(family.name, tuple(labels.items()), "histogram", family.documentation)
+            yield series, State((*own, value), tuple(bounds[:-1]))
+            bounds, counts = [], []
+
+
+def _attribute(key: str, value: str) -> KeyValue:
+    found = KeyValue(key=key)
+    found.value.string_value = value
+    return found
