@@ -56,6 +56,7 @@ async def test_the_bodies_fit_the_sdks_type(tool: Datadog) -> None:
 
     await sink.deliver(published_signals(signal(score=0.25, metadata={"user_input": "secret"})))
 
+    await sink.close(5.0)
     check_bodies("datadog", tool.taken)
     (metric,) = tool.taken
     trace, span = hex_of("t-1"), hex_of("t-1", 16)
@@ -67,7 +68,6 @@ async def test_the_bodies_fit_the_sdks_type(tool: Datadog) -> None:
     assert "source:otel" in metric["tags"]
     assert "user_input" not in repr(metric)
     assert tool.stub.requests[0].headers["dd-api-key"] == "dd-secret"
-    await sink.close(5.0)
 
 
 async def test_a_score_is_sent_once_because_a_second_would_stand_beside_it(tool: Datadog) -> None:

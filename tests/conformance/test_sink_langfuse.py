@@ -91,6 +91,7 @@ async def test_the_bodies_fit_the_sdks_model(server: Stub) -> None:
         )
     )
 
+    await sink.close(5.0)
     check_bodies("langfuse", tool.taken)
     of_trace, of_session, of_newest = tool.taken
     assert (of_trace["traceId"], of_trace["value"]) == (hex_of("t-1"), 0.25)
@@ -100,7 +101,6 @@ async def test_the_bodies_fit_the_sdks_model(server: Stub) -> None:
     assert "user_input" not in repr(tool.taken)
     login = base64.b64encode(b"pk-1:sk-secret").decode()
     assert server.requests[0].headers["authorization"] == f"Basic {login}"
-    await sink.close(5.0)
 
 
 async def test_a_revision_has_the_id_and_the_timestamp_of_the_first(server: Stub) -> None:

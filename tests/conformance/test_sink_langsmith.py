@@ -82,6 +82,7 @@ async def test_the_bodies_fit_the_sdks_model(tool: LangSmith) -> None:
         )
     )
 
+    await sink.close(5.0)
     check_bodies("langsmith", tool.taken)
     found = {each["key"]: each for each in tool.taken}
     of_trace, of_session = found["tool_correctness"], found["agent_reliability"]
@@ -92,7 +93,6 @@ async def test_the_bodies_fit_the_sdks_model(tool: LangSmith) -> None:
     assert of_session["run_id"] == str(uuid.UUID("b" * 32))
     assert "user_input" not in repr(tool.taken)
     assert tool.stub.requests[0].headers["x-api-key"] == "ls-secret"
-    await sink.close(5.0)
 
 
 async def test_a_repeat_is_once_a_revision_replaces_and_what_is_taken_back_is_gone(

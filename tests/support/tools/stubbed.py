@@ -22,6 +22,7 @@ class StubbedTool:
         stub.answer = self.answer
 
     def sink(self) -> Sink:
+        """See `FarEnd`; a test that does not run the suite closes it before anything that may skip."""
         raise NotImplementedError
 
     def take(self, asked: Asked) -> Reply:
