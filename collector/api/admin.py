@@ -29,6 +29,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from collector.api.answers import answer, error
 from collector.api.errors import ErrorPage, Errors
+from collector.base import watch
 from collector.base.bounded_protocol import Limits
 from collector.base.errors import ConfigError
 from collector.base.families import RuntimeFamilies
@@ -199,8 +200,8 @@ class AdminServer:
         listener = self.bind()
         try:
             async with asyncio.TaskGroup() as tasks:
-                tasks.create_task(server.serve(sockets=[listener]))
-                await stopping.wait()
+                serving = tasks.create_task(server.serve(sockets=[listener]), name="admin-http")
+                await watch.until(stopping, [serving])
                 server.stop(PATIENCE)
         finally:
             listener.close()

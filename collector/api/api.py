@@ -27,6 +27,7 @@ from collector.api.routes import Routes
 from collector.api.stream import Stream
 from collector.api.traces import Show, Traces
 from collector.api.vitals import Vitals
+from collector.base import watch
 from collector.base.clock import Clock
 from collector.base.lifecycle import Health
 from collector.base.telemetry import Telemetry
@@ -146,8 +147,8 @@ class Api:
             self._index.reopen()
         self._has_failed = True
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self._new_feed().run(stopping))
-            await stopping.wait()
+            feed = tasks.create_task(self._new_feed().run(stopping), name="feed")
+            await watch.until(stopping, [feed])
             self._stream.close()
 
     def close(self) -> None:

@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from concurrent.futures import Executor, ThreadPoolExecutor
 from functools import partial
 
 from collector.api.index import Index, Taken
 from collector.api.stream import Stream
+from collector.base import watch
 from collector.base.clock import Clock
+from collector.base.own_thread import OwnThread
 from collector.base.retry import Retry
 from collector.base.telemetry import Telemetry
 from collector.log.consumer import Consumer
@@ -35,7 +36,7 @@ class Feed:
         self, *, log: Log, index: Index, stream: Stream, telemetry: Telemetry, clock: Clock
     ) -> None:
         # One thread: SQLite has one writer, and the event loop never waits for its disk.
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="index")
+        self._thread = OwnThread("index")
         self._stream = stream
         reader = partial(
             _Reader,
@@ -54,10 +55,12 @@ class Feed:
     async def run(self, stopping: asyncio.Event) -> None:
         """Fill the index; ends soon after `stopping`, with everything committed that was indexed."""
         self._stream.begin()
-        with self._thread:
+        try:
             async with asyncio.TaskGroup() as tasks:
-                for each in self._readers:
-                    tasks.create_task(each.run(stopping))
+                readers = [tasks.create_task(each.run(stopping)) for each in self._readers]
+                await watch.until(stopping, readers)
+        finally:
+            await self._thread.close()
 
 
 class _Reader(Consumer):
@@ -71,7 +74,7 @@ class _Reader(Consumer):
         topic: str,
         index: Callable[[Sequence[Record]], Taken],
         sync: Callable[[], None],
-        thread: Executor,
+        thread: OwnThread,
         stream: Stream,
         telemetry: Telemetry,
         clock: Clock,
@@ -95,8 +98,7 @@ class _Reader(Consumer):
         """Index the records, and offer the signals among them that are new."""
         if not batch.records:
             return
-        loop = asyncio.get_running_loop()
-        taken = await loop.run_in_executor(self._thread, self._index, batch.records)
+        taken = await self._thread.run(partial(self._index, batch.records))
         self._stream.publish(taken.signals)
         for position, error in taken.undecodable:
             self._poison.unprocessable(position, error)
@@ -116,5 +118,5 @@ class _Reader(Consumer):
 
     async def _commit(self) -> None:
         """The index is on the disk before the log hears that its records need not be read again."""
-        await asyncio.get_running_loop().run_in_executor(self._thread, self._sync)
+        await self._thread.run(self._sync)
         await super().commit()

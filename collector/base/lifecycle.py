@@ -2,7 +2,8 @@
 
 Stages are started from the sinks to the receiver and stopped from the receiver to the sinks.
 
-Liveness is the event loop answering at all. Readiness is receivers bound, the first evaluator worker up where the roles
+Liveness is the event loop answering at all; what ends for good (`watch.py`) ends the process, so that none lives on
+without its log's writer, a room or a port. Readiness is receivers bound, the first evaluator worker up where the roles
 need one, and not stopping. An outage of Kafka or of a judge fails neither, because a restart would not end it; nor does
 a worker that dies later, because others serve, and another one is started.
 """
@@ -14,10 +15,13 @@ import logging
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from functools import partial
 from types import TracebackType
 from typing import Literal, Self, TypeAlias
 
 from prometheus_client import Gauge
+
+from collector.base import watch
 
 _log = logging.getLogger(__name__)
 
@@ -58,9 +62,19 @@ class Stages:
         task = self._group.create_task(_run(name, run, stopping), name=name)
         self._running.append((name, stopping, task))
 
+    def watch(self, *parts: object) -> None:
+        """Stage `watch`: end the process with a part that has tasks or threads of its own (`watch.Watched`)."""
+        for part in parts:
+            if isinstance(part, watch.Watched):
+                self.start("watch", partial(watch.watch, part))
+
     async def until(self, stopping: asyncio.Event) -> None:
-        """Wait for `stopping`. A stage that fails meanwhile cancels this wait and ends the context."""
-        await stopping.wait()
+        """Wait for `stopping`. A stage that fails meanwhile cancels this wait and ends the context.
+
+        Raises:
+            PartEnded: a stage has returned or was cancelled without being stopped.
+        """
+        await watch.until(stopping, [task for _, _, task in self._running])
 
     async def stop(self, *names: str) -> None:
         """Stop the stages of these names, together, and wait until they have."""

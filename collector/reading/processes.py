@@ -20,6 +20,7 @@ import msgspec
 from collector.base.child import LENGTH, Child, restart_backoff
 from collector.base.errors import Retryable
 from collector.base.telemetry import Telemetry
+from collector.base.watch import ends
 from collector.config.plan import failed_outcomes
 from collector.config.tree import Config
 from collector.reading.fair_queue import FairQueue
@@ -144,6 +145,10 @@ class ProcessWorkers:
             asyncio.create_task(self._keep(number), name=f"worker {number}")
             for number in range(self._count)
         ]
+
+    async def watch(self) -> None:
+        """See `base.watch.Watched`: a child that ends is replaced, by a task that does not."""
+        await ends(self._keepers)
 
     async def read(self, jobs: Sequence[ReadJob]) -> Sequence[Trace | PackedTrace | None]:
         """See the port. A job that its workers died on is answered with a bare trace."""

@@ -20,6 +20,7 @@ from collector.base.families import RuntimeFamilies
 from collector.base.http_server import BearerTokens, GuestServer
 from collector.base.net import is_local_origin, is_loopback, is_this_machine
 from collector.base.open_files import connections
+from collector.base.watch import ends
 from collector.otlp.json import to_protobuf
 from collector.otlp.signal import DroppedSignal, OtlpSignal
 from collector.receiver.answers import OK, Answer, Code, HungUp, bound, status, unauthenticated
@@ -260,6 +261,11 @@ class HttpServer:
         )
         self._task = asyncio.create_task(self._server.serve([sock]), name="receiver-http")
         await self._server.ready.wait()
+
+    async def watch(self) -> None:
+        """See `base.watch.Watched`."""
+        if self._task is not None:
+            await ends([self._task])
 
     def leave(self) -> None:
         """Serve on, but keep no connection: the port closes soon."""

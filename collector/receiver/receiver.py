@@ -144,6 +144,11 @@ class Receiver:
         own = {each.service.path: each for each in served if each is not TRACES}
         return own | dict.fromkeys(self._config.http.paths, TRACES)
 
+    async def watch(self) -> None:
+        """See `base.watch.Watched`: the server of a port."""
+        if self._http is not None:
+            await self._http.watch()
+
     async def leave(self, at_once: asyncio.Event) -> None:
         """Take requests for `receiver.stop_delay` seconds more, or until `at_once`, for who has not heard of the stop.
 

@@ -153,6 +153,7 @@ class App:
                 self._start_rooms(stages, rooms, log, behind)
                 if receiver is not None:
                     await receiver.start()
+                stages.watch(log, workers, receiver)
                 _settle_memory()
                 take_turns()
                 self._health.started = True
@@ -160,6 +161,7 @@ class App:
                 await stages.until(stopping)
                 _log.info("The service is stopping.")
                 self._health.stopping = True
+                await stages.stop("watch")
                 if receiver is not None:
                     await receiver.leave(at_once)
                 log.begin_shutdown()

@@ -14,6 +14,7 @@ import lmdb
 from collector.base.clock import Clock
 from collector.base.errors import ConfigError, DataDamaged, LogUnavailable, Undecodable
 from collector.base.telemetry import Telemetry
+from collector.base.thread_callers import ThreadCallers
 from collector.log.commits import Committed
 from collector.log.disk.damage import DamagedRecords
 from collector.log.disk.frames import (
@@ -70,13 +71,13 @@ class DiskLog:
         self._store = store
         self._damaged = DamagedRecords(telemetry)
         self._partitions = partitions
-        self._loop = asyncio.get_running_loop()
         self._time = LogTime(clock, store.load_time())
         self._readers: set[PollingReader] = set()
         self._tail = Tail()
         self._looking: asyncio.Future[Lag] | None = None
         """The thread that looks for the oldest record that waits."""
         self._open = True
+        self._callers = ThreadCallers("the thread that writes the log", LogUnavailable)
         self._writer = DiskWriter(
             store,
             load=lambda: store.load_state(groups),
@@ -84,6 +85,7 @@ class DiskLog:
             log_time=self._time,
             families=families,
             deliver=self._deliver,
+            ended=self._callers.ended,
         )
         for topic, limit in quotas.limits().items():
             families.limit_bytes.labels(topic).set(limit)
@@ -141,9 +143,13 @@ class DiskLog:
         """
         if not self._open:
             raise LogUnavailable("the log is closed")
-        call = Call(records, commits, self._loop.create_future())
-        self._writer.submit(call)
-        return await call.done
+        return await self._callers.answered(
+            lambda done: self._writer.submit(Call(records, commits, done))
+        )
+
+    async def watch(self) -> None:
+        """See `base.watch.Watched`: the writer's thread."""
+        await self._callers.watch()
 
     def read(self, group: str, topic: str, *, linger: float = 0.0) -> PollingReader:
         """See `port.Log.read`.
@@ -310,11 +316,7 @@ class DiskLog:
     def _deliver(
         self, calls: Sequence[Call], answers: Sequence[Answer], appended: Sequence[Appended]
     ) -> None:
-        try:
-            self._loop.call_soon_threadsafe(self._answer, calls, answers, appended)
-        except RuntimeError:
-            # The loop has ended, and every caller with it.
-            return
+        self._callers.in_loop(partial(self._answer, calls, answers, appended))
 
     def _answer(
         self, calls: Sequence[Call], answers: Sequence[Answer], appended: Sequence[Appended]

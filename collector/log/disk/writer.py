@@ -100,7 +100,9 @@ class DiskWriter:
         log_time: LogTime,
         families: LogFamilies,
         deliver: Deliver,
+        ended: Callable[[BaseException], None],
     ) -> None:
+        """`deliver` and `ended` are called in the thread; `ended` if an error ends it."""
         self.state = load()
         self._store = store
         self._load_state = load
@@ -110,6 +112,7 @@ class DiskWriter:
         self._log_time = log_time
         self._families = families
         self._deliver = deliver
+        self._ended = ended
         self._queue: queue.SimpleQueue[Call | None] = queue.SimpleQueue()
         self._behind: deque[Call] = deque()
         """Calls without spans: each transaction takes at least a megabyte of them along."""
@@ -136,6 +139,12 @@ class DiskWriter:
         self._thread.join()
 
     def _run(self) -> None:
+        try:
+            self._serve()
+        except BaseException as error:  # noqa: BLE001 - else every caller would wait for ever
+            self._ended(error)
+
+    def _serve(self) -> None:
         closed = False
         while not closed:
             calls, closed = self._take()

@@ -165,6 +165,9 @@ class Bootstrap:
                 _log.error("Kafka cannot be used: %s", error)
                 backoff = Backoff(first=_LONGEST_PAUSE, longest=_LONGEST_PAUSE)
                 continue
+            except Exception:  # noqa: BLE001 - the task has no owner, and without it no topic is known
+                _log.exception("Kafka could not be asked, which is tried again.")
+                continue
             _log.info("Kafka answers at %s.", self._cluster.settings.bootstrap_servers)
             return
 

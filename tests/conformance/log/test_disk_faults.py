@@ -16,6 +16,7 @@ import pytest
 
 from collector.base.errors import LogFull, LogUnavailable
 from collector.base.telemetry import Telemetry
+from collector.base.watch import PartEnded
 from collector.log.disk import writer
 from collector.log.disk.disk_log import DiskLog
 from collector.log.disk.store import DiskStore
@@ -41,6 +42,27 @@ async def test_the_file_stays_within_its_map_whatever_the_sizes(
             log.release([spans[0]._replace(offset=offset)])
 
     assert (tmp_path / "data.mdb").stat().st_size <= 2 * SMALL
+
+
+async def test_who_writes_is_refused_once_the_writers_thread_has_ended(
+    open_log: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its callers waited for ever, with every probe green."""
+    log = await open_log()
+    await log.write([new(TRACES, b"before")])
+
+    def fails(_: float) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(writer.time, "sleep", fails)
+    async with asyncio.timeout(10):
+        for _ in range(2):
+            with pytest.raises(LogUnavailable, match="thread that writes the log has ended"):
+                await log.write([new(TRACES, b"x")])
+        with pytest.raises(PartEnded):
+            await log.watch()
+        assert await all_of(log, TRACES) == [b"before"]
+        await log.close()
 
 
 async def test_a_full_disk_is_unavailable_and_passes(

@@ -12,6 +12,7 @@ import pytest
 from collector.base.child import Child
 from collector.base.errors import Retryable
 from collector.base.telemetry import Telemetry
+from collector.base.watch import PartEnded
 from collector.config.plan import plan_from
 from collector.config.tree import Config
 from collector.reading import processes
@@ -93,3 +94,24 @@ async def test_a_worker_that_ctrl_c_ends_as_it_starts_is_no_error(
     await pool.close()
 
     assert [each.levelname for each in caplog.records] == [level]
+
+
+async def test_the_end_of_a_task_that_keeps_a_worker_is_seen(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its worker was never replaced, and with the last one everything stood still."""
+
+    class Unforeseen(Child):
+        async def __aenter__(self) -> Self:
+            raise KeyError("which")
+
+    monkeypatch.setattr(processes, "Child", Unforeseen)
+    pool = ProcessWorkers(CONFIG, plan_from(CONFIG), count=2, telemetry=Telemetry())
+    pool.start()
+
+    async with asyncio.timeout(5):
+        with pytest.raises(PartEnded, match=r"`worker [01]` has ended") as ended:
+            await pool.watch()
+
+    assert isinstance(ended.value.__cause__, KeyError)
+    await pool.close()
