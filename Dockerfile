@@ -19,6 +19,7 @@ RUN python -m venv --without-pip /opt/spanwise \
 COPY pyproject.toml README.md LICENSE ./
 COPY collector ./collector
 COPY evaluators ./evaluators
+COPY spanwise ./spanwise
 ARG SBOM_CHECK=--validate
 # setuptools only builds. The bytecode is not compared with the sources' times: a copy may change them.
 RUN /opt/tools/bin/uv pip install -q --python /opt/spanwise/bin/python --no-deps --no-build-isolation . \

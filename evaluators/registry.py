@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import pkgutil
-from collections.abc import Iterable, Iterator
+import re
+import sys
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -17,6 +21,7 @@ from evaluators.errors import DuplicateEvaluatorError, PluginError
 from evaluators.model import Method
 
 GROUP = "spanwise.evaluators"
+_FILE = re.compile(r"[a-z_][a-z0-9_]*")
 
 
 class Registry:
@@ -28,24 +33,49 @@ class Registry:
             self.add(spec)
 
     @classmethod
-    def discover(cls, plugins: Iterable[EntryPoint] | None = None) -> Registry:
-        """Ours, then third parties' (named `package/name`).
+    def discover(
+        cls, points: Iterable[EntryPoint] | None = None, *, plugins: Sequence[str] = ()
+    ) -> Registry:
+        """Ours, then third parties' (named `package/name`): of entry points, then of `plugins`.
+
+        Args:
+            points: Default: the installed packages' of the group `spanwise.evaluators`.
+            plugins: Python files, or names of modules. A file's evaluators are named `file/name`, without `.py`.
 
         Raises:
             DuplicateEvaluatorError: Two declare the same name and method.
-            PluginError: An entry point cannot be imported.
+            PluginError: An entry point or a plug-in cannot be imported, or declares no evaluator.
         """
         registry = cls()
         for package in (evaluators.trace, evaluators.session):
             for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
                 for spec in _declared_in(importlib.import_module(module.name)):
                     registry.add(spec)
-        for point in entry_points(group=GROUP) if plugins is None else plugins:
-            for spec in _declared_in(_load(point)):
-                name = f"{point.name}/{spec.name}"
-                source = spec.source or f"the package `{point.name}`"
-                registry.add(replace(spec, name=name, method="custom", source=source))
+        for point in entry_points(group=GROUP) if points is None else points:
+            registry.add_foreign(point.name, _declared_in(_load(point)))
+        for plugin in plugins:
+            registry.add_plugin(plugin)
         return registry
+
+    def add_plugin(self, plugin: str) -> None:
+        """Take in the evaluators of a Python file or of a module, as those of a third party.
+
+        Raises:
+            DuplicateEvaluatorError: Two declare the same name.
+            PluginError: It cannot be imported, or declares no evaluator.
+        """
+        module = _imported(plugin)
+        specs = tuple(_declared_in(module))
+        if not specs:
+            raise PluginError(f"plugin `{plugin}`: no function in it is marked with @evaluator")
+        self.add_foreign(module.__name__.rpartition(".")[2], specs)
+
+    def add_foreign(self, package: str, specs: Iterable[Spec]) -> None:
+        """Take in evaluators of a third party: named `package/name`, clamped and limited in time."""
+        for spec in specs:
+            source = spec.source or f"the package `{package}`"
+            name = f"{package}/{spec.name}"
+            self.add(replace(spec, name=name, method="custom", source=source))
 
     def add(self, spec: Spec) -> None:
         """Take in one evaluator.
@@ -96,6 +126,34 @@ def _load(point: EntryPoint) -> ModuleType:
         raise PluginError(f"entry point `{point.name}` of {GROUP}: {error}") from error
     if not isinstance(module, ModuleType):
         raise PluginError(f"entry point `{point.name}` of {GROUP} must name a module")
+    return module
+
+
+def _imported(plugin: str) -> ModuleType:
+    """The module of a plug-in: of a Python file, whose folder need not be on the path, or by its name."""
+    try:
+        if not plugin.endswith(".py"):
+            return importlib.import_module(plugin)
+        return _imported_file(Path(plugin).resolve())
+    except Exception as error:  # a third party's import can raise anything
+        what = "no such file" if isinstance(error, FileNotFoundError) else repr(error)
+        raise PluginError(f"plugin `{plugin}`: {what}") from error
+
+
+def _imported_file(path: Path) -> ModuleType:
+    name = path.stem
+    if not _FILE.fullmatch(name):
+        raise ValueError("the name of the file must be lower_snake_case")
+    spec = importlib.util.spec_from_file_location(f"spanwise_plugins.{name}", path)
+    assert spec is not None  # noqa: S101 - a path that ends in .py always has a loader
+    assert spec.loader is not None  # noqa: S101
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # what its annotations name is looked up there
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[spec.name]
+        raise
     return module
 
 

@@ -13,7 +13,7 @@ import typer
 from collector.base.printable import escape_json, one_line
 from collector.commands.options import Files, Overrides, TableOrJson, loaded
 from collector.commands.output import folded, opened, width_of
-from collector.config.plan import plan_from
+from collector.config.plan import plan_from, registry_from
 from collector.config.tree import Config
 from collector.doctor.diagnosis import Diagnosis, Stack, Stop, diagnose, stops, without_tasks
 from collector.doctor.sources import AdminApi, Seen, seen_by_service, traces_in_recordings
@@ -22,7 +22,6 @@ from collector.otlp.exporters import exporter_settings
 from collector.service.recordings import find
 from evaluators.counts import amount
 from evaluators.dialects.dialect import NO_SETTING, Advice
-from evaluators.registry import Registry
 
 FOLDED = 6
 """Spaces before the rest of a line that is folded, beyond its own."""
@@ -51,7 +50,7 @@ def command(
 ) -> None:
     """Which evaluators cannot run on what has arrived (or on PATH), why, and what mends it."""
     settings = loaded(config, overrides)
-    registry = Registry.discover()
+    registry = registry_from(settings)
     plan = plan_from(settings, registry=registry)
     if paths:
         found = traces_in_recordings(settings, find(paths))

@@ -22,6 +22,7 @@ from collector.commands.options import (
     Output,
     Overrides,
     Paths,
+    Plugins,
     TableOrLines,
     loaded,
     names,
@@ -60,13 +61,14 @@ def command(  # noqa: PLR0913 - its options, one by one
         typer.Option(metavar="FILE", help="Which sessions fell and why, as JUnit XML for CI."),
     ] = None,
     evaluators: Evaluators = None,
+    plugins: Plugins = None,
     fail_under: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME=VALUE", help="Exit 1 when the mean is below; repeatable."),
     ] = None,
 ) -> None:
     """Score recordings offline; exit 1 when they hold no trace."""
-    settings = loaded(config, overrides)
+    settings = loaded(config, overrides, plugins)
     only = names(evaluators)
     limits = dict(map(_limit, fail_under or ()))
     plan = plan_from(settings, only=only)

@@ -9,23 +9,29 @@ from typing import Any
 
 import typer
 
-from collector.commands.options import Files, Overrides, TableOrJson, loaded
+from collector.commands.options import Files, Overrides, Plugins, TableOrJson, loaded
 from collector.commands.output import folded, width_of
-from collector.config.plan import plan_from
+from collector.config.plan import plan_from, registry_from
 from evaluators.plan import Configured, Plan
-from evaluators.registry import Registry, listing
+from evaluators.registry import listing
 
 
 def command(
-    config: Files = None, overrides: Overrides = None, *, shape: TableOrJson = "table"
+    config: Files = None,
+    overrides: Overrides = None,
+    *,
+    plugins: Plugins = None,
+    shape: TableOrJson = "table",
 ) -> None:
     """List every evaluator: name, scope, version, method, needs, options, doc.
 
     With a configuration also whether it is on there, and its options as they are set; own judges are listed too.
     """
-    rows = listing(Registry.discover())
+    settings = loaded(config, overrides, plugins)
+    registry = registry_from(settings)
+    rows = listing(registry)
     if config or overrides:
-        rows = configured(rows, plan_from(loaded(config, overrides)))
+        rows = configured(rows, plan_from(settings, registry=registry))
     if shape == "json":
         typer.echo(json.dumps(rows, indent=2))
     else:

@@ -21,13 +21,22 @@ Overrides: TypeAlias = Annotated[
 ]
 
 
-def loaded(files: Files, overrides: Overrides) -> Config:
-    """The configuration of this command line.
+Plugins: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--plugin", metavar="FILE", help="Evaluators of your own: a Python file; repeatable."
+    ),
+]
+
+
+def loaded(files: Files, overrides: Overrides, plugins: Plugins = None) -> Config:
+    """The configuration of this command line; `plugins` are added to those that it names.
 
     Raises:
         ConfigError: One line per bad field.
     """
-    return load(files or [], os.environ, overrides or [])
+    config = load(files or [], os.environ, overrides or [])
+    return config.model_copy(update={"plugins": (*config.plugins, *(plugins or ()))})
 
 
 Paths: TypeAlias = Annotated[

@@ -17,7 +17,7 @@ from collector.base.cores import usable_cores
 from collector.base.errors import SpanwiseError
 from collector.base.printable import log_to_stderr, one_line
 from collector.base.private import keep_private
-from collector.commands.options import Files, Overrides, loaded
+from collector.commands.options import Files, Overrides, Plugins, loaded
 from collector.config.tree import Config
 from collector.doctor.about import about
 from collector.otlp.exporters import exporter_settings
@@ -29,9 +29,9 @@ GRACE = 40.0
 """Seconds that a stop takes at most after `receiver.stop_delay`; the deployments in the docs give it 45."""
 
 
-def command(config: Files = None, overrides: Overrides = None) -> None:
+def command(config: Files = None, overrides: Overrides = None, plugins: Plugins = None) -> None:
     """The service. Without configuration: everything on loopback, data in ./spanwise-data."""
-    run(loaded(config, overrides))
+    run(loaded(config, overrides, plugins))
 
 
 def run(

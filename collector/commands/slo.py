@@ -10,9 +10,9 @@ import typer
 import yaml
 
 from collector.commands.options import Files, Overrides, loaded
+from collector.config.plan import registry_from
 from collector.config.tree import Config
 from collector.slo.rules import PAGE, Group, rules
-from evaluators.registry import Registry
 
 HEAD = """\
 # Prometheus rules of Spanwise. What each alert means and what to do: docs/alerting.md
@@ -77,7 +77,7 @@ def _configured(settings: Config) -> Mapping[str, float]:
 
 def _given(pairs: Sequence[str], settings: Config) -> Mapping[str, float]:
     """NAME=VALUE of the command line. A name that nothing has would bind nothing."""
-    known = {each.name for each in Registry.discover()} | set(settings.judges)
+    known = {each.name for each in registry_from(settings)} | set(settings.judges)
     given: dict[str, float] = {}
     for pair in pairs:
         name, equals, value = pair.partition("=")

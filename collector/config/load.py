@@ -33,13 +33,19 @@ _REFERENCE = re.compile(r"\$\$|\$\{env:([A-Za-z_]\w*)(?::-([^}\n]*))?\}|\$\{[^}\
 _SHIELD = re.compile("\ue000([0-9]{1,6})\ue001")
 
 
-def load(files: Sequence[Path], environ: Mapping[str, str], overrides: Sequence[str]) -> Config:
-    """The configuration that these sources make.
+def load(
+    files: Sequence[Path],
+    environ: Mapping[str, str],
+    overrides: Sequence[str],
+    settings: Mapping[str, Any] | None = None,
+) -> Config:
+    """The configuration that these sources make; `settings` is a tree from a program, which wins over all others.
 
     Raises:
         ConfigError: The message holds every bad field, one line each, beginning with its path.
     """
     tree, wrong = _merged(files, environ, overrides)
+    tree = merge(tree, settings or {})
     tree, unfilled = substitute(tree, environ)
     config, invalid = _validated(cast(Tree, tree))
     wrong = _without_repeats([*wrong, *unfilled, *invalid])

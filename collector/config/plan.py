@@ -34,6 +34,11 @@ def keys_from(config: Config) -> Keys:
     return Keys(session=keys.session, task=keys.task, user=keys.user)
 
 
+def registry_from(config: Config) -> Registry:
+    """Every evaluator there is: ours, installed packages', those of `plugins`."""
+    return Registry.discover(plugins=config.plugins)
+
+
 def plan_from(
     config: Config, *, registry: Registry | None = None, only: Collection[str] | None = None
 ) -> Plan:
@@ -47,7 +52,7 @@ def plan_from(
         config
     )  # so that a mistake in the file is an error of the start, not of every worker
     try:
-        every = with_rubric_judges(registry or Registry.discover(), _own_judges(config))
+        every = with_rubric_judges(registry or registry_from(config), _own_judges(config))
         _check_tasks(config, every)
         _check_weights(config)
         return make_plan(

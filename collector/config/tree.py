@@ -393,6 +393,7 @@ class Config(Section):
     judge: JudgeConfig = JudgeConfig()
     embedder: EmbedderConfig = EmbedderConfig()
     evaluators: dict[str, EvaluatorConfig] = {}
+    plugins: tuple[str, ...] = ()
     judges: dict[str, OwnJudge] = {}
     expectations: Path | None = None
     attributes: AttributesConfig = AttributesConfig()

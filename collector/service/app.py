@@ -29,7 +29,7 @@ from collector.base.supervisor import Supervisor
 from collector.base.telemetry import Telemetry
 from collector.base.time_slice import take_turns
 from collector.base.version import version
-from collector.config.plan import plan_from
+from collector.config.plan import plan_from, registry_from
 from collector.config.tree import Config
 from collector.log.port import Lag, Log, Ranges
 from collector.otlp.metric_push import MetricPush
@@ -55,7 +55,7 @@ from evaluators.declare import Spec
 from evaluators.dialects.show import show
 from evaluators.formulas.past_limits import PastLimits
 from evaluators.plan import Plan
-from evaluators.registry import Registry, listing
+from evaluators.registry import listing
 
 _log = logging.getLogger(__name__)
 
@@ -98,7 +98,7 @@ class App:
         self._drops = drops or PastLimits()
         self._config = config
         self._clock = SteadyClock()
-        self._registry = Registry.discover()
+        self._registry = registry_from(config)
         self._plan = plan_from(config, registry=self._registry)
         self._telemetry = Telemetry()
         declare_families(self._telemetry)

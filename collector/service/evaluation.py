@@ -6,7 +6,8 @@ traces and the signals of a few sessions.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
@@ -15,6 +16,7 @@ from typing import TypeAlias
 from collector.base.telemetry import Telemetry
 from collector.config.tree import Config
 from collector.log.port import SIGNALS, Record
+from collector.otlp.split import Piece
 from collector.records.sessions import session_key
 from collector.records.signal_batch import signals_in
 from collector.records.trace_views import TraceUsage, decode_report
@@ -77,18 +79,47 @@ async def evaluate_recordings(
     Raises:
         ConfigError: a file cannot be read, or holds no export requests of its signal; `closed` was not called.
     """
+    count = _worker_count(config, plan, files)
+    async with _service(config, plan, count, only) as (service, recorded):
+        await recorded.read(service, files, progress)
+        await score_sessions(service, recorded.closed, closed)
+        return EvaluationResult(
+            traces=recorded.closed.usages, rejected=recorded.rejected, reasons=recorded.reasons
+        )
+
+
+async def evaluate_traces(
+    config: Config,
+    plan: Plan,
+    pieces: Iterable[Piece],
+    trace_ids: Collection[str],
+    closed: Closed,
+    *,
+    only: Sequence[str] | None = None,
+    inline: bool = False,
+) -> None:
+    """Score these traces of what `RecordedTraces` has read; `closed` is called with each session.
+
+    `inline`: in this process, as evaluators must be that no other process can import.
+    """
+    count = config.worker_count if has_foreign_code(plan) and not inline else 0
+    async with _service(config, plan, count, only) as (service, recorded):
+        await recorded.put(service, pieces)
+        recorded.closed.keep(trace_ids)
+        await score_sessions(service, recorded.closed, closed)
+
+
+@asynccontextmanager
+async def _service(
+    config: Config, plan: Plan, workers: int, only: Sequence[str] | None
+) -> AsyncGenerator[tuple[OfflineService, RecordedTraces]]:
     telemetry = Telemetry()
-    workers = start_workers(config, plan, telemetry, count=_worker_count(config, plan, files))
+    started = start_workers(config, plan, telemetry, count=workers)
     try:
-        service = OfflineService(config, plan, workers, telemetry, only=only)
         with RecordedTraces() as recorded:
-            await recorded.read(service, files, progress)
-            await score_sessions(service, recorded.closed, closed)
-            return EvaluationResult(
-                traces=recorded.closed.usages, rejected=recorded.rejected, reasons=recorded.reasons
-            )
+            yield OfflineService(config, plan, started, telemetry, only=only), recorded
     finally:
-        await workers.close()
+        await started.close()
 
 
 async def score_sessions(service: OfflineService, traces: TraceSpool, closed: Closed) -> None:

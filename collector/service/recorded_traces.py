@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import Self
 
@@ -17,6 +18,7 @@ from collector.base.errors import ConfigError, TooLarge, Undecodable
 from collector.base.telemetry import Telemetry
 from collector.config.plan import plan_from
 from collector.config.tree import Config
+from collector.otlp.split import Piece
 from collector.service.offline_service import OfflineService
 from collector.service.piece_spool import PieceSpool
 from collector.service.recordings import requests, signal_of
@@ -59,9 +61,22 @@ class RecordedTraces:
             self._take(service, file)
             progress(file)
             await asyncio.sleep(0)
+        await self._close(service)
+
+    async def put(self, service: OfflineService, pieces: Iterable[Piece]) -> None:
+        """Take pieces that were read before, then close every trace."""
+        for piece in pieces:
+            self._pieces.add(piece)
+        await self._close(service)
+
+    async def _close(self, service: OfflineService) -> None:
         for pieces in self._pieces.batches():
             for record in await service.assemble(pieces):
                 self.closed.add(record.key, record.value)
+
+    def every_piece(self) -> Iterator[Piece]:
+        """All spans as they were taken in: what `put` takes."""
+        return chain.from_iterable(self._pieces.batches())
 
     def pieces(self, trace_id: str) -> Iterator[bytes]:
         """The spans of a trace as they were taken in, each piece an ExportTraceServiceRequest."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Self
 
@@ -59,6 +59,10 @@ class TraceSpool:
         if isinstance(counted, CountedTrace):
             place = self._spool.add(without_spans(value))
             self._stored[counted.trace.trace_id] = _Stored(key, counted.trace, place)
+
+    def keep(self, trace_ids: Collection[str]) -> None:
+        """Forget every other trace."""
+        self._stored = {name: each for name, each in self._stored.items() if name in trace_ids}
 
     @property
     def usages(self) -> list[TraceUsage]:

@@ -1,4 +1,4 @@
-"""The wheel: two packages at its top level and the files that they read."""
+"""The wheel: three packages at its top level and the files that they read."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 SETUPTOOLS = 77
 """What pyproject.toml asks for; in the lock file that `make install` uses."""
 
-SOURCES = ("pyproject.toml", "LICENSE", "README.md", "collector", "evaluators")
+SOURCES = ("pyproject.toml", "LICENSE", "README.md", "collector", "evaluators", "spanwise")
 
 
 @pytest.fixture(scope="module")
@@ -46,16 +46,20 @@ def names(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
         return set(archive.namelist())
 
 
-def test_the_top_level_is_exactly_our_two_packages(names: set[str]) -> None:
+def test_the_top_level_is_exactly_our_three_packages(names: set[str]) -> None:
     top = {name.partition("/")[0] for name in names}
 
-    assert {each for each in top if not each.endswith(".dist-info")} == {"collector", "evaluators"}
+    assert {each for each in top if not each.endswith(".dist-info")} == {
+        "collector",
+        "evaluators",
+        "spanwise",
+    }
 
 
 def test_every_file_of_the_packages_is_in_it(names: set[str]) -> None:
     sources = {
         str(path.relative_to(ROOT))
-        for package in ("collector", "evaluators")
+        for package in ("collector", "evaluators", "spanwise")
         for path in (ROOT / package).rglob("*")
         if path.is_file() and "__pycache__" not in path.parts
     }

@@ -8,7 +8,7 @@ from typing import Any
 from evaluators.model import JSON, ModelCall, ToolCall, ToolDefinition, Trace, Turn
 from evaluators.registry import Registry
 
-OURS = Registry.discover(plugins=())
+OURS = Registry.discover(())
 
 
 def a_trace(**fields: Any) -> Trace:

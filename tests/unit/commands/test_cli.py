@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from collector.base.child import pack_frame
 from collector.base.version import conflicting_distributions
 from collector.commands import cli
 from collector.doctor.connectivity import partitions_differ, too_small
+from evaluators.declare import Spec
 from evaluators.registry import Registry
 from tests.support.otlp import body, span, trace_id
 
@@ -118,7 +120,12 @@ def test_evaluators_are_listed_as_table_and_json(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     found = [spec for spec in Registry.discover() if spec.name in {"task_completion", "latency"}]
-    monkeypatch.setattr(Registry, "discover", lambda: found)
+
+    def discover(*, plugins: Sequence[str]) -> list[Spec]:
+        assert not plugins
+        return found
+
+    monkeypatch.setattr(Registry, "discover", discover)
 
     assert cli.main(["evaluators", "--format", "json"]) == 0
     rows = json.loads(capsys.readouterr().out)

@@ -72,7 +72,7 @@ def test_a_third_party_s_names_carry_its_package(monkeypatch: pytest.MonkeyPatch
     vars(module)["imported"] = _elsewhere
     monkeypatch.setitem(sys.modules, module.__name__, module)
 
-    registry = Registry.discover(plugins=[EntryPoint("this_test", module.__name__, GROUP)])
+    registry = Registry.discover([EntryPoint("this_test", module.__name__, GROUP)])
 
     (spec,) = registry.named("this_test/politeness")
     assert spec.method == "custom"
@@ -88,7 +88,7 @@ def _elsewhere(trace: Trace) -> Score:
 
 def test_a_third_party_that_cannot_be_imported_is_named() -> None:
     with pytest.raises(PluginError, match="entry point `this_test`"):
-        Registry.discover(plugins=[EntryPoint("this_test", "no_such_module_of_this_test", GROUP)])
+        Registry.discover([EntryPoint("this_test", "no_such_module_of_this_test", GROUP)])
 
 
 def test_a_name_declared_twice_is_refused() -> None:

@@ -14,7 +14,7 @@ POINT = EntryPoint("this_test", "tests.typing.user_evaluators", GROUP)
 
 
 def test_a_third_party_s_evaluators_are_found_planned_and_run() -> None:
-    registry = Registry.discover(plugins=[POINT])
+    registry = Registry.discover([POINT])
     plan = make_plan(
         registry, {}, embedder=None, only=["this_test/tool_success", "this_test/patience"]
     )
@@ -34,7 +34,7 @@ def test_a_third_party_s_evaluators_are_found_planned_and_run() -> None:
 
 
 def test_a_running_state_that_breaks_fails_its_own_evaluator_only() -> None:
-    registry = Registry.discover(plugins=[POINT])
+    registry = Registry.discover([POINT])
     plan = make_plan(registry, {}, embedder=None, only=["this_test/patience", "agent_reliability"])
     scorer = SessionScorer(plan)
     turn = a_turn("t1", 1, {"confidence": 0.5}, duration="not a number")

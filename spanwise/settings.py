@@ -1,0 +1,42 @@
+"""The configuration of a call of the library: the same tree as `spanwise.yaml`, from the same sources."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from collector.config.load import load
+from collector.config.tree import Config
+
+Configuration: TypeAlias = str | Path | Mapping[str, Any] | None
+"""A YAML file, or settings as nested mappings. `SPANWISE_...` of the environment counts too, as for the command."""
+
+
+def settings_of(
+    config: Configuration,
+    *,
+    judge: str | Mapping[str, Any] | None = None,
+    expectations: Path | None = None,
+    plugins: Sequence[str | Path] = (),
+) -> Config:
+    """The configuration, with what the call names above it.
+
+    Args:
+        config: See `Configuration`.
+        judge: A litellm model name, or the section `judge`.
+        expectations: A file of expected answers and tools.
+        plugins: Python files or modules with evaluators of your own, beside those of the configuration.
+
+    Raises:
+        ConfigError: One line per bad field.
+    """
+    files = [Path(config)] if isinstance(config, str | Path) else []
+    settings = dict(config) if isinstance(config, Mapping) else {}
+    if judge is not None:
+        settings["judge"] = {"model": judge} if isinstance(judge, str) else dict(judge)
+    if expectations is not None:
+        settings["expectations"] = str(expectations)
+    loaded = load(files, os.environ, (), settings)
+    return loaded.model_copy(update={"plugins": (*loaded.plugins, *map(str, plugins))})
