@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, get_origin
+from typing import Any, get_args, get_origin
 
 import pytest
 from hypothesis import example, given, settings
@@ -45,6 +45,13 @@ def levels_of(setting: Setting) -> tuple[str, ...]:
     return (*setting.path, "k") if in_mapping else setting.path
 
 
+def is_list(setting: Setting) -> bool:
+    """Whether it is a list of texts, which may also be left out."""
+    return any(
+        get_origin(each) is tuple for each in (setting.annotation, *get_args(setting.annotation))
+    )
+
+
 def leaf(tree: Any, path: tuple[str | int, ...]) -> Any:
     for step in path:
         tree = tree[step]
@@ -64,7 +71,7 @@ def value_at(config: Config, name: str) -> str | None:
 def test_a_text_from_anywhere_is_that_text(setting: Setting, text: str) -> None:
     path = levels_of(setting)
     expected = text.strip() or None
-    if get_origin(setting.annotation) is not tuple:
+    if not is_list(setting):
         variable = "SPANWISE_" + "__".join(path).upper()
         assert leaf(from_environment({variable: text}), path) == expected
         tree, wrong = from_overrides([f"{'.'.join(path)}={text}"])

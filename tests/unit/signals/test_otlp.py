@@ -111,7 +111,6 @@ async def test_headers_resource_and_scope_arrive(protocol: str) -> None:
     [
         ("grpc", "UNAVAILABLE"),
         ("grpc", "UNAUTHENTICATED"),
-        ("grpc", "RESOURCE_EXHAUSTED"),
         ("grpc", "UNIMPLEMENTED"),
         ("http", "429"),
         ("http", "401"),
@@ -126,6 +125,19 @@ async def test_what_time_or_a_human_mends_is_retried(protocol: str, code: str) -
         with pytest.raises(Retryable):
             await sink.deliver([published(0)])
         await sink.close(1.0)
+
+
+async def test_resource_exhausted_that_names_no_wait_is_final() -> None:
+    """OTLP: it may only be repeated where RetryInfo says when; so the halves are tried, and each event alone."""
+    async with grpc_server() as logs:
+        logs.code = "RESOURCE_EXHAUSTED"
+        sink = OtlpSink(target(logs, "grpc"))
+        with pytest.raises(Refused) as refused:
+            await sink.deliver([published(0), published(1)])
+        await sink.close(1.0)
+
+    assert len(refused.value.reasons) == 2
+    assert all(why.startswith("RESOURCE_EXHAUSTED") for why in refused.value.reasons.values())
 
 
 async def test_what_the_other_side_rejects_is_lost_by_its_number() -> None:
