@@ -19,7 +19,7 @@ import msgspec
 from collector.api.answers import Refused
 from collector.api.change import Change
 from collector.api.families import ApiFamilies
-from collector.api.index_file import IndexFile
+from collector.api.index_file import Closed, IndexFile
 from collector.api.reading import Reading
 from collector.api.store import SignalEntry, excerpt
 from collector.base.errors import ConfigError, Retryable, Undecodable
@@ -108,11 +108,14 @@ class Index:
         """One consistent view; close it within the same call.
 
         Raises:
-            Refused: it met a damaged value; the index starts empty with the next record.
+            Refused: it is closed, and opened again by `reopen`; or it met a damaged value and starts empty with the
+                next record.
         """
         try:
             with self.file.reading() as reading:
                 yield reading
+        except Closed as error:
+            raise Refused(503, "the index is being opened again; ask in a moment") from error
         except (sqlite3.Error, ValueError) as error:
             if isinstance(error, sqlite3.Error) and not is_damage(error):
                 raise
@@ -120,7 +123,7 @@ class Index:
             raise Refused(503, "the index was damaged on disk and starts empty") from error
 
     def reopen(self) -> None:
-        """Close the file and open it again; until it succeeds, reads raise sqlite3.Error.
+        """Close the file and open it again; until it succeeds, reads are refused.
 
         Raises:
             Retryable: it cannot be opened now.

@@ -27,6 +27,10 @@ _IDLE_READERS = 4
 """Connections that wait for the next read."""
 
 
+class Closed(sqlite3.OperationalError):
+    """The file is closed: before its first `open`, while it is opened again, or for good."""
+
+
 class IndexFile:
     """Opened by `open`; a closed one may be opened again.
 
@@ -140,12 +144,13 @@ class IndexFile:
         """What is committed now.
 
         Raises:
-            sqlite3.Error: the file is closed, or cannot be read.
+            Closed: it is.
+            sqlite3.Error: the file cannot be read.
         """
         with self._lock:
             opened, dictionary = self._opened, self._dictionary
             if self._writer is None:
-                raise sqlite3.OperationalError("the index is closed")
+                raise Closed("the index is closed")
             reading = self._idle.pop() if self._idle else None
         if reading is None:
             connection = sqlite_file.connect(self._path, cache=_READER_CACHE)
@@ -216,5 +221,5 @@ class IndexFile:
 
     def _required(self) -> sqlite3.Connection:
         if self._writer is None:
-            raise sqlite3.OperationalError("the index is closed")
+            raise Closed("the index is closed")
         return self._writer

@@ -173,7 +173,9 @@ def string(value: JSON) -> str | None:
     """`value` when it is a text, neither empty nor scrubbed nor hidden, else None."""
     if not isinstance(value, str) or not value:
         return None
-    return None if (value[0] == "[" and is_scrubbed(value)) or is_hidden(value) else value
+    if value[0] in MASK_BEGINS and (is_scrubbed(value) or is_hidden(value)):
+        return None
+    return value
 
 
 def integer(value: JSON) -> int | None:

@@ -117,8 +117,7 @@ def _session_in_payload(tree: Tree) -> tuple[str, str] | None:
 
 def _is_part(tree: Tree) -> bool:
     """Whether it is only a step of a turn: the agent's own span, in another trace, has the counts."""
-    tops = [facts for facts in tree.order if tree.parent(facts) is None]
-    return all(facts.is_step for facts in tops)
+    return all(facts.is_step for facts in tree.order if tree.parent(facts) is None)
 
 
 def _service(spans: Sequence[Span]) -> str:
@@ -154,13 +153,14 @@ def _status(
 
     A pause inside ends what is around it without an error of its own: that states no type.
     """
-    paused = any(facts.pauses for facts in tree.order)
-    for facts in tree.spine:
-        if (error := facts.error) and not (paused and not raised(facts.span)):
+    status = tree.root.span.status if tree.root else "unset"
+    failed = [(facts.span, error) for facts in tree.spine if (error := facts.error)]
+    paused = (status == "error" or failed) and any(facts.pauses for facts in tree.order)
+    for span, error in failed:
+        if not paused or raised(span):
             return "error", error
     if exchanges and answer is None and (error := exchanges[-1].error):
         return "error", error
-    status = tree.root.span.status if tree.root else "unset"
     return ("unset" if paused and status == "error" else status), None
 
 

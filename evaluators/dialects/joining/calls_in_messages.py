@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import islice
 from typing import TypeVar
@@ -13,7 +13,7 @@ import msgspec
 
 from evaluators.dialects.content.message_model import Call, Message, Result, this_turn
 from evaluators.dialects.decoding.room import search_short
-from evaluators.dialects.decoding.values import unwrap
+from evaluators.dialects.decoding.values import as_dict, unwrap
 from evaluators.dialects.joining.model_calls import Exchange
 from evaluators.dialects.joining.tool_call import DraftCall, function_name
 from evaluators.dialects.joining.tree import Agents, Tree
@@ -22,6 +22,10 @@ _T = TypeVar("_T")
 _Pending = list[tuple[Call, Exchange]]
 NEAR = 512
 """Free calls of one name, or results, that are looked at for one request: all would cost the square of their number."""
+
+
+FEW = 16
+"""Requests up to which comparing each with every call of its name costs less than grouping the calls."""
 
 
 def near(candidates: Sequence[_T]) -> Iterator[_T]:
@@ -49,21 +53,22 @@ def add_calls_in_answers(
         pending.append((named, exchange))
     pending = _without_same_id(calls, pending)
     repeated = _repeated_requests(calls, pending)
-    by_name: dict[str, list[DraftCall]] = {}
-    for call in calls:
-        by_name.setdefault(call.name, []).append(call)
-    for matches, timely in (
-        (_by_arguments, True),
-        (_by_arguments, False),
-        (_by_result(calls, pending, exchanges), True),
-        (same_name, True),
-    ):
+    key = _name if len(pending) <= FEW else _name_and_arguments
+    by_arguments = _grouped(calls, key) if pending else {}
+    for timely in (True, False):
         pending = [
             (c, e)
             for c, e in pending
-            if not _join(
-                by_name.get(c.name, []), c, e, matches, repeated.get(c.name), timely=timely
-            )
+            if not (same := by_arguments.get(key(c)))
+            or not _join(same, c, e, DraftCall.same_arguments, repeated.get(c.name), timely=timely)
+        ]
+    by_name = _grouped(calls, _name) if pending else {}
+    by_result = _by_result(calls, pending, exchanges)
+    for matches in (by_result, same_name) if by_result else (same_name,):
+        pending = [
+            (c, e)
+            for c, e in pending
+            if not _join(by_name.get(c.name, []), c, e, matches, repeated.get(c.name), timely=True)
         ]
     for call, exchange in pending:
         calls.append(_only_requested(call, exchange, agents))
@@ -111,16 +116,22 @@ def _strike(nameless: list[Call], call: Call) -> bool:
     return False
 
 
+def _grouped(
+    calls: Iterable[DraftCall], key: Callable[[DraftCall], Hashable]
+) -> dict[Hashable, list[DraftCall]]:
+    groups: dict[Hashable, list[DraftCall]] = {}
+    for call in calls:
+        groups.setdefault(key(call), []).append(call)
+    return groups
+
+
 def _without_same_id(calls: list[DraftCall], pending: _Pending) -> _Pending:
     """Join the calls that have the same id; returns the others."""
-    by_id: dict[str, list[DraftCall]] = {}
-    for call in calls:
-        if isinstance(call.id, str):
-            by_id.setdefault(call.id, []).append(call)
+    by_id = _grouped((call for call in calls if isinstance(call.id, str)), lambda call: call.id)
     unjoined: _Pending = []
     for request, exchange in pending:
         same = by_id.get(request.id) if request.id is not None else None
-        if not same or not _join(same, request, exchange, _any, timely=False):
+        if not same or not _join(same, request, exchange, _any):
             unjoined.append((request, exchange))
     return unjoined
 
@@ -144,16 +155,28 @@ def _any(_call: DraftCall, _request: Call) -> bool:
     return True
 
 
-def _by_arguments(call: DraftCall, request: Call) -> bool:
-    return call.name == request.name and call.same_arguments(request)
+def _name(call: DraftCall | Call) -> Hashable:
+    return call.name
+
+
+def _name_and_arguments(call: DraftCall | Call) -> Hashable:
+    """Equal for calls with `DraftCall.same_arguments`, seldom for others: comparing all with all costs the square."""
+    plain = (
+        (key, None if isinstance(value, dict | list) else value)
+        for key, value in as_dict(call.arguments).items()
+    )
+    return call.name, frozenset(plain) or str(call.arguments or {})
 
 
 def _by_result(
     calls: Sequence[DraftCall], pending: _Pending, exchanges: Sequence[Exchange]
-) -> Callable[[DraftCall, Call], bool]:
-    """Whether a span of which only the result is known has the one that a model was sent under the request's id."""
+) -> Callable[[DraftCall, Call], bool] | None:
+    """Whether a span of which only the result is known has the one that a model was sent under the request's id.
+
+    None: of no span is only the result known.
+    """
     if not pending or not any(map(_has_only_result, calls)):
-        return lambda _call, _request: False
+        return None
     sent = {
         result.id: unwrap(result.content)
         for exchange in exchanges
@@ -188,18 +211,20 @@ def _join(
     matches: Callable[[DraftCall, Call], bool],
     starts: list[int] | None = None,
     *,
-    timely: bool,
+    timely: bool | None = None,
 ) -> bool:
     """Mark the first call that fits and take it out; `starts`: a span goes to the last of these before it began.
 
-    `timely`: a call that ended before the model was asked does not fit.
+    `timely`: whether only a call fits that did not end before the model was asked, or only one that did; None: either.
     """
-    following = starts[bisect_right(starts, exchange.start) :][:1] if timely and starts else []
+    following = starts[bisect_right(starts, exchange.start) :][:1] if starts else []
     for index, call in enumerate(calls if len(calls) <= NEAR else near(calls)):
-        if call.requested or (timely and call.end and call.end < exchange.start):
+        if call.requested:
             continue
-        if following and following[0] <= call.start:
-            continue
+        if timely is not None:
+            is_early = bool(call.end) and call.end < exchange.start
+            if timely is (is_early or (bool(following) and following[0] <= call.start)):
+                continue
         if matches(call, request):
             del calls[index]
             call.requested = True

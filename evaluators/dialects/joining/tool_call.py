@@ -81,7 +81,7 @@ def call_of_span(facts: Facts, agents: Agents) -> DraftCall:
         error=span_error(facts),
         agent=agents.of(facts),
         rejected=facts.rejected,
-        unanswered=facts.unanswered or (facts.pauses and facts.result is None),
+        unanswered=facts.unanswered or (facts.result is None and facts.pauses),
     )
     call.execute(facts)
     return call
