@@ -6,6 +6,7 @@ import re
 
 import msgspec
 
+from evaluators.dialects.content import hosted_tools
 from evaluators.dialects.content.message_model import Call, Result, Role
 from evaluators.dialects.decoding.reprs import read_repr
 from evaluators.dialects.decoding.values import as_dict, as_list, is_hidden, string, unwrap
@@ -32,6 +33,7 @@ _CALL_TYPES = frozenset(
         "server_tool_use",
         "mcp_tool_use",
         "tool_call_request",
+        "server_tool_call",
     }
 )
 _RESULT_TYPES = frozenset(
@@ -50,8 +52,12 @@ _RESULT_TYPES = frozenset(
         "custom_tool_call_output",
         "mcp_tool_result",
         "tool_call_result",
+        "server_tool_call_response",
     }
 )
+_BY_PROVIDER = frozenset({"server_tool_use", "server_tool_call", "mcp_tool_use"})
+_OF_SERVER = "_tool_result"
+"""How the types of what Anthropic's own tools answer end: `web_search_tool_result`."""
 _BODIES = ("content", "parts", "blocks", "contents", "text")
 _SILENT_TYPES = frozenset(
     {"reasoning", "thinking", "redacted_thinking", "reasoning_content", "thought"}
@@ -101,7 +107,9 @@ def is_block(item: dict[str, JSON]) -> bool:
         return False
     kind = item.get("type") or item.get("part_kind") or item.get("block_type")
     if isinstance(kind, str):
-        return kind in _TYPES and kind not in ("function_call", "function_call_output", "function")
+        if kind in ("function_call", "function_call_output", "function"):
+            return False
+        return kind in _TYPES or kind.endswith(_OF_SERVER)
     return item.keys() <= {"text"} or any(key in item for key in (*_KEYED_CALLS, *_KEYED_RESULTS))
 
 
@@ -186,8 +194,12 @@ def _read_block(item: dict[str, JSON], body: Body) -> None:
         return
     if kind in _CALL_TYPES and (call := read_call(item)):
         body.calls.append(call)
-    elif kind in _RESULT_TYPES:
+    elif kind in _RESULT_TYPES or (kind is not None and kind.endswith(_OF_SERVER)):
         body.results.append(_read_result(item))
+    elif kind in hosted_tools.ITEMS:
+        call, result = hosted_tools.read_item(item)
+        body.calls.append(call)
+        body.results += [] if result is None else [result]
     elif not _read_keyed(item, body):
         _read_plain(item, body)
 
@@ -254,6 +266,8 @@ def read_call(item: dict[str, JSON]) -> Call | None:
         arguments = _first(
             item, "arguments", "args", "input", "parameters", "tool_kwargs", "tool_input", "kwargs"
         )
+    if arguments is None and item.get("type") == "server_tool_call":
+        arguments = _typed(item.get("server_tool_call"))
     return Call(
         name=name,
         id=_first_text(
@@ -262,7 +276,13 @@ def read_call(item: dict[str, JSON]) -> Call | None:
         if item.get("type") != "function_call"
         else _first_text(item, "call_id", "id"),
         arguments=read_arguments(arguments),
+        by_provider=item.get("type") in _BY_PROVIDER,
     )
+
+
+def _typed(value: JSON) -> JSON:
+    """What the conventions write of a provider's tool, without its type."""
+    return {key: inner for key, inner in as_dict(value).items() if key != "type"} or None
 
 
 def read_arguments(value: JSON) -> JSON:
@@ -273,6 +293,8 @@ def read_arguments(value: JSON) -> JSON:
 
 def _read_result(item: dict[str, JSON]) -> Result:
     content = _first(item, "response", "result", "output", "content", "value", "return_value")
+    if content is None and "server_tool_call_response" in item:
+        content = _typed(item["server_tool_call_response"])
     is_error = (
         item.get("is_error") is True
         or item.get("isError") is True
@@ -283,6 +305,7 @@ def _read_result(item: dict[str, JSON]) -> Result:
     )
     origin = as_dict(item.get("origin"))  # Haystack: the call it answers
     typed = as_dict(content)
+    is_error = is_error or str(typed.get("type")).endswith("_tool_result_error")
     if typed.keys() == {"type", "value"}:
         is_error = is_error or str(typed["type"]).startswith("error")
         content = typed["value"]

@@ -18,6 +18,8 @@ class Call(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     name: str
     id: str | None = None
     arguments: JSON = None
+    by_provider: bool = False
+    """Whether the provider runs the tool: it was offered, then, though a definition may not name it."""
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True, gc=False):

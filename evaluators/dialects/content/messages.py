@@ -11,6 +11,7 @@ from typing import Literal
 from evaluators.dialects.content import blocks
 from evaluators.dialects.content.blocks import Body
 from evaluators.dialects.content.convention_messages import WHOLE
+from evaluators.dialects.content.hosted_tools import ITEMS
 from evaluators.dialects.content.message_model import Message, Role
 from evaluators.dialects.decoding.reprs import read_fields, read_repr
 from evaluators.dialects.decoding.values import as_dict, as_list, string, unwrap
@@ -169,9 +170,18 @@ def _read_typed(item: dict[str, JSON]) -> list[Message]:
         return [_autogen(item)]
     if role := _role_in(item):
         return _one(item, role)
-    if item.get("type") in ("function_call", "function_call_output", "custom_tool_call"):
+    if item.get("type") in _ITEMS:
         return [_responses_item(item)]
     return []
+
+
+_ITEMS = ITEMS | {
+    "function_call",
+    "function_call_output",
+    "custom_tool_call",
+    "custom_tool_call_output",
+}
+"""The types of the responses API's items that are calls or results."""
 
 
 def _role_in(item: dict[str, JSON]) -> Role | None:
@@ -253,7 +263,7 @@ def _autogen(item: dict[str, JSON]) -> Message:
 
 def _responses_item(item: dict[str, JSON]) -> Message:
     body = blocks.read_content([item])
-    return _message("tool" if body.results else "assistant", body)
+    return _message("tool" if body.results and not body.calls else "assistant", body)
 
 
 def _read_wrapper(item: dict[str, JSON], side: Side, depth: int) -> list[Message]:

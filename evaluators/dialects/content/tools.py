@@ -7,6 +7,7 @@ from collections.abc import Iterable
 import msgspec
 
 from evaluators.dialects.content.blocks import read_content
+from evaluators.dialects.content.hosted_tools import offered_name
 from evaluators.dialects.content.messages import read_messages
 from evaluators.dialects.decoding.reprs import read_repr
 from evaluators.dialects.decoding.values import as_dict, as_list, string, unwrap
@@ -56,6 +57,8 @@ def _read_object(item: dict[str, JSON], depth: int) -> Iterable[ToolDefinition]:
         yield ToolDefinition(
             name=name, description=string(inner.get("description")), parameters=_schema(inner)
         )
+    elif hosted := offered_name(item):
+        yield ToolDefinition(name=hosted)
     elif item and all(isinstance(entry, dict) for entry in item.values()):
         for key, entry in sorted(item.items()):
             yield from _read({"name": key, **as_dict(entry)}, depth + 1)

@@ -55,7 +55,7 @@ def assemble(
     task = find_id(first, "task", keys, names)
     service = _service(first)
     tool_calls = find_tool_calls(tree, exchanges, agents)
-    offered = _tools_offered(tree)
+    offered = _tools_offered(tree, exchanges)
     steps = find_agent_steps(tree, exchanges, agents)
     question, answer = find_input(tree, exchanges), find_output(tree, exchanges, steps)
     truncated = broken or _any_cut(order)
@@ -203,7 +203,7 @@ def _sum_cost(exchanges: Sequence[Exchange]) -> float | None:
     return round(total, 12) if known else None
 
 
-def _tools_offered(tree: Tree) -> tuple[ToolDefinition, ...]:
+def _tools_offered(tree: Tree, exchanges: Sequence[Exchange]) -> tuple[ToolDefinition, ...]:
     """Every tool once, by name, with the fullest definition there is, in order of appearance."""
     kernel = uses_semantic_kernel(tree.scopes)
     found: dict[str, ToolDefinition] = {}
@@ -219,7 +219,16 @@ def _tools_offered(tree: Tree) -> tuple[ToolDefinition, ...]:
             known = found.get(definition.name)
             if known is None or (known.parameters is None and definition.parameters is not None):
                 found[definition.name] = definition
+    for name in _run_by_provider(exchanges) if found else ():
+        found.setdefault(name, ToolDefinition(name=name))
     return tuple(found.values())
+
+
+def _run_by_provider(exchanges: Sequence[Exchange]) -> Iterable[str]:
+    """The tools that a provider ran: a definition may name their server alone."""
+    for exchange in exchanges:
+        for message in exchange.messages_out:
+            yield from (call.name for call in message.calls if call.by_provider)
 
 
 def _definitions(facts: Facts, seen: set[str]) -> tuple[ToolDefinition, ...]:

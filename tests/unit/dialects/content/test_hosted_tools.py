@@ -1,0 +1,144 @@
+"""Calls of tools that the provider runs stand in its answer, with their results."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.support.dialect_spans import SpanSpec, trace_of
+from tests.support.weather import dump, one_call
+
+ANSWER = {
+    "type": "message",
+    "role": "assistant",
+    "content": [{"type": "output_text", "text": "ok"}],
+}
+ITEMS: tuple[tuple[dict[str, Any], str, Any, Any, str | None], ...] = (
+    (
+        {"type": "web_search_call", "action": {"type": "search", "query": "news"}},
+        "web_search",
+        {"query": "news"},
+        None,
+        None,
+    ),
+    (
+        {"type": "file_search_call", "queries": ["x"], "results": [{"file_id": "f"}]},
+        "file_search",
+        {"queries": ["x"]},
+        [{"file_id": "f"}],
+        None,
+    ),
+    (
+        {
+            "type": "code_interpreter_call",
+            "code": "1+1",
+            "outputs": [{"type": "logs", "logs": "2"}],
+        },
+        "code_interpreter",
+        {"code": "1+1"},
+        [{"type": "logs", "logs": "2"}],
+        None,
+    ),
+    (
+        {"type": "mcp_call", "name": "get", "arguments": '{"id": 7}', "output": "seven"},
+        "get",
+        {"id": 7},
+        "seven",
+        None,
+    ),
+    (
+        {"type": "mcp_call", "name": "get", "arguments": "{}", "error": "not found"},
+        "get",
+        None,
+        "not found",
+        "not found",
+    ),
+    ({"type": "web_search_call", "status": "failed"}, "web_search", None, None, "error"),
+    (
+        {"type": "image_generation_call", "result": "iVBORw0KGgo"},
+        "image_generation",
+        None,
+        None,
+        None,
+    ),
+)
+
+
+@pytest.mark.parametrize("item", ITEMS, ids=lambda i: f"{i[0]['type']}")
+@pytest.mark.parametrize("alone", [True, False])
+def test_items_of_openais_answers_are_calls(
+    item: tuple[dict[str, Any], str, Any, Any, str | None], alone: bool
+) -> None:
+    written, name, arguments, result, error = item
+    output: list[Any] = [{"id": "i1", **written}, *([] if alone else [ANSWER])]
+    convention = {"gen_ai.operation.name": "chat", "gen_ai.output.messages": dump(output)}
+    openinference = {"openinference.span.kind": "LLM", "output.value": dump({"output": output})}
+    for attributes in (convention, openinference):
+        trace = trace_of(SpanSpec(id=1, attributes=attributes))
+
+        call = one_call(trace)
+        assert (call.name, call.id, call.arguments) == (name, "i1", arguments)
+        assert (call.result, call.error) == (result, error)
+        assert trace.output == (None if alone else "ok")
+
+
+def parts(*parts: dict[str, Any], key: str = "parts") -> dict[str, str]:
+    messages = [{"role": "assistant", key: [*parts]}]
+    return {"gen_ai.operation.name": "chat", "gen_ai.output.messages": dump(messages)}
+
+
+def test_the_conventions_parts_of_a_providers_tools() -> None:
+    asked = {"type": "server_tool_call", "id": "s1", "name": "web_search"}
+    came = {"type": "server_tool_call_response", "id": "s1"}
+    trace = trace_of(
+        SpanSpec(
+            id=1,
+            attributes=parts(
+                {**asked, "server_tool_call": {"type": "web_search", "query": "news"}},
+                {**came, "server_tool_call_response": {"type": "web_search", "results": [1]}},
+                {"type": "text", "content": "ok"},
+            ),
+        )
+    )
+
+    call = one_call(trace)
+    assert (call.id, call.arguments, call.result) == ("s1", {"query": "news"}, {"results": [1]})
+    assert trace.output == "ok"
+
+
+@pytest.mark.parametrize("tool", ["web_search", "web_fetch", "code_execution", "new_tool"])
+def test_what_anthropics_tools_answer_is_the_result_of_their_calls(tool: str) -> None:
+    kind = f"{tool}_tool_result"
+    for content, fails in (({"type": f"{tool}_result"}, False), ({"type": f"{kind}_error"}, True)):
+        trace = trace_of(
+            SpanSpec(
+                id=1,
+                attributes=parts(
+                    {"type": "server_tool_use", "id": "s1", "name": tool, "input": {"q": 1}},
+                    {"type": kind, "tool_use_id": "s1", "content": content},
+                    key="content",
+                ),
+            )
+        )
+
+        call = one_call(trace)
+        assert (call.result, call.error is not None) == (content, fails)
+
+
+def test_a_tool_that_is_offered_by_its_type_is_offered() -> None:
+    tools = [{"type": "web_search_preview"}, {"type": "function", "name": "f"}, {"type": "mcp"}]
+    attributes = {"gen_ai.operation.name": "chat", "gen_ai.tool.definitions": dump(tools)}
+
+    trace = trace_of(SpanSpec(id=1, attributes=attributes))
+    assert [tool.name for tool in trace.tools_offered] == ["web_search", "f"]
+
+
+def test_what_the_provider_ran_was_offered_where_the_other_tools_are_known() -> None:
+    ran = {"id": "m1", "type": "mcp_call", "name": "get", "arguments": "{}", "output": "7"}
+    said = {"gen_ai.operation.name": "chat", "gen_ai.output.messages": dump([ran])}
+    known = {"gen_ai.tool.definitions": dump([{"type": "function", "name": "f"}, {"type": "mcp"}])}
+
+    for attributes, offered in (({**said, **known}, ["f", "get"]), (said, [])):
+        trace = trace_of(SpanSpec(id=1, attributes=attributes))
+        assert [tool.name for tool in trace.tools_offered] == offered
