@@ -191,7 +191,7 @@ class Trace:
     spans: int = 0
     truncated: bool = False
     is_part: bool = False
-    """Whether it is only a step of a turn, whose agent left its own span in another trace."""
+    """Whether it is only a piece of a turn that is another trace: a step of its agent, or what a server did for it."""
     gaps: tuple[Gap, ...] = ()
     start_time_unix_nano: int = 0
     end_time_unix_nano: int = 0
@@ -268,6 +268,8 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Digests of the calls that changed something (`formulas.agreement`), sorted."""
     model: str = ""
     """The first model that was called."""
+    is_part: bool = False
+    """Whether it is only a piece of a turn that is another trace: it has no signals."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

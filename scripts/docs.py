@@ -115,6 +115,10 @@ def dialects_page() -> str:
         "beneath it is a step: a trace of such spans is a turn, and its last step is the answer where no span around",
         "has one. A workflow's span of OpenLLMetry is a step only when its output is a conversation.",
         "",
+        "A trace that is only a piece of another one's turn is read and kept, but has no signals, no session and no",
+        "agent: what an MCP server exports of a request (`mcp.method.name`) where its caller's spans are elsewhere,",
+        "and a step of rig without a span of the application's own around it.",
+        "",
     ]
     for name, dialect in tables.items():
         cells = [(r.field, r.on, " ".join(f"`{key}`" for key in r.keys)) for r in dialect.rows()]

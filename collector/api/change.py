@@ -106,9 +106,14 @@ class Change(Reading):
     # --- traces ---
 
     def take_trace(self, seen: ListedTrace, position: Position) -> None:
-        """Keep a trace; an older revision, or the same record again, changes nothing."""
+        """Keep a trace; an older revision, or the same record again, changes nothing.
+
+        A piece of another trace's turn is no trace, session or agent to show.
+        """
         header = seen.trace
         old = self._row_of(header.trace_id)
+        if old is None and header.is_part:
+            return
         if old is not None and not supersedes(
             seen.revision, position.partition, position.offset, old
         ):

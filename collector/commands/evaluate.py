@@ -84,6 +84,8 @@ def command(  # noqa: PLR0913 - its options, one by one
 
         def closed(session: ClosedSession) -> None:
             bar.scored(session.number, session.of, is_shown=report.is_watched)
+            if not session.signals:  # its traces are pieces of another session's turns
+                return
             aggregates.add(session)
             report.add(session)
             if cases is not None:

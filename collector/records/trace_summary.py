@@ -29,7 +29,7 @@ from evaluators.trace.runaway import model_calls
 
 HEADER = "spanwise_trace"
 """Of a trace record: its outline."""
-VERSION = 1
+VERSION = 2
 """Of the functions that make a turn: higher whenever one of them says something else of the same trace."""
 _encoder = msgspec.msgpack.Encoder()
 _trace = msgspec.msgpack.Decoder(Trace)
@@ -151,6 +151,7 @@ class Summariser:
             work=work_of(trace),
             writes=writes(calls, self._read_only),
             model=first_model(trace),
+            is_part=trace.is_part,
         )
 
 

@@ -221,6 +221,7 @@ class TraceHeader(msgspec.Struct, frozen=True, kw_only=True):
     cost_usd: float | None = None
     tokens: Tokens = Tokens()
     gaps: tuple[str, ...] = ()
+    is_part: bool = False
 
     @property
     def seconds(self) -> float:

@@ -187,7 +187,7 @@ class OpenSession:
                 touched[each.entry.turn.trace_id] = None
                 changed = True
         work: tuple[WorkRecord | RunawayRecord, ...] = possible
-        if changed:
+        if changed and not self._window.is_piece:
             subject, outcomes = self._running()
             publish += self._signals.of_session(subject, outcomes, self._window)
             work = (*possible, *self._work(subject, outcomes, task))
@@ -230,16 +230,18 @@ class OpenSession:
         end = session_end(
             self.key, self.head, self._window, rules=self._rules, reason=reason, now=now
         )
-        publish += self._signals.of_session(end.subject, end.outcomes, self._window)
-        publish += self._signals.of_session_input(
-            end.subject, end.unasked, self._window.input_digest(())
-        )
+        is_scored = not self._window.is_piece
+        if is_scored:
+            publish += self._signals.of_session(end.subject, end.outcomes, self._window)
+            publish += self._signals.of_session_input(
+                end.subject, end.unasked, self._window.input_digest(())
+            )
         self.head = replace(self.head, closed=True, since=since)
         effects = Effects(
             publish=tuple(publish),
-            work=self._work(end.subject, end.outcomes),
+            work=self._work(end.subject, end.outcomes) if is_scored else (),
             changes=tuple(self._last_changes(end)),
-            closed=(self.head.service, reason),
+            closed=(self.head.service, reason) if is_scored else None,
         )
         return effects, end.awaited
 

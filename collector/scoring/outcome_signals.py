@@ -137,7 +137,10 @@ class OutcomeSignals:
 
         `known` are the evaluators that had a final outcome of the trace before. None: that cannot be told, because the
         record is a revision of a trace that the window does not hold; then no outcome counts as the first.
+        A piece of another trace's turn has none.
         """
+        if entry.turn.is_part:
+            return [], entry
         subject = trace_subject(entry)
         publish: list[Publication] = []
         ids: dict[str, str] = {}

@@ -112,6 +112,11 @@ class SlidingWindow:
         return _Turns(self._turns, self._entries)
 
     @property
+    def is_piece(self) -> bool:
+        """Whether every trace is only a piece of another session's turn: then nothing is said of this session."""
+        return bool(self._entries) and not self._turns and all(each.turn.is_part for each in self)
+
+    @property
     def newest(self) -> SessionTurn | None:
         """The newest turn by (start, trace id), or the newest trace when there is no turn; it names the agent."""
         order = self._turns or self._others

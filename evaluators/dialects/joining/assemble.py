@@ -18,7 +18,7 @@ from evaluators.dialects.joining.model_calls import Exchange, find_exchanges
 from evaluators.dialects.joining.running_counts import read_own_counts
 from evaluators.dialects.joining.texts import cap, find_input, find_output, find_system
 from evaluators.dialects.joining.tool_call import function_name, uses_semantic_kernel
-from evaluators.dialects.joining.tool_calls import find_tool_calls
+from evaluators.dialects.joining.tool_calls import find_tool_calls, is_servers
 from evaluators.dialects.joining.tree import Agents, Tree
 from evaluators.digest import trace_digest
 from evaluators.model import Closed, Gap, ModelCall, Span, Status, Tokens, ToolDefinition, Trace
@@ -72,7 +72,7 @@ def assemble(
     if truncated:
         gaps.append("truncated")
     trace_id = order[0].span.trace_id
-    is_part = _is_part(tree)
+    is_part = _is_step(tree) or (not (exchanges or tool_calls or steps) and _is_servers(tree))
     return Trace(
         trace_id=trace_id,
         service=service,
@@ -115,9 +115,14 @@ def _session_in_payload(tree: Tree) -> tuple[str, str] | None:
     return next(((f.session, f.dialect) for f in tree.order if f.session), None)
 
 
-def _is_part(tree: Tree) -> bool:
+def _is_step(tree: Tree) -> bool:
     """Whether it is only a step of a turn: the agent's own span, in another trace, has the counts."""
     return all(facts.is_step for facts in tree.order if tree.parent(facts) is None)
+
+
+def _is_servers(tree: Tree) -> bool:
+    """Whether a server answered in it what an agent of another trace asked."""
+    return any(is_servers(tree, facts) for facts in tree.order)
 
 
 def _service(spans: Sequence[Span]) -> str:

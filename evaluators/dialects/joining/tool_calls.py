@@ -68,7 +68,7 @@ def _from_spans(tree: Tree, agents: Agents) -> list[DraftCall]:
     for facts in tree.order:
         if facts.kind != "tool" or not (facts.tool_name or facts.tool_id):
             continue
-        if _is_servers(tree, facts):
+        if is_servers(tree, facts):
             continue
         same = _same_call_around(tree, facts, by_span)
         same = same or next((call for call in newest if _is_beside(call, facts)), None)
@@ -87,12 +87,12 @@ def _from_spans(tree: Tree, agents: Agents) -> list[DraftCall]:
     return list({id(call): call for call in by_span.values()}.values())
 
 
-def _is_servers(tree: Tree, facts: Facts) -> bool:
-    """Whether it is an MCP server's answer to a call that is told in another trace: its caller's."""
+def is_servers(tree: Tree, facts: Facts) -> bool:
+    """Whether it is an MCP server's answer to a request of another trace: around it are at most servers' spans."""
     span = facts.span
-    return (
-        span.kind == _SERVER and "mcp.method.name" in span.attributes and tree.parent(facts) is None
-    )
+    if span.kind != _SERVER or "mcp.method.name" not in span.attributes:
+        return False
+    return all(around.span.kind == _SERVER for around in tree.ancestors(facts))
 
 
 def _same_call_around(tree: Tree, facts: Facts, by_span: dict[str, DraftCall]) -> DraftCall | None:

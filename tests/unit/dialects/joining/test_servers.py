@@ -20,6 +20,24 @@ def test_a_servers_answer_whose_caller_is_in_another_trace_is_no_call() -> None:
         assert (trace.tool_calls, trace.is_turn) == ((), False)
 
 
+def test_a_servers_trace_is_a_piece_of_its_callers_turn() -> None:
+    web = SpanSpec(id=1, end=9, name="POST /mcp", kind=SERVER)
+    for specs in (
+        (mcp(SERVER),),
+        (web, mcp(SERVER, parent=1)),
+        (mcp(SERVER, method="initialize"),),
+    ):
+        trace = trace_of(*specs)
+        assert (trace.tool_calls, trace.is_turn, trace.is_part) == ((), False, True)
+    assert not trace_of(web).is_part
+
+
+def test_an_agent_inside_a_servers_tool_is_a_turn() -> None:
+    work = SpanSpec(id=3, parent=2, start=2, attributes=tool("look_up"))
+    trace = trace_of(mcp(SERVER), work)
+    assert (len(trace.tool_calls), trace.is_part) == (1, False)
+
+
 def test_what_a_server_is_asked_beside_calls_is_no_turn() -> None:
     for method in ("initialize", "tools/list", "notifications/initialized"):
         assert not trace_of(mcp(SERVER, method=method)).is_turn
