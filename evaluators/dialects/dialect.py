@@ -169,6 +169,9 @@ class Dialect:
 
     name: str
     speaks: Condition
+    content: Condition = ANY
+    """A span without these keys of its own is read by the next dialect that fits: the SDKs of backends put their scope
+    or their type on spans of other instrumentations. It is still this dialect's where none fits."""
     event: str | None = None
     """Spans are only of this dialect with an event whose name begins so."""
 

@@ -122,9 +122,9 @@ def find_reader(span: Span) -> Reader:
     """The reader of all spans that agree with this one in scope, keys and whether they have events."""
     keys = names_of(span.attributes)
     by_event: Dialect | None = None
-    for dialect in (*DIALECTS, _PLAIN):
-        if not dialect.speaks.holds(span.scope, keys):
-            continue
+    fitting = [each for each in DIALECTS if each.speaks.holds(span.scope, keys)]
+    speaking = [each for each in fitting if each.content.holds(span.scope, keys)]
+    for dialect in (*speaking, *fitting, _PLAIN):
         if dialect.event is not None:
             by_event = dialect if span.events else None
             continue

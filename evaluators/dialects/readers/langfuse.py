@@ -14,13 +14,16 @@ from evaluators.model import JSON, Tokens
 _TYPE = "langfuse.observation.type"
 _INPUT = "langfuse.observation.input"
 _OUTPUT = "langfuse.observation.output"
+_USAGE = "langfuse.observation.usage_details"
+_CALL_ID = "langfuse.observation.metadata.tool_call_id"
+_OF_TRACE = ("langfuse.trace.input", "langfuse.trace.output")
 
 
 def _finish(facts: Facts) -> None:
     get = facts.span.attributes.get
     if facts.kind != "tool" and not facts.span.parent_span_id:
-        facts.input = facts.input or _side(get("langfuse.trace.input"), "input")
-        facts.output = facts.output or _side(get("langfuse.trace.output"), "output")
+        facts.input = facts.input or _side(get(_OF_TRACE[0]), "input")
+        facts.output = facts.output or _side(get(_OF_TRACE[1]), "output")
     if facts.kind == "llm":
         facts.request_tools = True
     elif facts.kind in ("tool", "other"):
@@ -63,13 +66,14 @@ _SIDES = (fields.input_from(_INPUT), fields.output_from(_OUTPUT))
 LANGFUSE = Dialect(
     name="langfuse",
     speaks=scope("langfuse") | has(_TYPE),
+    content=has(_INPUT, _OUTPUT, _USAGE, _CALL_ID, *_OF_TRACE),
     completed=True,
     wraps="name",
     kind=By(_TYPE, kinds={"generation": "llm", "tool": "tool", "agent": "agent"}),
     fields={
         "llm": (
             *_SIDES,
-            fields.tokens_in("langfuse.observation.usage_details", read=_tokens),
+            fields.tokens_in(_USAGE, read=_tokens),
             fields.cost(
                 "langfuse.observation.cost_details",
                 read=lambda value: number(as_dict(unwrap(value)).get("total")),
@@ -80,7 +84,7 @@ LANGFUSE = Dialect(
             fields.tool_name(default=fields.span_name),
             fields.arguments(_INPUT, read=_arguments),
             fields.outcome(_OUTPUT),
-            fields.tool_id("langfuse.observation.metadata.tool_call_id", read=fields.quoted),
+            fields.tool_id(_CALL_ID, read=fields.quoted),
         ),
         "agent": (*_SIDES, fields.agent(default=fields.span_name, always=True)),
         "other": _SIDES,

@@ -108,6 +108,7 @@ _SIDES = (fields.input_from(_INPUTS, read=_value), fields.output_from(_OUTPUTS, 
 MLFLOW = Dialect(
     name="mlflow",
     speaks=has(_TYPE) | scope("mlflow"),
+    content=has(_INPUTS, _OUTPUTS, _USAGE),
     completed=True,
     wraps="name",
     kind=_kind,

@@ -1,0 +1,73 @@
+"""A backend's scope or type on another instrumentation's span does not hide the content of that one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.support.dialect_spans import SpanSpec, trace_of
+from tests.support.weather import dump
+
+ASKED, SAID = "What is 3+4?", "It is 7."
+MESSAGES_IN = dump([{"role": "user", "parts": [{"type": "text", "content": ASKED}]}])
+MESSAGES_OUT = dump([{"role": "assistant", "parts": [{"type": "text", "content": SAID}]}])
+OTHERS: dict[str, dict[str, Any]] = {
+    "vercel_ai": {
+        "ai.operationId": "ai.generateText.doGenerate",
+        "ai.prompt.messages": dump([{"role": "user", "content": ASKED}]),
+        "ai.response.text": SAID,
+        "ai.usage.inputTokens": 9,
+        "ai.usage.outputTokens": 2,
+    },
+    "openinference": {
+        "openinference.span.kind": "LLM",
+        "llm.input_messages.0.message.role": "user",
+        "llm.input_messages.0.message.content": ASKED,
+        "llm.output_messages.0.message.role": "assistant",
+        "llm.output_messages.0.message.content": SAID,
+        "llm.token_count.prompt": 9,
+        "llm.token_count.completion": 2,
+    },
+    "genai": {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.input.messages": MESSAGES_IN,
+        "gen_ai.output.messages": MESSAGES_OUT,
+        "gen_ai.usage.input_tokens": 9,
+        "gen_ai.usage.output_tokens": 2,
+    },
+}
+MARKS: dict[str, tuple[str, dict[str, str]]] = {
+    "langfuse's scope": ("langfuse-sdk", {}),
+    "langfuse's type": ("x", {"langfuse.observation.type": "generation"}),
+    "langfuse's level": ("langfuse-sdk", {"langfuse.observation.level": "DEFAULT"}),
+    "mlflow's scope": ("mlflow", {}),
+    "mlflow's type": ("x", {"mlflow.spanType": '"CHAT_MODEL"'}),
+}
+
+
+@pytest.mark.parametrize("other", OTHERS)
+@pytest.mark.parametrize("mark", MARKS)
+def test_the_instrumentation_with_content_reads_the_span(mark: str, other: str) -> None:
+    scope, attributes = MARKS[mark]
+    trace = trace_of(SpanSpec(id=1, scope=scope, attributes={**OTHERS[other], **attributes}))
+
+    assert (trace.input, trace.output, trace.dialects) == (ASKED, SAID, (other,))
+    assert (trace.tokens.input, trace.tokens.output) == (9, 2)
+
+
+def test_a_backends_own_content_comes_first() -> None:
+    own = {
+        "langfuse.observation.type": "generation",
+        "langfuse.observation.input": dump([{"role": "user", "content": "own"}]),
+    }
+    trace = trace_of(SpanSpec(id=1, scope="ai", attributes={**OTHERS["vercel_ai"], **own}))
+
+    assert (trace.input, trace.dialects) == ("own", ("langfuse",))
+
+
+def test_a_span_of_a_backend_alone_is_still_its_own() -> None:
+    trace = trace_of(SpanSpec(id=1, attributes={"langfuse.observation.type": "generation"}))
+
+    assert trace.dialects == ("langfuse",)
+    assert len(trace.model_calls) == 1
