@@ -6,7 +6,7 @@ import re
 
 import msgspec
 
-from evaluators.dialects.content import hosted_tools
+from evaluators.dialects.content import hosted_tools, media
 from evaluators.dialects.content.message_model import Call, Result, Role
 from evaluators.dialects.decoding.reprs import read_repr
 from evaluators.dialects.decoding.values import as_dict, as_list, is_hidden, string, unwrap
@@ -60,9 +60,11 @@ _OF_SERVER = "_tool_result"
 """How the types of what Anthropic's own tools answer end: `web_search_tool_result`."""
 _BODIES = ("content", "parts", "blocks", "contents", "text")
 _SILENT_TYPES = frozenset(
-    {"reasoning", "thinking", "redacted_thinking", "reasoning_content", "thought"}
+    {"reasoning", "thinking", "redacted_thinking", "reasoning_content", "thought", "compaction"}
 )
-_TYPES = _TEXT_TYPES | _CALL_TYPES | _RESULT_TYPES | _SILENT_TYPES
+_TYPES = _CALL_TYPES | _RESULT_TYPES | _SILENT_TYPES | media.TYPES
+_PLAIN = ("text", "content", "value", "output_text", "refusal")
+"""Keys of the text of a part."""
 _CALL_KEYS = frozenset({"tool_calls", "toolCalls", "function_call", "additional_kwargs"})
 _KEYED_CALLS = ("toolUse", "function_call", "functionCall", "tool_use", "tool_call")
 _KEYED_RESULTS = (
@@ -74,6 +76,8 @@ _KEYED_RESULTS = (
 )
 
 
+ENCODED = '[{"type":'
+"""How a text begins that is a list of parts, JSON-encoded into one: CrewAI's, with pictures."""
 ACTION = "\nAction Input:"
 _REACT = re.compile(
     r"^Action:(?P<name>[^\n]+)\nAction Input:(?P<input>.*?)(?:\nObservation: ?(?P<result>.*))?\Z",
@@ -88,11 +92,14 @@ class Body(msgspec.Struct, eq=False):
     texts: list[str] = []
     calls: list[Call] = []
     results: list[Result] = []
+    media: list[str] = []
+    """A word for each part that is no text."""
 
     @property
     def text(self) -> str | None:
-        """The texts as one; None when there is none."""
-        return joined(self.texts)
+        """The texts as one; where nothing else is there, the words for what is no text; None without either."""
+        silent = not (self.texts or self.calls or self.results)
+        return joined(self.media if silent and self.media else self.texts)
 
 
 def joined(texts: list[str]) -> str | None:
@@ -109,8 +116,12 @@ def is_block(item: dict[str, JSON]) -> bool:
     if isinstance(kind, str):
         if kind in ("function_call", "function_call_output", "function"):
             return False
+        if kind in _TEXT_TYPES:
+            return any(key in item for key in _PLAIN)
         return kind in _TYPES or kind.endswith(_OF_SERVER)
-    return item.keys() <= {"text"} or any(key in item for key in (*_KEYED_CALLS, *_KEYED_RESULTS))
+    if item.keys() <= {"text"} or "thought" in item:
+        return True
+    return any(key in item for key in (*_KEYED_CALLS, *_KEYED_RESULTS))
 
 
 def read_message(item: dict[str, JSON], role: Role) -> Body:
@@ -123,11 +134,20 @@ def read_message(item: dict[str, JSON], role: Role) -> Body:
         if key in item and (inner := item[key]):
             _read_into(inner, body)
             break
+    if not body.texts and (refusal := _refusal(item)):
+        body.texts.append(refusal)
     if not body.calls and not _CALL_KEYS.isdisjoint(item):
         _read_calls(item, body)
     if role == "assistant" and not body.calls and body.texts and ACTION in body.texts[-1]:
         _read_action(body.texts[-1], body)
     return body
+
+
+def _refusal(item: dict[str, JSON]) -> str | None:
+    """What OpenAI's models say instead of an answer, beside it; LangChain keeps it with the additional ones."""
+    return string(item.get("refusal")) or string(
+        as_dict(item.get("additional_kwargs")).get("refusal")
+    )
 
 
 def _read_action(text: str, body: Body) -> None:
@@ -180,7 +200,10 @@ def _read_block(item: dict[str, JSON], body: Body) -> None:
     if len(item) == 2 and item.get("type") == "text":  # by far the most frequent one
         text = item.get("content") or item.get("text")
         if isinstance(text, str):
-            body.texts.append(text)
+            if text.startswith(ENCODED):
+                _read_text(text, body)
+            else:
+                body.texts.append(text)
             return
     kind = item.get("type") or item.get("part_kind") or item.get("block_type")
     if kind == "tool_call" and item.keys() <= _CONVENTION:
@@ -189,7 +212,10 @@ def _read_block(item: dict[str, JSON], body: Body) -> None:
             arguments = read_arguments(item.get("arguments"))
             body.calls.append(Call(name=name, id=string(item.get("id")), arguments=arguments))
             return
-    kind = kind if isinstance(kind, str) else None
+    _read_kind(item, kind if isinstance(kind, str) else None, body)
+
+
+def _read_kind(item: dict[str, JSON], kind: str | None, body: Body) -> None:
     if kind in _SILENT_TYPES or item.get("thought") is True:
         return
     if kind in _CALL_TYPES and (call := read_call(item)):
@@ -200,6 +226,8 @@ def _read_block(item: dict[str, JSON], body: Body) -> None:
         call, result = hosted_tools.read_item(item)
         body.calls.append(call)
         body.results += [] if result is None else [result]
+    elif (word := media.word_of(item, kind)) is not None:
+        body.media.append(word)
     elif not _read_keyed(item, body):
         _read_plain(item, body)
 
@@ -218,7 +246,7 @@ def _read_keyed(item: dict[str, JSON], body: Body) -> bool:
 
 
 def _read_plain(item: dict[str, JSON], body: Body) -> None:
-    for key in ("text", "content", "value", "output_text", "refusal"):
+    for key in _PLAIN:
         value = item.get(key)
         if isinstance(value, dict):
             value = as_dict(value).get("value") or as_dict(value).get("content")

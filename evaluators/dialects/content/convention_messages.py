@@ -9,7 +9,7 @@ from typing import Literal
 
 import msgspec
 
-from evaluators.dialects.content.blocks import ACTION, joined, read_arguments
+from evaluators.dialects.content.blocks import ACTION, ENCODED, joined, read_arguments
 from evaluators.dialects.content.message_model import Call, Message, Result, Role
 from evaluators.dialects.decoding.values import string
 from evaluators.model import JSON
@@ -88,7 +88,7 @@ def _told(message: _Message) -> Message | None:
         return None
     text = joined(texts)
     if role == "user":
-        if texts and texts[0].startswith(WHOLE):
+        if texts and texts[0].startswith((WHOLE, ENCODED)):
             return None
         if results and not text:
             role = "tool"

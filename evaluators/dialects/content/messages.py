@@ -143,15 +143,26 @@ def _loose_blocks(items: list[JSON], side: Side) -> list[Message]:
     return [_message("user" if side == "input" else "assistant", body)]
 
 
+_BODY = blocks.CONTENT | {"contents", "refusal", "additional_kwargs", "tool_call_id", "toolCallId"}
+"""Keys of which an object with a role has one where it is a message, not somebody's record."""
+_META = frozenset(
+    {"role", "type", "id", "index", "status", "finish_reason", "stop_reason", "usage"}
+)
+"""Keys of a message whose content was left out."""
 _ENCLOSING = frozenset({"lc", "data", "message", "kind"})
 
 
 def _plain_role(item: dict[str, JSON]) -> Role | None:
     """The role of an object that can be nothing but a message, as nearly all are; None: look closer."""
     role = item.get("role")
-    if isinstance(role, str) and len(item) > 1 and _ENCLOSING.isdisjoint(item):
+    if isinstance(role, str) and _ENCLOSING.isdisjoint(item) and not _BODY.isdisjoint(item):
         return _ROLES.get(role)
     return None
+
+
+def _is_record(item: dict[str, JSON]) -> bool:
+    """Whether an object with a role is no message but something that an answer lists, as people with their roles."""
+    return _BODY.isdisjoint(item) and not item.keys() <= _META
 
 
 def _read_object(item: dict[str, JSON], side: Side, depth: int) -> list[Message]:
@@ -189,7 +200,7 @@ def _role_in(item: dict[str, JSON]) -> Role | None:
     role = role_of(item.get("role"))
     if role is None and item.get("type") != "function":  # that is a tool, not its answer
         role = role_of(item.get("type"))
-    if role is not None and not ("content" in item or len(item) > 1):
+    if role is not None and (len(item) < 2 or _is_record(item)):
         return None
     if role is None:
         event = string(item.get("event.name")) or ""
@@ -276,13 +287,23 @@ def _read_wrapper(item: dict[str, JSON], side: Side, depth: int) -> list[Message
         messages = _read(inner, side, depth + 1)
         if messages:
             return _system_beside(item) + messages
-    if side == "output" and ("parts" in item or isinstance(item.get("tool_calls"), list)):
+    if side == "output" and (
+        _has_block(item.get("parts")) or isinstance(item.get("tool_calls"), list)
+    ):
         return _one(item, "assistant")
-    if side == "output" and isinstance(item.get("content"), dict | list):
-        return _read(item["content"], side, depth + 1) or _one(item, "assistant")
+    if side == "output" and isinstance(content := item.get("content"), dict | list):
+        return _read(content, side, depth + 1) or (
+            _one(item, "assistant") if _has_block(content) else []
+        )
     if isinstance(item.get("input"), str) and ("model" in item or "instructions" in item):
         return [*_system_beside(item), Message(role="user", text=string(item["input"]))]
     return []
+
+
+def _has_block(content: JSON) -> bool:
+    """Whether it is a message's content, rather than an answer's own object under the same key."""
+    items = as_list(content) if isinstance(content, list) else [content]
+    return any(isinstance(each, str) or blocks.is_block(as_dict(each)) for each in items if each)
 
 
 def _system_beside(item: dict[str, JSON]) -> list[Message]:

@@ -1,0 +1,106 @@
+"""Only text is text: bytes, pictures and files are no words, refusals are, and an answer's own JSON is no message."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from evaluators.model import Trace
+from tests.support.dialect_spans import SpanSpec, trace_of
+
+BYTES = "iVBORw0KGgo" * 20
+MEDIA: dict[str, dict[str, Any]] = {
+    "[image]": {"type": "blob", "modality": "image", "mime_type": "image/png", "content": BYTES},
+    "[image] by its media type": {"type": "binary", "media_type": "image/png", "content": BYTES},
+    "[image] of OpenAI": {"type": "input_image", "image_url": "data:image/png;base64," + BYTES},
+    "[image] of Gemini": {"inline_data": {"mime_type": "image/png", "data": BYTES}},
+    "[audio]": {"type": "input_audio", "input_audio": {"data": BYTES, "format": "wav"}},
+    "[video]": {"type": "uri", "modality": "video", "uri": "https://x/y.mp4"},
+    "[file]": {"type": "file", "modality": "document", "file_id": "file-1", "content": BYTES},
+}
+TEXT = {"type": "text", "content": "What is this?"}
+
+
+def chat(**messages: Any) -> Trace:
+    sides = {f"gen_ai.{side}.messages": json.dumps(value) for side, value in messages.items()}
+    return trace_of(SpanSpec(id=1, attributes={"gen_ai.operation.name": "chat", **sides}))
+
+
+@pytest.mark.parametrize("key", ["parts", "content"])
+@pytest.mark.parametrize("kind", MEDIA)
+def test_what_is_no_text_gives_a_word_where_there_is_no_text(kind: str, key: str) -> None:
+    part = MEDIA[kind]
+
+    def asked(*parts: dict[str, Any]) -> str | None:
+        return chat(input=[{"role": "user", key: [*parts]}]).input
+
+    assert asked(part, TEXT) == asked(TEXT, part) == "What is this?"
+    assert asked(part) == kind.partition("]")[0] + "]"
+
+
+def test_a_picture_beside_the_answer_is_not_in_it() -> None:
+    parts = [{"type": "text", "content": "Here it is."}, MEDIA["[image]"]]
+    assert chat(output=[{"role": "assistant", "parts": parts}]).output == "Here it is."
+
+
+def test_a_compaction_is_not_the_answer() -> None:
+    parts = [{"type": "compaction", "content": "Earlier: x"}, {"type": "text", "content": "Seven."}]
+    assert chat(output=[{"role": "assistant", "parts": parts}]).output == "Seven."
+
+
+def test_parts_that_were_encoded_into_a_text_are_unpacked() -> None:
+    inner = [
+        {"type": "text", "text": "Describe it"},
+        {"type": "image_url", "image_url": {"url": "data:" + BYTES}},
+    ]
+    part = {"type": "text", "content": json.dumps(inner)}
+    assert chat(input=[{"role": "user", "parts": [part]}]).input == "Describe it"
+
+
+@pytest.mark.parametrize("content", [None, "", []])
+def test_a_refusal_is_the_answer(content: Any) -> None:
+    for message in (
+        {"role": "assistant", "content": content, "refusal": "I cannot."},
+        {"role": "assistant", "content": content, "additional_kwargs": {"refusal": "I cannot."}},
+    ):
+        assert chat(output=[message]).output == "I cannot."
+        assert chat(output={"choices": [{"message": message}]}).output == "I cannot."
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"content": {"title": "T", "body": "B"}},
+        {"parts": [{"sku": 1}, {"sku": 2}]},
+        [{"name": "Ann", "role": "user"}, {"name": "Bo", "role": "admin"}],
+        [{"name": "Ann", "role": "user", "email": "a@example.org"}],
+        [{"type": "text", "name": "Ann"}, {"type": "text", "name": "Bo"}],
+    ],
+)
+def test_an_answer_that_looks_like_messages_is_itself(answer: Any) -> None:
+    attributes = {
+        "langfuse.observation.type": "span",
+        "langfuse.observation.input": "hello",
+        "langfuse.observation.output": json.dumps(answer),
+    }
+    output = trace_of(SpanSpec(id=1, attributes=attributes)).output
+    assert output is not None
+    assert json.loads(output) == answer
+
+
+@pytest.mark.parametrize(
+    "hidden",
+    [
+        {"role": "assistant", "content": None},
+        {"role": "assistant", "finish_reason": "stop"},
+        {"role": "assistant", "parts": []},
+        {"role": "assistant", "content": "__REDACTED__"},
+        {"role": "assistant", "content": [{"type": "thinking", "thinking": "hm"}]},
+        {"content": {"type": "thinking", "thinking": "hm"}},
+        {"parts": [{"text": "hm", "thought": True}]},
+    ],
+)
+def test_a_message_without_words_is_no_answer(hidden: dict[str, Any]) -> None:
+    assert chat(output=[hidden]).output is None
