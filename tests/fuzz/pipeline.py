@@ -17,10 +17,12 @@ from collector.base.printable import escape_json
 from collector.base.telemetry import Telemetry
 from collector.config.plan import plan_from
 from collector.config.tree import Config
-from collector.log.port import SIGNALS, SPANS, TRACES
+from collector.log.port import SIGNALS, SPANS, TRACES, Record
 from collector.otlp.split import SplitRequest, split_by_trace
 from collector.reading.worker import InlineWorkers, JobRunner
+from collector.records.traces import TraceRecord, decode_traces
 from collector.service.rooms import ASSEMBLY, SCORING, Rooms
+from evaluators.model import Trace
 from tests.support.faulty_log import FaultyLog
 from tests.support.signals import jsons_in
 
@@ -84,11 +86,27 @@ class Pipeline:
         return jsons_in(self.log.history(SIGNALS))
 
     @property
+    def pieces(self) -> set[str]:
+        """Traces that were only ever read as a piece of another trace's turn (`Trace.is_part`)."""
+        closed = [each for each in map(_closed, self.log.history(TRACES)) if each is not None]
+        turns = {each.trace_id for each in closed if not each.is_part}
+        return {each.trace_id for each in closed} - turns
+
+    @property
     def passed_over(self) -> float:
         """Records that no room could process."""
         found = self.telemetry.registry.collect()
         names = ("spanwise_poison_records_total", "spanwise_unknown_records_total")
         return sum(s.value for family in found for s in family.samples if s.name in names)
+
+
+def _closed(record: Record) -> Trace | None:
+    """The trace of a record that can be read."""
+    try:
+        found = decode_traces(record.value)
+    except Undecodable:
+        return None
+    return found.trace if isinstance(found, TraceRecord) else None
 
 
 def check_signals(values: Sequence[bytes]) -> list[dict[str, Any]]:

@@ -74,21 +74,24 @@ def test_changed_recordings_say_the_same_live_and_offline(tmp_path: Path) -> Non
     traces = frozenset[str]().union(*map(trace_ids, requests))
     recording = tmp_path / "changed.otlp"
     recording.write_bytes(b"".join(map(pack_frame, requests)))
+    ended = spanwise("evaluate", str(recording), "--format", "jsonl", "--set", "embedder.kind=none")
+    assert ended.code == 0, ended.err
+    offline = [json.loads(line) for line in ended.out.split("\n") if line]
+    scored = {each["trace_id"] for each in offline if each["scope"] == "trace"}
     waits = (f"windows.trace.{each}=1s" for each in ("root_grace", "local_root_grace", "idle"))
+
     with Service(tmp_path / "data", "embedder.kind=none", *waits) as service:
         send(service.grpc, *requests)
         service.wait_for(
             "every trace is scored",
-            lambda: traces <= {each["trace_id"] for each in service.signals()},
+            lambda: scored <= {each["trace_id"] for each in service.signals()},
             timeout=60,
         )
         live = [check_signal(line.encode()) for line in service.signal_lines()]
 
-    ended = spanwise("evaluate", str(recording), "--format", "jsonl", "--set", "embedder.kind=none")
-
-    assert ended.code == 0, ended.err
-    assert len(traces) > 20
-    assert finals(live) == finals([json.loads(line) for line in ended.out.split("\n") if line])
+    assert len(scored) > 20
+    assert scored <= traces
+    assert finals(live) == finals(offline)
 
 
 def _of_different_traces(random: Random) -> Iterator[bytes]:

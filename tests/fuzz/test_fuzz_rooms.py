@@ -55,12 +55,12 @@ DECODERS: dict[str, tuple[Callable[[bytes], object], ...]] = {
 
 
 def check_pipeline(requests: list[bytes], steps: list[tuple[str, Any]]) -> Pipeline:
-    """What was accepted is scored; nothing is passed over."""
+    """What was accepted is scored, but for pieces of other traces' turns; nothing is passed over."""
     pipeline = Pipeline()
     asyncio.run(_run(pipeline, requests, steps))
     traces = {each["trace_id"] for each in check_signals(pipeline.signals)} - {None}
     sent = {each.key.hex() for each in pipeline.log.history(SPANS)}
-    assert traces == sent
+    assert traces == sent - pipeline.pieces
     assert pipeline.passed_over == 0
     return pipeline
 
@@ -123,7 +123,7 @@ def test_damaged_records_end_no_room_and_every_trace_is_scored(fuzz: Fuzz) -> No
         sent = {
             piece.key.hex() for n in numbers if (s := whole.take(seed(n))) for piece in s.pieces
         }
-        assert sent <= traces
+        assert sent - pipeline.pieces <= traces
 
     fuzz(check, st.lists(SEEDS, min_size=1, max_size=3), RANDOM)
 
