@@ -8,6 +8,9 @@ import urllib.request
 from collections.abc import Mapping
 from typing import Any
 
+PATIENCE = 120
+"""Seconds that a tool gets for an answer: hundreds of traces in one request took more than 30 on a busy machine."""
+
 
 def ask(
     method: str, url: str, body: Any = None, *, headers: Mapping[str, str] | None = None
@@ -24,7 +27,7 @@ def ask(
         url, data=data, method=method, headers={"content-type": kind, **(headers or {})}
     )
     try:
-        with urllib.request.urlopen(request, timeout=30) as answer:
+        with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
             said = answer.read()
     except urllib.error.HTTPError as error:
         with error:
