@@ -18,18 +18,17 @@ from tests.support.turns import exclusive, turn
 _LIBS = Path(__file__).parent.parent / ".cache" / "kafka"
 
 
-LONG = ("bench", "e2e", "kafka")
-"""Marks of tests that start processes: their files take from seconds to minutes."""
-
-
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Files that start processes go first, in whatever order they are: small ones are left for the end.
+    """Files of benches go first, then files that start processes, in whatever order they are.
 
-    Otherwise one of several workers begins a file of minutes when the others have nothing left to do.
+    A bench has the machine for itself: beside other benches it waits for seconds, beside a file that starts
+    processes for minutes, and so does every other worker. Small files are left for the end: otherwise one worker
+    begins a file of minutes when the others have nothing left to do.
     """
-    long = {each.path for each in items if any(map(each.get_closest_marker, LONG))}
-    items.sort(key=lambda each: each.path not in long)
+    benches = {each.path for each in items if each.get_closest_marker("bench")}
+    long = {each.path for each in items if any(map(each.get_closest_marker, ("e2e", "kafka")))}
+    items.sort(key=lambda each: (each.path not in benches, each.path not in long))
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
