@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 from playwright.sync_api import Page, sync_playwright
 
 from collector.otlp.signal import LOGS_SERVICE, TRACE_SERVICE
-from scripts.frameworks import ROOT, earliest, files, first_turn, frameworks
+from scripts.frameworks import ROOT, earliest, files, frameworks
 from scripts.pictures import ARGUMENTS, CHROMIUM
 from tests.support.recordings import requests
 from tests.support.sender import send
@@ -54,11 +54,7 @@ class Shown(NamedTuple):
 
 def shown() -> Mapping[str, Shown]:
     """Of each page that has a recording, by its name; an agent's page names its recording in its text."""
-    found = {
-        name: Shown(files(path), first_turn(path))
-        for name, each in frameworks().items()
-        for path in (each.path(),)
-    }
+    found = {name: Shown(files(each.path()), each.shown()) for name, each in frameworks().items()}
     for page in sorted(AGENTS.glob("*.md")):
         if named := _NAMED.search(page.read_text("utf-8")):
             spans = ROOT / f"{named[1]}.otlp"

@@ -17,7 +17,12 @@ import yaml
 
 ROOT = Path(__file__).parents[1]
 DATA = ROOT / "docs" / "frameworks" / "frameworks.yaml"
-RECORDINGS = [ROOT / "tests" / "data" / name for name in ("captures", "captures_logs")]
+RECORDINGS = [
+    ROOT / "tests" / "data" / name for name in ("captures", "captures_more", "captures_logs")
+]
+TOOLS = {"python": "pip install", "node": "npm install", "rust": "cargo add"}
+FENCES = {"node": "js", "java": "properties"}
+"""How a block of a language's code is marked, where that is not its name."""
 PORTS = {"grpc": 4317, "http/protobuf": 4318}
 SERVICE = "my-agent"
 TEXT = 110
@@ -32,7 +37,7 @@ class Framework(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """One entry of the data file, which says what each field is."""
 
     title: str
-    language: Literal["python", "node"]
+    language: Literal["python", "node", "java", "kotlin", "rust"]
     install: str
     code: str
     session: str
@@ -41,6 +46,8 @@ class Framework(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     switches: list[str] = []
     env: dict[str, str] | None = None
     recording: str
+    trace: str | None = None
+    note: str = ""
 
     def variables(self) -> dict[str, str]:
         """What its environment holds: where to send, and the switches that are variables."""
@@ -49,8 +56,19 @@ class Framework(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
             "OTEL_EXPORTER_OTLP_PROTOCOL": self.protocol,
             "OTEL_SERVICE_NAME": SERVICE,
         }
-        switches = dict(part.split("=", 1) for each in self.switches for part in each.split(" "))
+        switches = (
+            {} if self.language == "java" else dict(part.split("=", 1) for part in self.parts())
+        )
         return {**(usual if self.env is None else self.env), **switches}
+
+    def parts(self) -> list[str]:
+        """Its switches, one setting each."""
+        return [part for each in self.switches for part in each.split(" ")]
+
+    def program(self) -> str:
+        """What connects it, whole."""
+        properties = self.parts() if self.language == "java" else []
+        return "\n".join([*filter(None, (setup(self), self.code.rstrip())), *properties])
 
     def exports(self) -> list[str]:
         """The same as lines of a shell, the protocol beside its endpoint."""
@@ -68,13 +86,17 @@ class Framework(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
             path for each in RECORDINGS if (path := each / f"{self.recording}.otlp").exists()
         )
 
+    def shown(self) -> str:
+        """The id of the trace that its page shows."""
+        return self.trace or first_turn(self.path())
+
 
 def pages() -> dict[str, str]:
     """Every page, by file name."""
     entries = frameworks()
-    shown = seen([each.path() for each in entries.values()])
+    shown = seen(entries)
     made = {
-        f"{name}.md": page(each, picture(name) + shown[each.path()])
+        f"{name}.md": page(each, picture(name) + shown[name])
         for name, each in sorted(entries.items())
     }
     listed = [f"- [{each.title}]({name}.md)" for name, each in sorted(entries.items())]
@@ -116,26 +138,32 @@ def setup(framework: Framework) -> str:
 
 
 def install(framework: Framework) -> str:
-    """The command that installs what it needs beside the framework; empty for nothing."""
+    """The command that installs what it needs beside the framework; empty for nothing, and where a file says it."""
+    if framework.language not in TOOLS:
+        return ""
     words = [framework.install] if framework.install else []
     if framework.language == "python" and not framework.own_setup:
         words += ["opentelemetry-sdk", f"opentelemetry-exporter-otlp-proto-{_module(framework)}"]
-    tool = {"python": "pip install", "node": "npm install"}[framework.language]
-    return " ".join([tool, *words]) if words else ""
+    return " ".join([TOOLS[framework.language], *words]) if words else ""
 
 
 def page(framework: Framework, seen: str) -> str:
     """The page as MyST Markdown. `seen`: what Spanwise makes of its recording."""
-    language = {"python": "python", "node": "js"}[framework.language]
-    code = "\n".join(each for each in (setup(framework), framework.code) if each)
+    language = FENCES.get(framework.language, framework.language)
+    code = framework.program()
     other = {"grpc": "http/protobuf", "http/protobuf": "grpc"}[framework.protocol]
     exports = framework.exports()
     lines = [f"# {framework.title}", "", NOTE, "", "## Connect it", ""]
     if command := install(framework):
         lines += ["```sh", command, "```", ""]
+    elif framework.language not in TOOLS:
+        wanted = ", ".join(f"`{each}`" for each in framework.install.split())
+        lines += [f"Among the dependencies: {wanted}.", ""]
+    if framework.language == "java":
+        lines += ["In `application.properties`:", ""]
     lines += ["```sh", *exports, "```", ""] if exports else []
     if code:
-        lines += [f"```{language}", code.rstrip(), "```", ""]
+        lines += [f"```{language}", code, "```", ""]
     ports = f"Port {PORTS[framework.protocol]} takes {_called(framework.protocol)}"
     others = f"{PORTS[other]} takes {_called(other)}, with an exporter for it"
     apart = "without it each trace is a session of its own"
@@ -146,6 +174,7 @@ def page(framework: Framework, seen: str) -> str:
         "",
         "## What one sees",
         "",
+        *([framework.note, ""] if framework.note else []),
     ]
     return "\n".join([*lines, seen, ""])
 
@@ -161,23 +190,23 @@ def _module(framework: Framework) -> str:
 # --- what one sees ---------------------------------------------------------------------------------------------------
 
 
-def seen(recordings: Sequence[Path]) -> dict[Path, str]:
-    """What `spanwise inspect` and `evaluate` say of the first turn of each recording."""
-    every = [each for path in recordings for each in files(path)]
+def seen(entries: Mapping[str, Framework]) -> dict[str, str]:
+    """What `spanwise inspect` and `evaluate` say of the trace that each page shows."""
+    every = [file for each in entries.values() for file in files(each.path())]
     understood = {each["trace_id"]: each for each in _lines("inspect", every)}
     signals: dict[str, list[Mapping[str, Any]]] = {}
     for each in _lines("evaluate", every):
         if each["scope"] == "trace" and each["final"]:
             signals.setdefault(each["trace_id"], []).append(each)
-    found: dict[Path, str] = {}
-    for path in recordings:
-        trace = first_turn(path)
-        found[path] = conversation(understood[trace]) + scores(signals[trace])
-    return found
+    shown = {name: each.shown() for name, each in entries.items()}
+    return {
+        name: conversation(understood[trace]) + scores(signals[trace])
+        for name, trace in shown.items()
+    }
 
 
 def first_turn(recording: Path) -> str:
-    """The id of the trace that the page shows: of the first turn; where nothing says which that is, the earliest."""
+    """The id of the trace of the first turn; where nothing says which that is, of the earliest."""
     expected = yaml.safe_load(recording.with_suffix(".expect.yaml").read_text("utf-8"))
     told = expected["turn_list"][0].get("main_trace_id")
     return told or earliest(files(recording))

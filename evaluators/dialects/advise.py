@@ -7,12 +7,26 @@ from collections.abc import Iterable
 from evaluators.dialects import registry
 from evaluators.dialects.dialect import ALL_CONTENT, CAPTURE, Advice, Lack
 
+_SESSION = {
+    "": 'span.set_attribute("session.id", "...")',
+    "python": 'span.set_attribute("session.id", "...")',
+    "nodejs": 'span.setAttribute("session.id", "...")',
+    "java": 'Span.current().setAttribute("session.id", "...")',
+    "go": 'span.SetAttributes(attribute.String("session.id", "..."))',
+    "dotnet": 'Activity.Current?.SetTag("session.id", "...")',
+}
+"""By `telemetry.sdk.language`; the first one for all others."""
+
 _GENERAL: tuple[Advice, ...] = (
-    Advice(
-        lacks=("no_session",),
-        setting='span.set_attribute("session.id", "...")',
-        note="on the root span; or name your own attribute in Spanwise's attributes.session",
-        source="opentelemetry.io/docs/specs/semconv/general/session",
+    *(
+        Advice(
+            lacks=("no_session",),
+            setting=setting,
+            note="on the root span; or name your own attribute in Spanwise's attributes.session",
+            source="opentelemetry.io/docs/specs/semconv/general/session",
+            language=language,
+        )
+        for language, setting in _SESSION.items()
     ),
     Advice(
         lacks=ALL_CONTENT,
@@ -66,7 +80,7 @@ def advise(
 ) -> tuple[Advice, ...]:
     """The settings that supply what is lacking in spans of these scopes and dialects.
 
-    The general advice only stands in where no dialect has its own.
+    The general advice only stands in where no dialect has its own, that for any language where the SDK's has none.
 
     Args:
         lack: What is lacking.
@@ -77,4 +91,5 @@ def advise(
     scopes, dialects, sdks = tuple(scopes), tuple(dialects), tuple(sdks)
     fitting = [a for a in all_advice() if lack in a.lacks and a.fits(scopes, dialects, sdks)]
     own = tuple(a for a in fitting if a.speakers)
-    return own or tuple(fitting)
+    of_the_language = tuple(a for a in fitting if sdks and a.language)
+    return own or of_the_language or tuple(a for a in fitting if not a.language)

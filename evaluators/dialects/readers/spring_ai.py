@@ -108,6 +108,12 @@ SPRING_AI = Dialect(
             setting="spring.ai.tools.observations.include-content=true",
             source="source of Spring AI, ToolCallingAutoConfiguration and its tests",
         ),
+        Advice(
+            lacks=("no_session",),
+            setting='chatClient.prompt().advisors(a -> a.param(ChatMemory.CONVERSATION_ID, "..."))',
+            note="with a chat memory among the client's advisors",
+            source="docs.spring.io/spring-ai/reference/observability, spring.ai.chat.client.conversation.id",
+        ),
     ),
     sample=Sample(
         scope="org.springframework.boot",

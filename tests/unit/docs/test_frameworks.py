@@ -12,7 +12,6 @@ from evaluators.dialects.advise import all_advice
 from scripts.frameworks import (
     PORTS,
     conversation,
-    first_turn,
     frameworks,
     install,
     page,
@@ -66,10 +65,10 @@ def test_its_program_is_one_and_exports_by_the_protocol_that_is_named(name: str)
 
 @each_name
 def test_what_it_shows_is_a_recording_that_arrived_by_that_protocol(name: str) -> None:
-    path = FRAMEWORKS[name].path()
+    entry = FRAMEWORKS[name]
 
-    assert path.is_file()
-    assert re.fullmatch("[0-9a-f]{32}", first_turn(path))
+    assert entry.path().is_file()
+    assert re.fullmatch("[0-9a-f]{32}", entry.shown())
 
 
 @pytest.mark.parametrize("protocol", sorted(PORTS))

@@ -186,6 +186,20 @@ def test_a_stacks_own_advice_comes_instead_of_the_general_one() -> None:
     assert [a.setting for a in own] == ['with propagate_attributes(session_id="..."):']
 
 
+@pytest.mark.parametrize(
+    ("sdk", "words"),
+    [
+        ("java 1.57.0", "Span.current().setAttribute("),
+        ("nodejs 2.2.0", "span.setAttribute("),
+        ("rust 0.31.1", "span.set_attribute("),
+    ],
+)
+def test_the_general_advice_speaks_the_language_of_the_sdk(sdk: str, words: str) -> None:
+    (advice,) = advise("no_session", scopes=["my.agent"], dialects=[], sdks=[sdk])
+
+    assert advice.setting.startswith(words)
+
+
 def test_every_advice_names_its_source_and_mends_something() -> None:
     assert all(a.source and a.lacks and a.setting for a in all_advice())
 
