@@ -67,8 +67,8 @@ class Framework(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
     def program(self) -> str:
         """What connects it, whole."""
-        properties = self.parts() if self.language == "java" else []
-        return "\n".join([*filter(None, (setup(self), self.code.rstrip())), *properties])
+        lines = [each for each in (setup(self), self.code.rstrip()) if each]
+        return "\n".join([*lines, *(self.parts() if self.language == "java" else ())]).rstrip()
 
     def exports(self) -> list[str]:
         """The same as lines of a shell, the protocol beside its endpoint."""
