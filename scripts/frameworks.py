@@ -28,6 +28,10 @@ SERVICE = "my-agent"
 TEXT = 110
 """Characters of a text that a page shows."""
 NOTE = "<!-- Made by `python -m scripts.frameworks` of frameworks.yaml and a recording. -->"
+RELEASE = (
+    "`OTEL_RESOURCE_ATTRIBUTES=service.version=1.4.2`, or `gen_ai.agent.version` on the agent's spans, says which"
+    " release runs: scores are then kept for each release, and an alert names the one that is worse."
+)
 ABOUT = """\
 Each page has the lines that connect it, and what Spanwise makes of a recording of it that is among the tests' data.
 Others are read too: [dialects](../dialects.md)."""
@@ -171,6 +175,8 @@ def page(framework: Framework, seen: str) -> str:
         f"{ports}; {others}.",
         "",
         f"Turns of one conversation become one session with `{framework.session}`; {apart}.",
+        "",
+        RELEASE,
         "",
         "## What one sees",
         "",

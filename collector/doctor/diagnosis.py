@@ -116,10 +116,16 @@ def _lacks(shown: Shown, spans: Sequence[SpanShown], *, content_in_logs: bool) -
     if content_in_logs and lacks & {"no_content", "no_tool_arguments"}:
         lacks.discard("no_content")
         lacks.add("content_in_logs")
+    if spans and not any(map(_has_version, spans)):
+        lacks.add("no_version")
     if "no_session" in lacks and any(_is_scrubbed(span) for span in spans):
         lacks.discard("no_session")
         lacks.add("scrubbed")
     return lacks
+
+
+def _has_version(span: SpanShown) -> bool:
+    return "service.version" in span["resource"] or "gen_ai.agent.version" in span["attributes"]
 
 
 def _is_scrubbed(span: SpanShown) -> bool:

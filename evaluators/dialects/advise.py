@@ -29,6 +29,12 @@ _GENERAL: tuple[Advice, ...] = (
         for language, setting in _SESSION.items()
     ),
     Advice(
+        lacks=("no_version",),
+        setting="OTEL_RESOURCE_ATTRIBUTES=service.version=...",
+        note="or gen_ai.agent.version on the agent's spans: alerts then name the release, and scores are kept for each",
+        source="opentelemetry.io/docs/specs/semconv/resource/service",
+    ),
+    Advice(
         lacks=ALL_CONTENT,
         setting=f"{CAPTURE}=true",
         note="the switch of the OTel GenAI conventions; instrumentations of your own set gen_ai.input.messages,"

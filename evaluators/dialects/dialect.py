@@ -25,13 +25,15 @@ Lack = Literal[
     "no_tool_definitions",
     "no_session",
     "scrubbed",
+    "no_version",
     "no_tokens",
     "no_root",
     "truncated",
     "dropped_attributes",
 ]
 """What spans can lack. `content_in_logs`: it came as log records; `no_question`: what was asked, though the answer is
-there; `scrubbed`: logfire replaced the session id."""
+there; `scrubbed`: logfire replaced the session id; `no_version`: neither the agent's nor the service's, so that alerts
+name no release."""
 LACKS: tuple[Lack, ...] = get_args(Lack)
 CONTENT: tuple[Lack, ...] = ("no_content", "no_question", "no_tool_arguments", "no_tool_results")
 ALL_CONTENT: tuple[Lack, ...] = (*CONTENT, "content_in_logs")

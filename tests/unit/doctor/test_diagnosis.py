@@ -25,7 +25,11 @@ from evaluators.registry import Registry
 from tests.support.agent_records import claude
 from tests.support.dialect_spans import SpanSpec, request, trace_of
 
-CHAT = {"gen_ai.operation.name": "chat", "gen_ai.request.model": "gpt-4o-mini"}
+CHAT = {
+    "gen_ai.operation.name": "chat",
+    "gen_ai.request.model": "gpt-4o-mini",
+    "gen_ai.agent.version": "1.4.2",
+}
 TEXT = {
     "gen_ai.input.messages": '[{"role":"user","parts":[{"type":"text","content":"Hi?"}]}]',
     "gen_ai.output.messages": '[{"role":"assistant","parts":[{"type":"text","content":"Ho."}]}]',
@@ -77,6 +81,10 @@ def test_a_trace_that_says_everything_lacks_nothing() -> None:
                 }
             ),
             {"truncated"},
+        ),
+        (
+            SpanSpec(id=1, attributes={"gen_ai.operation.name": "chat", **TEXT, "session.id": "s"}),
+            {"no_version"},
         ),
         (SpanSpec(id=1, parent=9, attributes={**CHAT, **TEXT, "session.id": "s"}), {"no_root"}),
     ],
