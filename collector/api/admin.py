@@ -28,6 +28,7 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from collector.api.answers import answer, error
+from collector.api.base_path import BasePath
 from collector.api.errors import ErrorPage, Errors
 from collector.base import watch
 from collector.base.bounded_protocol import Limits
@@ -93,7 +94,10 @@ def build_app(
             Route("/config/available-metrics", available_metrics),
             *routes,
         ],
-        middleware=[Middleware(Guard, admin=config.admin)],
+        middleware=[
+            Middleware(BasePath, base_path=config.admin.base_path),
+            Middleware(Guard, admin=config.admin),
+        ],
         exception_handlers=Errors(error_page).handlers(),
     )
     app.router.redirect_slashes = False

@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationInfo, fi
 from collector.base.cores import usable_cores
 from collector.config.redaction_patterns import Key, Patterns
 from collector.config.values import (
+    BasePath,
     Duration,
     Endpoint,
     Origin,
@@ -103,6 +104,7 @@ class Admin(Section):
     host: str = "127.0.0.1"
     port: Port = 4390
     bearer_tokens: tuple[Token, ...] = ()
+    base_path: BasePath = ""
 
 
 class KafkaSecurity(Section):

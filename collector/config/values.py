@@ -119,6 +119,17 @@ def check_origin(text: str) -> str:
     raise ValueError(f"expected an origin such as https://app.example, or *{_quoted(text)}")
 
 
+_SEGMENTS = re.compile(r"(?:/[A-Za-z0-9._~-]+)+")
+
+
+def check_base_path(text: str) -> str:
+    """Accepts `/one/or/more`, and nothing or `/` for none; without the slash behind."""
+    path = text.removesuffix("/")
+    if not path or _SEGMENTS.fullmatch(path):
+        return path
+    raise ValueError(f"expected a path such as /spanwise{_quoted(text)}")
+
+
 def show_duration(seconds: float) -> str:
     """The way a user writes it."""
     if seconds < 0:
@@ -172,6 +183,7 @@ Share = Annotated[float, Field(ge=0, le=1)]
 Endpoint = Annotated[str, AfterValidator(check_endpoint)]
 Origin = Annotated[str, AfterValidator(check_origin)]
 Url = Annotated[str, AfterValidator(check_url)]
+BasePath = Annotated[str, AfterValidator(check_base_path)]
 Servers = Annotated[str, AfterValidator(check_servers)]
 
 

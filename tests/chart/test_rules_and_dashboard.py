@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
+
 from collector.slo.rules import PAGE as LOCAL_PAGE
 from collector.slo.rules import Rule, rules
 from scripts.chart.examples import manifests, rendered
 from scripts.chart.places import CHART
-from tests.chart.kubelet import one
+from tests.chart.kubelet import environment, one
 
 PAGE = "http://agents-spanwise-admin.observability:4390"
 
@@ -72,6 +74,20 @@ def test_the_page_of_the_alerts_is_where_the_page_is() -> None:
     assert {page.split("/?")[0].rstrip("/").split("/{{")[0] for page in pages} == {
         "https://scores.example.com"
     }
+
+
+@pytest.mark.parametrize(
+    ("path", "base"), [("/spanwise", "/spanwise"), ("/a/b/", "/a/b"), ("/", None)]
+)
+def test_the_path_of_the_ingress_is_the_base_path_of_the_page(path: str, base: str | None) -> None:
+    tokens = {"adminTokens": {"existingSecret": "admin"}}
+    ingress = {"enabled": True, "hosts": ["tools.example.com"], "path": path}
+
+    found = manifests(rendered({"ingress": ingress, "secrets": tokens}))
+
+    pod = one(found, "StatefulSet", "agents-spanwise")["spec"]["template"]["spec"]
+    given = environment(pod["containers"][0], {("admin", "token"): "t"})
+    assert given.get("SPANWISE_ADMIN__BASE_PATH") == base
 
 
 def test_the_dashboard_is_the_one_of_the_files_and_the_operator_reads_it() -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.async_api import Page, async_playwright, expect
+from playwright.async_api import Page, Route, async_playwright, expect
 
 from collector.config.strict_yaml import parse
 from evaluators.expectations import Expectations
@@ -346,3 +346,36 @@ def _with(folder: Path, case: Path) -> Path:
 
 def _lines(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+HOST = "http://tools.example"
+BELOW = "/team/spanwise"
+
+
+@pytest.mark.parametrize("strips", [True, False])
+async def test_a_reader_behind_a_proxy_stays_below_its_path(tmp_path: Path, strips: bool) -> None:
+    """The proxy takes the path off and says so in X-Forwarded-Prefix, or passes it on to `admin.base_path`."""
+    asked: list[str] = []
+    settings = [] if strips else [f"admin.base_path={BELOW}"]
+    with Service(tmp_path, *settings) as service:
+
+        async def proxy(route: Route) -> None:
+            path = route.request.url.removeprefix(HOST)
+            asked.append(path)
+            headers = {"x-forwarded-prefix": BELOW} if strips else {}
+            passed = path.removeprefix(BELOW) if strips else path
+            answer = await route.fetch(url=service.admin + passed, headers=headers, max_redirects=0)
+            await route.fulfill(response=answer)
+
+        async with browsing() as page:
+            await page.route("**/*", proxy)
+            await page.goto(f"{HOST}{BELOW}/")
+            for name in ("Sessions", "Evaluators", "Health", "Overview"):
+                link = page.get_by_role("navigation").get_by_role("link", name=name)
+                await link.click()
+                await expect(link).to_have_attribute("aria-current", "page")
+            await page.goto(f"{HOST}{BELOW}/trace?id=0f")
+            await page.get_by_text("all sessions").click()
+            await expect(page).to_have_url(f"{HOST}{BELOW}/sessions")
+
+    assert [each for each in asked if not each.startswith(f"{BELOW}/")] == []

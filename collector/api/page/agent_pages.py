@@ -12,6 +12,7 @@ from starlette.routing import Route
 
 from collector.api.agents import standing_of
 from collector.api.answers import Refused, cursor_of, text_of
+from collector.api.base_path import root
 from collector.api.charts import Charts, Looking, Placed
 from collector.api.findings import Findings
 from collector.api.off_loop import OffLoop
@@ -65,7 +66,9 @@ class AgentPages:
         """Every agent, or those of a service; the address of one agent leads to its page."""
         service, agent = text_of(request, "service"), text_of(request, "agent")
         if service is not None and agent is not None:
-            return RedirectResponse(f"/agent?{urlencode({'service': service, 'agent': agent})}")
+            return RedirectResponse(
+                f"{root()}/agent?{urlencode({'service': service, 'agent': agent})}"
+            )
         cursor, length = _cursor(request), text_of(request, "range")
         standings = self._standings()  # here: the exporter's state belongs to the event loop
         found = await self._badges()

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 import secrets
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.responses import Response
 
+from collector.api.base_path import root
 from collector.api.page import views
 from collector.config.tree import Config
 
@@ -37,6 +38,7 @@ class Rendering:
             lstrip_blocks=True,
         )
         self._templates.filters.update(views.FILTERS)
+        cast("dict[str, object]", self._templates.globals)["root"] = root
 
     def page(self, template: str, *, status: int = 200, **given: Any) -> Response:
         """The template, filled in."""

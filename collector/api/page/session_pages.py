@@ -12,6 +12,7 @@ from starlette.routing import Route
 
 from collector.api.agents import running_away
 from collector.api.answers import Refused, cursor_of
+from collector.api.base_path import root
 from collector.api.off_loop import OffLoop
 from collector.api.page.rendering import Rendering
 from collector.api.page.session_view import tokens_of
@@ -62,7 +63,7 @@ class SessionPages:
         """Sessions as the address asks for them; a form's empty fields are left out of it."""
         given = {key: each for key, each in request.query_params.items() if each}
         if len(given) < len(request.query_params):
-            return RedirectResponse(f"{ADDRESS}?{urlencode(given)}" if given else ADDRESS, 303)
+            return RedirectResponse(_address(given), 303)
         runaways = running_away(self._standings())  # here: the exporter's state is the event loop's
         asked, wrong = asked_of(given, now=self._clock(), running_away=lambda: runaways)
         sort, unsorted = sort_of(given, USUAL)
@@ -116,7 +117,7 @@ def _address(*parts: Mapping[str, str]) -> str:
     given = {key: value for part in parts for key, value in part.items() if value}
     if given.get("sort") == USUAL:
         del given["sort"]
-    return f"{ADDRESS}?{urlencode(given)}" if given else ADDRESS
+    return root() + (f"{ADDRESS}?{urlencode(given)}" if given else ADDRESS)
 
 
 def _unknown(given: Mapping[str, str]) -> list[str]:

@@ -75,6 +75,12 @@ which is above the file and above what the image sets. */}}
   value: {{ $values.listenHost | quote }}
 - name: SPANWISE_ADMIN__PORT
   value: {{ $values.ports.admin | quote }}
+{{- with trimSuffix "/" $values.ingress.path }}
+{{- if $values.ingress.enabled }}
+- name: SPANWISE_ADMIN__BASE_PATH
+  value: {{ . | quote }}
+{{- end }}
+{{- end }}
 {{- if has "receive" $roles }}
 {{- with $values.tls.receiver }}
 {{- if .existingSecret }}
