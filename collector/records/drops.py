@@ -29,6 +29,9 @@ class SettlingScore(msgspec.Struct, frozen=True, array_like=True):
     score: float
     version: str
     """Of the agent."""
+    seen: float = 0.0
+    """Log time at which the subject's newest span was first seen: a change begins then, not when its sessions settled
+    minutes later. 0 where an older version stored it."""
 
     @property
     def rank(self) -> tuple[int, bool]:

@@ -23,7 +23,7 @@ class Change(NamedTuple):
     began: float
     """Log time of the score that raised it."""
     since: float
-    """Log time at which the change began: when the sum that raised the alarm was last 0."""
+    """When the change began: `seen` of the first score after the sum that raised the alarm was 0."""
     sessions: int
     """Scores that were ranked since then."""
     mean_rank: float
@@ -31,7 +31,7 @@ class Change(NamedTuple):
 
 
 class Sum(msgspec.Struct, array_like=True):
-    """One cumulative sum, and what was ranked since it was last 0."""
+    """One cumulative sum, and what was ranked since it was 0."""
 
     total: float = 0.0
     since: float = 0.0
@@ -39,16 +39,16 @@ class Sum(msgspec.Struct, array_like=True):
     ranks: float = 0.0
     """Their sum."""
 
-    def feed(self, rank: float, time: float, slack: float) -> None:
-        """Take in the next rank."""
+    def feed(self, rank: float, seen: float, slack: float) -> None:
+        """Take in the next rank, of a session whose newest span was first seen at log time `seen`."""
         total = self.total + MIDDLE - rank - slack
         if total > 0:
+            self.since = self.since if self.total > 0 else seen
             self.total = total
-            self.since = self.since or time
             self.sessions += 1
             self.ranks += rank
         else:
-            self.total, self.since, self.sessions, self.ranks = 0.0, time, 0, 0.0
+            self.total, self.since, self.sessions, self.ranks = 0.0, 0.0, 0, 0.0
 
 
 class Alarm(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -73,12 +73,12 @@ class Falls(msgspec.Struct, kw_only=True, omit_defaults=True):
     sums: list[Sum] = []
     alarm: Alarm | None = None
 
-    def feed(self, rank: float, time: float, version: str, limits: PastLimits) -> None:
-        """Take in the next rank; it may end the alarm."""
+    def feed(self, rank: float, seen: float, version: str, limits: PastLimits) -> None:
+        """Take in the next rank, of a session seen at log time `seen`; it may end the alarm."""
         if self.alarm is None:
             self.sums = self.sums or [Sum() for _ in limits.slacks]
             for each, slack in zip(self.sums, limits.slacks, strict=True):
-                each.feed(rank, time, slack)
+                each.feed(rank, seen, slack)
         elif _is_over(self.alarm, rank, version, limits):
             self.clear()
 

@@ -55,15 +55,24 @@ class OwnPast:
         self._history = OwnHistory(self._limits, self._state.history, strata)
 
     def feed(
-        self, session: str, score: float, time: float, version: str, *, tie: float | None = None
+        self,
+        session: str,
+        score: float,
+        time: float,
+        version: str,
+        *,
+        seen: float | None = None,
+        tie: float | None = None,
     ) -> None:
         """Take in the score of a session (or trace) that was not fed before.
 
         `session` orders equal scores. `score` is in [0, 1], higher is better. `time` is log time in seconds; one older
-        than the newest counts as the newest. `version` is that of the agent, "" when it is not known. `tie`: of the
+        than the newest counts as the newest. `version` is that of the agent, "" when it is not known. `seen`: log time
+        at which the session's newest span was first seen, which a change begins with; by default `time`. `tie`: of the
         session, where the caller knows its `tie_break`.
         """
         state = self._state
+        seen = time if seen is None else seen
         time = state.time = max(time, state.time)
         self.expire(time)
         frozen = state.worse.alarm is not None or state.better.alarm is not None
@@ -75,7 +84,7 @@ class OwnPast:
             return
         state.ranked += 1
         for falls, each in ((state.worse, rank), (state.better, 1 - rank)):
-            falls.feed(each, time, version, self._limits)
+            falls.feed(each, seen, version, self._limits)
         state.versions.pop(version, None)
         state.versions[version] = state.ranked
         if len(state.versions) > self._limits.versions:

@@ -10,7 +10,7 @@ import msgspec
 
 from collector.log.port import SIGNALS
 from collector.records.drops import SettlingScore
-from collector.records.signal import Signal, decode_signal
+from collector.records.signal import Signal, decode_signal, unix_seconds
 from collector.signals.prometheus.drop_watch import DropWatch, digest_of
 from collector.signals.prometheus.drops import Drops
 from collector.signals.prometheus.target import Labels
@@ -89,7 +89,8 @@ def _fed(entering: list[tuple[float, str, Any]], limits: PastLimits) -> tuple[ob
     past = OwnPast(limits)
     order = sorted(entering, key=lambda each: each[:2])
     for due, subject, signal in order:
-        past.feed(subject, signal.score, due, signal.agent_version or "")
+        seen = unix_seconds(signal.time)
+        past.feed(subject, signal.score, due, signal.agent_version or "", seen=seen)
     return [digest_of(subject) for _, subject, _ in order], shown(past)
 
 

@@ -40,6 +40,8 @@ class Update(NamedTuple):
     """As `SettlingScore.rank`."""
     time: float
     """The record's log time."""
+    seen: float
+    """Log time at which the subject's newest span was first seen."""
     partition: int
     offset: int
 
@@ -95,7 +97,9 @@ class DropWatch:
         if subject not in self._settling and len(self._settling) >= MAX_SETTLING:
             return None
         self._mark_read(update)
-        self._settling[subject] = SettlingScore(subject, due, *update.rank, score, version)
+        self._settling[subject] = SettlingScore(
+            subject, due, *update.rank, score, version, update.seen
+        )
         if len(self._dues) > 2 * len(self._settling) + FEW:
             self._note_dues()
         else:
@@ -126,7 +130,8 @@ class DropWatch:
             del settling[subject]
             digest = digest_of(subject)
             self._entered.add(digest)
-            self.past.feed(subject, each.score, due, each.version, tie=digest / _DIGESTS)
+            seen, tie = each.seen or due, digest / _DIGESTS
+            self.past.feed(subject, each.score, due, each.version, seen=seen, tie=tie)
             self.trail.note(due, self.progress)
             yield
 

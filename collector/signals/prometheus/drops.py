@@ -133,7 +133,7 @@ class Drops:
         Returns False when too many of its label set settle at once, and it is left out.
         """
         rank = (seen.subject.revision, header.final)
-        update = Update(*seen.fed, rank, seen.time, partition, offset)
+        update = Update(*seen.fed, rank, seen.time, seen.arrived, partition, offset)
         key = (short(seen.subject.service), labels.evaluator, labels.scope)
         if self._is_decided(key, labels, update) or OTHER in labels:
             return True

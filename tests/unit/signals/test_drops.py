@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import deque
 from typing import Any, Literal
 
+import msgspec
 import pytest
 
 from collector.config.tree import AgentWindow
-from collector.records.drops import drop_key
-from collector.records.signal import Signal
+from collector.records.drops import SettlingScore, drop_key
+from collector.records.signal import Signal, rfc3339
 from collector.records.signal_batch import made
 from collector.signals.prometheus.drop_watch import MAX_SETTLING, digest_of
 from collector.signals.prometheus.drops import HOLD, Drops, is_fed
@@ -268,10 +269,32 @@ def test_who_entered_is_bounded_and_read_back() -> None:
 async def regress(publisher: Publisher, *scores: float, version: str = "1", **fields: Any) -> None:
     for score in scores:
         name = f"s-{publisher.log.clock.now:.0f}"
-        said = session(name, score, final=True, agent_version=version, **fields)
+        time = rfc3339(publisher.log.clock.now)
+        said = session(name, score, final=True, agent_version=version, time=time, **fields)
         await publisher.publish(said)
         publisher.log.clock.now += 11
         await publisher.step()
+
+
+def test_a_drop_began_when_its_first_session_was_seen_not_when_it_settled() -> None:
+    """Sessions settle five minutes after their newest span."""
+    stand = Stand()
+    scores = [*GOOD, *BAD]
+    for number, score in enumerate(scores):
+        at = 60.0 * number
+        stand.say(session(f"s-{number}", score, time=rfc3339(BASE + at)), at)
+    stand.pass_time(0, 60 * len(scores) + SETTLE)
+
+    ((drop,),) = stand.drops.by_agent().values()
+
+    assert drop.direction == "worse"
+    assert drop.since == BASE + 60 * len(GOOD)
+
+
+def test_a_score_of_an_older_version_began_when_it_settled() -> None:
+    stored = msgspec.msgpack.encode(("s-1", 7.0, 1, True, 0.5, "1.4.2"))
+
+    assert msgspec.msgpack.decode(stored, type=SettlingScore).seen == 0
 
 
 GOOD = [0.8, 0.85, 0.9, 0.95] * 3
