@@ -77,7 +77,13 @@ def test_the_page_of_the_alerts_is_where_the_page_is() -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "base"), [("/spanwise", "/spanwise"), ("/a/b/", "/a/b"), ("/", None)]
+    ("path", "base"),
+    [
+        ("/spanwise", "/spanwise"),
+        ("/a/b/", "/a/b"),
+        ("/spanwise(/|$)(.*)", "/spanwise"),
+        ("/", None),
+    ],
 )
 def test_the_path_of_the_ingress_is_the_base_path_of_the_page(path: str, base: str | None) -> None:
     tokens = {"adminTokens": {"existingSecret": "admin"}}

@@ -75,11 +75,9 @@ which is above the file and above what the image sets. */}}
   value: {{ $values.listenHost | quote }}
 - name: SPANWISE_ADMIN__PORT
   value: {{ $values.ports.admin | quote }}
-{{- with trimSuffix "/" $values.ingress.path }}
-{{- if $values.ingress.enabled }}
+{{- with include "spanwise.basePath" .root }}
 - name: SPANWISE_ADMIN__BASE_PATH
   value: {{ . | quote }}
-{{- end }}
 {{- end }}
 {{- if has "receive" $roles }}
 {{- with $values.tls.receiver }}

@@ -63,6 +63,17 @@ annotations:
 {{- if $image.digest }}@{{ $image.digest }}{{ else }}:{{ default .Chart.AppVersion $image.tag }}{{ end -}}
 {{- end }}
 
+{{/* The path below which the page stands: the configuration's, else what the ingress' path begins with before the first
+character of a pattern, as in `/spanwise(/|$)(.*)`. */}}
+{{- define "spanwise.basePath" -}}
+{{- $own := dig "admin" "base_path" "" .Values.config -}}
+{{- if $own -}}
+{{- trimSuffix "/" $own -}}
+{{- else if .Values.ingress.enabled -}}
+{{- regexFind "^(/[A-Za-z0-9._~-]+)+" .Values.ingress.path -}}
+{{- end -}}
+{{- end }}
+
 {{/* The address of the page, for links: what leads to it from outside, else its Service. */}}
 {{- define "spanwise.page" -}}
 {{- $values := .Values -}}
@@ -71,7 +82,7 @@ annotations:
 {{- else if and $values.httpRoute.enabled $values.httpRoute.hostnames -}}
 https://{{ first $values.httpRoute.hostnames }}
 {{- else if and $values.ingress.enabled $values.ingress.hosts -}}
-{{ ternary "https" "http" (not (empty $values.ingress.tls)) }}://{{ first $values.ingress.hosts }}{{ trimSuffix "/" $values.ingress.path }}
+{{ ternary "https" "http" (not (empty $values.ingress.tls)) }}://{{ first $values.ingress.hosts }}{{ include "spanwise.basePath" . }}
 {{- else if eq $values.mode "sidecar" -}}
 http://127.0.0.1:{{ $values.ports.admin }}
 {{- else -}}
