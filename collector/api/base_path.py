@@ -6,15 +6,14 @@ each case a request finds its route, and the links of the page stay below the pr
 
 from __future__ import annotations
 
-import re
 from contextvars import ContextVar
 
 from starlette.datastructures import Headers
 from starlette.responses import RedirectResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-_FORWARDED = re.compile(r"(?:/[A-Za-z0-9._~-]{1,100}){1,10}")
-"""Segments of a path and nothing else: a prefix `//host` would lead the page's links to another host."""
+from collector.config.values import is_base_path
+
 _root: ContextVar[str] = ContextVar("root", default="")
 
 
@@ -47,7 +46,8 @@ class BasePath:
             _root.set(outside + self._base)
             scope = {**scope, "path": rest or "/"}
             if not rest:
-                await RedirectResponse(root() + "/")(scope, receive, send)
+                asked = f"?{query.decode('latin-1')}" if (query := scope["query_string"]) else ""
+                await RedirectResponse(f"{root()}/{asked}")(scope, receive, send)
                 return
         else:
             _root.set(forwarded or self._base)
@@ -57,4 +57,4 @@ class BasePath:
 def forwarded_prefix(header: str) -> str:
     """The prefix of the outermost proxy; empty where there is none, or it is not a path."""
     first = header.partition(",")[0].strip().removesuffix("/")
-    return first if _FORWARDED.fullmatch(first) else ""
+    return first if is_base_path(first) else ""

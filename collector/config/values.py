@@ -119,13 +119,19 @@ def check_origin(text: str) -> str:
     raise ValueError(f"expected an origin such as https://app.example, or *{_quoted(text)}")
 
 
-_SEGMENTS = re.compile(r"(?:/[A-Za-z0-9._~-]+)+")
+_SEGMENTS = re.compile(r"(?:/(?!\.{1,2}(?:/|\Z))[A-Za-z0-9._~-]{1,100}){1,10}")
+"""Of a path and nothing else: `//host` would lead the links of a page to another host, `/..` out of its path."""
+
+
+def is_base_path(text: str) -> bool:
+    """Whether this is `/one/or/more`, at most ten, without a slash behind."""
+    return _SEGMENTS.fullmatch(text) is not None
 
 
 def check_base_path(text: str) -> str:
     """Accepts `/one/or/more`, and nothing or `/` for none; without the slash behind."""
     path = text.removesuffix("/")
-    if not path or _SEGMENTS.fullmatch(path):
+    if not path or is_base_path(path):
         return path
     raise ValueError(f"expected a path such as /spanwise{_quoted(text)}")
 
