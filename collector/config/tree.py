@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any, Literal, cast, get_args
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationInfo, field_validator
+from pydantic import ConfigDict, Field, SecretStr
 
 from collector.base.cores import usable_cores
 from collector.config.redaction_patterns import Key, Patterns
+from collector.config.section import Section, Strict
 from collector.config.values import (
     BasePath,
     Duration,
@@ -30,45 +31,6 @@ from collector.config.values import (
 )
 
 Role = Literal["receive", "assemble", "score", "judge", "publish"]
-
-
-class _Strict(BaseModel):
-    """Takes `true` and `false` for no number; YAML reads `yes` and `on` as true."""
-
-    @field_validator("*", mode="before")
-    @classmethod
-    def _no_truth_as_number(cls, value: Any, info: ValidationInfo) -> Any:
-        annotation = cls.model_fields[str(info.field_name)].annotation
-        if _has_truth(value) and _takes_number(annotation):
-            raise ValueError("expected a number, got true or false")
-        return value
-
-
-def _takes_number(annotation: Any) -> bool:
-    return annotation in (int, float) or any(map(_takes_number, get_args(annotation)))
-
-
-def _has_truth(value: Any) -> bool:
-    if isinstance(value, dict):
-        return any(map(_has_truth, cast(dict[Any, Any], value).values()))
-    if isinstance(value, (list, tuple)):
-        return any(map(_has_truth, cast(list[Any], value)))
-    return isinstance(value, bool)
-
-
-class Section(_Strict):
-    """One level of the tree: unknown keys are errors, values never change after start."""
-
-    model_config = ConfigDict(
-        extra="forbid", frozen=True, validate_default=True, allow_inf_nan=False
-    )
-
-    def conflicts(self, path: str) -> Iterator[str]:
-        """What no single setting of this section can say: a line for each that does not fit the others.
-
-        `path` is the section's own; each line begins with the path of the setting to change.
-        """
-        yield from ()
 
 
 class Grpc(Section):
@@ -219,7 +181,7 @@ class EmbedderConfig(Section):
     api_key: SecretStr | None = None
 
 
-class EvaluatorConfig(_Strict):
+class EvaluatorConfig(Strict):
     """Settings of one evaluator; what is not named here is an option, checked against the evaluator's signature."""
 
     model_config = ConfigDict(extra="allow", frozen=True, allow_inf_nan=False)

@@ -15,7 +15,8 @@ import pytest
 
 from collector.base.errors import ConfigError
 from collector.config.crosscheck import crosscheck
-from collector.config.tree import Config, Section, Sinks
+from collector.config.section import Section
+from collector.config.tree import Config, Sinks
 from collector.doctor.connectivity import connect_all
 from collector.log.memory import MemoryLog
 from collector.log.port import SIGNALS, Commit, Log
