@@ -14,7 +14,7 @@ from collector.slo.rules import Rule, rules
 from evaluators.declare import Spec
 from evaluators.dialects import registry
 from evaluators.dialects.advise import all_advice
-from evaluators.dialects.dialect import Dialect
+from evaluators.dialects.dialect import Advice, Dialect
 from evaluators.registry import Registry
 
 HEADLINES = {
@@ -126,11 +126,16 @@ def dialects_page() -> str:
         lines += [*_table(("field", "on", "read from"), cells), ""]
     lines += ["## What to set where something is missing", "", "As `spanwise doctor` says it.", ""]
     advice = [
-        (", ".join(a.speakers) or "any", ", ".join(a.lacks), f"`{a.setting}`", a.note, a.source)
-        for a in all_advice()
+        (_who(a), ", ".join(a.lacks), f"`{a.setting}`", a.note, a.source) for a in all_advice()
     ]
     heads = ("scopes and dialects", "supplies", "setting", "note", "source")
     return "\n".join([*lines, *_table(heads, advice), ""])
+
+
+def _who(advice: Advice) -> str:
+    """Whose programs the advice is for."""
+    spoken = ", ".join(advice.speakers) or "any"
+    return f"{spoken} ({advice.language})" if advice.language else spoken
 
 
 def _sample(dialect: Dialect) -> str:

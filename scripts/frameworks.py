@@ -28,10 +28,6 @@ SERVICE = "my-agent"
 TEXT = 110
 """Characters of a text that a page shows."""
 NOTE = "<!-- Made by `python -m scripts.frameworks` of frameworks.yaml and a recording. -->"
-RELEASE = (
-    "`OTEL_RESOURCE_ATTRIBUTES=service.version=1.4.2`, or `gen_ai.agent.version` on the agent's spans, says which"
-    " release runs: scores are then kept for each release, and an alert names the one that is worse."
-)
 ABOUT = """\
 Each page has the lines that connect it, and what Spanwise makes of a recording of it that is among the tests' data.
 Others are read too: [dialects](../dialects.md)."""
@@ -52,6 +48,7 @@ class Framework(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     recording: str
     trace: str | None = None
     note: str = ""
+    release: str = "OTEL_RESOURCE_ATTRIBUTES=service.version=1.4.2"
 
     def variables(self) -> dict[str, str]:
         """What its environment holds: where to send, and the switches that are variables."""
@@ -171,12 +168,13 @@ def page(framework: Framework, seen: str) -> str:
     ports = f"Port {PORTS[framework.protocol]} takes {_called(framework.protocol)}"
     others = f"{PORTS[other]} takes {_called(other)}, with an exporter for it"
     apart = "without it each trace is a session of its own"
+    named = f"`{framework.release}`, or `gen_ai.agent.version` on the agent's spans,"
     lines += [
         f"{ports}; {others}.",
         "",
         f"Turns of one conversation become one session with `{framework.session}`; {apart}.",
         "",
-        RELEASE,
+        f"{named} says which release runs: scores are then kept for each release.",
         "",
         "## What one sees",
         "",
@@ -255,7 +253,7 @@ def conversation(trace: Mapping[str, Any]) -> str:
         *calls,
         f"{trace['agent']}  {_short(trace['output'])}",
         "",
-        f"tokens {counted}; session told by {session}; model {', '.join(trace['models']) or 'not exported'}",
+        f"tokens {counted}; session id from {session}; model {', '.join(trace['models']) or 'not exported'}",
         f"not exported: {', '.join(trace['gaps']) or 'nothing'}",
     ]
     return "\n".join(["```text", *lines, "```", ""])

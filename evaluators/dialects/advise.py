@@ -31,7 +31,7 @@ _GENERAL: tuple[Advice, ...] = (
     Advice(
         lacks=("no_version",),
         setting="OTEL_RESOURCE_ATTRIBUTES=service.version=...",
-        note="or gen_ai.agent.version on the agent's spans: alerts then name the release, and scores are kept for each",
+        note="or gen_ai.agent.version on the agent's spans: scores are then kept for each release",
         source="opentelemetry.io/docs/specs/semconv/resource/service",
     ),
     Advice(

@@ -115,7 +115,7 @@ def test_what_is_not_exported_is_said_to_be_not_exported() -> None:
 
     assert "user       a b\n" in text
     assert '  look({"a": 1})\n' in text
-    assert "tokens not exported in, 3 out; session told by trace; model not exported" in text
+    assert "tokens not exported in, 3 out; session id from trace; model not exported" in text
     assert "not exported: no_content" in text
     assert max(map(len, text.splitlines())) < 120
 
