@@ -1,0 +1,227 @@
+"""Does a tool, or do an agent's model calls, fail more often than they did? One watch, fed use by use. Pure.
+
+A use is a session; it failed or it did not. The watch compares each use with an upper bound on the rate of failure in
+its past, by three likelihood ratios (failures twice, 8 and 64 times as likely as before). While the true rate is below
+that bound each of them raises an alarm at most once in e^16 uses, on average.
+
+Failures come in clumps: after a use that failed the next one fails more often, and a detector that takes uses for
+independent raises false alarms then. So there are two pasts, one of uses after a use that did not fail, one of uses
+after one that failed. While a sum stands above 0, uses wait outside the past: what may be a fault is not learned.
+
+Source: Spanwise, measured on recordings with known faults (docs/alerting.md).
+"""
+
+from __future__ import annotations
+
+from math import log, sqrt
+from typing import Literal, NamedTuple, TypeAlias
+
+import msgspec
+
+FaultEvent: TypeAlias = Literal["raised", "shown", "over"]
+
+RATIOS = (2.0, 8.0, 64.0)
+"""How many times as likely as before a failure is under each of the sums' hypotheses."""
+LIMIT = 16.0
+"""Of a sum: an alarm at most once in e^16 uses while the rate of failure stays below the bound."""
+LEAST = 20
+"""Uses in the past below which nothing is compared."""
+MOST = 8000
+"""Uses in the past at which all counts are halved, so that the past follows slow changes."""
+OVER = log(100_000.0)
+"""Evidence at which a fault is over."""
+NEW_NORMAL = 7 * 86400.0
+"""Seconds after which a fault that is still raised is the new normal, and the past begins anew."""
+
+
+class Counts(msgspec.Struct, array_like=True):
+    """Uses and failures, after a use that did not fail (`n0`, `f0`) and after one that failed."""
+
+    n0: float = 0.0
+    f0: float = 0.0
+    n1: float = 0.0
+    f1: float = 0.0
+
+    @property
+    def uses(self) -> float:
+        """All of them."""
+        return self.n0 + self.n1
+
+    @property
+    def failures(self) -> float:
+        """Of all uses."""
+        return self.f0 + self.f1
+
+
+class RatioSum(msgspec.Struct, array_like=True):
+    """One sum, and what was used since it was 0."""
+
+    total: float = 0.0
+    since: float = 0.0
+    uses: int = 0
+    failures: int = 0
+
+
+class Fault(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """An alarm that is not over."""
+
+    began: float
+    """Log time at which it was raised."""
+    since: float
+    """When the first use of it was seen."""
+    uses: int
+    """Since then."""
+    failures: int
+    before: float
+    """Upper bound on the rate of failure in the past."""
+    rate: float
+    """Rate of failure at the raise, never below twice the odds of `before`; fixed."""
+    over: float = 0.0
+    """Evidence that the rate is `before` again."""
+    is_shown: bool = False
+    """Whether it has lasted long enough to be shown."""
+
+
+class FaultState(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """What is stored of a watch; about 130 bytes."""
+
+    past: Counts = msgspec.field(default_factory=Counts)
+    waiting: Counts = msgspec.field(default_factory=Counts)
+    """Not in the past yet."""
+    has_failed: bool = False
+    """Whether the newest use failed."""
+    sums: list[RatioSum] = msgspec.field(default_factory=lambda: [RatioSum() for _ in RATIOS])
+    fault: Fault | None = None
+
+
+class Told(NamedTuple):
+    """What a watch says of a fault: uses and failures since it began, and in the past before it."""
+
+    since: float
+    uses: int
+    failures: int
+    uses_before: float
+    failures_before: float
+
+
+class FaultWatch:
+    """One (fault, tool) of an agent."""
+
+    def __init__(self, settle: float, state: FaultState | None = None) -> None:
+        """`settle`: seconds that a fault must have lasted before it is shown. The state is the object's from now on."""
+        self._settle = settle
+        self.state = state or FaultState()
+
+    def feed(self, failed: bool, seen: float, now: float) -> FaultEvent | None:
+        """Take in a use in the order in which sessions settle; returns what changed.
+
+        `seen`: log time at which the session's newest span was first seen; `now`: log time at which it settled. A fault
+        that is raised and shown by the same use is "shown".
+        """
+        state = self.state
+        self.expire(now)
+        if state.fault is not None:
+            return self._follow(state.fault, failed, seen)
+        if state.past.uses >= LEAST:
+            raised = self._search(failed, seen)
+            if raised is not None:
+                state.fault = self._raise(raised, now)
+                return self._show(state.fault, failed, seen) or "raised"
+        self._learn(failed)
+        return None
+
+    def expire(self, now: float) -> bool:
+        """End a fault that is old at log time `now`: what is now is normal, and the past begins anew."""
+        fault = self.state.fault
+        if fault is None or now - fault.began < NEW_NORMAL:
+            return False
+        self.state = FaultState()
+        return True
+
+    @property
+    def shown(self) -> Told | None:
+        """The fault, once it is shown."""
+        fault, past = self.state.fault, self.state.past
+        if fault is None or not fault.is_shown:
+            return None
+        return Told(fault.since, fault.uses, fault.failures, past.uses, past.failures)
+
+    # --- inside ------------------------------------------------------------------------------------------------------
+
+    def _search(self, failed: bool, seen: float) -> RatioSum | None:
+        """Let the sums take in a use; of those that reach the limit, the one with the highest rate of failure."""
+        past = self.state.past
+        # Uses after a failure are few: as many as LEAST without a failure are assumed among them.
+        after_failure = (past.f1, past.n1 + LEAST)
+        before = upper_rate(*(after_failure if self.state.has_failed else (past.f0, past.n0)))
+        raised: list[RatioSum] = []
+        for each, ratio in zip(self.state.sums, RATIOS, strict=True):
+            if each.total == 0:
+                each.since, each.uses, each.failures = seen, 0, 0
+            each.uses += 1
+            each.failures += failed
+            step = (log(ratio) if failed else 0.0) - log(1 + before * (ratio - 1))
+            each.total = min(LIMIT, max(0.0, each.total + step))
+            if each.total >= LIMIT:
+                raised.append(each)
+        return max(raised, key=lambda each: each.failures / each.uses, default=None)
+
+    def _raise(self, raised: RatioSum, now: float) -> Fault:
+        past = self.state.past
+        before = upper_rate(past.failures, past.uses)
+        rate = max((raised.failures + 1) / (raised.uses + 2), 2 * before / (1 + before))
+        self.state.waiting = Counts()
+        return Fault(
+            began=now,
+            since=raised.since,
+            uses=raised.uses,
+            failures=raised.failures,
+            before=before,
+            rate=min(0.999, rate),
+        )
+
+    def _follow(self, fault: Fault, failed: bool, seen: float) -> FaultEvent | None:
+        """A use while the fault is raised: nothing is learned."""
+        fault.uses += 1
+        fault.failures += failed
+        odds = fault.before / fault.rate if failed else (1 - fault.before) / (1 - fault.rate)
+        fault.over = max(0.0, fault.over + log(odds))
+        if fault.over < OVER:
+            return self._show(fault, failed, seen)
+        self.state = FaultState(past=self.state.past)
+        return "over"
+
+    def _show(self, fault: Fault, failed: bool, seen: float) -> FaultEvent | None:
+        if fault.is_shown or not failed or seen - fault.since < self._settle:
+            return None
+        fault.is_shown = True
+        return "shown"
+
+    def _learn(self, failed: bool) -> None:
+        state = self.state
+        past, waiting = state.past, state.waiting
+        if state.has_failed:
+            waiting.n1 += 1
+            waiting.f1 += failed
+        else:
+            waiting.n0 += 1
+            waiting.f0 += failed
+        if state.sums[0].total == 0:
+            past.n0 += waiting.n0
+            past.f0 += waiting.f0
+            waiting.n0 = waiting.f0 = 0.0
+        if not failed:
+            past.n1 += waiting.n1
+            past.f1 += waiting.f1
+            waiting.n1 = waiting.f1 = 0.0
+        if past.uses >= MOST:
+            state.past = Counts(past.n0 / 2, past.f0 / 2, past.n1 / 2, past.f1 / 2)
+        state.has_failed = failed
+
+
+def upper_rate(failures: float, uses: float) -> float:
+    """Upper bound on a rate of failure: Wilson's, at two standard deviations. 1 without any use."""
+    if not uses:
+        return 1.0
+    spread = sqrt(failures * (uses - failures) / uses + 1)
+    return (failures + 2 + 2 * spread) / (uses + 4)

@@ -1,0 +1,112 @@
+"""Fault watches: the vectors that the rule was given with, and what they leave open."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evaluators.formulas.fault_watch import LIMIT, NEW_NORMAL, FaultState, FaultWatch, upper_rate
+
+VECTORS = json.loads(
+    Path(
+        os.environ.get("SPANWISE_FAULT_VECTORS")
+        or Path(__file__).parents[3] / "data" / "fault_watch_vectors.json"
+    ).read_text()
+)
+SETTLE = 300.0
+COUNTS = ("n0", "f0", "n1", "f1", "m0", "g0", "m1", "g1")
+
+
+@pytest.mark.parametrize("case", VECTORS, ids=[each["name"] for each in VECTORS])
+def test_vectors(case: dict[str, Any]) -> None:
+    watch = FaultWatch(case.get("settle_s", SETTLE))
+    events: list[object] = []
+    for index, use in enumerate(case["x"]):
+        time = float(index * case["step_s"])
+        event = watch.feed(use == "1", time, time)
+        if event is not None:
+            since = watch.state.fault.since if watch.state.fault else None
+            events.append([index, event, *([] if since is None else [since])])
+    past, waiting = watch.state.past, watch.state.waiting
+    found = [*msgspec.structs.astuple(past), *msgspec.structs.astuple(waiting)]
+    assert events == case["events"]
+    assert found == [case["counts_at_end"][name] for name in COUNTS]
+
+
+def raised(fails: int = 60) -> FaultWatch:
+    """60 uses that did not fail, one a minute, then `fails` that did."""
+    watch = FaultWatch(SETTLE)
+    for index in range(60 + fails):
+        watch.feed(index >= 60, 60.0 * index, 60.0 * index)
+    return watch
+
+
+def test_what_is_shown_counts_uses_since_and_before() -> None:
+    told = raised(fails=9).shown
+    assert told is not None
+    assert told == (3600.0, 9, 9, 60.0, 0.0)
+
+
+def test_a_fault_begins_when_its_first_session_was_seen_not_when_it_settled() -> None:
+    watch = FaultWatch(SETTLE)
+    for index in range(80):
+        watch.feed(index >= 60, 60.0 * index, 60.0 * index + 300)
+    assert watch.shown is not None
+    assert watch.shown.since == 3600.0
+
+
+def test_a_blip_is_raised_and_never_shown() -> None:
+    watch = FaultWatch(SETTLE)
+    for index in range(90):
+        watch.feed(60 <= index < 72, 10.0 * index, 10.0 * index)
+        assert watch.shown is None
+
+
+def test_after_seven_days_it_is_the_new_normal() -> None:
+    watch = raised()
+    fault = watch.state.fault
+    assert fault is not None
+    watch.expire(fault.began + NEW_NORMAL - 1)
+    assert watch.shown is not None
+    assert watch.expire(fault.began + NEW_NORMAL)
+    assert watch.shown is None
+    assert watch.state == FaultState()
+
+
+def test_nothing_is_learned_while_a_fault_is_raised() -> None:
+    assert raised(fails=60).state.past.uses == 60
+
+
+def test_without_any_use_the_rate_is_unknown_and_its_bound_is_1() -> None:
+    assert upper_rate(0, 0) == 1.0
+    assert upper_rate(0, 20) == pytest.approx(4 / 24)
+
+
+@given(st.lists(st.booleans(), max_size=200), st.integers(0, 200))
+def test_a_stored_watch_goes_on_as_one_that_was_never_stored(uses: list[bool], cut: int) -> None:
+    one, other = FaultWatch(SETTLE), FaultWatch(SETTLE)
+    for index, failed in enumerate(uses):
+        if index == cut:
+            packed = msgspec.msgpack.encode(other.state)
+            other = FaultWatch(SETTLE, msgspec.msgpack.decode(packed, type=FaultState))
+        time = 60.0 * index
+        assert one.feed(failed, time, time) == other.feed(failed, time, time)
+    assert one.state == other.state
+
+
+@given(st.lists(st.booleans(), max_size=400))
+def test_sums_stay_between_0_and_the_limit_and_counts_lose_no_use(uses: list[bool]) -> None:
+    watch = FaultWatch(SETTLE)
+    for index, failed in enumerate(uses):
+        watch.feed(failed, 60.0 * index, 60.0 * index)
+        assert all(0 <= each.total <= LIMIT for each in watch.state.sums)
+        if watch.state.fault is not None:
+            break
+        assert watch.state.past.uses + watch.state.waiting.uses == index + 1
