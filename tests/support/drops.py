@@ -11,9 +11,10 @@ import msgspec
 from collector.log.port import SIGNALS
 from collector.records.drops import SettlingScore
 from collector.records.signal import Signal, decode_signal, unix_seconds
-from collector.signals.prometheus.drop_watch import DropWatch, digest_of
+from collector.signals.prometheus.drop_watch import DropWatch
 from collector.signals.prometheus.drops import Drops
 from collector.signals.prometheus.target import Labels
+from collector.signals.settling import digest_of
 from evaluators.formulas.own_past import OwnPast
 from evaluators.formulas.past_limits import PastLimits
 from tests.support.faulty_log import FaultyLog
@@ -35,15 +36,15 @@ def shown(past: OwnPast) -> tuple[object, ...]:
 def held(drops: Drops) -> dict[Labels, tuple[object, ...]]:
     """Of each label set that anything has entered: its past, and who entered, in order."""
     return {
-        each.labels: (list(each._entered._subjects), shown(each.past))
+        each.labels: (list(each.settling.entered._subjects), shown(each.past))
         for each in drops
-        if each._entered.count
+        if each.settling.entered.count
     }
 
 
 def settling(watch: DropWatch) -> set[SettlingScore]:
     """What has not settled yet."""
-    return set(watch._settling.values())
+    return set(watch.settling.held)
 
 
 def defined(

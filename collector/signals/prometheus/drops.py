@@ -16,9 +16,11 @@ from collector.records.codec import encode
 from collector.records.drops import DropPart, DropState, drop_key
 from collector.records.signal_batch import SignalHeader
 from collector.records.standing import AgentLabels, Drop, Watched
-from collector.signals.prometheus.drop_watch import DropWatch, Update
+from collector.signals.log_time import LogTime
+from collector.signals.prometheus.drop_watch import DropWatch
 from collector.signals.prometheus.seen import Seen
 from collector.signals.prometheus.target import Labels, ServiceKey
+from collector.signals.settling import Update
 from evaluators.coverage import is_low
 from evaluators.formulas.past_limits import PastLimits
 
@@ -26,9 +28,6 @@ SESSIONS = frozenset({"agent_reliability", "agent_consistency", "work_baseline",
 """Session evaluators that are fed, beside those that a judge scores."""
 TRACES = frozenset({"tool_correctness", "confidence", "task_completion"})
 """Trace evaluators that are fed."""
-
-HOLD = 120.0
-"""Seconds by which log time may lag behind for a partition that was lost: another process may keep it."""
 
 
 class Drops:
@@ -45,8 +44,7 @@ class Drops:
         """Keys whose records are to be removed."""
         self._due: dict[Labels, dict[int, bytes]] = {}
         """By label set, the parts among the records that `pending` gave last."""
-        self._reached: dict[int, float] = {}
-        self._owned: set[int] = set()
+        self.log_time = LogTime()
 
     def by_agent(self) -> dict[AgentLabels, tuple[Drop, ...]]:
         """What ranks otherwise than it was, in both directions, of each agent of which anything does."""
@@ -87,36 +85,21 @@ class Drops:
 
     # --- log time ----------------------------------------------------------------------------------------------------
 
-    def own(self, partition: int) -> None:
-        """The partition's records come from now on: log time waits for it."""
-        self._reached.setdefault(partition, 0.0)
-        self._owned.add(partition)
-
-    def lose(self, partition: int) -> None:
-        """The partition's records do not come for now: log time waits for its return, for at most HOLD seconds."""
-        self._owned.discard(partition)
-
     def entering(self, reached: Mapping[int, float]) -> Iterator[None]:
         """These partitions have no more records from before these log times: what has settled by then enters.
 
         One score with each step, between which other tasks may run; no score may be offered before the last one.
         """
-        for partition, time in reached.items():
-            self._reached[partition] = max(time, self._reached.get(partition, 0.0))
-        passed = self._passed()
+        self.log_time.reach(reached)
+        passed = self.log_time.passed
         for labels, watch in self._watches.items():
             for _ in watch.entering(passed):
                 self._changed.add(labels)
                 yield
 
-    def _passed(self) -> float:
-        """The log time that every partition has reached."""
-        least = min((self._reached[each] for each in self._owned), default=0.0)
-        return min((max(each, least - HOLD) for each in self._reached.values()), default=0.0)
-
     def expire(self) -> None:
         """End alarms that are old, as their next score would."""
-        passed = self._passed()
+        passed = self.log_time.passed
         for labels, watch in self._watches.items():
             if watch.past.expire(passed):
                 self._changed.add(labels)
@@ -160,14 +143,14 @@ class Drops:
         if agents is None:
             return False
         for each in agents.values():
-            if each.is_decided(update):
+            if each.settling.is_decided(update):
                 decided = True
             elif each.labels != labels:
                 self._withdraw(each, update)
         return decided
 
     def _withdraw(self, watch: DropWatch | None, update: Update) -> None:
-        if watch is not None and watch.withdraw(update):
+        if watch is not None and watch.settling.withdraw(update):
             self._changed.add(watch.labels)
 
     # --- storing -----------------------------------------------------------------------------------------------------
@@ -179,7 +162,7 @@ class Drops:
         self._changed.clear()
         self._removed.clear()
         self._due.clear()
-        self._reached = dict.fromkeys(self._reached, 0.0)
+        self.log_time.begin_again()
 
     def restore(self, state: DropState, parts: Mapping[int, bytes]) -> None:
         """Take a label set back from its records.

@@ -218,7 +218,7 @@ class PrometheusExporter(Consumer):
                 "The windows cannot be stored before a partition is handed over: %s", error
             )
         self._durable.pop(partition, None)
-        self._drops.lose(partition)
+        self._drops.log_time.lose(partition)
         self._has_drops = self._has_drops and bool(self._assigned)
 
     async def assign(self, assigned: Assigned) -> None:
@@ -230,7 +230,7 @@ class PrometheusExporter(Consumer):
         self._ahead[partition] = self._counted[partition] - (assigned.offset or 0)
         if not self._has_drops:
             await self._retry.log("read the detectors back", self._restore_drops)
-        self._drops.own(partition)
+        self._drops.log_time.own(partition)
 
     async def take(self, batch: Batch) -> None:
         """Count the signals and take them into the windows."""

@@ -8,8 +8,8 @@ from collector.base.telemetry import LONGEST_LABEL, OTHER, short
 from collector.records.sessions import session_key
 from collector.records.signal import unix_seconds
 from collector.records.signal_batch import SubjectHeader
-from collector.signals.prometheus.drop_watch import digest_of
 from collector.signals.prometheus.target import Labels
+from collector.signals.settling import digest_of
 
 
 class Seen:

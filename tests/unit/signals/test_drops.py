@@ -10,11 +10,12 @@ import pytest
 from collector.config.tree import AgentWindow
 from collector.records.signal import Signal
 from collector.records.signal_batch import made
-from collector.signals.prometheus.drop_watch import MAX_SETTLING, digest_of
-from collector.signals.prometheus.drops import HOLD, Drops, is_fed
-from collector.signals.prometheus.entered import MOST, TAIL, Entered
+from collector.signals.entered import MOST, TAIL, Entered
+from collector.signals.log_time import HOLD
+from collector.signals.prometheus.drops import Drops, is_fed
 from collector.signals.prometheus.seen import Seen
 from collector.signals.prometheus.target import Labels
+from collector.signals.settling import MAX_SETTLING, digest_of
 from tests.support.drops import held, same, settling
 from tests.support.faulty_log import FaultyLog, unavailable
 from tests.support.publisher import SHORT, Publisher
@@ -32,7 +33,7 @@ class Stand:
 
     def __init__(self) -> None:
         self.drops = Drops(SHORT, settle=SETTLE)
-        self.drops.own(0)
+        self.drops.log_time.own(0)
         self.offset = 0
 
     def say(self, said: Signal, at: float, *, first: bool = True) -> bool:
@@ -51,7 +52,7 @@ class Stand:
     def entered(self, at: float) -> int:
         """How many have entered when log time has passed `at`."""
         self.pass_time(0, at)
-        return sum(each._entered.count for each in self.drops)
+        return sum(each.settling.entered.count for each in self.drops)
 
 
 def test_a_session_enters_when_it_has_been_quiet() -> None:
@@ -101,7 +102,7 @@ def test_a_session_counts_for_the_agent_of_its_latest_score() -> None:
     stand.say(session(revision=2), 20)  # a repeat
 
     assert stand.entered(9 * SETTLE) == 2
-    assert {each.labels.agent: each._entered.count for each in stand.drops} == {
+    assert {each.labels.agent: each.settling.entered.count for each in stand.drops} == {
         "planner": 0,
         "writer": 2,
     }
@@ -168,7 +169,7 @@ def test_a_record_that_is_read_again_does_not_enter_though_its_session_is_forgot
     assert stand.entered(1) == 1
     (watch,) = stand.drops
     for subject in range(MOST):
-        watch._entered.add(subject)
+        watch.settling.entered.add(subject)
     stand.say(session("new", final=True), 2)
 
     stand.offset = 0
@@ -179,9 +180,9 @@ def test_a_record_that_is_read_again_does_not_enter_though_its_session_is_forgot
 
 def test_a_partition_that_another_process_keeps_holds_nothing_up_for_long() -> None:
     stand = Stand()
-    stand.drops.own(1)
+    stand.drops.log_time.own(1)
     stand.pass_time(1, 0)
-    stand.drops.lose(1)
+    stand.drops.log_time.lose(1)
     stand.say(session(final=True), 10)
 
     assert stand.entered(100) == 0
@@ -219,7 +220,7 @@ async def test_after_all_partitions_were_lost_their_records_are_waited_for_again
     assert log.write_failures == []
     assert same(held(publisher.exporter._drops), before)
     (watch,) = publisher.exporter._drops
-    assert list(watch._entered._subjects) == [digest_of(each) for each in names]
+    assert list(watch.settling.entered._subjects) == [digest_of(each) for each in names]
 
 
 def test_a_trace_enters_at_its_first_final_score_alone() -> None:
