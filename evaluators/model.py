@@ -12,6 +12,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
+from evaluators.uses import ToolUse
 from evaluators.work import Work
 
 JSON: TypeAlias = Any
@@ -227,6 +228,8 @@ class CallCount(NamedTuple):
     times: int
     failed: bool = False
     """Whether the call failed; a refused one has an answer of its own (`matching.repeats.REFUSED`)."""
+    tool: int = -1
+    """Its place in `Turn.tools`; negative: it has none."""
 
 
 PENDING = "pending"
@@ -270,6 +273,13 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The first model that was called."""
     is_part: bool = False
     """Whether it is only a piece of a turn that is another trace: it has no signals."""
+    tools: tuple[ToolUse, ...] = ()
+    model_failed: bool = False
+    """Whether a model call failed."""
+    lacks_answer: bool | None = None
+    """Whether it stopped without an answer; None: the spans do not tell."""
+    gave_up: bool | None = None
+    """Whether the answer says that the agent could not; None: there is no answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,14 +22,16 @@ from evaluators.content import has_text
 from evaluators.formulas.agreement import writes
 from evaluators.formulas.trace_calls import first_model
 from evaluators.formulas.work import work_of
+from evaluators.matching.final_answer import gives_up, lacks_answer
 from evaluators.matching.repeats import call_counts
 from evaluators.matching.text import QUESTION, clip
+from evaluators.matching.tool_uses import tool_uses
 from evaluators.model import Closed, Trace, Turn
 from evaluators.trace.runaway import model_calls
 
 HEADER = "spanwise_trace"
 """Of a trace record: its outline."""
-VERSION = 2
+VERSION = 3
 """Of the functions that make a turn: higher whenever one of them says something else of the same trace."""
 _encoder = msgspec.msgpack.Encoder()
 _trace = msgspec.msgpack.Decoder(Trace)
@@ -135,6 +137,7 @@ class Summariser:
 
     def _turn(self, trace: Trace) -> Turn:
         calls = () if trace.is_part else trace.tool_calls
+        tools = tool_uses(calls)
         return Turn(
             trace_id=trace.trace_id,
             start_time_unix_nano=trace.start_time_unix_nano,
@@ -146,12 +149,16 @@ class Summariser:
             cost_usd=trace.cost_usd,
             model_calls=0 if trace.is_part else model_calls(trace),
             tool_calls=len(calls),
-            call_counts=call_counts(calls),
+            call_counts=call_counts(calls, tools),
             has_text=has_text(trace),
             work=work_of(trace),
             writes=writes(calls, self._read_only),
             model=first_model(trace),
             is_part=trace.is_part,
+            tools=tools,
+            model_failed=any(call.error is not None for call in trace.model_calls),
+            lacks_answer=lacks_answer(trace),
+            gave_up=gives_up(trace),
         )
 
 

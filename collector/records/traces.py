@@ -19,6 +19,7 @@ from collector.records.span_refs import Piece
 from collector.records.subject import Subject
 from evaluators.matching.text import QUESTION, clip
 from evaluators.model import Outcome, Previous, SessionClosed, Trace
+from evaluators.uses import SessionUses
 from evaluators.work import Work
 
 GetRecord: TypeAlias = Callable[[Position], Awaitable[Record | None]]
@@ -154,6 +155,8 @@ class WorkRecord(msgspec.Struct, frozen=True, kw_only=True, tag="work", omit_def
     """Of its first trace (unix nanoseconds)."""
     first_trace: str | None = None
     newest_trace: str | None = None
+    uses: SessionUses | None = None
+    """What fault watches are fed with; None: an older version wrote it."""
 
 
 TracesTopic: TypeAlias = (

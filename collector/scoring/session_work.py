@@ -31,6 +31,7 @@ def session_work(
         task_id=None if task is None else task.task_id,
         repeated=repeated,
         trace=trace,
+        uses=window.uses.session(turns[-1] if turns else None),
         ended=0 if subject.closed is None else max((_end(each.turn) for each in window), default=0),
     )
 

@@ -23,6 +23,7 @@ from msgspec.structs import replace
 
 from collector.records.sessions import SessionTurn
 from collector.records.signal import session_input_digest, turn_term
+from collector.scoring.running_uses import TOOL_COST, RunningUses
 from collector.scoring.running_work import WRITE_COST, RunningWork
 from evaluators.model import Turn
 
@@ -75,6 +76,7 @@ class SlidingWindow:
         "cost",
         "resting",
         "texts",
+        "uses",
         "work",
     )
 
@@ -92,6 +94,8 @@ class SlidingWindow:
         self._other_ages: list[Age] = []
         self._input = _RunningInput(used)
         self.work = RunningWork()
+        """Of the turns."""
+        self.uses = RunningUses()
         """Of the turns."""
         self.cost = 0
         """Bytes of memory that its traces take, their outcomes apart: a function of what the log holds of them."""
@@ -209,6 +213,7 @@ class SlidingWindow:
         insort(self._turn_ages, (entry.seen, key))
         self._input.add(entry)
         self.work.add(entry)
+        self.uses.add(entry.turn)
         return key
 
     def _remove(self, entry: SessionTurn) -> None:
@@ -221,12 +226,14 @@ class SlidingWindow:
         del self._turn_ages[bisect_left(self._turn_ages, _age(entry))]
         self._input.remove(entry)
         self.work.remove(entry)
+        self.uses.remove(entry.turn)
 
     def _charge(self, entry: SessionTurn, sign: int) -> None:
         turn = entry.turn
         texts = text_size(turn.output) + text_size(turn.input)
         calls, writes = len(turn.call_counts), len(turn.writes)
         others = text_size(entry.agent) + CALL_COST * calls + WRITE_COST * writes
+        others += TOOL_COST * len(turn.tools)
         self.cost += sign * (TURN_COST + texts + others)
         self.resting += sign * (RESTING_TURN + RESTING_CALL * (calls + writes))
         self.texts += sign * texts

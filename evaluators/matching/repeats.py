@@ -18,6 +18,7 @@ from typing import NamedTuple, TypeAlias
 from evaluators.counts import amount
 from evaluators.matching.json_values import encoded
 from evaluators.model import CallCount, ToolCall
+from evaluators.uses import LONGEST_NAME, ToolUse
 
 MOST_DISTINCT = 500
 """Distinct calls of a trace that its session remembers: those made most often."""
@@ -141,17 +142,19 @@ def _is_progress(group: Sequence[ToolCall]) -> bool:
     )
 
 
-def call_counts(calls: Sequence[ToolCall]) -> tuple[CallCount, ...]:
+def call_counts(calls: Sequence[ToolCall], tools: Sequence[ToolUse] = ()) -> tuple[CallCount, ...]:
     """How often each call was made with each result; calls whose arguments were not exported are left out."""
-    counts: dict[tuple[int, int, bool], int] = {}
+    places = {use.tool: place for place, use in enumerate(tools)}
+    counts: dict[tuple[int, int, bool, int], int] = {}
     for call, question in zip(calls, _grouped(calls).questions, strict=True):
         if question is not None:
-            made = (_digest(*question), _digest(_answer(call)), call.failed)
+            place = places.get(call.name[:LONGEST_NAME], -1)
+            made = (_digest(*question), _digest(_answer(call)), call.failed, place)
             counts[made] = counts.get(made, 0) + 1
     kept = counts.items()
     if len(counts) > MOST_DISTINCT:
         kept = sorted(kept, key=lambda each: (-each[1], each[0]))[:MOST_DISTINCT]
-    return tuple(CallCount(*call[:2], times, call[2]) for call, times in sorted(kept))
+    return tuple(CallCount(*call[:2], times, *call[2:]) for call, times in sorted(kept))
 
 
 class Told(NamedTuple):
@@ -221,3 +224,38 @@ UNKNOWN = _digest(_UNKNOWN)
 """`CallCount.answered` of a call whose result was not exported."""
 REFUSED = _digest(_REFUSED)
 """`CallCount.answered` of a call that was refused."""
+
+
+NO_REPEATS = Told(0, 0, 0, 0)
+
+
+class Answers:
+    """The results of the calls of one tool with the same arguments, in the turns of a session."""
+
+    __slots__ = ("_times", "calls", "failed")
+
+    def __init__(self) -> None:
+        self._times: dict[int, int] = {}
+        self.calls = self.failed = 0
+
+    def count(self, answered: int, times: int, *, failed: bool) -> None:
+        """As many calls more, or with a negative number fewer, with this digest of a result."""
+        self.calls += times
+        self.failed += times if failed else 0
+        all_times = self._times.get(answered, 0) + times
+        if all_times:
+            self._times[answered] = all_times
+        else:
+            del self._times[answered]
+
+    @property
+    def told(self) -> Told:
+        """The repeats among them."""
+        again = self.calls - 1
+        if again < 1:
+            return NO_REPEATS
+        results = len(self._times) - (UNKNOWN in self._times)
+        refused = self._times.get(REFUSED, 0)
+        if results > 1 or 0 < self.failed < self.calls or 0 < refused < self.calls:
+            return Told(repeated=0, failed=0, changing=self.calls, untold=0)
+        return Told(repeated=again, failed=min(self.failed, again), changing=0, untold=0)

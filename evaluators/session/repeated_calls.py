@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from evaluators.declare import evaluator
 from evaluators.formulas.work import WorkHistory
-from evaluators.matching.repeats import REFUSED, UNKNOWN, Told
+from evaluators.matching.repeats import NO_REPEATS, Answers, Told
 from evaluators.model import JSON, Outcome, Score, Session, Turn
 from evaluators.resources import Running
 from evaluators.work import Work
@@ -26,12 +26,12 @@ class RepeatCount(Running):
 
     def __init__(self, options: Mapping[str, JSON]) -> None:
         self._turns: dict[str, Turn] = {}
-        self._answers: dict[int, _Answers] = {}
+        self._answers: dict[int, Answers] = {}
         """By digest of tool and arguments."""
         self._levels: dict[int, int] = {}
         """How many calls were repeated just so often, above 0: few entries, so that the greatest is found at once."""
         self.calls = self.compared = 0
-        self._told = _NOTHING
+        self._told = NO_REPEATS
 
     def put(self, turn: Turn) -> None:
         """Take in a turn; one of the same trace id is replaced."""
@@ -61,11 +61,11 @@ class RepeatCount(Running):
 
     def _count(self, turn: Turn, sign: int) -> None:
         self.calls += sign * turn.tool_calls
-        for asked, answered, times, failed in turn.call_counts:
+        for asked, answered, times, failed, _ in turn.call_counts:
             self.compared += sign * times
             answers = self._answers.get(asked)
             if answers is None:
-                answers = self._answers[asked] = _Answers()
+                answers = self._answers[asked] = Answers()
             before = answers.told
             answers.count(answered, sign * times, failed=failed)
             if (after := answers.told) != before:
@@ -83,39 +83,6 @@ class RepeatCount(Running):
             self._levels[told.repeated] = level
         else:
             del self._levels[told.repeated]
-
-
-_NOTHING = Told(0, 0, 0, 0)
-
-
-class _Answers:
-    """The results of the calls of one tool with the same arguments."""
-
-    __slots__ = ("_times", "calls", "failed")
-
-    def __init__(self) -> None:
-        self._times: dict[int, int] = {}
-        self.calls = self.failed = 0
-
-    def count(self, answered: int, times: int, *, failed: bool) -> None:
-        self.calls += times
-        self.failed += times if failed else 0
-        all_times = self._times.get(answered, 0) + times
-        if all_times:
-            self._times[answered] = all_times
-        else:
-            del self._times[answered]
-
-    @property
-    def told(self) -> Told:
-        again = self.calls - 1
-        if again < 1:
-            return _NOTHING
-        results = len(self._times) - (UNKNOWN in self._times)
-        refused = self._times.get(REFUSED, 0)
-        if results > 1 or 0 < self.failed < self.calls or 0 < refused < self.calls:
-            return Told(repeated=0, failed=0, changing=self.calls, untold=0)
-        return Told(repeated=again, failed=min(self.failed, again), changing=0, untold=0)
 
 
 TIMES = 4

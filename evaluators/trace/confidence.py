@@ -8,6 +8,12 @@ from dataclasses import dataclass
 
 from evaluators.counts import amount
 from evaluators.declare import pandaprobe
+from evaluators.matching.final_answer import (
+    ended_in_action,
+    ended_refused,
+    ends_with_call,
+    says_what_models_answered,
+)
 from evaluators.matching.repeats import Told, is_stuck, repeats
 from evaluators.matching.text import clip
 from evaluators.matching.tool_calls import failures, given_up, named, span_ids
@@ -115,11 +121,11 @@ def _answer_doubts(trace: Trace) -> Iterator[_Doubt]:
         # Without content or root the answer may exist and just not be recorded.
         if {"no_content", "no_root"} & set(trace.gaps):
             return
-        if _ended_refused(trace):
+        if ended_refused(trace):
             return
-        if _ended_in_action(trace):
+        if ended_in_action(trace):
             yield _Doubt(cost=0.2, risk=0.1, reason="it ended with a tool call and no answer")
-        elif _says_what_models_answered(trace):
+        elif says_what_models_answered(trace):
             yield _Doubt(cost=0.5, reason="no final answer")
     elif found := _hedge(clip(trace.output)):
         yield _Doubt(
@@ -141,7 +147,7 @@ def _broke_off(trace: Trace) -> bool:
     """
     if trace.closed not in ("idle", "root_ended") or not trace.model_calls:
         return False
-    if not _ends_with_call(trace):
+    if not ends_with_call(trace):
         return False
     last = trace.tool_calls[-1]
     if last.unanswered:
@@ -149,36 +155,6 @@ def _broke_off(trace: Trace) -> bool:
     if trace.root != "missing" or trace.closed != "idle":
         return False
     return last.span_id is None and last.result is None and last.error is None
-
-
-def _says_what_models_answered(trace: Trace) -> bool:
-    """Whether the spans carry what models answered: some export questions alone."""
-    return any(call.output for call in trace.model_calls) or any(
-        call.arguments is not None for call in trace.tool_calls
-    )
-
-
-def _ended_in_action(trace: Trace) -> bool:
-    """Whether the last thing done was a tool call that succeeded, a hand-over for instance."""
-    return _ends_with_call(trace) and trace.tool_calls[-1].error is None
-
-
-def _ended_refused(trace: Trace) -> bool:
-    """Whether the last thing asked for was refused: who refuses often stops the agent there."""
-    return _ends_with_call(trace) and trace.tool_calls[-1].rejected is not None
-
-
-def _ends_with_call(trace: Trace) -> bool:
-    if not trace.tool_calls:
-        return False
-    return trace.tool_calls[-1].start_time_unix_nano >= _last_said(trace)
-
-
-def _last_said(trace: Trace) -> int:
-    """When the last model call began or the last agent's step ended."""
-    began = (call.start_time_unix_nano for call in trace.model_calls)
-    ended = (step.end_time_unix_nano for step in trace.steps)
-    return max((*began, *ended), default=0)
 
 
 @pandaprobe(version="1", name="confidence", reads={"text", "root"})

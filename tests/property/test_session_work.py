@@ -38,7 +38,12 @@ def arrivals(draw: st.DrawFn) -> list[TraceRecord]:
                 turn=is_turn,
             )
             calls = [
-                ToolCall(name=name, arguments={"n": draw(st.integers(0, 1))}, result="done")
+                ToolCall(
+                    name=name,
+                    arguments={"n": draw(st.integers(0, 1))},
+                    result=draw(st.sampled_from(["done", "", None])),
+                    error=draw(st.sampled_from([None, None, "TimeoutError: 5 s", "denied"])),
+                )
                 for name in draw(st.lists(st.sampled_from(["book", "get", "mine"]), max_size=3))
                 if is_turn
             ]
@@ -134,9 +139,22 @@ def test_work_is_the_sum_over_the_turns_of_the_window(records: list[TraceRecord]
             (call.name, call.arguments["n"])
             for each in inside
             for call in each.trace.tool_calls
-            if call.name == "book"
+            if call.name == "book" and not call.failed
         }
     )
+    calls = [call for each in inside for call in each.trace.tool_calls]
+    assert work.uses is not None
+    found = {use.tool: (use.calls, use.failed, use.returned) for use in work.uses.tools}
+    assert found == {
+        name: (
+            sum(call.name == name for call in calls),
+            any(call.failed for call in calls if call.name == name),
+            any(
+                call.name == name and not call.failed and call.result is not None for call in calls
+            ),
+        )
+        for name in {call.name for call in calls}
+    }
 
 
 def test_an_open_session_says_its_work_whenever_it_changes() -> None:

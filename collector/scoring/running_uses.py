@@ -1,0 +1,119 @@
+"""What a session used and how that went, kept up to date turn by turn. Pure.
+
+It depends on the set of turns, never on the order in which turns come, are revised and leave.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections import Counter
+
+from evaluators.matching.repeats import Answers
+from evaluators.model import Turn
+from evaluators.uses import MOST_TOOLS, SessionUses, ToolUse
+
+TOOL_COST = 700
+"""Bytes of a tool of a turn, here and in its state."""
+SAME = 2
+"""Repeats of one call at which it was made three times with the same result."""
+
+
+class RunningUses:
+    """The sums over the turns that were added and not removed."""
+
+    __slots__ = ("_answers", "_models", "_models_failed", "_outcomes", "_tools")
+
+    def __init__(self) -> None:
+        self._tools: dict[str, _Tool] = {}
+        self._answers: dict[int, Answers] = {}
+        """By digest of tool and arguments."""
+        self._outcomes = Counter[bool]()
+        """Answers by whether they say that the agent could not."""
+        self._models = self._models_failed = 0
+        """Turns that called a model, and those in which a call of it failed."""
+
+    def add(self, turn: Turn) -> None:
+        """Count a turn in."""
+        self._count(turn, 1)
+
+    def remove(self, turn: Turn) -> None:
+        """Count it out, exactly as it was counted in."""
+        self._count(turn, -1)
+
+    def session(self, newest: Turn | None) -> SessionUses:
+        """All of it, `newest` being the session's newest turn; of the tools those that were called most."""
+        tools = [tool.use(name) for name, tool in self._tools.items()]
+        if len(tools) > MOST_TOOLS:
+            tools = sorted(tools, key=lambda each: (-each.calls, each.tool))[:MOST_TOOLS]
+        return SessionUses(
+            tools=tuple(sorted(tools)),
+            model_failed=self._models_failed > 0 if self._models else None,
+            no_answer=None if newest is None else newest.lacks_answer,
+            gave_up=self._outcomes[True] > 0 if self._outcomes.total() else None,
+        )
+
+    def _count(self, turn: Turn, sign: int) -> None:
+        self._models += sign * (turn.model_calls > 0)
+        self._models_failed += sign * turn.model_failed
+        if turn.gave_up is not None:
+            self._outcomes[turn.gave_up] += sign
+        for use in turn.tools:
+            self._tools.setdefault(use.tool, _Tool()).count(use, sign)
+        for asked, answered, times, failed, place in turn.call_counts:
+            if place >= 0:
+                self._repeats(turn.tools[place].tool, asked, answered, sign * times, failed=failed)
+        for use in turn.tools:
+            if not self._tools[use.tool].calls:
+                del self._tools[use.tool]
+
+    def _repeats(self, tool: str, asked: int, answered: int, times: int, *, failed: bool) -> None:
+        answers = self._answers.get(asked)
+        if answers is None:
+            answers = self._answers[asked] = Answers()
+        before = answers.told.repeated >= SAME
+        answers.count(answered, times, failed=failed)
+        self._tools[tool].repeated += (answers.told.repeated >= SAME) - before
+        if not answers.calls:
+            del self._answers[asked]
+
+
+class _Tool:
+    """The sums of one tool."""
+
+    __slots__ = ("_durations", "_empty", "_errors", "_failed", "_returned", "calls", "repeated")
+
+    def __init__(self) -> None:
+        self.calls = 0
+        self.repeated = 0
+        """Calls that were made three times with the same result."""
+        self._failed = self._returned = self._empty = 0
+        """Turns with such a call."""
+        self._errors = Counter[str]()
+        self._durations: list[float] = []
+        """The longest of each turn, ascending."""
+
+    def count(self, use: ToolUse, sign: int) -> None:
+        self.calls += sign * use.calls
+        self._failed += sign * use.failed
+        self._returned += sign * use.returned
+        self._empty += sign * use.empty
+        if use.error:
+            self._errors[use.error] += sign
+        if use.slowest < 0:
+            return
+        if sign > 0:
+            insort(self._durations, use.slowest)
+        else:
+            del self._durations[bisect_left(self._durations, use.slowest)]
+
+    def use(self, tool: str) -> ToolUse:
+        return ToolUse(
+            tool=tool,
+            calls=self.calls,
+            failed=self._failed > 0,
+            returned=self._returned > 0,
+            empty=self._empty > 0,
+            slowest=self._durations[-1] if self._durations else -1.0,
+            error=min(+self._errors, default=""),
+            repeated=self.repeated > 0,
+        )

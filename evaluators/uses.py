@@ -1,0 +1,46 @@
+"""What a trace or a session used and how that went: tools, models, the answer. Fault watches are fed with it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import msgspec
+
+MOST_TOOLS = 32
+"""Tools of a trace or of a session: those that were called most."""
+
+
+LONGEST_NAME = 128
+"""Characters of a tool's name that are kept."""
+
+
+class ToolUse(NamedTuple):
+    """The calls of one tool. Stored by order: append only."""
+
+    tool: str
+    calls: int
+    """A call that was refused before it ran is none."""
+    failed: bool = False
+    """Whether any call failed."""
+    returned: bool = False
+    """Whether a call that did not fail has a result."""
+    empty: bool = False
+    """Whether such a result was nothing: an empty text, list or object."""
+    slowest: float = -1.0
+    """Seconds of the longest call; negative: no call was timed."""
+    error: str = ""
+    """Class of the first error (`matching.error_class`)."""
+    repeated: bool = False
+    """Whether one call was made three times with the same result (`matching.repeats`)."""
+
+
+class SessionUses(msgspec.Struct, frozen=True, array_like=True):
+    """A session as fault watches see it. None: the session says nothing of it. Stored by order: append only."""
+
+    tools: tuple[ToolUse, ...] = ()
+    model_failed: bool | None = None
+    """Whether a model call failed; None: there was none."""
+    no_answer: bool | None = None
+    """Whether it ended without an answer."""
+    gave_up: bool | None = None
+    """Whether an answer says that the agent could not."""
