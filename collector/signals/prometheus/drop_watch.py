@@ -38,8 +38,7 @@ class DropWatch:
         """
         parts = dict(parts or {})
         self.labels = labels
-        self.parts = set(parts)
-        """Names of the parts that are stored."""
+        self._parts = set(parts)
         entered = parts.pop(STRATA, b"")
         self.settling: Settling[SettlingScore] = (
             Settling()
@@ -68,6 +67,15 @@ class DropWatch:
             self.past.feed(subject, each.score, due, each.version, seen=each.seen or due, tie=tie)
             self.trail.note(due, self.progress)
             yield
+
+    @property
+    def parts(self) -> set[int]:
+        """Names of the parts that are stored."""
+        return self._parts
+
+    def expire(self, now: float) -> bool:
+        """End alarms that are old at log time `now`; whether there was one."""
+        return self.past.expire(now)
 
     def alarms(self) -> Iterator[tuple[Literal["worse", "better"], Change]]:
         """What is raised now."""
@@ -110,7 +118,7 @@ class DropWatch:
 
     def written(self, parts: Mapping[int, bytes]) -> None:
         """The state, and after it these parts as `due` gave them, are stored."""
-        self.parts |= parts.keys()
+        self._parts |= parts.keys()
         self.past.written({name: each for name, each in parts.items() if name != STRATA})
         if STRATA in parts:
             self.settling.entered.written(parts[STRATA])

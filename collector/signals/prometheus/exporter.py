@@ -344,7 +344,10 @@ class PrometheusExporter(Consumer):
         if expired := self._runaways.expire(self._now):
             self._runaway_families.dropped.labels("max_age").inc(expired)
         reached = {partition: self._taken[partition] for partition in self._durable}
-        self._families.drop_scores("forgotten", self._drops.forget(self._targets.holds))
+        forgotten = self._drops.forget(self._targets.holds)
+        self._families.drop_scores(
+            "forgotten", sum(each.past.history_samples for each in forgotten)
+        )
         pending, runaways = self._targets.pending() | self._drops.pending(), self._runaways.pending
         records = [New(topic=WINDOWS, key=key, value=value) for key, value in pending.items()]
         if runaways is not None:
