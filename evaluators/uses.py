@@ -10,7 +10,7 @@ MOST_TOOLS = 32
 """Tools of a trace or of a session: those that were called most."""
 
 
-LONGEST_NAME = 128
+LONGEST_NAME = 64
 """Characters of a tool's name that are kept."""
 
 

@@ -69,6 +69,49 @@ class Watched(msgspec.Struct, frozen=True, kw_only=True):
     """(Log time in whole seconds, thousandths of progress), oldest first; each is the most since the one before."""
 
 
+FaultKind: TypeAlias = Literal[
+    "tool_failed",
+    "tool_empty",
+    "repeated_calls",
+    "model_failed",
+    "tool_slow",
+    "no_answer",
+    "gave_up",
+]
+"""What a fault watch looks at."""
+FAULTS_THAT_PAGE: frozenset[FaultKind] = frozenset(
+    {"tool_failed", "tool_empty", "repeated_calls", "model_failed"}
+)
+
+
+class Fault(msgspec.Struct, frozen=True, kw_only=True):
+    """A fault that happens more often than it did, from when it is shown until it is over.
+
+    A use is a session: of a tool, one that called it; of the agent, any in which the fault could be seen.
+    """
+
+    fault: FaultKind
+    tool: str
+    """Empty: of the agent."""
+    since: float
+    """Log time at which the first session with it was seen, Unix seconds."""
+    uses: int
+    """Since then."""
+    failures: int
+    uses_before: int
+    """In the past that is compared with; where it is long, older uses count less."""
+    failures_before: int
+    error: str | None = None
+    """Commonest class of the newest failures' errors; never an error's text."""
+    sessions: tuple[str, ...] = ()
+    """The newest sessions with it, newest first."""
+
+    @property
+    def pages(self) -> bool:
+        """Whether it wakes somebody; else it is a ticket."""
+        return self.fault in FAULTS_THAT_PAGE
+
+
 class OpenRunaway(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     """A trace that ran away when it was looked at last, and has not closed since."""
 
@@ -95,6 +138,8 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     """All versions that have not ended together; None: unknown."""
     consistency: WindowMean | None = None
     drops: tuple[Drop, ...] = ()
+    faults: tuple[Fault, ...] = ()
+    """In order of fault and tool."""
     watched: tuple[Watched, ...] = ()
     """In order of evaluator."""
     runaways: tuple[OpenRunaway, ...] = ()

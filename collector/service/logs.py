@@ -21,6 +21,7 @@ from collector.log.port import CLOSINGS, LOG_REQUESTS, SIGNALS, SPANS, TRACES, L
 from collector.receiver import log_requests
 from collector.service.rooms import ASSEMBLY, JUDGING, SCORING
 from collector.service.sinks import delivery_groups
+from collector.signals.faults import fault_reader
 from collector.signals.prometheus import exporter, trace_metrics
 from collector.signals.ranking import ranking_room
 
@@ -108,6 +109,7 @@ def groups(config: Config) -> Mapping[str, frozenset[str]]:
                 SCORING,
                 feed.TRACES_GROUP,
                 trace_metrics.GROUP,
+                fault_reader.GROUP,
                 ranking_room.GROUP,
                 *_judging(config),
             }

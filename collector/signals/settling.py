@@ -16,7 +16,7 @@ from typing import Generic, NamedTuple, Protocol, TypeVar
 from collector.signals.entered import Entered
 
 MAX_SETTLING = 4096
-"""Subjects that may settle at the same time."""
+"""Size of what may settle at the same time."""
 FEW = 64
 
 
@@ -36,6 +36,11 @@ class Held(Protocol):
     @property
     def rank(self) -> tuple[int, bool]:
         """(revision, final): total order of what is said of a subject, in whatever order it arrives."""
+        ...
+
+    @property
+    def size(self) -> int:
+        """What it counts towards the most that may settle at the same time."""
         ...
 
 
@@ -74,6 +79,7 @@ class Settling(Generic[H]):
         """By partition, the offset below which every record is taken in."""
         self.entered = entered or Entered()
         self._most = most
+        self._size = sum(each.size for each in self._held.values())
         self._dues: list[tuple[float, str]] = []
         """A heap of (log time, subject) at which subjects settle, also of some that have changed or gone since."""
         self._note_dues()
@@ -98,10 +104,12 @@ class Settling(Generic[H]):
         subject = update.subject
         if self._has_read(update):
             return False
-        if subject not in self._held and len(self._held) >= self._most:
+        before = self._held.get(subject)
+        size = self._size + held.size - (0 if before is None else before.size)
+        if size > self._most and size > self._size:
             return None
         self._mark_read(update)
-        self._held[subject] = held
+        self._held[subject], self._size = held, size
         if len(self._dues) > 2 * len(self._held) + FEW:
             self._note_dues()
         else:
@@ -115,7 +123,7 @@ class Settling(Generic[H]):
         if self._has_read(update):
             return False
         self._mark_read(update)
-        del self._held[update.subject]
+        self._size -= self._held.pop(update.subject).size
         return True
 
     def entering(self, passed: float) -> Iterator[H]:
@@ -130,6 +138,7 @@ class Settling(Generic[H]):
             if each is None or each.due != due:
                 continue  # something later took its place, or it was withdrawn
             del held[subject]
+            self._size -= each.size
             self.entered.add(digest_of(subject))
             yield each
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 from msgspec.structs import replace
@@ -39,6 +40,9 @@ from collector.records.signal import decode_signal
 from collector.records.signal_batch import Group, SignalHeader, groups_in
 from collector.records.standing import AgentLabels, OpenRunaway, Standing, Standings
 from collector.records.windows import RUNAWAYS
+from collector.signals.faults.fault_families import FaultGauges
+from collector.signals.faults.fault_reader import FaultReader
+from collector.signals.faults.faults import Faults
 from collector.signals.prometheus.counted_ids import CountedIds
 from collector.signals.prometheus.drop_gauges import DropGauges
 from collector.signals.prometheus.drops import Drops, is_fed
@@ -107,6 +111,15 @@ class PrometheusExporter(Consumer):
             runs=self._runs,
             telemetry=telemetry,
         )
+        self._faults = Faults(settle=windows.settle)
+        self._fault_reader = FaultReader(
+            log=log,
+            faults=self._faults,
+            label=self._targets.agent_labels,
+            holds=self._targets.holds_agent,
+            telemetry=telemetry,
+            clock=clock,
+        )
         self._runaways = OpenRunaways(trace_age)
         self._runaway_families = RunawayFamilies(telemetry)
         self._recent = CountedIds(RECENT)
@@ -133,6 +146,7 @@ class PrometheusExporter(Consumer):
             ),
             TaskGauges(self._runs, caught_up=lambda: self._traces.caught_up),
             RunawayGauges(self._open_runaways),
+            FaultGauges(self._faults, caught_up=lambda: self._fault_reader.caught_up),
         )
         for each in self._gauges:
             self._registry.register(each)
@@ -160,15 +174,16 @@ class PrometheusExporter(Consumer):
         if not self._caught_up:
             return {}
         found = {**self._targets.standings(self._log_time())}
-        for (service, agent), drops in self._drops.by_agent().items():
-            standing = found.get((service, agent)) or Standing(service=service, agent=agent)
-            found[service, agent] = replace(standing, drops=drops)
-        for (service, agent), watched in self._drops.watched().items():
-            standing = found.get((service, agent)) or Standing(service=service, agent=agent)
-            found[service, agent] = replace(standing, watched=watched)
-        for (service, agent), traces in self._open_runaways().items():
-            standing = found.get((service, agent)) or Standing(service=service, agent=agent)
-            found[service, agent] = replace(standing, runaways=tuple(traces))
+        facts: dict[str, Mapping[AgentLabels, Sequence[object]]] = {
+            "drops": self._drops.by_agent(),
+            "watched": self._drops.watched(),
+            "faults": self._faults.by_agent() if self._fault_reader.caught_up else {},
+            "runaways": self._open_runaways(),
+        }
+        for field, by_agent in facts.items():
+            for agent, some in by_agent.items():
+                standing = found.get(agent) or Standing(service=agent[0], agent=agent[1])
+                found[agent] = replace(standing, **{field: tuple(some)})
         return {agent: each for agent, each in found.items() if OTHER not in agent}
 
     def _open_runaways(self) -> dict[AgentLabels, list[OpenRunaway]]:
@@ -190,6 +205,7 @@ class PrometheusExporter(Consumer):
             return
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._traces.run(stopping))
+            tasks.create_task(self._fault_reader.run(stopping))
             tasks.create_task(super().run(stopping))
 
     async def restore(self) -> None:

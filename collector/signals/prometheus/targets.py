@@ -102,6 +102,10 @@ class Targets:
             labels.evaluator in self._evaluators
         )
 
+    def holds_agent(self, agent: Agent) -> bool:
+        """Whether the (service, agent) labels are those of an agent now."""
+        return agent in self._agents
+
     def shown_as(self, service: str, agent: str) -> Agent:
         """The (service, agent) labels of an agent now; it takes no slot."""
         pair = (short(service), short(agent))

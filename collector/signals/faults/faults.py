@@ -1,0 +1,79 @@
+"""The fault watches of every agent. Pure.
+
+A session enters once: when it has been quiet for `windows.agent.settle`, or has closed.
+"""
+
+from __future__ import annotations
+
+import struct
+
+from collector.base.errors import Undecodable
+from collector.base.telemetry import OTHER
+from collector.records.codec import encode
+from collector.records.faults import AgentFaultsPart, AgentFaultsState, faults_key
+from collector.records.standing import AgentLabels, Fault
+from collector.records.traces import WorkRecord
+from collector.signals.comparisons import Comparisons
+from collector.signals.faults.agent_faults import AgentFaults
+from collector.signals.settling import Update, digest_of
+
+
+class Faults(Comparisons[AgentLabels, AgentFaults]):
+    """By the labels of agents."""
+
+    def __init__(self, *, settle: float) -> None:
+        """`settle`: seconds of log time for which a session must be quiet, and for which a fault must have lasted."""
+        super().__init__()
+        self._settle = settle
+
+    def _service(self, key: AgentLabels) -> str:
+        return key[0]
+
+    def _stored_at(self, key: AgentLabels, part: int | None = None) -> bytes:
+        return faults_key(key, part)
+
+    def _packed_part(self, key: AgentLabels, name: int, packed: bytes) -> bytes:
+        return encode(AgentFaultsPart(service=key[0], agent=key[1], packed=packed))
+
+    def by_agent(self) -> dict[AgentLabels, tuple[Fault, ...]]:
+        """What is shown of each agent of which anything is."""
+        found = {labels: tuple(watches.faults()) for labels, watches in self._watches.items()}
+        return {labels: faults for labels, faults in found.items() if faults}
+
+    def offer(
+        self, labels: AgentLabels, work: WorkRecord, time: float, partition: int, offset: int
+    ) -> bool:
+        """Take in a session as it is now, a record of log time `time` at this offset of a partition.
+
+        An agent without label values of its own is not watched: `_other` is a mixture.
+        Returns False when too many of the agent settle at once, and the session is left out.
+        """
+        closed = work.closed is not None
+        session = work.session_id
+        rank = (work.revision, closed)
+        update = Update(session, digest_of(session), rank, time, work.seen, partition, offset)
+        if self._is_decided(labels[0], labels, update) or OTHER in labels:
+            return True
+        if work.uses is None:
+            self._withdraw(labels, update)
+            return True
+        watches = self._watches.get(labels)
+        if watches is None:
+            watches = self._add(labels, AgentFaults(labels, self._settle))
+        taken = watches.offer(update, work.uses, due=time if closed else time + self._settle)
+        if taken:
+            self._changed.add(labels)
+        return taken is not None
+
+    def restore(self, state: AgentFaultsState, entered: bytes) -> None:
+        """Take an agent's watches back from their records.
+
+        Raises:
+            Undecodable: they are not what was stored.
+        """
+        labels = (state.service, state.agent)
+        try:
+            watches = AgentFaults(labels, self._settle, state, entered)
+        except (ValueError, struct.error) as error:
+            raise Undecodable(f"the fault watches of {labels}: {error}") from error
+        self._add(labels, watches)

@@ -1,0 +1,69 @@
+"""How long calls of one tool usually take: a histogram whose size does not grow with the calls. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from math import ceil, exp2, floor, log2
+
+LEAST = 20
+"""Calls below which nothing is called slow."""
+MOST = 2000
+"""Calls at which all counts are halved, so that the histogram follows slow changes."""
+MOST_WAITING = 256
+"""Calls that may wait; the newest."""
+STEPS = 8
+"""Buckets for each doubling: a bound is exact to 9 %."""
+_SHORTEST = 0.001
+"""Seconds; shorter calls count as this long."""
+_LONGEST = 1e7
+
+
+class Durations:
+    """Seconds of calls, by buckets of equal ratio."""
+
+    def __init__(
+        self, counts: Mapping[int, int] | None = None, waiting: Iterable[float] = ()
+    ) -> None:
+        """As they were stored."""
+        self.counts = dict(counts or {})
+        """Calls by number of the bucket."""
+        self.waiting = list(waiting)
+        """Calls that are not counted yet, at most MOST_WAITING: they may be what is to be noticed."""
+        self._total = sum(self.counts.values())
+
+    def is_slow(self, seconds: float) -> bool | None:
+        """Whether a call takes longer than twice the median and than 98 % of earlier ones; None: they are too few."""
+        if self._total < LEAST:
+            return None
+        return seconds > max(2 * self._quantile(0.5), self._quantile(0.98))
+
+    def wait(self, seconds: float) -> None:
+        """One more call, to be counted by `learn`, or left out by `skip`."""
+        self.waiting = [*self.waiting, seconds][-MOST_WAITING:]
+
+    def skip(self) -> None:
+        """What waits is never counted."""
+        self.waiting = []
+
+    def learn(self) -> None:
+        """Count what waits."""
+        for seconds in self.waiting:
+            self._add(seconds)
+        self.waiting = []
+
+    def _add(self, seconds: float) -> None:
+        bucket = floor(STEPS * log2(min(max(seconds, _SHORTEST), _LONGEST)))
+        self.counts[bucket] = self.counts.get(bucket, 0) + 1
+        self._total += 1
+        if self._total >= MOST:
+            self.counts = {each: count // 2 for each, count in self.counts.items() if count > 1}
+            self._total = sum(self.counts.values())
+
+    def _quantile(self, share: float) -> float:
+        """The upper end of the bucket in which it lies, seconds."""
+        left = ceil(share * self._total)
+        for bucket in sorted(self.counts):
+            left -= self.counts[bucket]
+            if left <= 0:
+                return exp2((bucket + 1) / STEPS)
+        raise AssertionError("a share above 1")

@@ -1,0 +1,118 @@
+"""Sessions as scoring tells fault watches of them, and the reader over a log of the tests."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from prometheus_client import CollectorRegistry
+
+from collector.base.telemetry import Telemetry
+from collector.log.port import TRACES, New
+from collector.records.codec import encode
+from collector.records.standing import AgentLabels, Fault
+from collector.records.traces import WorkRecord
+from collector.signals.faults.fault_families import FaultGauges
+from collector.signals.faults.fault_reader import FaultReader
+from collector.signals.faults.faults import Faults
+from evaluators.uses import SessionUses, ToolUse
+from tests.support.faulty_log import FaultyLog
+
+SETTLE = 300.0
+AGENT = ("bot", "planner")
+
+
+def used(tool: str = "find_order", **facts: Any) -> SessionUses:
+    return SessionUses(tools=(ToolUse(tool, 1)._replace(**{"returned": True, **facts}),))
+
+
+FINE = used()
+FAILED = used(failed=True, error="TimeoutError")
+
+
+def work(session: str, uses: SessionUses | None = FINE, **fields: Any) -> WorkRecord:
+    defaults: dict[str, Any] = {
+        "service": "bot",
+        "agent": "planner",
+        "session_source": "session.id",
+        "seen": 0.0,
+        "revision": 1,
+        "digest": "d",
+        "closed": "idle",
+    }
+    return WorkRecord(session_id=session, uses=uses, **{**defaults, **fields})
+
+
+@dataclass
+class Watcher:
+    """The reader; dropping it is kill -9."""
+
+    log: FaultyLog = field(default_factory=FaultyLog)
+    settle: float = SETTLE
+    is_joined: bool = False
+    agents: set[AgentLabels] | None = None
+    """Those with labels of their own; None: all."""
+
+    def __post_init__(self) -> None:
+        self.telemetry = Telemetry(CollectorRegistry())
+        self.faults = Faults(settle=self.settle)
+        self.reader = FaultReader(
+            log=self.log,
+            faults=self.faults,
+            label=self._label,
+            holds=lambda agent: self.agents is None or agent in self.agents,
+            telemetry=self.telemetry,
+            clock=self.log.clock,
+        )
+        self.telemetry.registry.register(
+            FaultGauges(self.faults, caught_up=lambda: self.reader.caught_up)
+        )
+
+    def _label(self, service: str, agent: str) -> AgentLabels:
+        known = self.agents is None or (service, agent) in self.agents
+        return (service, agent) if known else ("_other", "_other")
+
+    def successor(self) -> Watcher:
+        """The process that starts after a kill: it has the log, nothing else."""
+        self.log.restart()
+        return Watcher(log=self.log, settle=self.settle, agents=self.agents)
+
+    async def step(self) -> None:
+        """One poll; the first also joins."""
+        if not self.is_joined:
+            self.reader.join()
+            self.is_joined = True
+            await self.reader.step()
+        await self.reader.step()
+
+    async def say(self, *records: WorkRecord) -> None:
+        """Append records and read them."""
+        await self.log.write([record_of(each) for each in records])
+        await self.step()
+
+    async def live(self, *sessions: SessionUses, every: float = 60.0, begin: int = 0) -> None:
+        """A session each minute, closed."""
+        for number, uses in enumerate(sessions, begin):
+            await self.say(work(f"s-{number}", uses, seen=self.log.clock.now))
+            self.log.clock.now += every
+        await self.step()
+
+    def shown(self) -> dict[tuple[str, str], Fault]:
+        """By fault and tool, of the one agent."""
+        faults = self.faults.by_agent().get(AGENT, ())
+        return {(each.fault, each.tool): each for each in faults}
+
+    def value(self, name: str, **labels: str) -> float | None:
+        """One sample, by a part of its labels; None when there is none."""
+        found = [
+            sample.value
+            for metric in self.telemetry.registry.collect()
+            for sample in metric.samples
+            if sample.name == f"spanwise_fault_{name}" and labels.items() <= sample.labels.items()
+        ]
+        assert len(found) <= 1, found
+        return found[0] if found else None
+
+
+def record_of(each: WorkRecord) -> New:
+    return New(topic=TRACES, key=each.session_id.encode(), value=encode(each))
