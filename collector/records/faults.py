@@ -12,8 +12,7 @@ import msgspec
 
 from collector.base.slots import Tally
 from collector.records.codec import decode
-from collector.records.standing import FaultKind
-from evaluators.formulas.fault_watch import FaultState
+from evaluators.formulas.fault_watch import FaultKind, FaultState
 from evaluators.uses import SessionUses
 
 FAULTS = b"\0faults\0"
@@ -56,6 +55,8 @@ class WatchState(msgspec.Struct, array_like=True):
     """The newest sessions that failed since the sums were 0."""
     ended: float = 0.0
     """Log time at which a fault that was shown was over; 0: there was none lately."""
+    ended_since: float = 0.0
+    """When that one had begun."""
 
 
 class AgentFaultsState(

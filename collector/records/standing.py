@@ -11,6 +11,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
+from evaluators.formulas.fault_watch import Cause, FaultKind
 from evaluators.model import Scope
 
 AgentLabels: TypeAlias = tuple[str, str]
@@ -54,6 +55,10 @@ class Drop(msgspec.Struct, frozen=True, kw_only=True):
     """Mean rank since then, 0 to 1; .5 is as ever, less is worse."""
     sessions: int
     """Scores since then."""
+    strong: bool = False
+    """`spanwise_drift_strong`: it wakes somebody."""
+    cause: Cause | None = None
+    """What explains it; None: nothing fails more than before."""
 
 
 class Watched(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,16 +74,6 @@ class Watched(msgspec.Struct, frozen=True, kw_only=True):
     """(Log time in whole seconds, thousandths of progress), oldest first; each is the most since the one before."""
 
 
-FaultKind: TypeAlias = Literal[
-    "tool_failed",
-    "tool_empty",
-    "repeated_calls",
-    "model_failed",
-    "tool_slow",
-    "no_answer",
-    "gave_up",
-]
-"""What a fault watch looks at."""
 FAULTS_THAT_PAGE: frozenset[FaultKind] = frozenset(
     {"tool_failed", "tool_empty", "repeated_calls", "model_failed"}
 )

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from evaluators.formulas.fault_watch import Cause
 from evaluators.formulas.past_limits import PastLimits
 
 MIDDLE = 0.5
@@ -65,6 +66,10 @@ class Alarm(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Ranks since the alarm, the newest at the end."""
     versions: dict[str, tuple[int, float]] = {}
     """By new version, its scores since the alarm and the sum of their ranks."""
+    strong: float = 0.0
+    """The sum with the largest slack, which goes on while the alarm stands."""
+    cause: Cause | None = None
+    """(fault, tool) of the fault that explains it."""
 
 
 class Falls(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -81,6 +86,9 @@ class Falls(msgspec.Struct, kw_only=True, omit_defaults=True):
                 each.feed(rank, seen, slack)
         elif _is_over(self.alarm, rank, version, limits):
             self.clear()
+        else:
+            total = self.alarm.strong + MIDDLE - rank - limits.slacks[-1]
+            self.alarm.strong = max(0.0, total)
 
     def raised(self, limits: PastLimits) -> Sum | None:
         """The sum that has reached its limit by most, while there is no alarm yet."""

@@ -18,6 +18,20 @@ from typing import Literal, NamedTuple, TypeAlias
 
 import msgspec
 
+from evaluators.formulas.recent_uses import Bucket, RecentUses
+
+FaultKind: TypeAlias = Literal[
+    "tool_failed",
+    "tool_empty",
+    "repeated_calls",
+    "model_failed",
+    "tool_slow",
+    "no_answer",
+    "gave_up",
+]
+"""What a fault watch looks at."""
+Cause: TypeAlias = tuple[FaultKind, str]
+"""(fault, tool) of what explains that scores dropped; the tool is empty for a fault of the agent."""
 FaultEvent: TypeAlias = Literal["raised", "shown", "over"]
 
 RATIOS = (2.0, 8.0, 64.0)
@@ -28,6 +42,10 @@ LEAST = 20
 """Uses in the past below which nothing is compared."""
 MOST = 8000
 """Uses in the past at which all counts are halved, so that the past follows slow changes."""
+FEW = 3
+"""Failures below which nothing is explained by them."""
+EXPLAINS = 16.0
+"""Evidence from which a fault explains that scores dropped."""
 OVER = log(100_000.0)
 """Evidence at which a fault is over."""
 NEW_NORMAL = 7 * 86400.0
@@ -92,6 +110,8 @@ class FaultState(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Whether the newest use failed."""
     sums: list[RatioSum] = msgspec.field(default_factory=lambda: [RatioSum() for _ in RATIOS])
     fault: Fault | None = None
+    recent: list[Bucket] = []
+    """All uses, also while the fault is raised."""
 
 
 class Told(NamedTuple):
@@ -111,6 +131,7 @@ class FaultWatch:
         """`settle`: seconds that a fault must have lasted before it is shown. The state is the object's from now on."""
         self._settle = settle
         self.state = state or FaultState()
+        self._recent = RecentUses(self.state.recent)
 
     def feed(self, failed: bool, seen: float, now: float) -> FaultEvent | None:
         """Take in a use in the order in which sessions settle; returns what changed.
@@ -118,8 +139,10 @@ class FaultWatch:
         `seen`: log time at which the session's newest span was first seen; `now`: log time at which it settled. A fault
         that is raised and shown by the same use is "shown".
         """
-        state = self.state
         self.expire(now)
+        self._recent.add(seen, failed=failed)
+        state = self.state
+        state.recent = self._recent.buckets
         if state.fault is not None:
             return self._follow(state.fault, failed, seen)
         if state.past.uses >= LEAST:
@@ -135,7 +158,7 @@ class FaultWatch:
         fault = self.state.fault
         if fault is None or now - fault.began < NEW_NORMAL:
             return False
-        self.state = FaultState()
+        self.state = FaultState(recent=self._recent.buckets)
         return True
 
     @property
@@ -145,6 +168,21 @@ class FaultWatch:
         if fault is None or not fault.is_shown:
             return None
         return Told(fault.since, fault.uses, fault.failures, past.uses, past.failures)
+
+    def evidence(self, since: float) -> float:
+        """How strongly failures since log time `since` speak against the rate of the past: a log-likelihood ratio.
+
+        0: they do not, the past is too short, or there are less than FEW of them.
+        """
+        past = self.state.past
+        uses, failures = self._recent.since(since)
+        if past.uses < LEAST or failures < FEW:
+            return 0.0
+        rate, before = failures / uses, upper_rate(past.failures, past.uses)
+        if rate <= before:
+            return 0.0
+        spared = (1 - rate) * log((1 - rate) / (1 - before)) if rate < 1 else 0.0
+        return uses * (rate * log(rate / before) + spared)
 
     # --- inside ------------------------------------------------------------------------------------------------------
 
@@ -188,7 +226,7 @@ class FaultWatch:
         fault.over = max(0.0, fault.over + log(odds))
         if fault.over < OVER:
             return self._show(fault, failed, seen)
-        self.state = FaultState(past=self.state.past)
+        self.state = FaultState(past=self.state.past, recent=self._recent.buckets)
         return "over"
 
     def _show(self, fault: Fault, failed: bool, seen: float) -> FaultEvent | None:

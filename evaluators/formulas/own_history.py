@@ -85,6 +85,11 @@ class OwnHistory:
             self._put(entry, _names(entry.minute))
 
     @property
+    def begun(self) -> float:
+        """Log time of the first score; 0: there is none."""
+        return self._begun
+
+    @property
     def samples(self) -> int:
         """Scores in the history."""
         return max(self._counts)

@@ -15,6 +15,7 @@ from collections.abc import Mapping
 import msgspec
 
 from evaluators.formulas.drop import Alarm, Change, Falls, Sum
+from evaluators.formulas.fault_watch import Cause
 from evaluators.formulas.own_history import HistoryState, OwnHistory
 from evaluators.formulas.past_limits import PastLimits
 
@@ -92,7 +93,7 @@ class OwnPast:
         for falls in (state.worse, state.better):
             raised = falls.raised(self._limits)
             if raised is not None:
-                falls.alarm = self._alarm(raised)
+                falls.alarm = self._alarm(raised, falls.sums[-1].total)
 
     def expire(self, now: float) -> bool:
         """End alarms that are old at log time `now`, and begin the history anew; whether there was one."""
@@ -118,6 +119,35 @@ class OwnPast:
         """The alarm that scores are higher than they were."""
         alarm = self._state.better.alarm
         return None if alarm is None else _change(alarm, 1 - alarm.ranks / alarm.sessions)
+
+    @property
+    def is_strong(self) -> bool:
+        """Whether the fall `worse` is strong enough to wake somebody."""
+        alarm, limits = self._state.worse.alarm, self._limits
+        return alarm is not None and alarm.strong >= limits.strong * limits.limits[-1]
+
+    def explain(self, cause: Cause) -> bool:
+        """Name the (fault, tool) that explains the fall `worse`; whether that is news."""
+        alarm = self._state.worse.alarm
+        if alarm is None or alarm.cause == cause:
+            return False
+        alarm.cause = cause
+        return True
+
+    @property
+    def cause(self) -> Cause | None:
+        """What explains the fall `worse`, once anything did."""
+        alarm = self._state.worse.alarm
+        return None if alarm is None else alarm.cause
+
+    def end_worse(self) -> None:
+        """End the fall `worse`: what explained it is over."""
+        self._state.worse.clear()
+
+    @property
+    def is_young(self) -> bool:
+        """Whether the history is too short to tell a change of work from the time of the day or of the week."""
+        return self._state.time - self._history.begun < self._limits.mark_age
 
     @property
     def progress(self) -> float:
@@ -147,7 +177,7 @@ class OwnPast:
         """The state, and these strata as `due` gave them, are stored."""
         self._history.written(strata)
 
-    def _alarm(self, raised: Sum) -> Alarm:
+    def _alarm(self, raised: Sum, strong: float) -> Alarm:
         """Versions of the later half of the scores since the fall began are involved: a release replaces a version."""
         state = self._state
         first = state.ranked - raised.sessions // 2
@@ -157,6 +187,7 @@ class OwnPast:
             sessions=raised.sessions,
             ranks=raised.ranks,
             involved=tuple(each for each, newest in state.versions.items() if newest >= first),
+            strong=strong,
         )
 
 

@@ -31,6 +31,10 @@ class PastLimits(msgspec.Struct, frozen=True, kw_only=True):
     """Falls of the mean rank that each of the sums ignores."""
     limits: tuple[float, ...] = (20.40, 11.51, 6.18, 2.99)
     """What each of the sums must reach for an alarm: its mean run is 4 x 576,000 uniform ranks."""
+    mark_age: float = 14 * DAY
+    """Age of the history until which a change of work is a mark, and raises no alert."""
+    strong: float = 3.0
+    """Times its limit that the sum with the largest slack must reach before a fall is strong."""
     clears_above: float = 0.46
     """Mean rank from which a drop is over; as ever is 0.5."""
     clears_after: int = 200

@@ -25,7 +25,13 @@ SURVIVING = tuple(
 )
 """How the families begin whose values a restart keeps."""
 SHORT = PastLimits(
-    least=6, slacks=(0.1,), limits=(1.5,), clears_after=6, version_clears_after=4, journal=4
+    least=6,
+    slacks=(0.1,),
+    limits=(1.5,),
+    clears_after=6,
+    version_clears_after=4,
+    journal=4,
+    mark_age=0.0,
 )
 """A past that a test can fill: an alarm after a handful of scores that are lower than six before."""
 COUNTERS = ("_total", "_bucket", "_count", "_sum", "_created")

@@ -9,11 +9,11 @@ from collector.base.slots import Slots
 from collector.base.telemetry import OTHER, short
 from collector.records.codec import encode
 from collector.records.faults import AgentFaultsState, SettlingUses, WatchState
-from collector.records.standing import AgentLabels, Fault, FaultKind
+from collector.records.standing import AgentLabels, Fault
 from collector.signals.entered import Entered
 from collector.signals.settling import Settling, Update
 from evaluators.formulas.durations import Durations
-from evaluators.formulas.fault_watch import FaultState, FaultWatch
+from evaluators.formulas.fault_watch import EXPLAINS, Cause, FaultKind, FaultState, FaultWatch
 from evaluators.uses import SessionUses, ToolUse
 
 MAX_TOOLS = 32
@@ -61,7 +61,7 @@ class AgentFaults:
         self._tools: Slots[str] = Slots(MAX_TOOLS)
         self._tools.restore((state.tools, state.tools_waiting))
         self._durations = {tool: Durations(*each) for tool, each in state.durations.items()}
-        self._watches: dict[tuple[FaultKind, str], _Watch] = {
+        self._watches: dict[Cause, _Watch] = {
             (each.fault, each.tool): _Watch(settle, each) for each in state.watches
         }
 
@@ -93,11 +93,24 @@ class AgentFaults:
             if told is not None:
                 yield told
 
-    def ended(self) -> Iterator[tuple[FaultKind, str]]:
+    def ended(self) -> Iterator[Cause]:
         """(fault, tool) of what was over within the last hour and is not shown again."""
         for (fault, tool), watch in sorted(self._watches.items()):
             if watch.record.ended and watch.watch.shown is None:
                 yield fault, tool
+
+    def cause(self, since: float) -> Cause | None:
+        """(fault, tool) of the watch whose failures since then explain best that scores dropped; None: none does."""
+        evidence = {key: each.watch.evidence(since) for key, each in self._watches.items()}
+        best = max(sorted(evidence), key=lambda key: evidence[key], default=None)
+        return best if best is not None and evidence[best] >= EXPLAINS else None
+
+    def is_over(self, fault: FaultKind, tool: str, alarm: float) -> bool:
+        """Whether a fault that had begun by log time `alarm` is over."""
+        watch = self._watches.get((fault, tool))
+        if watch is None or watch.is_raised:
+            return False
+        return watch.record.ended > alarm >= watch.record.ended_since
 
     # --- storing -----------------------------------------------------------------------------------------------------
 
@@ -216,10 +229,10 @@ class _Watch:
 
     def feed(self, session: SettlingUses, *, failed: bool, error: str = "") -> None:
         record, watch = self.record, self.watch
-        was_shown = watch.shown is not None
+        shown = watch.shown
         watch.feed(failed, session.seen, session.due)
-        if was_shown and watch.shown is None:
-            record.ended = session.due
+        if shown is not None and watch.shown is None:
+            record.ended, record.ended_since = session.due, shown.since
         if self.is_quiet:
             record.errors, record.sessions = [], []
         elif failed:
@@ -227,10 +240,10 @@ class _Watch:
             record.sessions = [*record.sessions, session.subject][-SESSIONS:]
 
     def expire(self, now: float) -> bool:
-        was_shown = self.watch.shown is not None
+        shown = self.watch.shown
         changed = self.watch.expire(now)
-        if changed and was_shown:
-            self.record.ended = now
+        if changed and shown is not None:
+            self.record.ended, self.record.ended_since = now, shown.since
         if self.record.ended and now - self.record.ended >= ENDED_SHOWN:
             self.record.ended, changed = 0.0, True
         return changed

@@ -16,6 +16,7 @@ from collector.records.traces import WorkRecord
 from collector.signals.comparisons import Comparisons
 from collector.signals.faults.agent_faults import AgentFaults
 from collector.signals.settling import Update, digest_of
+from evaluators.formulas.fault_watch import Cause
 
 
 class Faults(Comparisons[AgentLabels, AgentFaults]):
@@ -39,6 +40,16 @@ class Faults(Comparisons[AgentLabels, AgentFaults]):
         """What is shown of each agent of which anything is."""
         found = {labels: tuple(watches.faults()) for labels, watches in self._watches.items()}
         return {labels: faults for labels, faults in found.items() if faults}
+
+    def cause(self, labels: AgentLabels, since: float) -> Cause | None:
+        """What explains best that the agent's scores dropped at log time `since`; None: nothing does."""
+        watches = self._watches.get(labels)
+        return None if watches is None else watches.cause(since)
+
+    def is_over(self, labels: AgentLabels, cause: Cause, alarm: float) -> bool:
+        """Whether a fault that had begun by log time `alarm` is over."""
+        watches = self._watches.get(labels)
+        return watches is not None and watches.is_over(*cause, alarm)
 
     def offer(
         self, labels: AgentLabels, work: WorkRecord, time: float, partition: int, offset: int

@@ -12,6 +12,8 @@ from prometheus_client.registry import Collector
 
 from collector.signals.prometheus.drops import Drops
 
+UNKNOWN = ("unknown", "")
+"""(fault, tool) of a drop that no fault explains."""
 NEAR = 0.5
 """Progress towards an alarm that is told whatever the number of agents."""
 
@@ -21,15 +23,22 @@ def drop_gauges() -> Mapping[str, GaugeMetricFamily]:
     texts = {
         "detected": "1 from the alarm that scores rank lower than in the label set's own past until it clears, else 0.",
         "progress_ratio": "How near such an alarm is, 0 to 1.",
-        "mean_rank_ratio": "Mean rank of the scores since the drop began; .5 is as ever. While alarmed only.",
+        "strong": "1 while the drop is strong enough to wake somebody, else 0; only of evaluators that page.",
+        "mean_rank_ratio": "Mean rank of the scores since the drop began; .5 is no change. While alarmed only.",
         "since_timestamp_seconds": "Log time at which the drop began. While alarmed only.",
         "history_samples": "Scores in the past that is compared with.",
     }
     labels = ("service", "agent", "evaluator", "scope")
-    return {
+    gauges = {
         name: GaugeMetricFamily(f"spanwise_drift_{name}", text, labels=labels)
         for name, text in texts.items()
     }
+    gauges["cause"] = GaugeMetricFamily(
+        "spanwise_drift_cause",
+        "1 for the fault that explains the agent's drop, `unknown` where none does. While alarmed only.",
+        labels=("service", "agent", "fault", "tool"),
+    )
+    return gauges
 
 
 class DropGauges(Collector):
@@ -66,9 +75,13 @@ class DropGauges(Collector):
                 gauges["history_samples"].add_metric(labels, past.history_samples)
             if is_compared:
                 gauges["detected"].add_metric(labels, float(alarm is not None))
+            if is_compared and watch.pages:
+                gauges["strong"].add_metric(labels, float(watch.is_strong))
             if is_compared and is_told:
                 gauges["progress_ratio"].add_metric(labels, progress)
             if alarm is not None:
                 gauges["mean_rank_ratio"].add_metric(labels, alarm.mean_rank)
                 gauges["since_timestamp_seconds"].add_metric(labels, alarm.since)
+        for agent, cause in self._drops.causes().items():
+            gauges["cause"].add_metric((*agent, *(cause or UNKNOWN)), 1)
         yield from gauges.values()

@@ -18,6 +18,8 @@ from evaluators.formulas.past_limits import PastLimits
 
 BOTH = frozenset({"work_baseline"})
 """Evaluators whose scores should neither fall nor rise: what an agent gives up early is less work."""
+TICKETS = frozenset({"work_baseline", "task_agreement"})
+"""Session evaluators whose falls never wake anybody."""
 _DIGESTS = 2**64
 
 
@@ -86,8 +88,20 @@ class DropWatch:
 
     @property
     def alarm(self) -> Change | None:
-        """The alarm that gauges show, if one is raised: worse, or for BOTH in either direction."""
-        return self.past.worse or (self.past.better if self.labels.evaluator in BOTH else None)
+        """The alarm that gauges show, if one is raised: worse, or for BOTH in either direction, unless it is young."""
+        if self.labels.evaluator not in BOTH:
+            return self.past.worse
+        return None if self.past.is_young else self.past.worse or self.past.better
+
+    @property
+    def pages(self) -> bool:
+        """Whether a strong fall of its scores wakes somebody: those of sessions, how much work it was apart."""
+        return self.labels.scope == "session" and self.labels.evaluator not in TICKETS
+
+    @property
+    def is_strong(self) -> bool:
+        """Whether it fell so."""
+        return self.pages and self.past.is_strong
 
     @property
     def progress(self) -> float:

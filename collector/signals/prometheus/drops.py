@@ -16,11 +16,13 @@ from collector.records.drops import DropPart, DropState, drop_key
 from collector.records.signal_batch import SignalHeader
 from collector.records.standing import AgentLabels, Drop, Watched
 from collector.signals.comparisons import Comparisons
+from collector.signals.faults.faults import Faults
 from collector.signals.prometheus.drop_watch import DropWatch
 from collector.signals.prometheus.seen import Seen
 from collector.signals.prometheus.target import Labels, ServiceKey
 from collector.signals.settling import Update
 from evaluators.coverage import is_low
+from evaluators.formulas.fault_watch import Cause
 from evaluators.formulas.past_limits import PastLimits
 
 SESSIONS = frozenset({"agent_reliability", "agent_consistency", "work_baseline", "task_agreement"})
@@ -59,6 +61,8 @@ class Drops(Comparisons[Labels, DropWatch]):
                     since=alarm.since,
                     mean_rank=alarm.mean_rank,
                     sessions=alarm.sessions,
+                    strong=direction == "worse" and watch.is_strong,
+                    cause=watch.past.cause if direction == "worse" else None,
                 )
                 found[service, agent] = (*found.get((service, agent), ()), drop)
         return found
@@ -75,6 +79,29 @@ class Drops(Comparisons[Labels, DropWatch]):
                 trail=watch.trail.packed,
             )
             found[service, agent] = (*found.get((service, agent), ()), each)
+        return found
+
+    def explain(self, faults: Faults) -> None:
+        """Name the fault that explains a fall; one whose named cause is over is over."""
+        for labels, watch in self._watches.items():
+            past, alarm = watch.past, watch.past.worse
+            if alarm is None:
+                continue
+            agent = labels[:2]
+            cause = faults.cause(agent, alarm.since)
+            if cause is not None and past.explain(cause):
+                self._changed.add(labels)
+            named = past.cause
+            if named is not None and faults.is_over(agent, named, alarm.began):
+                past.end_worse()
+                self._changed.add(labels)
+
+    def causes(self) -> dict[AgentLabels, Cause | None]:
+        """Of each agent whose scores have dropped, what explains it; None: nothing does."""
+        found: dict[AgentLabels, Cause | None] = {}
+        for labels, watch in sorted(self._watches.items()):
+            if watch.alarm is not None:
+                found[labels[:2]] = found.get(labels[:2]) or watch.past.cause
         return found
 
     def is_compared(self, watch: DropWatch) -> bool:

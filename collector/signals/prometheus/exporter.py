@@ -262,6 +262,7 @@ class PrometheusExporter(Consumer):
         reached = {each.position.partition: each.time for each in batch.records} | ends
         for _ in self._drops.entering(reached):
             await self._slice.give_way()
+        self._drops.explain(self._faults)
         self._caught_up = self._caught_up or bool(batch.ends)
         self._has_counted = self._has_counted or bool(batch.records)
 

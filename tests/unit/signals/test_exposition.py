@@ -91,7 +91,7 @@ async def test_every_family_that_has_a_source_is_there(publisher: Publisher, fam
 async def test_no_label_names_a_single_trace_or_person(publisher: Publisher) -> None:
     allowed = {
         *("service", "agent", "agent_version", "evaluator", "scope", "sample", "outcome"),
-        *("reason", "le", "sink", "result", "label", "type", "topic"),
+        *("reason", "le", "sink", "result", "label", "type", "topic", "fault", "tool"),
     }
 
     found = {

@@ -308,7 +308,7 @@ async def test_traces_feed_duration_cost_and_tokens_once() -> None:
     assert publisher.value("trace_tokens_total", type="input") == 100
     assert publisher.value("trace_tokens_total", type="output") == 7
     assert publisher.value("trace_tokens_total", type="cached") is None
-    assert publisher.value("poison_records_total", topic="traces") == 1
+    assert publisher.value("poison_records_total", topic="traces") == 2, "one for each reader"
 
 
 async def test_the_log_being_away_ends_nothing_and_loses_no_count() -> None:

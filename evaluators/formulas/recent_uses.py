@@ -1,0 +1,48 @@
+"""How many of the newest uses failed since any moment: for the fault that explains a drop. Pure.
+
+An exponential histogram (Datar, Gionis, Indyk, Motwani, SODA 2002): buckets of 1, 2, 4, ... uses, SAME of each size, so
+that a count since any moment is exact for the newest uses, and to a twelfth for older ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TypeAlias
+
+Bucket: TypeAlias = tuple[int, int, int]
+"""(log time of its first use in whole seconds, uses, failures)."""
+
+SAME = 6
+"""Buckets of one size; of more the two oldest are joined."""
+LARGEST = 256
+"""Uses of the largest bucket: of that size the oldest is forgotten."""
+
+
+class RecentUses:
+    """Uses by when they were seen."""
+
+    def __init__(self, buckets: Iterable[Bucket] = ()) -> None:
+        """As they were stored."""
+        self.buckets: list[Bucket] = list(buckets)
+        """Oldest first."""
+
+    def add(self, seen: float, *, failed: bool) -> None:
+        """One more use."""
+        buckets = self.buckets
+        buckets.append((int(seen), 1, int(failed)))
+        at, size = (
+            len(buckets) - 1 - SAME,
+            1,
+        )  # where the oldest of this size stands, if there are too many
+        while at >= 0 and buckets[at][1] == size:
+            if size == LARGEST:
+                del buckets[at]
+                return
+            (since, uses, failures), (_, more, failed_more) = buckets[at : at + 2]
+            buckets[at : at + 2] = [(since, uses + more, failures + failed_more)]
+            at, size = at - SAME, 2 * size
+
+    def since(self, time: float) -> tuple[int, int]:
+        """(uses, failures) in the buckets that begin at log time `time` or later."""
+        found = [each for each in self.buckets if each[0] >= int(time)]
+        return sum(uses for _, uses, _ in found), sum(failures for _, _, failures in found)
