@@ -2,13 +2,15 @@
 
 A text is a Prometheus template. `[[page]]` is the page's address, `[[ask EXPR]]` the value of a query for exactly the
 labels of the alert (`rules.py` writes it out), because an alert's own value is one number and a person wants to know
-since when and by how much.
+since when and by how much. `[[for EXPR of LABELS]]` repeats the text up to `[[end]]` for each series of a query,
+whose `{@}` are these labels of the alert.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from collector.records.standing import FAULTS_THAT_PAGE
 from collector.slo import expressions as promql
 
 SCORED = ("service", "agent", "evaluator", "scope")
@@ -49,6 +51,24 @@ _BURN = (
     "The objective is that [[ask 1 - agent:error_budget:ratio | humanizePercentage]] pass;"
     " [[ask agent:error_budget:ratio | humanizePercentage]] may fail."
 )
+
+_FAULTS = {
+    "tool_failed": "{{ $labels.tool }} fails",
+    "tool_empty": "{{ $labels.tool }} returns nothing",
+    "repeated_calls": "{{ $labels.tool }} is called again and again with the same result",
+    "tool_slow": "{{ $labels.tool }} is slower than it was",
+    "model_failed": "model calls fail",
+    "no_answer": "sessions end without an answer",
+    "gave_up": "answers say that it could not be done",
+}
+_FAULT = (
+    "".join(
+        f'{{{{ {"else " if at else ""}if eq $labels.fault "{fault}" }}}}{text}'
+        for at, (fault, text) in enumerate(_FAULTS.items())
+    )
+    + "{{ end }}"
+)
+"""What fails, in words."""
 
 BURNS = (
     Alert(
@@ -106,20 +126,40 @@ BURNS = (
     ),
 )
 
+FAULT = Alert(
+    name="AgentFault",
+    severity=f'{{{{ if match "^({"|".join(sorted(FAULTS_THAT_PAGE))})$" $labels.fault }}}}page'
+    "{{ else }}ticket{{ end }}",
+    labels=("service", "agent", "fault", "tool"),
+    hold="0m",
+    expr=promql.FAULT,
+    summary=f"{{{{ $labels.agent }}}} ({{{{ $labels.service }}}}): {_FAULT}",
+    description=f"{_FAULT} in"
+    ' [[ask spanwise_fault_failures{@,period="since"} | %.0f]] of'
+    ' [[ask spanwise_fault_uses{@,period="since"} | %.0f]] sessions since'
+    " [[ask spanwise_fault_since_timestamp_seconds | humanizeTimestamp]],"
+    ' in [[ask spanwise_fault_failures{@,period="before"} | %.0f]] of'
+    ' [[ask spanwise_fault_uses{@,period="before"} | %.0f]] before.',
+    page=AGENT_PAGE,
+)
 DROP = Alert(
     name="AgentScoreDrop",
-    severity='{{ if eq $labels.scope "session" }}page{{ else }}ticket{{ end }}',
-    labels=SCORED,
+    severity="{{ if gt $value 1.0 }}page{{ else }}ticket{{ end }}",
+    labels=("service", "agent", "scope"),
     hold="1m",
     expr=promql.DROP,
-    summary="{{ $labels.agent }} ({{ $labels.service }}): {{ $labels.evaluator }} is worse than"
-    " its own past",
-    description="It began [[ask spanwise_drift_since_timestamp_seconds | humanizeTimestamp]]."
-    " Since then a score stands at rank [[ask spanwise_drift_mean_rank_ratio | %.2f]] of its own past, where 0 is"
-    " the worst and 0.50 is as ever"
-    '{{ if eq $labels.evaluator "work_baseline" }}, and above 0.50 it works less than usual{{ end }}'
-    " ([[ask spanwise_drift_history_samples | %.0f]] earlier scores)."
-    f" {_WINDOW}",
+    summary="{{ $labels.agent }} ({{ $labels.service }}): scores of its {{ $labels.scope }}s are worse than before",
+    description="[[for max by (fault, tool) (spanwise_drift_cause{@}) of service, agent]]"
+    '{{ if eq .Labels.fault "unknown" }}The cause is unknown: no tool, model call or loop fails more than before.'
+    "{{ else }}It is explained by the fault {{ .Labels.fault }}"
+    "{{ if .Labels.tool }} of {{ .Labels.tool }}{{ end }}.{{ end }}[[end]]"
+    "[[for max by (evaluator) (spanwise_drift_since_timestamp_seconds{@}) of service, agent, scope]]"
+    " {{ .Labels.evaluator }} dropped {{ .Value | humanizeTimestamp }}.[[end]]"
+    "[[for max by (evaluator) (spanwise_window_mean_ratio{@})"
+    " and max by (evaluator) (spanwise_drift_detected{@}) > 0 of service, agent, scope]]"
+    ' The mean of {{ .Labels.evaluator }} over its window is {{ printf "%.2f" .Value }}.[[end]]'
+    " It may be a changed prompt, model or mix of questions: compare three sessions from before with three since."
+    " In the first two weeks of an agent it may also be the time of day or of the week.",
     page=AGENT_PAGE,
 )
 RUNAWAY = Alert(
@@ -138,6 +178,7 @@ RUNAWAY = Alert(
 
 ALERTS = (
     *BURNS,
+    FAULT,
     DROP,
     RUNAWAY,
     Alert(

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from collector.records.standing import FAULTS_THAT_PAGE
+
 T = "service, agent, evaluator, scope"
 """The labels of the families about scores."""
 
@@ -100,6 +102,9 @@ agent:quality_fail:ratio_rate6h > agent:error_budget:ratio
 and
 {valid_increase("3d")} >= 30"""
 DRIFT = f"max by ({T}) (last_over_time(spanwise_drift_detected[5m]))"
+DROPPED = "max by (service, agent, scope) (last_over_time(spanwise_drift_detected[5m]))"
+STRONG = "max by (service, agent, scope) (last_over_time(spanwise_drift_strong[5m]))"
+FAULTS = "max by (service, agent, fault, tool) (last_over_time(spanwise_fault_detected[5m]))"
 RUNAWAYS = "max by (service, agent, reason) (spanwise_runaway_traces)"
 BUDGET_LEFT = """\
 min by (budget) (spanwise_judge_budget_remaining_usd)
@@ -114,7 +119,20 @@ max by ({T}) (last_over_time(spanwise_window_upper_bound_ratio[5m])) < 1 - agent
 and
 max by ({T}) (last_over_time(spanwise_window_samples[5m])) >= 20"""
 
-DROP = f"{DRIFT} > 0"
+_PAGING_FAULT = f"""\
+max by (service, agent) (
+    last_over_time(spanwise_fault_detected{{fault=~"{"|".join(sorted(FAULTS_THAT_PAGE))}"}}[5m])
+  ) > 0"""
+FAULT = f"{FAULTS} > 0"
+DROP = f"""\
+(
+  2 * ({STRONG} > 0)
+  or
+  {DROPPED} > 0
+)
+unless on (service, agent)
+  {_PAGING_FAULT}"""
+"""2: strong. A fault that wakes somebody says more, and says it alone."""
 RUNAWAY = f"{RUNAWAYS} > 0"
 BLIND = f"""\
 {_ERRORS} / {_JUDGED} > 0.2

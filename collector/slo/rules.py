@@ -34,6 +34,7 @@ class Group(TypedDict):
 
 
 _ASK = re.compile(r"\[\[ask (.+?) \| (\S+?)\]\]")
+_FOR = re.compile(r"\[\[for (.+?) of ([a-z, ]+?)\]\]")
 _FAMILY = re.compile(r"[a-z_:]*(?:spanwise_|agent:)[a-z0-9_:]+")
 
 
@@ -53,7 +54,7 @@ def rules(
         page: Address of the page, for links, without a slash at its end.
         exported: With the rules of objectives although none is given: what the service exports is read.
 
-    Without any objective there are no burn rates and no recording rules: seven alerts.
+    Without any objective there are no burn rates and no recording rules: eight alerts.
     """
     own = evaluators or {}
     always = [_alert(each, page) for each in ALERTS if not each.needs_objective]
@@ -117,4 +118,10 @@ def _asking(text: str, labels: tuple[str, ...]) -> str:
             f"{{{{ . | first | value | {shown} }}}}{{{{ else }}}}unknown{{{{ end }}}}"
         )
 
-    return _ASK.sub(query, text)
+    def loop(found: re.Match[str]) -> str:
+        names = found[2].split(", ")
+        asked = found[1].replace("{@}", f"{{{','.join(f'{name}=%q' for name in names)}}}")
+        given = " ".join([f"$labels.{name}" for name in names] * found[1].count("{@}"))
+        return f'{{{{ range printf "{asked}" {given} | query }}}}'
+
+    return _FOR.sub(loop, _ASK.sub(query, text)).replace("[[end]]", "{{ end }}")

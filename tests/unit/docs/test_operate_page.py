@@ -28,7 +28,7 @@ def families() -> set[str]:
         objectives=lambda _: 0.9,
         clock=lambda: 0.0,
     )
-    exporter._caught_up = True
+    exporter._caught_up = exporter._fault_reader.caught_up = True
     return {f"{each.name}{SUFFIX.get(each.type, '')}" for each in registry.collect()}
 
 

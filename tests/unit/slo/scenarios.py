@@ -53,5 +53,6 @@ NAN = " ".join(["NaN"] * 60)
 
 FAST, SLOW, DRAINING = "AgentQualityFastBurn", "AgentQualitySlowBurn", "AgentQualityBudgetDraining"
 BELOW, DROP, RUNAWAY = "AgentReliabilityBelowObjective", "AgentScoreDrop", "AgentRunaway"
+FAULT = "AgentFault"
 BLIND, STALE, BUDGET = "AgentEvaluatorBlind", "AgentScoresStale", "JudgeBudgetLow"
 INCOMPLETE, UNDELIVERED = "AgentTracesIncomplete", "AgentSignalsNotDelivered"

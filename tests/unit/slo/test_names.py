@@ -6,6 +6,7 @@ from collections.abc import Mapping, Set
 from typing import get_args
 
 from collector.records.signal_batch import made
+from collector.records.standing import FAULTS_THAT_PAGE
 from collector.service.rooms import ASSEMBLY, SCORING
 from collector.signals.prometheus.label_counts import outcome_of
 from collector.slo.rules import rules
@@ -33,6 +34,9 @@ WORDS: Mapping[tuple[str, str], Set[str | None]] = {
     ("spanwise_traces_closed_total", "reason"): set(get_args(Closed)),
     ("spanwise_late_spans_total", "action"): {"revised", "duplicate", "ignored", "session_changed"},
     ("spanwise_last_score_timestamp_seconds", "service"): {"_other"},
+    ("spanwise_fault_detected", "fault"): set(FAULTS_THAT_PAGE),
+    ("spanwise_fault_uses", "period"): {"before", "since"},
+    ("spanwise_fault_failures", "period"): {"before", "since"},
     ("spanwise_log_lag_seconds", "group"): {ASSEMBLY, SCORING},
     ("spanwise_signals_total", "result"): {"acked", "retried", "lost"},
 }

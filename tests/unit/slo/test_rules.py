@@ -18,7 +18,10 @@ FULL = rules(0.9, OBJECTIVES)
 CASES: Mapping[str, tuple[Sequence[Group], Sequence[Scenario]]] = {
     "plain": (PLAIN, always.SCENARIOS),
     "with-objectives": (FULL, objectives.SCENARIOS),
-    "by-name-alone": (rules(None, OBJECTIVES), [*always.DROPS[:3], *always.RUNAWAYS]),
+    "by-name-alone": (
+        rules(None, OBJECTIVES),
+        [*always.FAULTS, *always.DROPS[:3], *always.RUNAWAYS],
+    ),
 }
 
 
@@ -60,4 +63,5 @@ def test_the_scenarios_show_it_firing_and_silent(alert: Alert) -> None:
     assert {frozenset(each) for each in fired} <= {
         frozenset({*alert.labels, "severity"}),
         frozenset({"severity"}),
+        frozenset({*alert.labels, "severity"} - {"tool"}),  # a fault of the agent has none
     }
