@@ -13,13 +13,16 @@ import msgspec
 from collector.api.query import time_shown
 from collector.api.store import AgentEntry, micros
 from collector.base.telemetry import short
+from collector.records.signal import HEADLINES
 from collector.records.standing import (
     Drop,
+    Fault,
     OpenRunaway,
     Standing,
     Standings,
     VersionStanding,
     Watched,
+    WindowMean,
 )
 
 
@@ -37,7 +40,7 @@ def running_away(standings: Standings) -> frozenset[tuple[str, str]]:
 def agent_shown(agent: AgentEntry, standings: Standings) -> dict[str, Any]:
     """A version of an agent as `/api/v1/agents` lists it.
 
-    `window`, `drops`, `detectors` and `runaways` are the agent's, all its current versions together.
+    `headline`, `window`, `faults`, `drops`, `detectors` and `runaways` are of all its current versions together.
     """
     standing = standing_of(agent, standings)
     version = _version(standing, short(agent.agent_version or ""))
@@ -50,15 +53,27 @@ def agent_shown(agent: AgentEntry, standings: Standings) -> dict[str, Any]:
         "sessions": version and version.sessions,
         "traces": agent.traces,
         "last_seen": time_shown(agent.last),
+        "headline": standing
+        and {name: _mean(getattr(standing, name), since=True) for name in HEADLINES.values()},
         "window": standing
         and {
-            "reliability": standing.reliability and msgspec.to_builtins(standing.reliability),
-            "consistency": standing.consistency and msgspec.to_builtins(standing.consistency),
+            name: _mean(getattr(standing, f"window_{name}") or getattr(standing, name))
+            for name in HEADLINES.values()
         },
+        "faults": [] if standing is None else [_fault(each) for each in standing.faults],
         "drops": [] if standing is None else [_drop(each) for each in standing.drops],
         "detectors": [] if standing is None else [_watched(each) for each in standing.watched],
         "runaways": [] if standing is None else [_runaway(each) for each in standing.runaways],
     }
+
+
+def _mean(mean: WindowMean | None, *, since: bool = False) -> dict[str, Any] | None:
+    if mean is None:
+        return None
+    shown = {name: getattr(mean, name) for name in ("mean", "lower", "upper", "samples")}
+    if since:
+        shown["since"] = None if mean.since is None else time_shown(micros(mean.since))
+    return shown
 
 
 def _version(standing: Standing | None, name: str) -> VersionStanding | None:
@@ -77,6 +92,10 @@ def _runaway(trace: OpenRunaway) -> dict[str, Any]:
         "reason": trace.reason,
         "since": time_shown(micros(trace.since)),
     }
+
+
+def _fault(fault: Fault) -> dict[str, Any]:
+    return {**msgspec.to_builtins(fault), "since": time_shown(micros(fault.since))}
 
 
 def _drop(drop: Drop) -> dict[str, Any]:

@@ -19,12 +19,14 @@ AgentLabels: TypeAlias = tuple[str, str]
 
 
 class WindowMean(msgspec.Struct, frozen=True, kw_only=True):
-    """The gauges `spanwise_window_*` of one evaluator: a mean, its 95 % bounds, and how many sessions are behind it."""
+    """A mean over newest sessions, its 95 % bounds, and how many sessions are behind it."""
 
     mean: float
     lower: float
     upper: float
     samples: int
+    since: float | None = None
+    """Log time from which sessions count, where something changed then; None: the whole window."""
 
 
 class VersionStanding(msgspec.Struct, frozen=True, kw_only=True):
@@ -79,6 +81,18 @@ FAULTS_THAT_PAGE: frozenset[FaultKind] = frozenset(
 )
 
 
+FAULT_WORDS: Mapping[FaultKind, str] = {
+    "tool_failed": "{tool} fails",
+    "tool_empty": "{tool} returns nothing",
+    "repeated_calls": "{tool} is called again and again with the same result",
+    "model_failed": "model calls fail",
+    "tool_slow": "{tool} is slower than it was",
+    "no_answer": "sessions end without an answer",
+    "gave_up": "answers say that it could not be done",
+}
+"""What each says, on the page and in alerts."""
+
+
 class Fault(msgspec.Struct, frozen=True, kw_only=True):
     """A fault that happens more often than it did, from when it is shown until it is over.
 
@@ -100,6 +114,11 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True):
     """Commonest class of the newest failures' errors; never an error's text."""
     sessions: tuple[str, ...] = ()
     """The newest sessions with it, newest first."""
+
+    @property
+    def words(self) -> str:
+        """What fails."""
+        return FAULT_WORDS[self.fault].format(tool=self.tool)
 
     @property
     def pages(self) -> bool:
@@ -130,8 +149,12 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     versions: tuple[VersionStanding, ...] = ()
     """Those that have not ended, in order of name."""
     reliability: WindowMean | None = None
-    """All versions that have not ended together; None: unknown."""
+    """The headline: over sessions since the change while one stands, else over the window, all versions that have not
+    ended together; None: unknown."""
     consistency: WindowMean | None = None
+    window_reliability: WindowMean | None = None
+    """The gauges `spanwise_window_*` of the evaluator, where the headline is since a change; else None."""
+    window_consistency: WindowMean | None = None
     drops: tuple[Drop, ...] = ()
     faults: tuple[Fault, ...] = ()
     """In order of fault and tool."""

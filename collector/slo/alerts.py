@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from collector.records.standing import FAULTS_THAT_PAGE
+from collector.records.standing import FAULT_WORDS, FAULTS_THAT_PAGE
 from collector.slo import expressions as promql
 
 SCORED = ("service", "agent", "evaluator", "scope")
@@ -52,19 +52,11 @@ _BURN = (
     " [[ask agent:error_budget:ratio | humanizePercentage]] may fail."
 )
 
-_FAULTS = {
-    "tool_failed": "{{ $labels.tool }} fails",
-    "tool_empty": "{{ $labels.tool }} returns nothing",
-    "repeated_calls": "{{ $labels.tool }} is called again and again with the same result",
-    "tool_slow": "{{ $labels.tool }} is slower than it was",
-    "model_failed": "model calls fail",
-    "no_answer": "sessions end without an answer",
-    "gave_up": "answers say that it could not be done",
-}
 _FAULT = (
     "".join(
-        f'{{{{ {"else " if at else ""}if eq $labels.fault "{fault}" }}}}{text}'
-        for at, (fault, text) in enumerate(_FAULTS.items())
+        f'{{{{ {"else " if at else ""}if eq $labels.fault "{fault}" }}}}'
+        f"{words.format(tool='{{ $labels.tool }}')}"
+        for at, (fault, words) in enumerate(FAULT_WORDS.items())
     )
     + "{{ end }}"
 )

@@ -9,7 +9,7 @@ from typing import Any
 
 from collector.api.charts import Looking, Point, Shown, Version
 from collector.api.page import chart, series
-from collector.api.page.agent_rows import HEADLINE, change, headline_first
+from collector.api.page.agent_rows import HEADLINE, change, fault_told, headline_first
 from collector.api.page.changed import Moved, Told, moved
 from collector.api.page.chart import Chart, Kind, Mark
 from collector.api.page.timespan import LENGTHS, Timespan, timespan
@@ -32,6 +32,8 @@ EACH = 3
 """Sessions of a side that are shown."""
 MOMENTS = 6
 """Moments since which changes can be asked for."""
+WORSE = frozenset({"fault", "drop"})
+"""Kinds of moments of which one is told for the other: a fault often explains a drop."""
 NEAR = 0.03
 """Of the width of a chart: marks that are nearer are one."""
 EVALUATORS = 64
@@ -88,6 +90,7 @@ def agent_page(
         "lengths": list(LENGTHS),
         "versions": [_version(each, standing) for each in versions],
         "window": standing,
+        "faults": [fault_told(each, now) for each in standing.faults] if standing else [],
         "changes": [change(each) for each in headline_first(standing.drops)] if standing else [],
         "runaways": list(standing.runaways) if standing else [],
         "charts": _charts(parts, span, standing),
@@ -110,9 +113,11 @@ def agent_page(
 
 
 def _moments(versions: Sequence[Version], standing: Standing | None) -> list[Moment]:
-    """What is worse than it was first, then what is better, then what is over: releases and drops, the newest first."""
+    """What fails or is worse first, then what is better, then releases and what is over, the newest first."""
     drops = headline_first(standing.drops) if standing else ()
-    found = [
+    faults = standing.faults if standing else ()
+    found = [Moment(each.since, "fault", each.words) for each in faults]
+    found += [
         Moment(
             each.since,
             "drop" if change(each)["is_bad"] else "better",
@@ -120,7 +125,7 @@ def _moments(versions: Sequence[Version], standing: Standing | None) -> list[Mom
         )
         for each in drops
     ]
-    found.sort(key=lambda each: each.kind != "drop")
+    found.sort(key=lambda each: each.kind == "better")
     oldest = min(each.first for each in versions)
     releases = [
         Moment(each.first / 1e6, "release", each.entry.agent_version or "no version")
@@ -143,8 +148,8 @@ def _past(standing: Standing | None) -> list[Moment]:
 
 
 def _since(moments: Sequence[Moment]) -> float | None:
-    """When the change began that matters most: the earliest drop that stands, else the newest of what else happened."""
-    drops = [each.time for each in moments if each.kind == "drop"]
+    """When the change began that matters most: the earliest that stands, else the newest of what else happened."""
+    drops = [each.time for each in moments if each.kind in WORSE]
     if drops:
         return min(drops)
     return max((each.time for each in moments), default=None)
@@ -157,7 +162,11 @@ def _marks(moments: Iterable[Moment], span: Timespan) -> list[Mark]:
         place = span.place(each.time)
         if place is None:
             continue
-        near = (texts for at, kind, texts in found if kind == each.kind and abs(at - place) < NEAR)
+        near = (
+            texts
+            for at, kind, texts in found
+            if abs(at - place) < NEAR and (kind == each.kind or {kind, each.kind} <= WORSE)
+        )
         texts = next(near, None)
         if texts is None:
             found.append((place, each.kind, [each.text]))

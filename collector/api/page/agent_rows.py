@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from collector.api.page.views import duration
 from collector.api.query import time_shown
 from collector.api.store import micros
-from collector.records.standing import Drop
+from collector.records.standing import FAULT_WORDS, Drop, Fault
 
 HEADLINE = "agent_reliability"
 """The evaluator of which the pages speak first."""
@@ -27,6 +28,29 @@ def headline_first(drops: Sequence[Drop]) -> list[Drop]:
     )
 
 
+def fault_told(fault: Fault, now: float) -> dict[str, Any]:
+    """A fault as the page tells it: what fails, in how many sessions since when and before, and since when."""
+    used = " that used it" if fault.tool else ""
+    error = f" ({fault.error})" if fault.error else ""
+    since = time_shown(micros(fault.since))[:16].replace("T", " ")
+    return {
+        "words": fault.words,
+        "numbers": f"{fault.failures} of the last {fault.uses} sessions{used} since {since}, "
+        f"{fault.failures_before} of {fault.uses_before} before{error}",
+        "for": duration(max(0.0, now - fault.since)),
+        "is_bad": fault.pages,
+        "sessions": fault.sessions,
+    }
+
+
+def explanation(drop: Drop) -> str:
+    """What explains a drop, in words."""
+    if drop.cause is None:
+        return "cause unknown: no tool, model call or loop fails more than before"
+    fault, tool = drop.cause
+    return f"explained by this: {FAULT_WORDS[fault].format(tool=tool)}"
+
+
 def change(drop: Drop) -> dict[str, Any]:
     """A change as the page tells it: its evaluator, what happened, and whether that is bad.
 
@@ -40,6 +64,8 @@ def change(drop: Drop) -> dict[str, Any]:
         f"{words[drop.direction]} since {since}: "
         f"mean rank {rank} where .5 is as ever, {drop.sessions} {drop.scope}s"
     )
+    if drop.direction == "worse":
+        what = f"{what}; {explanation(drop)}"
     return {
         "evaluator": drop.evaluator,
         "direction": "changed" if is_work else drop.direction,

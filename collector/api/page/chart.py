@@ -32,7 +32,7 @@ class Hover(NamedTuple):
     text: str
 
 
-Kind: TypeAlias = Literal["drop", "better", "past", "release"]
+Kind: TypeAlias = Literal["fault", "drop", "better", "past", "release"]
 
 
 class Mark(NamedTuple):

@@ -10,7 +10,7 @@ from collector.api.agents import agent_shown, standing_of
 from collector.api.charts import Looking, Placed
 from collector.api.page import chart, series
 from collector.api.page.agent import nearest
-from collector.api.page.agent_rows import change, headline_first
+from collector.api.page.agent_rows import change, fault_told, headline_first
 from collector.api.page.badge import Badge
 from collector.api.page.timespan import Timespan
 from collector.api.page.views import duration, score
@@ -37,7 +37,7 @@ def overview(
     span: Timespan,
     badges: Mapping[str, Badge],
 ) -> list[dict[str, Any]]:
-    """A row for each agent: those that run away first, then those that got worse, then the latest seen.
+    """A row for each agent: those that run away first, then those that fail or got worse, then the latest seen.
 
     Args:
         looking: Reads the index.
@@ -77,19 +77,21 @@ def _row(
     drops = headline_first(standing.drops) if standing else ()
     alarms = [_alarm(looking, rows, each, span.last, is_told=is_told) for each in drops]
     runaways = standing.runaways if standing else ()
+    faults = standing.faults if standing else ()
     shown = [_version(each, standings) for each in versions]
     means = looking.reliability(rows, span.edges, BEHIND)
     return {
-        **{key: shown[0][key] for key in ("service", "agent", "window", "last_seen")},
+        **{key: shown[0][key] for key in ("service", "agent", "headline", "window", "last_seen")},
         "versions": shown[:VERSIONS],
         "more": len(shown[VERSIONS:]),
         "spark": chart.line(means, 1.0),
         "said": series.summary(f"reliability of the last {span.name}", means, score),
         "detector": _detector(standing, span),
+        "faults": [fault_told(each, span.last) for each in faults],
         "alarms": alarms,
         "runaways": [_runaway(each, span.last) for each in runaways[:RUNAWAYS]],
         "more_runaways": len(runaways[RUNAWAYS:]),
-        "needs_attention": bool(runaways) or any(each["is_bad"] for each in alarms),
+        "needs_attention": bool(runaways or faults) or any(each["is_bad"] for each in alarms),
         "coverage": looking.coverage(rows),
     }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from typing import get_args
 
 from collector.base.slots import Slots
 from collector.base.telemetry import OTHER, short
@@ -26,6 +27,7 @@ ERRORS = 16
 """Newest failures whose class of error is remembered."""
 SESSIONS = 3
 """Newest failed sessions that are named."""
+_ORDER = {fault: place for place, fault in enumerate(get_args(FaultKind))}
 ENTERED = 0
 """Name of the one part that is stored."""
 
@@ -88,21 +90,21 @@ class AgentFaults:
 
     def faults(self) -> Iterator[Fault]:
         """What is shown, in order of fault and tool."""
-        for _, watch in sorted(self._watches.items()):
+        for _, watch in self._in_order():
             told = watch.shown()
             if told is not None:
                 yield told
 
     def ended(self) -> Iterator[Cause]:
         """(fault, tool) of what was over within the last hour and is not shown again."""
-        for (fault, tool), watch in sorted(self._watches.items()):
+        for (fault, tool), watch in self._in_order():
             if watch.record.ended and watch.watch.shown is None:
                 yield fault, tool
 
     def cause(self, since: float) -> Cause | None:
         """(fault, tool) of the watch whose failures since then explain best that scores dropped; None: none does."""
-        evidence = {key: each.watch.evidence(since) for key, each in self._watches.items()}
-        best = max(sorted(evidence), key=lambda key: evidence[key], default=None)
+        evidence = {key: each.watch.evidence(since) for key, each in self._in_order()}
+        best = max(evidence, key=lambda key: evidence[key], default=None)
         return best if best is not None and evidence[best] >= EXPLAINS else None
 
     def is_over(self, fault: FaultKind, tool: str, alarm: float) -> bool:
@@ -146,6 +148,10 @@ class AgentFaults:
         for packed in parts.values():
             self.settling.entered.written(packed)
             self.parts.add(ENTERED)
+
+    def _in_order(self) -> list[tuple[Cause, _Watch]]:
+        """The watches as people read them: what fails first, then what it leads to."""
+        return sorted(self._watches.items(), key=lambda each: (_ORDER[each[0][0]], each[0][1]))
 
     # --- inside ------------------------------------------------------------------------------------------------------
 

@@ -51,6 +51,12 @@ class Faults(Comparisons[AgentLabels, AgentFaults]):
         watches = self._watches.get(labels)
         return watches is not None and watches.is_over(*cause, alarm)
 
+    def since(self, labels: AgentLabels) -> float | None:
+        """When the oldest fault began that is shown of the agent; None: there is none."""
+        watches = self._watches.get(labels)
+        shown = () if watches is None else watches.faults()
+        return min((each.since for each in shown), default=None)
+
     def offer(
         self, labels: AgentLabels, work: WorkRecord, time: float, partition: int, offset: int
     ) -> bool:

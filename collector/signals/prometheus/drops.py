@@ -96,6 +96,12 @@ class Drops(Comparisons[Labels, DropWatch]):
                 past.end_worse()
                 self._changed.add(labels)
 
+    def changed_since(self, labels: Labels, faults: Faults) -> float | None:
+        """When the change began that stands now: of these scores, else of a fault; None: nothing has changed."""
+        watch = self._watches.get(labels)
+        change = watch and (watch.past.worse or watch.past.better)
+        return faults.since(labels[:2]) if change is None else change.since
+
     def causes(self) -> dict[AgentLabels, Cause | None]:
         """Of each agent whose scores have dropped, what explains it; None: nothing does."""
         found: dict[AgentLabels, Cause | None] = {}

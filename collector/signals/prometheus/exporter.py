@@ -54,6 +54,7 @@ from collector.signals.prometheus.runaways import RUNAWAY, OpenRunaways
 from collector.signals.prometheus.seen import Seen
 from collector.signals.prometheus.stored_drops import read_drops
 from collector.signals.prometheus.stored_windows import read_windows
+from collector.signals.prometheus.target import Labels
 from collector.signals.prometheus.targets import Objectives, Targets
 from collector.signals.prometheus.task_runs import TaskRuns
 from collector.signals.prometheus.trace_metrics import TraceMetrics
@@ -138,7 +139,12 @@ class PrometheusExporter(Consumer):
         self._slice = TimeSlice()
         self._registry = telemetry.registry
         self._gauges = (
-            AgentGauges(self._targets, self._log_time, caught_up=lambda: self._caught_up),
+            AgentGauges(
+                self._targets,
+                self._log_time,
+                self._changed_since,
+                caught_up=lambda: self._caught_up,
+            ),
             DropGauges(
                 self._drops,
                 is_detailed=lambda: self._targets.is_detailed,
@@ -173,7 +179,7 @@ class PrometheusExporter(Consumer):
         """
         if not self._caught_up:
             return {}
-        found = {**self._targets.standings(self._log_time())}
+        found = {**self._targets.standings(self._log_time(), self._changed_since)}
         facts: dict[str, Mapping[AgentLabels, Sequence[object]]] = {
             "drops": self._drops.by_agent(),
             "watched": self._drops.watched(),
@@ -185,6 +191,9 @@ class PrometheusExporter(Consumer):
                 standing = found.get(agent) or Standing(service=agent[0], agent=agent[1])
                 found[agent] = replace(standing, **{field: tuple(some)})
         return {agent: each for agent, each in found.items() if OTHER not in agent}
+
+    def _changed_since(self, labels: Labels) -> float | None:
+        return self._drops.changed_since(labels, self._faults)
 
     def _open_runaways(self) -> dict[AgentLabels, list[OpenRunaway]]:
         """The open traces that run away, by the labels of their agent."""

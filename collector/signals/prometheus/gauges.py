@@ -12,7 +12,7 @@ from prometheus_client.registry import Collector
 
 from collector.records.signal import HEADLINES
 from collector.records.standing import Standing
-from collector.signals.prometheus.target import Target
+from collector.signals.prometheus.target import Labels, Target
 from collector.signals.prometheus.targets import Targets
 from collector.signals.prometheus.task_runs import TaskRuns
 
@@ -27,11 +27,12 @@ def agent_gauges() -> Mapping[str, GaugeMetricFamily]:
 
     versions = ("service", "agent", "agent_version")
     sessions = "the newest sessions in the window, each with its latest score"
+    since = "while a drop or a fault stands, over those since it began"
     bound = "by the empirical Bernstein inequality; Wilson where every score is 0 or 1"
     return dict(
         (
             *(
-                gauge(f"{name}_ratio", f"Mean {name} over {sessions}.", versions)
+                gauge(f"{name}_ratio", f"Mean {name} over {sessions}; {since}.", versions)
                 for name in HEADLINES
             ),
             gauge(
@@ -79,9 +80,15 @@ class AgentGauges(Collector):
     """The windows of all label sets. Registered once; reads the live state."""
 
     def __init__(
-        self, targets: Targets, now: Callable[[], float], caught_up: Callable[[], bool]
+        self,
+        targets: Targets,
+        now: Callable[[], float],
+        changed: Callable[[Labels], float | None],
+        caught_up: Callable[[], bool],
     ) -> None:
+        """`changed`: since when a change of a headline evaluator's scores stands; None: nothing has changed."""
         self._targets = targets
+        self._changed = changed
         self._now = now
         self._caught_up = caught_up
 
@@ -97,7 +104,7 @@ class AgentGauges(Collector):
         gauges = agent_gauges()
         for target in self._targets:
             self._add(gauges, target, now)
-        for standing in self._targets.standings(now).values():
+        for standing in self._targets.standings(now, self._changed).values():
             _add_versions(gauges, standing)
         yield from gauges.values()
 

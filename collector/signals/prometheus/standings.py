@@ -12,39 +12,49 @@ from collector.signals.prometheus.window import Stats, Window
 
 
 class Headline(NamedTuple):
-    """The target of a headline evaluator, and the versions of its agent that count; None: all."""
+    """The target of a headline evaluator."""
 
     target: Target
     current: frozenset[str] | None
+    """The versions of its agent that count; None: all."""
+    since: float | None
+    """When what stands now began to change; None: nothing has changed."""
 
 
 def standing_of(headlines: Iterable[Headline], now: float) -> Standing:
     """How the one agent of these targets stands at log time `now`."""
     service = agent = ""
-    windows: dict[str, WindowMean | None] = {}
-    versions: dict[str, dict[str, Window]] = {}
-    for target, current in headlines:
+    means: dict[str, WindowMean | None] = {}
+    versions: dict[str, dict[str, tuple[Window, float]]] = {}
+    for target, current, since in headlines:
         service, agent, evaluator, _ = target.labels
         field = HEADLINES[evaluator]
-        windows[field] = _mean(target.stats(now, current))
+        means[field] = _mean(target.stats(now, current))
+        changed = None if since is None else _mean(target.stats(now, current, since), since)
+        if changed is not None:
+            means[field], means[f"window_{field}"] = changed, means[field]
         for version, window in target.versions(current):
-            versions.setdefault(version, {})[field] = window
+            versions.setdefault(version, {})[field] = (window, since or 0.0)
     shown = [_version(version, versions[version], now) for version in sorted(versions)]
     return Standing(
         service=service,
         agent=agent,
         versions=tuple(each for each in shown if each.sessions),
-        reliability=windows.get("reliability"),
-        consistency=windows.get("consistency"),
+        reliability=means.get("reliability"),
+        consistency=means.get("consistency"),
+        window_reliability=means.get("window_reliability"),
+        window_consistency=means.get("window_consistency"),
     )
 
 
-def _version(version: str, windows: Mapping[str, Window], now: float) -> VersionStanding:
+def _version(
+    version: str, windows: Mapping[str, tuple[Window, float]], now: float
+) -> VersionStanding:
     means: dict[str, float] = {}
     sessions = 0
     last = 0.0
-    for field, window in windows.items():
-        stats = window.stats(now)
+    for field, (window, since) in windows.items():
+        stats = window.stats(now, since=since) or window.stats(now)
         if stats is not None:
             means[field] = stats.bounds.mean
         counting = window.counting(now)
@@ -59,8 +69,8 @@ def _version(version: str, windows: Mapping[str, Window], now: float) -> Version
     )
 
 
-def _mean(stats: Stats | None) -> WindowMean | None:
+def _mean(stats: Stats | None, since: float | None = None) -> WindowMean | None:
     if stats is None:
         return None
     mean, lower, upper = stats.bounds.mean, stats.bounds.lower, stats.bounds.upper
-    return WindowMean(mean=mean, lower=lower, upper=upper, samples=stats.samples)
+    return WindowMean(mean=mean, lower=lower, upper=upper, samples=stats.samples, since=since)

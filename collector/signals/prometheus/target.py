@@ -90,9 +90,9 @@ class Target:
         self._versions = {v: each for v, each in self._versions.items() if len(each)}
         return any(expired)
 
-    def stats(self, now: float, current: frozenset[str] | None) -> Stats | None:
-        """Of the window, all `current` versions of the agent together; None: whatever their version."""
-        return self._window.stats(now, current)
+    def stats(self, now: float, current: frozenset[str] | None, since: float = 0.0) -> Stats | None:
+        """Of the window since then, all `current` versions of the agent together; None: whatever their version."""
+        return self._window.stats(now, current, since)
 
     def versions(self, current: frozenset[str] | None) -> Iterator[tuple[str, Window]]:
         """The window of each `current` version of the agent; None: of every version."""

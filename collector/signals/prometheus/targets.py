@@ -243,12 +243,14 @@ class Targets:
         """The versions of its agent that have not ended; None: all, as where agents share their labels."""
         return self._versions.current(labels[:2])
 
-    def standings(self, now: float) -> dict[AgentLabels, Standing]:
-        """How each agent stands at log time `now`, in order of its labels."""
+    def standings(
+        self, now: float, changed: Callable[[Labels], float | None]
+    ) -> dict[AgentLabels, Standing]:
+        """How each agent stands at log time `now`, in order of its labels; `changed`: since when a change stands."""
         headlines: dict[AgentLabels, list[Headline]] = {}
         for labels, target in self._targets.items():
             if labels.evaluator in HEADLINES:
-                headline = Headline(target, self.current_versions(labels))
+                headline = Headline(target, self.current_versions(labels), changed(labels))
                 headlines.setdefault(labels[:2], []).append(headline)
         return {agent: standing_of(each, now) for agent, each in sorted(headlines.items())}
 

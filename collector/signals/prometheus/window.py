@@ -95,12 +95,16 @@ class Window:
         self._since = min((each.time for each in self._held.values()), default=inf)
         return bool(expired)
 
-    def stats(self, now: float, current: frozenset[str] | None = None) -> Stats | None:
+    def stats(
+        self, now: float, current: frozenset[str] | None = None, since: float = 0.0
+    ) -> Stats | None:
         """Over the sessions that count now; None if there are none: an unknown value is not shown.
 
-        `current` are the versions of the agent whose sessions count; None: all.
+        `current` are the versions of the agent whose sessions count; None: all. Of sessions whose newest span came
+        before log time `since` none counts.
         """
-        scores = [each.score for each in self.counting(now, current) if each.covered]
+        counting = self.counting(now, current)
+        scores = [each.score for each in counting if each.covered and each.time >= since]
         # Sorted, so that the sum is the same to the last bit whatever the order of arrival.
         interval = bounds(sorted(scores))
         return None if interval is None else Stats(interval, len(scores))

@@ -47,6 +47,8 @@ async def test_an_agents_numbers_are_those_of_the_gauges(stand: Stand) -> None:
             "since": agent["drops"][0]["since"],
             "mean_rank": 0.21,
             "sessions": 63,
+            "strong": False,
+            "cause": None,
         }
     ]
     assert "<b>0.14</b>" in page

@@ -106,6 +106,35 @@ async def test_a_regression_is_noticed_kept_over_a_restart_and_cleared_by_a_mend
     assert restarted.exporter.standings()["support-bot", "planner"].drops == ()
 
 
+async def test_the_headline_is_that_of_the_sessions_since_the_drop_and_the_window_keeps_its_own() -> (
+    None
+):
+    publisher = Publisher(drops=SHORT)
+    await regress(publisher, *GOOD)
+    assert publisher.value("agent_reliability_ratio") == pytest.approx(sum(GOOD) / len(GOOD))
+
+    await regress(publisher, *BAD)
+
+    mean = sum([*GOOD, *BAD]) / len([*GOOD, *BAD])
+    assert publisher.value("agent_reliability_ratio") == pytest.approx(0.1)
+    assert publisher.value("window_mean_ratio") == pytest.approx(mean)
+    standing = publisher.exporter.standings()["support-bot", "planner"]
+    assert standing.reliability is not None
+    assert standing.window_reliability is not None
+    assert standing.reliability.mean == pytest.approx(0.1)
+    assert standing.reliability.samples == len(BAD)
+    assert standing.reliability.since == standing.drops[0].since
+    assert standing.window_reliability.mean == pytest.approx(mean)
+
+    await regress(publisher, *GOOD, version="2")
+
+    assert standing.reliability.mean < 0.5
+    after = publisher.exporter.standings()["support-bot", "planner"]
+    assert after.window_reliability is None
+    assert after.reliability is not None
+    assert after.reliability.since is None
+
+
 @pytest.mark.parametrize(("evaluator", "detected"), [("work_baseline", 1), ("task_agreement", 0)])
 async def test_better_is_shown_and_raises_the_gauge_for_work_alone(
     evaluator: str, detected: int

@@ -1,0 +1,110 @@
+"""What fails more often than before: on the overview, on the agent's page and in the API."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from collector.records.standing import Fault
+from tests.support import api_records as make
+from tests.support.api_stand import Stand
+from tests.support.standings import drop, standings
+
+AGENT = "/agent?service=support-bot&agent=planner"
+KEY = ("support-bot", "planner")
+
+
+@pytest.fixture
+def stand(tmp_path: Path) -> Generator[Stand]:
+    made = Stand(tmp_path)
+    of = make.trace(1, session_id="s-1", agent="planner")
+    made.take_traces(make.trace_value(of))
+    made.take_signals(make.session_signal(of, "agent_reliability", 0.8))
+    yield made
+    made.close()
+
+
+def fault(**fields: Any) -> Fault:
+    failing = Fault(
+        fault="tool_failed",
+        tool="find_order",
+        since=make.START,
+        uses=75,
+        failures=38,
+        uses_before=160,
+        failures_before=1,
+        error="TimeoutError",
+        sessions=("s-1", "s-<2>"),
+    )
+    return replace(failing, **fields)
+
+
+def failing(*faults: Fault, **fields: Any) -> dict[tuple[str, str], Any]:
+    return {KEY: replace(standings(0.9)[KEY], faults=faults, **fields)}
+
+
+async def test_the_overview_says_what_fails_in_how_many_sessions_and_before(stand: Stand) -> None:
+    stand.standings = failing(fault())
+
+    page = (await stand.get("/")).text
+
+    urgent = page[page.index('class="urgent"') : page.index('<table id="agents">')]
+    assert "find_order fails</b>" in urgent
+    assert "38 of the last 75 sessions that used it since" in urgent
+    assert "1 of 160 before (TimeoutError)" in urgent
+    assert "What changed" in urgent
+
+
+async def test_the_agents_page_begins_with_it_links_to_its_sessions_and_compares_since_then(
+    stand: Stand,
+) -> None:
+    stand.standings = failing(fault(), drops=(drop(cause=("tool_failed", "find_order")),))
+
+    page = (await stand.get(AGENT)).text
+
+    assert page.index("<b>find_order fails</b>") < page.index("<b>agent reliability</b>")
+    assert "explained by this: find_order fails" in page
+    assert "/session?service=support-bot&amp;id=s-1" in page
+    assert "s-<2>" not in page
+    assert f"since={make.START:.6f}" in page
+    assert page.count('class="mark fault"') == 4, "one mark on every chart, though the drop is near"
+
+
+async def test_a_drop_that_nothing_explains_says_so(stand: Stand) -> None:
+    stand.standings = standings(0.14, drop())
+
+    page = (await stand.get(AGENT)).text
+
+    assert "cause unknown: no tool, model call or loop fails more than before" in page
+
+
+async def test_the_api_has_it(stand: Stand) -> None:
+    stand.standings = failing(fault())
+
+    (agent,) = (await stand.get("/api/v1/agents")).json()["items"]
+
+    assert agent["faults"] == [
+        {
+            "fault": "tool_failed",
+            "tool": "find_order",
+            "since": agent["faults"][0]["since"],
+            "uses": 75,
+            "failures": 38,
+            "uses_before": 160,
+            "failures_before": 1,
+            "error": "TimeoutError",
+            "sessions": ["s-1", "s-<2>"],
+        }
+    ]
+    assert agent["faults"][0]["since"].endswith("Z")
+
+
+async def test_a_hostile_tool_name_is_no_markup(stand: Stand) -> None:
+    stand.standings = failing(fault(tool="<script>alert(1)</script>"))
+
+    for path in ("/", AGENT):
+        assert "<script>alert(1)" not in (await stand.get(path)).text
