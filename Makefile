@@ -21,7 +21,7 @@ install: $(RUNTIME) ## .venv from the lock file; the command is then .venv/bin/s
 run: $(RUNTIME) ## the service, data in ./spanwise-data
 	$(BIN)/spanwise run
 
-demo: $(RUNTIME) ## the service and a scripted agent that gets worse and is mended
+demo: $(RUNTIME) ## the service and a scripted agent that gets worse and is fixed
 	$(BIN)/spanwise demo
 
 test: $(DEV) ## all tests but the long forms and the benches' tables

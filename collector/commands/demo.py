@@ -1,4 +1,4 @@
-"""`spanwise demo`: the service, and an agent that a release makes worse and the next one mends."""
+"""`spanwise demo`: the service, and an agent that a release makes worse and the next one fixes."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ WINDOWS = Windows(
 
 
 def command(config: Files = None, overrides: Overrides = None) -> None:
-    """`run` with a scripted agent that gets worse and is mended, in a folder that is removed at the end.
+    """`run` with a scripted agent that gets worse and is fixed, in a folder that is removed at the end.
 
     Of the configuration it takes the ports, `workers`, and where the page is shown to whom (`admin`): it touches no
     data, sink or judge of yours.
@@ -109,13 +109,13 @@ def _say(endpoints: Endpoints) -> None:
     lines = [
         "",
         f"`{AGENT}` of `{SERVICE}` works well, a release makes it worse,",
-        "the next one mends it.",
-        "So that this takes three minutes and not a day:",
+        "the next one fixes it.",
+        "So that this takes two minutes and not a day:",
         *(f"  {what:<34}{ours:>3g} s   (else {theirs:g} s)" for what, ours, theirs in times),
         f"  {'a drop is over after':<34}{DROPS.clears_after:>3} sessions as ever (else {PastLimits().clears_after})",
         "  all hours of the day are compared with one another",
         f"watch   {page}/",
-        f'        watch "curl -s {page}/metrics | grep drift_detected"',
+        f'        watch "curl -s {page}/metrics | grep _detected"',
         f"alert   spanwise slo --page {page} > spanwise.rules.yml",
         f"        for a Prometheus that scrapes {endpoints.admin}: docs/alerting.md",
         "Ctrl-C ends the demo and removes its data.",

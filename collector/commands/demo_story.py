@@ -1,13 +1,12 @@
-"""What happens in the demo: an agent works well, a release makes it worse, the next one mends it.
+"""What happens in the demo: an agent works well, a release makes it worse, the next one fixes it.
 
     python -m collector.commands.demo_story GRPC ADMIN
 
 Both arguments are host:port.
 
 The story goes on when the service shows that it may: the release that is worse comes once the good one has a history;
-once its drop is noticed, one of its turns runs away, which is ended when that is told too; the release that mends it
-comes when the drop has stood for long enough that a Prometheus beside it fires. Runs until its standard input closes,
-or Ctrl-C.
+once its drop is noticed, one of its turns runs away, which is ended when that is told too; the release that fixes it
+comes when both have stood for a while. Runs until its standard input closes, or Ctrl-C.
 """
 
 from __future__ import annotations
@@ -22,12 +21,12 @@ from contextlib import closing
 from types import FrameType
 
 from collector.commands.demo_agent import AGENT, SERVICE, Agent, Release, Runaway
-from collector.commands.demo_watch import Watch
+from collector.commands.demo_watch import Fault, Watch
 from evaluators.counts import amount
 
 GOOD = Release(version="1.4.2", failing=0.06)
 WORSE = Release(version="1.5.0", failing=0.85)
-MENDED = Release(version="1.5.1", failing=0.06)
+FIXED = Release(version="1.5.1", failing=0.06)
 
 CONVERSATIONS = 200
 """That the good release has had before the story begins, so to say: they are sent fast."""
@@ -35,8 +34,8 @@ FAST, LIVE = 0.05, 0.8
 """Seconds between two conversations."""
 HISTORY = 150
 """Conversations that a history must hold before it is compared with."""
-FIRES, STANDS = 60.0, 100.0
-"""Seconds after which the newest drop fires `AgentScoreDrop`, and after which the agent is mended."""
+STANDS = 60.0
+"""Seconds for which the newest drop must have stood before the agent is fixed."""
 PATIENCE = 300.0
 """Seconds after which the story goes on in any case."""
 LOOKS = 1.0
@@ -75,7 +74,7 @@ class Story:
         self._told_runaway = False
         self._drops: dict[str, float] = {}
         self._noticed: float | None = None
-        self._fires = False
+        self._faults: dict[Fault, str] = {}
 
     def tell(self) -> None:
         """All of it; the last release works on until the end."""
@@ -91,8 +90,8 @@ class Story:
             f"release {WORSE.version}: its order service is silent, it asks again",
         )
         self._serve(WORSE, until=lambda: self._stands(STANDS), beside=self._run_away)
-        self._say("mended", f"release {MENDED.version}: the order service answers again")
-        self._serve(MENDED, until=None)
+        self._say("fixed", f"release {FIXED.version}: the order service answers again")
+        self._serve(FIXED, until=None)
 
     def _serve(
         self,
@@ -140,6 +139,7 @@ class Story:
         if now - self._looked < LOOKS or not self._watch.look():
             return
         self._looked = now
+        self._say_faults()
         before, self._drops = self._drops, dict(self._watch.drops)
         for evaluator in sorted(self._drops.keys() - before.keys()):
             first, self._noticed = self._noticed is None, now
@@ -152,10 +152,14 @@ class Story:
                 self._show(f"/agent?service={SERVICE}&agent={AGENT}")
         for evaluator in sorted(before.keys() - self._drops.keys()):
             self._say("cleared", f"{evaluator} is as it was")
-        fires = bool(self._drops) and (self._fires or self._stands(FIRES))
-        if fires != self._fires:
-            self._fires = fires
-            self._say("alert", f"AgentScoreDrop {'fires' if fires else 'is over'}")
+
+    def _say_faults(self) -> None:
+        before, self._faults = self._faults, dict(self._watch.faults)
+        for fault, tool in sorted(self._faults.keys() - before.keys()):
+            numbers = self._faults[fault, tool]
+            self._say("alert", f"AgentFault fires: {fault} {tool}, {numbers}")
+        for fault, tool in sorted(before.keys() - self._faults.keys()):
+            self._say("alert", f"AgentFault is over: {fault} {tool}")
 
     def _say(self, what: str, text: str) -> None:
         """One line, with the seconds since the beginning; none once it has ended."""

@@ -109,6 +109,9 @@ async def test_evaluators_are_listed(stand: Stand) -> None:
     assert answer == {"items": EVALUATORS, "next": None}
 
 
+WINDOW = {"mean": 0.14, "lower": 0.125, "upper": 0.5, "samples": 63}
+
+
 async def test_agents_carry_the_numbers_of_the_gauges(stand: Stand) -> None:
     """The sessions in the index have means of their own: no answer shows them."""
     filled(stand)
@@ -129,10 +132,9 @@ async def test_agents_carry_the_numbers_of_the_gauges(stand: Stand) -> None:
         "sessions": 63,
         "traces": 3,
         "last_seen": "2023-11-14T22:13:25.500000Z",
-        "window": {
-            "reliability": {"mean": 0.14, "lower": 0.125, "upper": 0.5, "samples": 63},
-            "consistency": None,
-        },
+        "headline": {"reliability": {**WINDOW, "since": None}, "consistency": None},
+        "window": {"reliability": WINDOW, "consistency": None},
+        "faults": [],
         "drops": [],
         "detectors": [],
         "runaways": [],

@@ -151,9 +151,9 @@ def test_the_commands_of_the_docs_fit() -> None:
     profile, names = started[0], started[1].split()
 
     assert [SERVICES[each].get("profiles") for each in names] == [[profile], None]
-    assert waits_for == ("demo", "AgentScoreDrop fires")
+    assert waits_for == ("demo", "AgentFault fires")
     story = (ROOT / "collector/commands/demo_story.py").read_text()
-    assert "AgentScoreDrop {'fires'" in story
+    assert "AgentFault fires" in story
     assert f"http://127.0.0.1:3000/d/{dashboard['uid']}" in page
 
 

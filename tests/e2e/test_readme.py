@@ -216,6 +216,6 @@ def test_the_rules_shown_are_written_as_a_file_of_rules(tmp_path: Path) -> None:
 
     assert (into, done.code) == (">", 0), done.err
     assert Path(name).suffix == ".yml"
-    assert "AgentScoreDrop" in {
+    assert {"AgentFault", "AgentScoreDrop"} <= {
         rule.get("alert") for group in yaml.safe_load(done.out)["groups"] for rule in group["rules"]
     }

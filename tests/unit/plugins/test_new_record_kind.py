@@ -109,12 +109,13 @@ async def export(log: Log, telemetry: Telemetry) -> None:
     async with asyncio.TaskGroup() as tasks:
         tasks.create_task(exporter.run(stopping))
         await eventually(lambda: telemetry.registry.get_sample_value(name, labels) == 1)
+        await eventually(lambda: value(telemetry, "unknown_records") == 2)
         stopping.set()
 
 
-@pytest.mark.parametrize("read", [score, judge, export])
+@pytest.mark.parametrize(("read", "readers"), [(score, 1), (judge, 1), (export, 2)])
 async def test_a_reader_passes_over_a_new_kind_and_counts_it(
-    read: Callable[[Log, Telemetry], Awaitable[None]],
+    read: Callable[[Log, Telemetry], Awaitable[None]], readers: int
 ) -> None:
     telemetry = Telemetry(CollectorRegistry())
     log = MemoryLog(clock=lambda: 1.0, groups=groups(Config(judge=JudgeConfig(model="m"))))
@@ -122,7 +123,7 @@ async def test_a_reader_passes_over_a_new_kind_and_counts_it(
 
     await read(log, telemetry)
 
-    assert value(telemetry, "unknown_records") == 1
+    assert value(telemetry, "unknown_records") == readers
     assert value(telemetry, "poison_records") == 0
 
 
