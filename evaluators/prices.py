@@ -14,7 +14,7 @@ _TABLE = Path(__file__).with_name("prices.json")
 
 @lru_cache(maxsize=1)
 def _prices() -> dict[str, list[float | None]]:
-    """Model -> USD per token: input, output, input read from cache (None: as input)."""
+    """Model -> USD per token: input, output, input read from the cache and written to it (None: as input)."""
     table: dict[str, Any] = json.loads(_TABLE.read_text(encoding="utf-8"))
     return table["models"]
 
@@ -22,7 +22,8 @@ def _prices() -> dict[str, list[float | None]]:
 def cost(model: str | None, tokens: Tokens) -> float | None:
     """USD for `tokens` of `model`; None when the model has no known price or nothing was counted.
 
-    Cached tokens are part of the input, but stand beside it for Claude, as its API counts them. Names are also looked
+    Tokens read from the cache or written to it are part of the input, but stand beside it for Claude, as its API counts
+    them. Names are also looked
     up without their provider prefix (`openai/gpt-4o`), never by similarity.
     """
     if tokens.input is None and tokens.output is None:
@@ -30,16 +31,17 @@ def cost(model: str | None, tokens: Tokens) -> float | None:
     price = _price(model)
     if price is None:
         return None
-    input_price, output_price, cached_price = price
+    input_price, output_price, cached_price, written_price = price
     uncached = tokens.input or 0
-    cached = tokens.cached or 0
-    if "claude" not in (model or ""):
+    cached, written = tokens.cached or 0, tokens.written or 0
+    if "claude" not in (model or "").lower():
         cached = min(cached, uncached)
-        uncached -= cached
-    rate = input_price if cached_price is None else cached_price
+        written = min(written, uncached - cached)
+        uncached -= cached + written
     return (
         uncached * (input_price or 0)
-        + cached * (rate or 0)
+        + cached * ((input_price if cached_price is None else cached_price) or 0)
+        + written * ((input_price if written_price is None else written_price) or 0)
         + (tokens.output or 0) * (output_price or 0)
     )
 

@@ -18,12 +18,13 @@ TARGET = Path(__file__).parents[1] / "evaluators" / "prices.json"
 
 
 def compact(prices: dict[str, Any]) -> dict[str, list[float | None]]:
-    """Model -> [input, output, cache read] in USD per token, for models that talk and have a price."""
+    """Model -> [input, output, cache read, cache write] in USD per token, for models that talk and have a price."""
     table: dict[str, list[float | None]] = {}
     for model, entry in sorted(prices.items()):
         into, out = entry.get("input_cost_per_token"), entry.get("output_cost_per_token")
         if entry.get("mode") in _MODES and (into or out):
-            table[model] = [into or 0, out or 0, entry.get("cache_read_input_token_cost")]
+            cache = [entry.get(f"cache_{each}_input_token_cost") for each in ("read", "creation")]
+            table[model] = [into or 0, out or 0, *cache]
     return table
 
 
@@ -37,7 +38,7 @@ def main() -> None:
     head = {
         "source": f"litellm {importlib.metadata.version('litellm')}, {_MAP}",
         "date": sys.argv[1] if len(sys.argv) > 1 else None,
-        "unit": "USD per token: input, output, cache read",
+        "unit": "USD per token: input, output, cache read, cache write",
     }
     lines = ",\n".join(f"{json.dumps(model)}:{json.dumps(price)}" for model, price in table.items())
     TARGET.write_text(

@@ -10,6 +10,7 @@ from functools import partial
 
 from evaluators.dialects.content import usage
 from evaluators.dialects.content.facts import PLAIN, Content, Facts, Wraps
+from evaluators.dialects.content.stamped import Stamped, stamped_in, with_stamped
 from evaluators.dialects.decoding.decode import Attributes, names_of
 from evaluators.dialects.decoding.values import string
 from evaluators.dialects.dialect import ANY, Dialect, Reader
@@ -141,6 +142,9 @@ def _reader_of(dialect: Dialect, scope: str, keys: AbstractSet[str]) -> Reader:
     read = dialect.reader(scope, keys)
     if dialect.completed:
         read = partial(_read_completed, read)
+    stamped = stamped_in(keys)
+    if stamped is not None:
+        read = partial(_read_stamped, stamped, read)
     in_graph = langgraph.keys_in(keys)
     if in_graph is not None:
         read = partial(_read_in_graph, in_graph, read)
@@ -149,6 +153,10 @@ def _reader_of(dialect: Dialect, scope: str, keys: AbstractSet[str]) -> Reader:
 
 def _read_completed(read: Reader, span: Span) -> Facts:
     return complete(read(span))
+
+
+def _read_stamped(keys: Stamped, read: Reader, span: Span) -> Facts:
+    return with_stamped(read(span), keys)
 
 
 def _read_in_graph(keys: langgraph.Keys, read: Reader, span: Span) -> Facts:

@@ -11,7 +11,14 @@ from evaluators.dialects.content.histories import read_history
 from evaluators.dialects.content.message_model import Message
 from evaluators.dialects.content.messages import Side, read_messages
 from evaluators.dialects.decoding.reprs import is_opaque, looks_like_object, read_repr
-from evaluators.dialects.decoding.values import as_dict, as_list, string, unwrap, unwrap_cut
+from evaluators.dialects.decoding.values import (
+    as_dict,
+    as_list,
+    string,
+    text_of,
+    unwrap,
+    unwrap_cut,
+)
 from evaluators.model import JSON, Rejection, Span, Tokens
 
 _KEYS = {
@@ -71,11 +78,30 @@ def plain_text(value: JSON, side: str, depth: int = 0) -> str | None:
         items = as_list(value)
         return plain_text(items[0], side, depth + 1) if len(items) == 1 else None
     item = as_dict(value)
+    if side == "input" and {"inputs", "kwargs"} <= item.keys():
+        return _of_callback(item["inputs"], depth)
     for key in _KEYS["input" if side == "input" else "output"]:
         if key in item and (text := plain_text(item[key], side, depth + 1)):
             return text
     texts = [text for text in map(string, item.values()) if text]
     return texts[0] if len(texts) == 1 and len(item) == 1 else None
+
+
+def _of_callback(inputs: JSON, depth: int) -> str | None:
+    """What LangChain's callback says that a chain was given: `kwargs` beside it has names, nothing that was asked.
+
+    A graph's state need be no text: then it is the question as it stands, unless nothing is in it.
+    """
+    text = plain_text(inputs, "input", depth + 1)
+    return text or (text_of(inputs) if _says_anything(inputs) else None)
+
+
+def _says_anything(value: JSON, depth: int = 0) -> bool:
+    if isinstance(value, dict | list) and depth < _DEPTH:
+        return any(
+            _says_anything(each, depth + 1) for each in as_dict(value).values() or as_list(value)
+        )
+    return value not in (None, "", {}, [])
 
 
 Kind = Literal["agent", "llm", "tool", "handoff", "other"]

@@ -30,16 +30,17 @@ class TokenKeys(Question):
         output: tuple[str, ...],
         cached: tuple[str, ...],
         reasoning: tuple[str, ...],
+        written: tuple[str, ...] = (),
     ) -> None:
-        self._kinds = (input, output, cached, reasoning)
+        self._kinds = (input, output, cached, reasoning, written)
 
     @property
     def by_kind(self) -> Mapping[str, tuple[str, ...]]:
         """The keys, by what they count."""
-        return dict(zip(("input", "output", "cached", "reasoning"), self._kinds, strict=True))
+        return dict(zip(Tokens.__struct_fields__, self._kinds, strict=True))
 
     def answer(self, names: AbstractSet[str]) -> Spellings:
-        """Four tuples, in the order of the constructor's arguments; or none."""
+        """Five tuples, in the order of the constructor's arguments; or none."""
         there = tuple(tuple(key for key in keys if key in names) for keys in self._kinds)
         return there if any(there) else ()
 
@@ -71,6 +72,16 @@ GENAI = TokenKeys(
         "gen_ai.usage.experimental.reasoning_tokens",
         "gen_ai.usage.completion_tokens_details.reasoning_tokens",
     ),
+    written=(
+        "gen_ai.usage.cache_creation.input_tokens",
+        "gen_ai.usage.cache_creation_input_tokens",
+        "gen_ai.usage.cache_write.input_tokens",
+        "gen_ai.usage.cache_write_input_tokens",
+        "gen_ai.usage.details.cache_write_tokens",
+        "gen_ai.usage.details.cache_creation_input_tokens",
+        "gen_ai.usage.input_tokens.cache_write",
+        "llm.usage.cache_creation_input_tokens",
+    ),
 )
 AGGREGATE = TokenKeys(
     input=("gen_ai.aggregated_usage.input_tokens",),
@@ -89,12 +100,14 @@ OPENINFERENCE = TokenKeys(
         "llm.token_count.prompt_details.cache_input",
     ),
     reasoning=("llm.token_count.completion_details.reasoning",),
+    written=("llm.token_count.prompt_details.cache_write",),
 )
 VERCEL = TokenKeys(
     input=("ai.usage.inputTokens", "ai.usage.promptTokens"),
     output=("ai.usage.outputTokens", "ai.usage.completionTokens"),
     cached=("ai.usage.cachedInputTokens", "ai.usage.inputTokenDetails.cacheReadTokens"),
     reasoning=("ai.usage.reasoningTokens", "ai.usage.outputTokenDetails.reasoningTokens"),
+    written=("ai.usage.inputTokenDetails.cacheWriteTokens",),
 )
 COSTS = Among(
     "operation.cost",
@@ -106,13 +119,6 @@ COSTS = Among(
     "llm.usage.cost",
 )
 """Keys under which a span states the exact cost of its own call in USD."""
-
-_CACHE_WRITES = Among(
-    "gen_ai.usage.cache_creation.input_tokens",
-    "gen_ai.usage.cache_creation_input_tokens",
-    "gen_ai.usage.cache_write.input_tokens",
-    "gen_ai.usage.cache_write_input_tokens",
-)
 
 _OBJECT = TokenKeys(
     input=(
@@ -150,6 +156,14 @@ _OBJECT = TokenKeys(
         "thoughtsTokenCount",
         "output_reasoning_tokens",
     ),
+    written=(
+        "cache_creation_input_tokens",
+        "input_cache_creation",
+        "cacheCreationInputTokens",
+        "cache_write_input_tokens",
+        "cacheWriteInputTokens",
+        "cache_creation_tokens",
+    ),
 )
 
 
@@ -163,9 +177,10 @@ def _read(get: Callable[[str], JSON], there: Spellings) -> Tokens:
     sent, received = _first(get, there[0]), _first(get, there[1])
     cached = _first(get, there[2]) if there[2] else None
     reasoning = _first(get, there[3]) if there[3] else None
+    written = _first(get, there[4]) if there[4] else None
     if sent is None and received is None and cached is None and reasoning is None:
         return NO_TOKENS
-    return Tokens(input=sent, output=received, cached=cached, reasoning=reasoning)
+    return Tokens(input=sent, output=received, cached=cached, reasoning=reasoning, written=written)
 
 
 def counter_of(keys: TokenKeys, names: AbstractSet[str]) -> Counter | None:
@@ -176,11 +191,11 @@ def counter_of(keys: TokenKeys, names: AbstractSet[str]) -> Counter | None:
 
 def genai_counter(names: AbstractSet[str]) -> Counter | None:
     """`read_genai_tokens` for attributes of these names; None: it never finds any."""
-    there, writes = GENAI.answer(names), _CACHE_WRITES.answer(names)
+    there = GENAI.answer(names)
     if not there:
         return None
-    if there[2] or writes:
-        return lambda get: _without_cache(_read(get, there), get, writes)
+    if there[2] or there[4]:
+        return lambda get: _without_cache(_read(get, there), get)
     return lambda get: _read(get, there)
 
 
@@ -189,18 +204,16 @@ def read_genai_tokens(attributes: Mapping[str, JSON]) -> Tokens:
 
     A trace's input tokens are what the provider itself calls so: OpenAI's and Google's include cached ones.
     """
-    return _without_cache(
-        read_tokens(attributes, GENAI), attributes.get, ask(attributes, _CACHE_WRITES)
-    )
+    return _without_cache(read_tokens(attributes, GENAI), attributes.get)
 
 
-def _without_cache(tokens: Tokens, get: Callable[[str], JSON], writes: tuple[str, ...]) -> Tokens:
-    if tokens.input is None or not (tokens.cached or writes):
+def _without_cache(tokens: Tokens, get: Callable[[str], JSON]) -> Tokens:
+    if tokens.input is None or not (tokens.cached or tokens.written):
         return tokens
     provider = get("gen_ai.provider.name") or get("gen_ai.system")
     if provider not in ("anthropic", "Anthropic"):
         return tokens
-    beside = (tokens.cached or 0) + (_first(get, writes) or 0)
+    beside = (tokens.cached or 0) + (tokens.written or 0)
     if beside > tokens.input:  # it was never in there: the API's own figure, passed on as it came
         return tokens
     return msgspec.structs.replace(tokens, input=tokens.input - beside)
@@ -223,6 +236,7 @@ def read_usage_object(value: JSON) -> Tokens:
     for part in ("prompt_tokens_details", "input_tokens_details", "input_token_details"):
         details = as_dict(usage.get(part))
         flat.setdefault("cached_tokens", details.get("cached_tokens", details.get("cache_read")))
+        flat.setdefault("cache_creation_tokens", details.get("cache_creation"))
     for part in ("completion_tokens_details", "output_tokens_details", "output_token_details"):
         details = as_dict(usage.get(part))
         flat.setdefault(

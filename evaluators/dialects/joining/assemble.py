@@ -186,6 +186,7 @@ def _sum_tokens(tree: Tree, exchanges: Sequence[Exchange]) -> Tokens:
         output=_sum([t.output for t in counted]),
         cached=_sum([t.cached for t in counted]),
         reasoning=_sum([t.reasoning for t in counted]),
+        written=_sum([t.written for t in counted]),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
+from itertools import islice
 
 from evaluators.dialects.content.facts import Facts
 from evaluators.dialects.content.names import clean_name
@@ -15,6 +16,14 @@ _REMOTE = 0x300
 _WORK = frozenset({"llm", "tool", "handoff"})
 _DEEP = 128
 """Ancestors of a span that are looked at: a chain of spans would otherwise cost the square of its length."""
+
+
+_MARKS = ("langfuse.internal.as_root", "langfuse.internal.is_app_root")
+"""Langfuse's SDK marks the first span of its own, whose parent it does not export."""
+
+
+def _is_marked(facts: Facts) -> bool:
+    return any(facts.span.attributes.get(mark) is True for mark in _MARKS)
 
 
 class Tree:
@@ -39,11 +48,14 @@ class Tree:
         parentless = self._children.get("")
         if parentless:
             return parentless[0], "parentless"
-        for facts in self.order:
-            span = facts.span
-            if span.parent_span_id not in self._facts and span.flags & _REMOTE == _REMOTE:
+        for facts in self._tops():
+            if _is_marked(facts) or facts.span.flags & _REMOTE == _REMOTE:
                 return facts, "local"
         return None, "missing"
+
+    def _tops(self) -> Iterator[Facts]:
+        """The spans whose parents are not in the trace."""
+        return (each for each in self.order if each.span.parent_span_id not in self._facts)
 
     def parent(self, facts: Facts) -> Facts | None:
         """The parent, if it is in the trace."""
@@ -64,18 +76,25 @@ class Tree:
 
     @property
     def spine(self) -> tuple[Facts, ...]:
-        """The root, then its one inner span, and so on, while there is exactly one: what wraps the work."""
+        """The root, then its one inner span, and so on, while there is exactly one: what wraps the work.
+
+        Without a root the one span that is above all others: its parent may have been filtered or exported elsewhere.
+        """
         if self._spine is None:
             self._spine = tuple(self._find_spine())
         return self._spine
 
     def _find_spine(self) -> Iterator[Facts]:
-        current = self.root
+        current = self.root or self._one_top()
         seen: set[str] = set()
         while current is not None and current.span.span_id not in seen:
             seen.add(current.span.span_id)
             yield current
             current = self._only_inner(current)
+
+    def _one_top(self) -> Facts | None:
+        tops = list(islice(self._tops(), 2))
+        return tops[0] if len(tops) == 1 and tops[0].kind not in _WORK else None
 
     def _only_inner(self, facts: Facts) -> Facts | None:
         found: Facts | None = None

@@ -48,6 +48,7 @@ def _tokens(value: JSON) -> Tokens:
         output=received + _details(details, "output_"),
         cached=tokens.cached,
         reasoning=tokens.reasoning,
+        written=tokens.written,
     )
 
 
