@@ -203,6 +203,10 @@ class Facts(msgspec.Struct, kw_only=True, eq=False):
     """The agent this span is, or works for."""
     names_agent: bool = False
     """Whether `agent` is a name that the agent was given, rather than its span's."""
+    is_side: bool = False
+    """Whether the span is a guard's or a grader's: what it holds is about the turn, not of it."""
+    is_root: bool = False
+    """Whether its instrumentation says that it is the first of its own, though it has a parent."""
     is_workflow: bool = False
     """Whether a span of kind "agent" is a workflow's, which need not be an agent."""
     run_name: str | None = None

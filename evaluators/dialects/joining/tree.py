@@ -18,14 +18,6 @@ _DEEP = 128
 """Ancestors of a span that are looked at: a chain of spans would otherwise cost the square of its length."""
 
 
-_MARKS = ("langfuse.internal.as_root", "langfuse.internal.is_app_root")
-"""Langfuse's SDK marks the first span of its own, whose parent it does not export."""
-
-
-def _is_marked(facts: Facts) -> bool:
-    return any(facts.span.attributes.get(mark) is True for mark in _MARKS)
-
-
 class Tree:
     """The facts of a trace, in order of start, with their parents and children."""
 
@@ -49,7 +41,7 @@ class Tree:
         if parentless:
             return parentless[0], "parentless"
         for facts in self._tops():
-            if _is_marked(facts) or facts.span.flags & _REMOTE == _REMOTE:
+            if facts.is_root or facts.span.flags & _REMOTE == _REMOTE:
                 return facts, "local"
         return None, "missing"
 

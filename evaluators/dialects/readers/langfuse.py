@@ -18,9 +18,14 @@ _USAGE = "langfuse.observation.usage_details"
 _CALL_ID = "langfuse.observation.metadata.tool_call_id"
 _OF_TRACE = ("langfuse.trace.input", "langfuse.trace.output")
 
+_ROOTS = ("langfuse.internal.as_root", "langfuse.internal.is_app_root")
+"""The SDK marks the first span of its own, whose parent it does not export."""
+
 
 def _finish(facts: Facts) -> None:
     get = facts.span.attributes.get
+    facts.is_root = any(get(mark) is True for mark in _ROOTS)
+    facts.is_side = get(_TYPE) in ("guardrail", "evaluator")
     if facts.kind != "tool" and not facts.span.parent_span_id:
         facts.input = facts.input or _side(get(_OF_TRACE[0]), "input")
         facts.output = facts.output or _side(get(_OF_TRACE[1]), "output")

@@ -31,6 +31,7 @@ from evaluators.model import JSON, Span, Tokens
 
 MARK = "openinference.span.kind"
 _KINDS: dict[str, Kind] = {"AGENT": "agent", "LLM": "llm", "TOOL": "tool"}
+_SIDES = frozenset({"GUARDRAIL", "EVALUATOR"})
 _LANGFUSE_OUTPUT = "langfuse.observation.output"
 _FIRST_TOOL = "llm.tools.0.tool.json_schema"
 _TOOLS = re.compile(r'"(?:tools|functions)"')
@@ -52,7 +53,8 @@ _SUFFIXES = (
 def _read(span: Span) -> Facts:
     """The facts of an OpenInference span."""
     attributes = span.attributes
-    kind = _KINDS.get(str(attributes.get(MARK)).upper(), "other")
+    named = str(attributes.get(MARK)).upper()
+    kind = _KINDS.get(named, "other")
     if kind == "tool" and span.name.startswith("handoff to "):
         kind = "handoff"
     elif kind == "tool" and span.scope.endswith(".beeai") and "tool.name" not in attributes:
@@ -63,7 +65,7 @@ def _read(span: Span) -> Facts:
         kind = "llm"  # what it wraps leaves a span only when the provider is instrumented too
     elif kind == "llm" and span.name.endswith("._prepare_chat_with_tools"):
         kind = "other"  # LlamaIndex makes the request ready here, and calls nothing
-    facts = Facts(span=span, dialect="openinference", kind=kind)
+    facts = Facts(span=span, dialect="openinference", kind=kind, is_side=named in _SIDES)
     if kind == "tool":
         _read_tool(span, facts)
         return facts

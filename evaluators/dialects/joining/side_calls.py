@@ -1,0 +1,129 @@
+"""Which model calls of a trace are the turn's own, from which question and answer are taken.
+
+A side call is made about the turn, not in it: a guard before it, a title, a grade, a note for the memory. It is one
+when a span above it says so, or when its prompt quotes the question or the answer of another call of the same agent
+under another system prompt. What an agent answers itself is the answer, not what an agent below it says afterwards.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from evaluators.dialects.content.facts import Facts, last_text
+from evaluators.dialects.joining.model_calls import Exchange
+from evaluators.dialects.joining.tree import Tree
+
+_QUOTED = 3
+"""Characters below which a text in another one is no quotation."""
+_PURPOSES = re.compile(
+    r"\b(?:title|headline|summar\w+|classif\w+|categori\w+|moderat\w+|guardrail|toxic\w*|intent)\b",
+    re.IGNORECASE,
+)
+"""What a system prompt speaks of, in English, when another question is asked than the user's."""
+_COMPARED = 32
+"""Calls of one agent that are compared with one another, the first and the last of them."""
+
+
+class _Asked(NamedTuple):
+    """One call, as it is compared with others."""
+
+    exchange: Exchange
+    owner: Facts | None
+    """The agent that made it; None: no span says."""
+    parent: Facts | None
+    """What is above that agent, or above the call."""
+    question: str
+    system: str | None
+    answer: str
+    uses_tools: bool
+
+    def is_about(self, other: _Asked) -> bool:
+        """Whether it was made about the other one, and not in the same conversation."""
+        if self.uses_tools or self.system == other.system:
+            return False
+        about_question = _quotes(self.question, other.question)
+        about_answer = _quotes(self.question, other.answer)
+        if self.owner is not None and self.owner is other.owner:
+            return about_question or about_answer or self._asks_again(other)
+        # The next step of a chain, or the next agent, is sent the answer of the one before it.
+        return self.parent is other.parent and about_question and not about_answer
+
+    def _asks_again(self, other: _Asked) -> bool:
+        """Whether one agent put the same question to a model twice, this time for another purpose: a title, say."""
+        if self.question != other.question:
+            return False
+        if self._has_purpose != other._has_purpose:
+            return self._has_purpose
+        return self.exchange.start > other.exchange.end
+
+    @property
+    def _has_purpose(self) -> bool:
+        return self.system is not None and _PURPOSES.search(self.system) is not None
+
+
+def own_calls(tree: Tree, exchanges: Sequence[Exchange]) -> list[Exchange]:
+    """The calls from which question and answer are taken; all of them where every one is a side call."""
+    told = [each for each in exchanges if not _is_side(tree, each)]
+    if len(told) < 2:
+        return told or list(exchanges)
+    every = told[:_COMPARED] + told[max(_COMPARED, len(told) - _COMPARED) :]
+    asked = [_asked(tree, each) for each in every]
+    about = {
+        id(each.exchange)
+        for each in asked
+        if each.question and any(other is not each and each.is_about(other) for other in asked)
+    }
+    own = [each for each in told if id(each) not in about]
+    return _of_the_outer_agent(tree, own) if own else told
+
+
+def _of_the_outer_agent(tree: Tree, own: list[Exchange]) -> list[Exchange]:
+    """Without what agents below the first one's agent said after its own last answer."""
+    outer = _owner(tree, own[0])
+    if outer is None:
+        return own
+    answers = [
+        place
+        for place, each in enumerate(own)
+        if each.text and not _calls_tools(each) and _owner(tree, each) is outer
+    ]
+    if not answers:
+        return own
+    later = own[answers[-1] + 1 :]
+    below = [each for each in later if outer in tree.ancestors(each.layers[-1])]
+    return own if len(below) < len(later) else own[: answers[-1] + 1]
+
+
+def _is_side(tree: Tree, exchange: Exchange) -> bool:
+    outermost = exchange.layers[-1]
+    return outermost.is_side or any(each.is_side for each in tree.ancestors(outermost))
+
+
+def _owner(tree: Tree, exchange: Exchange) -> Facts | None:
+    return next((f for f in tree.ancestors(exchange.layers[-1]) if f.kind == "agent"), None)
+
+
+def _asked(tree: Tree, exchange: Exchange) -> _Asked:
+    messages = exchange.messages_in
+    system = next((m.text for m in messages if m.role == "system" and m.text), None)
+    uses_tools = _calls_tools(exchange) or any(m.calls or m.role == "tool" for m in messages)
+    owner = _owner(tree, exchange)
+    return _Asked(
+        exchange,
+        owner,
+        tree.parent(owner or exchange.layers[-1]),
+        (last_text(messages, "input") or "").strip(),
+        system,
+        (exchange.text or "").strip(),
+        uses_tools,
+    )
+
+
+def _calls_tools(exchange: Exchange) -> bool:
+    return any(message.calls for message in exchange.messages_out)
+
+
+def _quotes(text: str, quoted: str) -> bool:
+    return len(quoted) >= _QUOTED and len(text) > len(quoted) and quoted in text

@@ -1,0 +1,66 @@
+"""Tokens that were written to a provider's cache cost what the provider asks for them, in every spelling."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from evaluators.model import Tokens
+from evaluators.prices import cost
+from tests.support.conventions import CHAT
+from tests.support.dialect_spans import SpanSpec, trace_of
+
+MODEL = {**CHAT, "gen_ai.request.model": "claude-sonnet-4-5", "gen_ai.usage.output_tokens": 1000}
+EXACT = 30 * 3e-6 + 100_000 * 3e-7 + 5_000 * 3.75e-6 + 1000 * 1.5e-5
+"""USD: 30 tokens sent, 100,000 read from the cache, 5,000 written to it, 1,000 answered."""
+
+
+def priced(**attributes: Any) -> float | None:
+    return trace_of(SpanSpec(id=1, attributes={**MODEL, **attributes})).cost_usd
+
+
+@pytest.mark.parametrize(
+    "provider", [{}, {"gen_ai.system": "vertex_ai"}, {"gen_ai.provider.name": "anthropic"}]
+)
+@pytest.mark.parametrize("form", ["{}_input_tokens", "{}.input_tokens"])
+def test_beside_the_input(provider: dict[str, str], form: str) -> None:
+    counts = {
+        "gen_ai.usage.input_tokens": 30,
+        f"gen_ai.usage.{form.format('cache_read')}": 100_000,
+        f"gen_ai.usage.{form.format('cache_creation')}": 5_000,
+    }
+
+    assert priced(**counts, **provider) == pytest.approx(EXACT)
+
+
+def test_within_the_input_as_the_conventions_count_for_anthropic() -> None:
+    counts = {
+        "gen_ai.provider.name": "anthropic",
+        "gen_ai.usage.input_tokens": 105_030,
+        "gen_ai.usage.cache_read.input_tokens": 100_000,
+        "gen_ai.usage.cache_creation.input_tokens": 5_000,
+    }
+
+    assert priced(**counts) == pytest.approx(EXACT)
+
+
+def test_in_a_usage_object() -> None:
+    counts = {"cache_read_input_tokens": 100_000, "cache_creation_input_tokens": 5_000}
+    usage = json.dumps({"input_tokens": 30, "output_tokens": 1000, **counts})
+    attributes = {
+        "langfuse.observation.type": "generation",
+        "langfuse.observation.model.name": "claude-sonnet-4-5",
+        "langfuse.observation.usage_details": usage,
+    }
+
+    found = trace_of(SpanSpec(id=1, attributes=attributes)).cost_usd
+
+    assert found == pytest.approx(EXACT)
+
+
+def test_a_model_without_a_price_for_it_is_asked_the_price_of_input() -> None:
+    assert cost("gpt-4o", Tokens(input=100, output=0, written=40)) == cost(
+        "gpt-4o", Tokens(input=100, output=0)
+    )
