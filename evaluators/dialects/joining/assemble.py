@@ -16,8 +16,7 @@ from evaluators.dialects.joining.agent_steps import find_agent_steps
 from evaluators.dialects.joining.hidden_answer import hides_answer
 from evaluators.dialects.joining.model_calls import Exchange, find_exchanges
 from evaluators.dialects.joining.running_counts import read_own_counts
-from evaluators.dialects.joining.side_calls import own_calls
-from evaluators.dialects.joining.texts import cap, find_input, find_output, find_system
+from evaluators.dialects.joining.texts import cap, find_question_and_answer, find_system
 from evaluators.dialects.joining.tool_call import function_name, uses_semantic_kernel
 from evaluators.dialects.joining.tool_calls import find_tool_calls, is_servers
 from evaluators.dialects.joining.tree import Agents, Tree
@@ -58,8 +57,7 @@ def assemble(
     tool_calls = find_tool_calls(tree, exchanges, agents)
     offered = _tools_offered(tree, exchanges)
     steps = find_agent_steps(tree, exchanges, agents)
-    own = own_calls(tree, exchanges)
-    question, answer = find_input(tree, own), find_output(tree, own, steps)
+    question, answer = find_question_and_answer(tree, exchanges, steps)
     truncated = broken or _any_cut(order)
     status, error = _status(tree, exchanges, answer)
     gaps: list[Gap] = []

@@ -22,6 +22,8 @@ _PURPOSES = re.compile(
     re.IGNORECASE,
 )
 """What a system prompt speaks of, in English, when another question is asked than the user's."""
+_TOOL = '"tool'
+"""In every history in which a tool was called, as JSON."""
 _COMPARED = 32
 """Calls of one agent that are compared with one another, the first and the last of them."""
 
@@ -37,11 +39,10 @@ class _Asked(NamedTuple):
     question: str
     system: str | None
     answer: str
-    uses_tools: bool
 
     def is_about(self, other: _Asked) -> bool:
         """Whether it was made about the other one, and not in the same conversation."""
-        if self.uses_tools or self.system == other.system:
+        if self.system == other.system:
             return False
         about_question = _quotes(self.question, other.question)
         about_answer = _quotes(self.question, other.answer)
@@ -65,24 +66,35 @@ class _Asked(NamedTuple):
 
 def own_calls(tree: Tree, exchanges: Sequence[Exchange]) -> list[Exchange]:
     """The calls from which question and answer are taken; all of them where every one is a side call."""
-    told = [each for each in exchanges if not _is_side(tree, each)]
+    told = list(exchanges)
+    if tree.has_sides:
+        told = [each for each in exchanges if not _is_side(tree, each)]
     if len(told) < 2:
         return told or list(exchanges)
-    every = told[:_COMPARED] + told[max(_COMPARED, len(told) - _COMPARED) :]
-    asked = [_asked(tree, each) for each in every]
-    about = {
-        id(each.exchange)
-        for each in asked
-        if each.question and any(other is not each and each.is_about(other) for other in asked)
-    }
-    own = [each for each in told if id(each) not in about]
+    about = _about_others(tree, told)
+    own = [each for each in told if each not in about] if about else told
     return _of_the_outer_agent(tree, own) if own else told
+
+
+def _about_others(tree: Tree, told: Sequence[Exchange]) -> list[Exchange]:
+    """Those that were made about another one; what uses tools never is."""
+    every = [*told[:_COMPARED], *told[max(_COMPARED, len(told) - _COMPARED) :]]
+    may_be = [each for each in every if each.text and not _uses_tools(each)]
+    if not may_be:
+        return []
+    asked = {id(each): _asked(tree, each) for each in every}
+    return [
+        each
+        for each in may_be
+        if asked[id(each)].question
+        and any(other is not each and asked[id(each)].is_about(asked[id(other)]) for other in every)
+    ]
 
 
 def _of_the_outer_agent(tree: Tree, own: list[Exchange]) -> list[Exchange]:
     """Without what agents below the first one's agent said after its own last answer."""
     outer = _owner(tree, own[0])
-    if outer is None:
+    if outer is None or _owner(tree, own[-1]) is outer:
         return own
     answers = [
         place
@@ -108,7 +120,6 @@ def _owner(tree: Tree, exchange: Exchange) -> Facts | None:
 def _asked(tree: Tree, exchange: Exchange) -> _Asked:
     messages = exchange.messages_in
     system = next((m.text for m in messages if m.role == "system" and m.text), None)
-    uses_tools = _calls_tools(exchange) or any(m.calls or m.role == "tool" for m in messages)
     owner = _owner(tree, exchange)
     return _Asked(
         exchange,
@@ -117,12 +128,22 @@ def _asked(tree: Tree, exchange: Exchange) -> _Asked:
         (last_text(messages, "input") or "").strip(),
         system,
         (exchange.text or "").strip(),
-        uses_tools,
     )
 
 
 def _calls_tools(exchange: Exchange) -> bool:
     return any(message.calls for message in exchange.messages_out)
+
+
+def _uses_tools(exchange: Exchange) -> bool:
+    for message in exchange.messages_out:
+        if message.calls:
+            return True
+    sent = exchange.layers[0].input
+    raw = None if sent is None else sent.raw
+    if isinstance(raw, str) and _TOOL in raw:  # without reading a long history
+        return True
+    return any(message.calls or message.role == "tool" for message in exchange.messages_in)
 
 
 def _quotes(text: str, quoted: str) -> bool:

@@ -17,6 +17,7 @@ from evaluators.dialects.decoding.values import (
     unwrap,
 )
 from evaluators.dialects.joining.model_calls import Exchange
+from evaluators.dialects.joining.side_calls import own_calls
 from evaluators.dialects.joining.tree import Tree
 from evaluators.model import JSON, AgentStep
 
@@ -32,25 +33,33 @@ _PLACE = re.compile(r"\{([A-Za-z_][A-Za-z0-9_\-]*)\}")
 _DESCRIPTION = re.compile(r"""'description': ('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")""")
 
 
-def find_input(tree: Tree, exchanges: Sequence[Exchange]) -> str | None:
-    """The user's last words: where the root has them, else in the first model call that does.
+def find_question_and_answer(
+    tree: Tree, exchanges: Sequence[Exchange], steps: Sequence[AgentStep]
+) -> tuple[str | None, str | None]:
+    """The user's last words, and the answer: from the root where it has them, else from the turn's own model calls."""
+    asked = [f.input for f in tree.spine if f.input is not None]
+    answered = [f.output for f in tree.spine if f.output is not None]
+    question = _first_text(asked, cut=False) or _crew_question(tree)
+    answer = _first_text(answered, cut=False)
+    if question is None or answer is None:
+        own = own_calls(tree, exchanges)
+        question = question or _find_question(tree, asked, own)
+        answer = answer or _find_answer(answered, own, steps)
+    return None if question is None else _plain_question(question), answer
 
-    Without the context that a coding agent puts before them, and the quotes around a question from a command line.
-    """
-    question = _find_question(tree, exchanges)
-    if question is None:
-        return None
+
+def _plain_question(question: str) -> str:
+    """Without the context that a coding agent puts before it, and the quotes around one from a command line."""
     question = _CONTEXT.sub("", question) or question
     plain = unwrap(question) if question[0] == question[-1] == '"' else question
     return plain if isinstance(plain, str) and plain else question
 
 
-def _find_question(tree: Tree, exchanges: Sequence[Exchange]) -> str | None:
-    contents = [f.input for f in tree.spine if f.input is not None]
+def _find_question(
+    tree: Tree, contents: Sequence[Content], exchanges: Sequence[Exchange]
+) -> str | None:
     return (
-        _first_text(contents, cut=False)
-        or _crew_question(tree)
-        or _first_text((f.input for e in exchanges for f in e.layers if f.input), cut=None)
+        _first_text((f.input for e in exchanges for f in e.layers if f.input), cut=None)
         or _first_text(contents, cut=True)
         or (None if exchanges else _first_text(_shown(tree), cut=None))
         or (None if exchanges else _first_text(_sent_to_agents(tree), cut=None))
@@ -68,17 +77,12 @@ def _sent_to_agents(tree: Tree) -> Iterable[Content]:
     return (f.input for f in tree.order if f.kind == "agent" and f.input is not None)
 
 
-def find_output(
-    tree: Tree, exchanges: Sequence[Exchange], steps: Sequence[AgentStep]
+def _find_answer(
+    contents: Sequence[Content], exchanges: Sequence[Exchange], steps: Sequence[AgentStep]
 ) -> str | None:
-    """The answer: where the root has it, else the text of the last model call, best of one without tool calls.
-
-    Without a model call that of the last agent's step.
-    """
-    contents = [f.output for f in tree.spine if f.output is not None]
+    """The text of the last model call, best of one without tool calls; without a model call that of the last step."""
     return (
-        _first_text(contents, cut=False)
-        or _last_answer(exchanges)
+        _last_answer(exchanges)
         or (steps[-1].output if steps and not exchanges else None)
         or _raw(contents)
     )

@@ -21,7 +21,16 @@ _DEEP = 128
 class Tree:
     """The facts of a trace, in order of start, with their parents and children."""
 
-    __slots__ = ("_children", "_facts", "_spine", "order", "root", "root_kind", "scopes")
+    __slots__ = (
+        "_children",
+        "_facts",
+        "_spine",
+        "has_sides",
+        "order",
+        "root",
+        "root_kind",
+        "scopes",
+    )
 
     def __init__(self, order: Sequence[Facts]) -> None:
         self.order = order
@@ -30,8 +39,11 @@ class Tree:
         self._facts = {facts.span.span_id: facts for facts in order}
         self._children: dict[str, list[Facts]] = {}
         self._spine: tuple[Facts, ...] | None = None
+        self.has_sides = False
+        """Whether there is a guard's or a grader's span."""
         for facts in order:
             self._children.setdefault(facts.span.parent_span_id, []).append(facts)
+            self.has_sides = self.has_sides or facts.is_side
         self.root: Facts | None
         self.root_kind: Root
         self.root, self.root_kind = self._find_root()
