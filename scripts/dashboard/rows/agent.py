@@ -7,6 +7,7 @@ from scripts.dashboard.layout import Row
 from scripts.dashboard.panels import Panel, Query, link, over_time
 from scripts.dashboard.promql import per_minute, quantile
 from scripts.dashboard.rows.drift import DRIFT, NOW, PROGRESS
+from scripts.dashboard.rows.faults import FAULTS, FAULTS_NOW
 from scripts.dashboard.rows.overview import scored_share
 
 SESSIONS = link("Sessions of this agent", "${page}/sessions?agent=${agent:percentencode}")
@@ -183,6 +184,7 @@ AGENT_ROW = Row(
             FAILS,
         ),
         (WORST, SCORED, UNKNOWN),
+        (FAULTS, FAULTS_NOW),
         (DRIFT, PROGRESS, NOW),
         (VERSIONS, CONSISTENT_VERSIONS, VERSION_SESSIONS),
         (RUNAWAYS, DURATION, TASKS),
