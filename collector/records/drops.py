@@ -38,11 +38,6 @@ class SettlingScore(msgspec.Struct, frozen=True, array_like=True):
         """Total order of a subject's scores: the highest is the latest, in whatever order they arrive."""
         return (self.revision, self.final)
 
-    @property
-    def size(self) -> int:
-        """What it counts towards the most that may settle at the same time."""
-        return 1
-
 
 class DropState(msgspec.Struct, frozen=True, kw_only=True, tag="drop_state", omit_defaults=True):
     """The state of one label set."""

@@ -6,7 +6,7 @@ It depends on the set of turns, never on the order in which turns come, are revi
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections import Counter
+from typing import TypeAlias
 
 from evaluators.matching.repeats import Answers
 from evaluators.model import Turn
@@ -18,17 +18,21 @@ SAME = 2
 """Repeats of one call at which it was made three times with the same result."""
 
 
+_Alone: TypeAlias = tuple[int, int, bool]
+"""(digest of the result, times, whether it failed) of a call of which there is no other one: it repeats nothing."""
+
+
 class RunningUses:
     """The sums over the turns that were added and not removed."""
 
-    __slots__ = ("_answers", "_models", "_models_failed", "_outcomes", "_tools")
+    __slots__ = ("_answered", "_answers", "_gave_up", "_models", "_models_failed", "_tools")
 
     def __init__(self) -> None:
         self._tools: dict[str, _Tool] = {}
-        self._answers: dict[int, Answers] = {}
+        self._answers: dict[int, Answers | _Alone] = {}
         """By digest of tool and arguments."""
-        self._outcomes = Counter[bool]()
-        """Answers by whether they say that the agent could not."""
+        self._answered = self._gave_up = 0
+        """Answers, and those that say that the agent could not."""
         self._models = self._models_failed = 0
         """Turns that called a model, and those in which a call of it failed."""
 
@@ -49,27 +53,41 @@ class RunningUses:
             tools=tuple(sorted(tools)),
             model_failed=self._models_failed > 0 if self._models else None,
             no_answer=None if newest is None else newest.lacks_answer,
-            gave_up=self._outcomes[True] > 0 if self._outcomes.total() else None,
+            gave_up=self._gave_up > 0 if self._answered else None,
         )
 
     def _count(self, turn: Turn, sign: int) -> None:
         self._models += sign * (turn.model_calls > 0)
         self._models_failed += sign * turn.model_failed
         if turn.gave_up is not None:
-            self._outcomes[turn.gave_up] += sign
+            self._answered += sign
+            self._gave_up += sign * turn.gave_up
+        tools, answers = self._tools, self._answers
         for use in turn.tools:
-            self._tools.setdefault(use.tool, _Tool()).count(use, sign)
+            tool = tools.get(use.tool)
+            if tool is None:
+                tool = tools[use.tool] = _Tool()
+            tool.count(use, sign)
         for asked, answered, times, failed, place in turn.call_counts:
-            if place >= 0:
+            if place < 0:
+                continue
+            if asked not in answers and times <= SAME:
+                answers[asked] = (answered, times, failed)
+            else:
                 self._repeats(turn.tools[place].tool, asked, answered, sign * times, failed=failed)
-        for use in turn.tools:
-            if not self._tools[use.tool].calls:
-                del self._tools[use.tool]
+        if sign < 0:
+            for use in turn.tools:
+                if not tools[use.tool].calls:
+                    del tools[use.tool]
 
     def _repeats(self, tool: str, asked: int, answered: int, times: int, *, failed: bool) -> None:
-        answers = self._answers.get(asked)
-        if answers is None:
+        known = self._answers.get(asked)
+        if isinstance(known, Answers):
+            answers = known
+        else:
             answers = self._answers[asked] = Answers()
+            if known is not None:
+                answers.count(known[0], known[1], failed=known[2])
         before = answers.told.repeated >= SAME
         answers.count(answered, times, failed=failed)
         self._tools[tool].repeated += (answers.told.repeated >= SAME) - before
@@ -88,7 +106,7 @@ class _Tool:
         """Calls that were made three times with the same result."""
         self._failed = self._returned = self._empty = 0
         """Turns with such a call."""
-        self._errors = Counter[str]()
+        self._errors: dict[str, int] = {}
         self._durations: list[float] = []
         """The longest of each turn, ascending."""
 
@@ -98,7 +116,9 @@ class _Tool:
         self._returned += sign * use.returned
         self._empty += sign * use.empty
         if use.error:
-            self._errors[use.error] += sign
+            self._errors[use.error] = self._errors.get(use.error, 0) + sign
+            if not self._errors[use.error]:
+                del self._errors[use.error]
         if use.slowest < 0:
             return
         if sign > 0:
@@ -114,6 +134,6 @@ class _Tool:
             returned=self._returned > 0,
             empty=self._empty > 0,
             slowest=self._durations[-1] if self._durations else -1.0,
-            error=min(+self._errors, default=""),
+            error=min(self._errors) if self._errors else "",
             repeated=self.repeated > 0,
         )

@@ -8,7 +8,7 @@ changes nothing.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from heapq import heapify, heappop, heappush
 from typing import Generic, NamedTuple, Protocol, TypeVar
@@ -36,11 +36,6 @@ class Held(Protocol):
     @property
     def rank(self) -> tuple[int, bool]:
         """(revision, final): total order of what is said of a subject, in whatever order it arrives."""
-        ...
-
-    @property
-    def size(self) -> int:
-        """What it counts towards the most that may settle at the same time."""
         ...
 
 
@@ -72,14 +67,16 @@ class Settling(Generic[H]):
         entered: Entered | None = None,
         *,
         most: int = MAX_SETTLING,
+        size_of: Callable[[H], int] | None = None,
     ) -> None:
-        """As they were stored."""
+        """As they were stored. `size_of`: what each counts towards the `most` that may settle at once; None: 1."""
         self._held = {each.subject: each for each in held}
         self.next_offsets = dict(next_offsets or {})
         """By partition, the offset below which every record is taken in."""
         self.entered = entered or Entered()
         self._most = most
-        self._size = sum(each.size for each in self._held.values())
+        self._size_of = size_of
+        self._size = sum(self._measured(each) for each in self._held.values())
         self._dues: list[tuple[float, str]] = []
         """A heap of (log time, subject) at which subjects settle, also of some that have changed or gone since."""
         self._note_dues()
@@ -101,14 +98,18 @@ class Settling(Generic[H]):
 
         Returns whether it was new; None: too many settle at once, and it is left out.
         """
-        subject = update.subject
-        if self._has_read(update):
+        subject, partition = update.subject, update.partition
+        if update.offset < self.next_offsets.get(
+            partition, 0
+        ):  # taken in before, perhaps before a restart
             return False
         before = self._held.get(subject)
-        size = self._size + held.size - (0 if before is None else before.size)
+        size = self._size + (1 if self._size_of is None else self._size_of(held))
+        if before is not None:
+            size -= self._measured(before)
         if size > self._most and size > self._size:
             return None
-        self._mark_read(update)
+        self.next_offsets[partition] = update.offset + 1
         self._held[subject], self._size = held, size
         if len(self._dues) > 2 * len(self._held) + FEW:
             self._note_dues()
@@ -120,10 +121,10 @@ class Settling(Generic[H]):
         """The subject's latest is another agent's, or missing; whether one was here that has not settled."""
         if update.subject not in self._held or self.is_decided(update):
             return False
-        if self._has_read(update):
+        if update.offset < self.next_offsets.get(update.partition, 0):
             return False
-        self._mark_read(update)
-        self._size -= self._held.pop(update.subject).size
+        self.next_offsets[update.partition] = update.offset + 1
+        self._size -= self._measured(self._held.pop(update.subject))
         return True
 
     def entering(self, passed: float) -> Iterator[H]:
@@ -138,16 +139,12 @@ class Settling(Generic[H]):
             if each is None or each.due != due:
                 continue  # something later took its place, or it was withdrawn
             del held[subject]
-            self._size -= each.size
+            self._size -= self._measured(each)
             self.entered.add(digest_of(subject))
             yield each
 
-    def _has_read(self, update: Update) -> bool:
-        """Whether the record was taken in before, perhaps before a restart."""
-        return update.offset < self.next_offsets.get(update.partition, 0)
-
-    def _mark_read(self, update: Update) -> None:
-        self.next_offsets[update.partition] = update.offset + 1
+    def _measured(self, held: H) -> int:
+        return 1 if self._size_of is None else self._size_of(held)
 
     def _note_dues(self) -> None:
         self._dues = [(each.due, each.subject) for each in self._held.values()]

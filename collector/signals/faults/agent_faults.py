@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from operator import attrgetter
 from typing import get_args
 
 from collector.base.slots import Slots
@@ -56,6 +57,7 @@ class AgentFaults:
             state.next_offsets,
             Entered(state.entered, state.newest, entered),
             most=MAX_SETTLING,
+            size_of=attrgetter("size"),
         )
         self.tools_dropped = 0
         """Tools whose watches went to a tool that is used more, since this was read."""
