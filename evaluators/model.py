@@ -92,8 +92,6 @@ class Tokens(msgspec.Struct, frozen=True, kw_only=True):
     output: int | None = None
     cached: int | None = None
     reasoning: int | None = None
-    written: int | None = None
-    """Input tokens that were written to the provider's cache, which some providers charge more for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

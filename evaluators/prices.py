@@ -19,12 +19,12 @@ def _prices() -> dict[str, list[float | None]]:
     return table["models"]
 
 
-def cost(model: str | None, tokens: Tokens) -> float | None:
+def cost(model: str | None, tokens: Tokens, written: int = 0) -> float | None:
     """USD for `tokens` of `model`; None when the model has no known price or nothing was counted.
 
-    Tokens read from the cache or written to it are part of the input, but stand beside it for Claude, as its API counts
-    them. Names are also looked
-    up without their provider prefix (`openai/gpt-4o`), never by similarity.
+    `written`: input tokens that were written to the provider's cache. They and those read from it are part of the
+    input, but stand beside it for Claude, as its API counts them. Names are also looked up without their provider
+    prefix (`openai/gpt-4o`), never by similarity.
     """
     if tokens.input is None and tokens.output is None:
         return None
@@ -33,7 +33,7 @@ def cost(model: str | None, tokens: Tokens) -> float | None:
         return None
     input_price, output_price, cached_price, written_price = price
     uncached = tokens.input or 0
-    cached, written = tokens.cached or 0, tokens.written or 0
+    cached = tokens.cached or 0
     if "claude" not in (model or "").lower():
         cached = min(cached, uncached)
         written = min(written, uncached - cached)

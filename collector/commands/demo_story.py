@@ -157,7 +157,8 @@ class Story:
         before, self._faults = self._faults, dict(self._watch.faults)
         for fault, tool in sorted(self._faults.keys() - before.keys()):
             numbers = self._faults[fault, tool]
-            self._say("alert", f"AgentFault fires: {fault} {tool}, {numbers}")
+            self._say("alert", f"AgentFault fires: {fault} {tool}")
+            self._write(f"{'':<18}in {numbers}")
         for fault, tool in sorted(before.keys() - self._faults.keys()):
             self._say("alert", f"AgentFault is over: {fault} {tool}")
 

@@ -71,7 +71,7 @@ class Watch:
 
 
 def _faults(text: str) -> dict[Fault, str]:
-    """Those that page, each with its numbers: "9 of 9 sessions, 12 of 200 before"."""
+    """Those that page, each with its numbers: "9 of 9, 12 of 200 before"."""
     lines = [each for each in text.splitlines() if FAULTS in each]
     numbers: dict[tuple[str, str, str, str], int] = {}
     shown: list[Fault] = []
@@ -86,7 +86,7 @@ def _faults(text: str) -> dict[Fault, str]:
             elif "period" in labels:
                 numbers[(name, labels["period"], *fault)] = int(sample.value)
     return {
-        fault: "{} of {} sessions, {} of {} before".format(
+        fault: "{} of {}, {} of {} before".format(
             *(
                 numbers.get((name, period, *fault), 0)
                 for period in ("since", "before")

@@ -18,6 +18,16 @@ Counter = Callable[[Callable[[str], JSON]], Tokens]
 """Reads the counts, given how an attribute is read."""
 
 
+class CallTokens(Tokens, frozen=True, kw_only=True):
+    """The counts of one model call that wrote to the provider's cache."""
+
+    written: int
+    """Input tokens that were written to it, which some providers charge more for."""
+
+
+_KINDS = (*Tokens.__struct_fields__, "written")
+
+
 class TokenKeys(Question):
     """The keys of each kind of count, best first. The answer: those that are there, by kind; empty when none is."""
 
@@ -37,7 +47,7 @@ class TokenKeys(Question):
     @property
     def by_kind(self) -> Mapping[str, tuple[str, ...]]:
         """The keys, by what they count."""
-        return dict(zip(Tokens.__struct_fields__, self._kinds, strict=True))
+        return dict(zip(_KINDS, self._kinds, strict=True))
 
     def answer(self, names: AbstractSet[str]) -> Spellings:
         """Five tuples, in the order of the constructor's arguments; or none."""
@@ -180,7 +190,16 @@ def _read(get: Callable[[str], JSON], there: Spellings) -> Tokens:
     written = _first(get, there[4]) if there[4] else None
     if sent is None and received is None and cached is None and reasoning is None:
         return NO_TOKENS
-    return Tokens(input=sent, output=received, cached=cached, reasoning=reasoning, written=written)
+    if not written:
+        return Tokens(input=sent, output=received, cached=cached, reasoning=reasoning)
+    return CallTokens(
+        input=sent, output=received, cached=cached, reasoning=reasoning, written=written
+    )
+
+
+def without_written(tokens: CallTokens) -> Tokens:
+    """The counts as the trace has them."""
+    return Tokens(**{name: getattr(tokens, name) for name in Tokens.__struct_fields__})
 
 
 def counter_of(keys: TokenKeys, names: AbstractSet[str]) -> Counter | None:
@@ -208,12 +227,13 @@ def read_genai_tokens(attributes: Mapping[str, JSON]) -> Tokens:
 
 
 def _without_cache(tokens: Tokens, get: Callable[[str], JSON]) -> Tokens:
-    if tokens.input is None or not (tokens.cached or tokens.written):
+    written = tokens.written if isinstance(tokens, CallTokens) else 0
+    if tokens.input is None or not (tokens.cached or written):
         return tokens
     provider = get("gen_ai.provider.name") or get("gen_ai.system")
     if provider not in ("anthropic", "Anthropic"):
         return tokens
-    beside = (tokens.cached or 0) + (tokens.written or 0)
+    beside = (tokens.cached or 0) + written
     if beside > tokens.input:  # it was never in there: the API's own figure, passed on as it came
         return tokens
     return msgspec.structs.replace(tokens, input=tokens.input - beside)

@@ -10,6 +10,7 @@ from evaluators.dialects.content.facts import NO_TOKENS, PLAIN, Facts, raised
 from evaluators.dialects.content.names import clean, clean_name
 from evaluators.dialects.content.sessions import Keys, find_id, task_success
 from evaluators.dialects.content.tools import read_definitions, tools_in_request
+from evaluators.dialects.content.usage import CallTokens, without_written
 from evaluators.dialects.decoding.decode import all_names
 from evaluators.dialects.decoding.values import string
 from evaluators.dialects.joining.agent_steps import find_agent_steps
@@ -186,7 +187,6 @@ def _sum_tokens(tree: Tree, exchanges: Sequence[Exchange]) -> Tokens:
         output=_sum([t.output for t in counted]),
         cached=_sum([t.cached for t in counted]),
         reasoning=_sum([t.reasoning for t in counted]),
-        written=_sum([t.written for t in counted]),
     )
 
 
@@ -201,7 +201,8 @@ def _sum_cost(exchanges: Sequence[Exchange]) -> float | None:
     for exchange in exchanges:
         price = exchange.cost
         if price is None and (tokens := exchange.tokens) is not NO_TOKENS:
-            price = cost(exchange.model, tokens)
+            written = tokens.written if isinstance(tokens, CallTokens) else 0
+            price = cost(exchange.model, tokens, written)
             if price is None:
                 return None
         if price is not None:
@@ -252,14 +253,14 @@ def _definitions(facts: Facts, seen: set[str]) -> tuple[ToolDefinition, ...]:
 
 def _model_call(exchange: Exchange, agents: Agents) -> ModelCall:
     """The exchange as evaluators see it."""
-    leaf = exchange.layers[0]
+    leaf, tokens = exchange.layers[0], exchange.tokens
     return ModelCall(
         span_id=leaf.span.span_id,
         model=clean_name(exchange.model) if exchange.model else exchange.model,
         agent=agents.of_first(exchange.layers),
         output=cap(exchange.text),
         error=cap(exchange.error),
-        tokens=exchange.tokens,
+        tokens=without_written(tokens) if isinstance(tokens, CallTokens) else tokens,
         start_time_unix_nano=exchange.start,
         end_time_unix_nano=exchange.end,
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec import structs
+
 from evaluators.dialects import fields
 from evaluators.dialects.content import usage
 from evaluators.dialects.content.facts import Content, Facts
@@ -48,12 +50,10 @@ def _tokens(value: JSON) -> Tokens:
     sent, received, total = (integer(details.get(key)) for key in ("input", "output", "total"))
     if sent is None or received is None or total is None or sent + received == total:
         return tokens
-    return Tokens(
+    return structs.replace(
+        tokens,
         input=sent + _details(details, "input_"),
         output=received + _details(details, "output_"),
-        cached=tokens.cached,
-        reasoning=tokens.reasoning,
-        written=tokens.written,
     )
 
 

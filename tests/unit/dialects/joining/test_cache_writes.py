@@ -61,6 +61,13 @@ def test_in_a_usage_object() -> None:
 
 
 def test_a_model_without_a_price_for_it_is_asked_the_price_of_input() -> None:
-    assert cost("gpt-4o", Tokens(input=100, output=0, written=40)) == cost(
-        "gpt-4o", Tokens(input=100, output=0)
-    )
+    tokens = Tokens(input=100, output=0)
+
+    assert cost("gpt-4o", tokens, 40) == pytest.approx(cost("gpt-4o", tokens))
+
+
+def test_what_was_written_is_in_the_price_alone() -> None:
+    counts = {"gen_ai.usage.input_tokens": 30, "gen_ai.usage.cache_creation.input_tokens": 5_000}
+    trace = trace_of(SpanSpec(id=1, attributes={**MODEL, **counts}))
+
+    assert trace.tokens == trace.model_calls[0].tokens == Tokens(input=30, output=1000)
