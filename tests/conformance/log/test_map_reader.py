@@ -100,7 +100,7 @@ async def test_a_child_that_was_killed_while_it_read_holds_no_pages_once_readers
     await log.write([new(SPANS, value_of(0))])
     hang = CHILD.replace(
         "for line in sys.stdin:",
-        "env = reader._opened(); env.begin()\nprint()\nfor line in sys.stdin:",
+        "env = reader._opened(); env.begin()\nprint(flush=True)\nfor line in sys.stdin:",
     )
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-c", hang, str(tmp_path), stdin=PIPE, stdout=PIPE
