@@ -30,6 +30,8 @@ class SettlingUses(msgspec.Struct, frozen=True, array_like=True):
     seen: float
     """Log time at which its newest span was first seen."""
     uses: SessionUses
+    is_named: bool = True
+    """Whether the subject is the session's id; False: a digest, as the id is long."""
 
     @property
     def rank(self) -> tuple[int, bool]:
@@ -38,7 +40,7 @@ class SettlingUses(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def size(self) -> int:
-        """What it counts towards the most that may settle at the same time: above 60 bytes each, at most 90."""
+        """What it counts towards the most that may settle at the same time: at most 150 bytes each."""
         return 2 + len(self.uses.tools)
 
 
@@ -64,8 +66,7 @@ class AgentFaultsState(
 ):
     """The watches of one agent."""
 
-    service: str
-    agent: str
+    labels: tuple[str, str]
     watches: tuple[WatchState, ...] = ()
     durations: dict[str, tuple[dict[int, int], tuple[float, ...]]] = {}
     """By tool: `Durations.counts` and `.waiting`."""
@@ -84,8 +85,8 @@ class AgentFaultsState(
 class AgentFaultsPart(msgspec.Struct, frozen=True, kw_only=True, tag="faults_part"):
     """The sessions that have entered."""
 
-    service: str
-    agent: str
+    labels: tuple[str, str]
+    name: int
     packed: bytes
 
 

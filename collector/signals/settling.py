@@ -13,6 +13,7 @@ from functools import lru_cache
 from heapq import heapify, heappop, heappush
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
+from collector.base.telemetry import LONGEST_LABEL
 from collector.signals.entered import Entered
 
 MAX_SETTLING = 4096
@@ -149,6 +150,13 @@ class Settling(Generic[H]):
     def _note_dues(self) -> None:
         self._dues = [(each.due, each.subject) for each in self._held.values()]
         heapify(self._dues)
+
+
+def bounded(name: str) -> str:
+    """The name of a subject or session as it is stored: a digest instead of a long one."""
+    if len(name) <= 2 * LONGEST_LABEL:
+        return name
+    return hashlib.sha256(name.encode(errors="replace")).hexdigest()
 
 
 @lru_cache(maxsize=4096)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from operator import attrgetter
@@ -20,14 +21,16 @@ from evaluators.uses import SessionUses, ToolUse
 
 MAX_TOOLS = 32
 """Tools of an agent with watches of their own: those that are used most lately."""
-MAX_SETTLING = 8192
-"""Sessions of an agent that may settle at the same time, each counted as 2 and its tools: 0.7 MB."""
+MAX_SETTLING = 4800
+"""Sessions of an agent that may settle at the same time, each counted as 2 and its tools: 0.7 MB at most."""
 ENDED_SHOWN = 3600.0
 """Seconds for which the gauge of a fault that is over says 0, so that an alert ends at once."""
 ERRORS = 16
 """Newest failures whose class of error is remembered."""
 SESSIONS = 3
 """Newest failed sessions that are named."""
+_MARKUP = re.compile(r"[^\w .:/@+-]")
+"""What has no place in a tool's name, which stands in alerts: they are shown as HTML and as Markdown."""
 _ORDER = {fault: place for place, fault in enumerate(get_args(FaultKind))}
 ENTERED = 0
 """Name of the one part that is stored."""
@@ -48,7 +51,7 @@ class AgentFaults:
         Raises:
             ValueError: it was not.
         """
-        state = state or AgentFaultsState(service=labels[0], agent=labels[1])
+        state = state or AgentFaultsState(labels=labels)
         self.labels = labels
         self.parts = {ENTERED} if entered else set[int]()
         """Names of the parts that are stored."""
@@ -59,8 +62,8 @@ class AgentFaults:
             most=MAX_SETTLING,
             size_of=attrgetter("size"),
         )
-        self.tools_dropped = 0
-        """Tools whose watches went to a tool that is used more, since this was read."""
+        self.watches_dropped = 0
+        """Watches of tools that gave way to one that is used more, since this was read."""
         self._settle = settle
         self._tools: Slots[str] = Slots(MAX_TOOLS)
         self._tools.restore((state.tools, state.tools_waiting))
@@ -74,9 +77,11 @@ class AgentFaults:
         """How many watches there are."""
         return len(self._watches)
 
-    def offer(self, update: Update, uses: SessionUses, *, due: float) -> bool | None:
+    def offer(
+        self, update: Update, uses: SessionUses, *, due: float, is_named: bool
+    ) -> bool | None:
         """Take in what a session used, which has settled at log time `due`; as `Settling.offer`."""
-        held = SettlingUses(update.subject, due, *update.rank, update.seen, uses)
+        held = SettlingUses(update.subject, due, *update.rank, update.seen, uses, is_named)
         return self.settling.offer(update, held)
 
     def entering(self, passed: float) -> Iterator[None]:
@@ -93,9 +98,9 @@ class AgentFaults:
     def faults(self) -> Iterator[Fault]:
         """What is shown, in order of fault and tool."""
         for _, watch in self._in_order():
-            told = watch.shown()
-            if told is not None:
-                yield told
+            fault = watch.shown()
+            if fault is not None:
+                yield fault
 
     def ended(self) -> Iterator[Cause]:
         """(fault, tool) of what was over within the last hour and is not shown again."""
@@ -124,8 +129,7 @@ class AgentFaults:
         entered = self.settling.entered
         return encode(
             AgentFaultsState(
-                service=self.labels[0],
-                agent=self.labels[1],
+                labels=self.labels,
                 watches=tuple(each.stored() for each in self._watches.values()),
                 durations={
                     tool: (each.counts, tuple(each.waiting))
@@ -201,15 +205,15 @@ class AgentFaults:
 
     def _label(self, tool: str, now: float) -> str:
         """The tool's name as a label, or `_other`; a tool that is used more may take the watches of another."""
-        tool = short(tool)
+        tool = _MARKUP.sub("_", short(tool))
         if not tool or tool == OTHER:
             return OTHER
         loser = self._tools.count(tool, now)
         if loser is not None:
-            self.tools_dropped += 1
             self._durations.pop(loser, None)
             for key in [each for each in self._watches if each[1] == loser]:
                 del self._watches[key]
+                self.watches_dropped += 1
         return tool if tool in self._tools else OTHER
 
 
@@ -245,7 +249,8 @@ class _Watch:
             record.errors, record.sessions = [], []
         elif failed:
             record.errors = [*record.errors, error][-ERRORS:] if error else record.errors
-            record.sessions = [*record.sessions, session.subject][-SESSIONS:]
+            if session.is_named:
+                record.sessions = [*record.sessions, session.subject][-SESSIONS:]
 
     def expire(self, now: float) -> bool:
         shown = self.watch.shown
@@ -257,18 +262,18 @@ class _Watch:
         return changed
 
     def shown(self) -> Fault | None:
-        told = self.watch.shown
-        if told is None:
+        shown = self.watch.shown
+        if shown is None:
             return None
         classes = Counter(self.record.errors).most_common(1)
         return Fault(
             fault=self.record.fault,
             tool=self.record.tool,
-            since=told.since,
-            uses=told.uses,
-            failures=told.failures,
-            uses_before=round(told.uses_before),
-            failures_before=round(told.failures_before),
+            since=shown.since,
+            uses=shown.uses,
+            failures=shown.failures,
+            uses_before=round(shown.uses_before),
+            failures_before=round(shown.failures_before),
             error=classes[0][0] if classes else None,
             sessions=tuple(reversed(self.record.sessions)),
         )

@@ -24,6 +24,7 @@ from collector.records.trace_views import work_in
 from collector.records.traces import WorkRecord
 from collector.signals.faults.fault_families import FaultFamilies
 from collector.signals.faults.faults import Faults
+from collector.signals.stored import read_stored
 
 GROUP = "sink.prometheus.faults"
 EVERY = 10.0
@@ -101,8 +102,8 @@ class FaultReader(Consumer):
         self._stored = self._clock()
         self._faults.expire()
         for agent in self._faults:
-            self._families.drop_watches("max_tools", agent.tools_dropped)
-            agent.tools_dropped = 0
+            self._families.drop_watches("max_tools", agent.watches_dropped)
+            agent.watches_dropped = 0
         forgotten = self._faults.forget(self._holds)
         self._families.drop_watches("forgotten", sum(each.size for each in forgotten))
         pending, commits = self._faults.pending(), self._offsets.commits()
@@ -131,27 +132,11 @@ class FaultReader(Consumer):
 
     async def _restore(self) -> None:
         self._faults.clear()
-        newest: dict[bytes, Record] = {}
-        for partition in range(self._log_port.partitions(WINDOWS)):
-            async for record in self._log_port.replay(WINDOWS, partition):
-                if record.key.startswith(FAULTS):
-                    newest[record.key] = record
-        states: list[tuple[Record, AgentFaultsState]] = []
-        entered: dict[AgentLabels, bytes] = {}
-        for record in newest.values():
-            if not record.value:
-                continue
-            try:
-                read = decode_faults(record.value)
-            except Undecodable as error:
-                self._poison.unprocessable(record.position, error)
-                continue
-            if isinstance(read, AgentFaultsState):
-                states.append((record, read))
-            else:
-                entered[read.service, read.agent] = read.packed
-        for record, state in states:
-            try:
-                self._faults.restore(state, entered.get((state.service, state.agent), b""))
-            except Undecodable as error:
-                self._poison.unprocessable(record.position, error)
+        await read_stored(
+            self._log_port,
+            FAULTS,
+            decode_faults,
+            AgentFaultsState,
+            self._faults.restore,
+            self._poison,
+        )

@@ -6,16 +6,17 @@ A session enters once: when it has been quiet for `windows.agent.settle`, or has
 from __future__ import annotations
 
 import struct
+from collections.abc import Mapping
 
 from collector.base.errors import Undecodable
-from collector.base.telemetry import OTHER
+from collector.base.telemetry import OTHER, short
 from collector.records.codec import encode
 from collector.records.faults import AgentFaultsPart, AgentFaultsState, faults_key
 from collector.records.standing import AgentLabels, Fault
 from collector.records.traces import WorkRecord
 from collector.signals.comparisons import Comparisons
-from collector.signals.faults.agent_faults import AgentFaults
-from collector.signals.settling import Update, digest_of
+from collector.signals.faults.agent_faults import ENTERED, AgentFaults
+from collector.signals.settling import Update, bounded, digest_of
 from evaluators.formulas.fault_watch import Cause
 
 
@@ -34,7 +35,7 @@ class Faults(Comparisons[AgentLabels, AgentFaults]):
         return faults_key(key, part)
 
     def _packed_part(self, key: AgentLabels, name: int, packed: bytes) -> bytes:
-        return encode(AgentFaultsPart(service=key[0], agent=key[1], packed=packed))
+        return encode(AgentFaultsPart(labels=key, name=name, packed=packed))
 
     def by_agent(self) -> dict[AgentLabels, tuple[Fault, ...]]:
         """What is shown of each agent of which anything is."""
@@ -66,10 +67,10 @@ class Faults(Comparisons[AgentLabels, AgentFaults]):
         Returns False when too many of the agent settle at once, and the session is left out.
         """
         closed = work.closed is not None
-        session = work.session_id
+        session = bounded(work.session_id)
         rank = (work.revision, closed)
         update = Update(session, digest_of(session), rank, time, work.seen, partition, offset)
-        if self._is_decided(labels[0], labels, update) or OTHER in labels:
+        if self._is_decided(short(work.service), labels, update) or OTHER in labels:
             return True
         if work.uses is None:
             self._withdraw(labels, update)
@@ -77,20 +78,21 @@ class Faults(Comparisons[AgentLabels, AgentFaults]):
         watches = self._watches.get(labels)
         if watches is None:
             watches = self._add(labels, AgentFaults(labels, self._settle))
-        taken = watches.offer(update, work.uses, due=time if closed else time + self._settle)
+        due = time if closed else time + self._settle
+        is_named = session == work.session_id
+        taken = watches.offer(update, work.uses, due=due, is_named=is_named)
         if taken:
             self._changed.add(labels)
         return taken is not None
 
-    def restore(self, state: AgentFaultsState, entered: bytes) -> None:
+    def restore(self, state: AgentFaultsState, parts: Mapping[int, bytes]) -> None:
         """Take an agent's watches back from their records.
 
         Raises:
             Undecodable: they are not what was stored.
         """
-        labels = (state.service, state.agent)
         try:
-            watches = AgentFaults(labels, self._settle, state, entered)
+            watches = AgentFaults(state.labels, self._settle, state, parts.get(ENTERED, b""))
         except (ValueError, struct.error) as error:
-            raise Undecodable(f"the fault watches of {labels}: {error}") from error
-        self._add(labels, watches)
+            raise Undecodable(f"the fault watches of {state.labels}: {error}") from error
+        self._add(state.labels, watches)

@@ -7,7 +7,7 @@ enters at its first final outcome.
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from collector.base.errors import Undecodable
 from collector.base.telemetry import OTHER, short
@@ -81,12 +81,17 @@ class Drops(Comparisons[Labels, DropWatch]):
             found[service, agent] = (*found.get((service, agent), ()), each)
         return found
 
-    def explain(self, faults: Faults) -> None:
-        """Name the fault that explains a fall; one whose named cause is over is over."""
-        for labels, watch in self._watches.items():
-            past, alarm = watch.past, watch.past.worse
+    def explain(self, faults: Faults) -> Iterator[None]:
+        """Name the fault that explains a fall; one whose named cause is over is over.
+
+        One fall with each step, of those that anything was said of since they were stored last.
+        """
+        for labels in tuple(self._changed):
+            past = self._watches[labels].past
+            alarm = past.worse
             if alarm is None:
                 continue
+            yield
             agent = labels[:2]
             cause = faults.cause(agent, alarm.since)
             if cause is not None and past.explain(cause):

@@ -36,6 +36,7 @@ from collector.log.port import (
     New,
     Record,
 )
+from collector.records.drops import DROPS, DropState, decode_drop
 from collector.records.signal import decode_signal
 from collector.records.signal_batch import Group, SignalHeader, groups_in
 from collector.records.standing import AgentLabels, OpenRunaway, Standing, Standings
@@ -52,13 +53,13 @@ from collector.signals.prometheus.known_names import Known, KnownNames
 from collector.signals.prometheus.runaway_families import RunawayFamilies, RunawayGauges
 from collector.signals.prometheus.runaways import RUNAWAY, OpenRunaways
 from collector.signals.prometheus.seen import Seen
-from collector.signals.prometheus.stored_drops import read_drops
 from collector.signals.prometheus.stored_windows import read_windows
 from collector.signals.prometheus.target import Labels
 from collector.signals.prometheus.targets import Objectives, Targets
 from collector.signals.prometheus.task_runs import TaskRuns
 from collector.signals.prometheus.trace_metrics import TraceMetrics
 from collector.signals.sinks.families import SinkFamilies
+from collector.signals.stored import read_stored
 from evaluators.formulas.past_limits import PastLimits
 
 _log = logging.getLogger(__name__)
@@ -229,7 +230,9 @@ class PrometheusExporter(Consumer):
 
     async def _restore_drops(self) -> None:
         self._drops.clear()
-        await read_drops(self._log_port, self._drops, self._poison)
+        await read_stored(
+            self._log_port, DROPS, decode_drop, DropState, self._drops.restore, self._poison
+        )
         self._has_drops = True
 
     # --- the steps of the loop ---------------------------------------------------------------------------------------
@@ -271,7 +274,8 @@ class PrometheusExporter(Consumer):
         reached = {each.position.partition: each.time for each in batch.records} | ends
         for _ in self._drops.entering(reached):
             await self._slice.give_way()
-        self._drops.explain(self._faults)
+        for _ in self._drops.explain(self._faults):
+            await self._slice.give_way()
         self._caught_up = self._caught_up or bool(batch.ends)
         self._has_counted = self._has_counted or bool(batch.records)
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
-
-from collector.base.telemetry import LONGEST_LABEL, OTHER, short
+from collector.base.telemetry import OTHER, short
 from collector.records.sessions import session_key
 from collector.records.signal import unix_seconds
 from collector.records.signal_batch import SubjectHeader
 from collector.signals.prometheus.target import Labels
-from collector.signals.settling import digest_of
+from collector.signals.settling import bounded, digest_of
 
 
 class Seen:
@@ -28,7 +26,7 @@ class Seen:
         self.arrived = unix_seconds(subject.time)
         """Log time at which its newest span arrived."""
         self.is_trace = subject.scope == "trace"
-        self.session = _bounded(subject.session_id)
+        self.session = bounded(subject.session_id)
         """The session's name in the windows of a service's own agents."""
         self.version = short(subject.agent_version or "")
         self._shared: str | None = None
@@ -39,7 +37,7 @@ class Seen:
         """The subject (session or trace) in the comparisons with the past, and its digest."""
         if self._fed is None:
             subject = self.subject
-            name = _bounded((subject.trace_id if self.is_trace else None) or subject.session_id)
+            name = bounded((subject.trace_id if self.is_trace else None) or subject.session_id)
             self._fed = (name, digest_of(name))
         return self._fed
 
@@ -49,11 +47,5 @@ class Seen:
             return self.session
         if self._shared is None:
             subject = self.subject
-            self._shared = _bounded(session_key(subject.service, subject.session_id).decode())
+            self._shared = bounded(session_key(subject.service, subject.session_id).decode())
         return self._shared
-
-
-def _bounded(name: str) -> str:
-    if len(name) <= 2 * LONGEST_LABEL:
-        return name
-    return hashlib.sha256(name.encode(errors="replace")).hexdigest()

@@ -23,6 +23,7 @@ GOOD = [0.7 + 0.01 * (number % 20) for number in range(300)]
 
 def watched(evaluator: str = "agent_reliability", limits: PastLimits = LIMITS) -> Drops:
     drops = Drops(limits, settle=0.0)
+    drops.log_time.own(0)
     drops._add(Labels(*AGENT, evaluator, "session"), DropWatch(_labels(evaluator), limits))
     return drops
 
@@ -38,7 +39,11 @@ def live(drops: Drops, scores: list[float], *, begin: int = 0, every: float = MI
         at, name = number * every, f"s-{number}"
         update = Update(name, digest_of(name), (1, True), at, at, 0, number)
         watch.offer(update, score, due=at, version="1")
-    deque(watch.entering((begin + len(scores)) * every), maxlen=0)
+    deque(drops.entering({0: (begin + len(scores)) * every}), maxlen=0)
+
+
+def explain(drops: Drops, watcher: Watcher) -> None:
+    deque(drops.explain(watcher.faults), maxlen=0)
 
 
 def shown(drops: Drops) -> Any:
@@ -104,7 +109,7 @@ async def test_the_fault_that_began_with_a_drop_explains_it() -> None:
     drops = watched()
     live(drops, [*GOOD, *[0.0] * 20])
 
-    drops.explain(watcher.faults)
+    explain(drops, watcher)
 
     assert shown(drops).cause == ("tool_failed", "find_order")
     assert drops.causes() == {AGENT: ("tool_failed", "find_order")}
@@ -115,7 +120,7 @@ async def test_where_nothing_fails_more_than_before_the_cause_is_unknown() -> No
     drops = watched()
     live(drops, [*GOOD, *[0.0] * 20])
 
-    drops.explain(watcher.faults)
+    explain(drops, watcher)
 
     assert shown(drops).cause is None
     assert drops.causes() == {AGENT: None}
@@ -125,11 +130,11 @@ async def test_a_drop_is_over_when_the_fault_that_was_named_is_over() -> None:
     watcher = await faults_of(*[FINE] * 300, *[FAILED] * 20)
     drops = watched()
     live(drops, [*GOOD, *[0.0] * 20])
-    drops.explain(watcher.faults)
+    explain(drops, watcher)
 
     await watcher.live(*[FINE] * 20, begin=320)
     assert watcher.shown() == {}
-    drops.explain(watcher.faults)
+    explain(drops, watcher)
 
     assert shown(drops) is None
 
@@ -139,8 +144,8 @@ async def test_an_earlier_fault_that_ended_before_ends_no_drop() -> None:
     drops = watched()
     live(drops, [*GOOD, *[0.0] * 20])
 
-    drops.explain(watcher.faults)
-    drops.explain(watcher.faults)
+    explain(drops, watcher)
+    explain(drops, watcher)
 
     assert shown(drops).cause == ("tool_failed", "find_order")
 

@@ -8,7 +8,8 @@ from msgspec.structs import replace
 from collector.log.port import WINDOWS
 from collector.records.faults import faults_key
 from collector.signals.faults.agent_faults import ENDED_SHOWN, MAX_TOOLS
-from evaluators.uses import SessionUses
+from evaluators.matching.error_class import LONGEST
+from evaluators.uses import LONGEST_NAME, SessionUses
 from tests.support.fault_watches import AGENT, FAILED, FINE, SETTLE, Watcher, used, work
 
 PAST = [FINE] * 40
@@ -182,7 +183,7 @@ async def test_a_tool_that_is_used_more_takes_the_watches_of_one_that_is_used_le
     (agent,) = watcher.faults
     assert ("tool_failed", "find_order") in agent._watches
     await watcher.reader.finish()
-    assert watcher.value("watches_dropped_total", reason="max_tools") == 1
+    assert watcher.value("watches_dropped_total", reason="max_tools") == 3, "all of its watches"
 
 
 async def test_an_agent_without_labels_is_not_watched_and_one_that_loses_them_is_forgotten() -> (
@@ -203,15 +204,53 @@ async def test_an_agent_without_labels_is_not_watched_and_one_that_loses_them_is
 
 async def test_too_many_sessions_at_once_are_left_out_and_counted() -> None:
     watcher = Watcher()
-    many = replace(FINE, tools=tuple(used(f"t-{number:02}").tools[0] for number in range(32)))
+    name, error = "t" * (LONGEST_NAME - 3), "E" * LONGEST
+    tools = [used(f"{name}-{number:02}", failed=True, error=error) for number in range(32)]
+    many = replace(FINE, tools=tuple(each.tools[0] for each in tools))
 
-    await watcher.say(*[work(f"s-{number}", many, closed=None) for number in range(400)])
+    await watcher.say(*[work(f"{'s' * 250}-{number}", many, closed=None) for number in range(400)])
     for _ in range(10):
         await watcher.step()
 
     assert (watcher.value("sessions_dropped_total", reason="max_settling") or 0) > 0
     (agent,) = watcher.faults
     assert len(agent.encode()) < 1_000_000
+
+
+async def test_a_long_session_id_takes_no_more_room_and_is_not_named() -> None:
+    watcher = Watcher()
+    await watcher.live(*PAST)
+    for number in range(12):
+        long = "s" * 100_000 + str(number)
+        await watcher.say(work(long, FAILED, seen=watcher.log.clock.now))
+        watcher.log.clock.now += 60
+    await watcher.step()
+
+    (fault,) = watcher.shown().values()
+    assert (fault.uses, fault.sessions) == (12, ())
+    (agent,) = watcher.faults
+    assert len(agent.encode()) < 50_000
+
+
+async def test_an_agent_that_loses_its_labels_waits_with_no_session_of_its_service() -> None:
+    watcher = Watcher(agents={AGENT})
+    await watcher.say(work("s", FAILED, closed=None))
+
+    await watcher.say(work("s", FINE, agent="writer", revision=2))
+
+    (agent,) = watcher.faults
+    assert agent.settling.held == ()
+
+
+async def test_a_tools_name_brings_no_markup_into_labels() -> None:
+    watcher = Watcher()
+    hostile = "<b onload=x>[a](javascript:1)`"
+
+    await watcher.live(*[used(hostile)] * 40, *[used(hostile, failed=True)] * 12)
+
+    (fault,) = watcher.shown().values()
+    assert not set("<>[]()`=") & set(fault.tool)
+    assert fault.tool.startswith("_b onload")
 
 
 async def test_a_session_of_an_older_version_enters_nothing() -> None:
