@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from evaluators.uses import ToolUse
+from evaluators.uses import CallCount, ToolUse
 from evaluators.work import Work
 
 JSON: TypeAlias = Any
@@ -216,20 +216,6 @@ class Trace:
 
 
 # --- the session -----------------------------------------------------------------------------------------------------
-
-
-class CallCount(NamedTuple):
-    """How often a trace made one tool call with one result."""
-
-    asked: int
-    """64-bit digest of tool and arguments."""
-    answered: int
-    """64-bit digest of the result, or of the error."""
-    times: int
-    failed: bool = False
-    """Whether the call failed; a refused one has an answer of its own (`matching.repeats.REFUSED`)."""
-    tool: int = -1
-    """Its place in `Turn.tools`; negative: it has none."""
 
 
 PENDING = "pending"

@@ -14,6 +14,20 @@ LONGEST_NAME = 64
 """Characters of a tool's name that are kept."""
 
 
+class CallCount(NamedTuple):
+    """How often a trace made one tool call with one result."""
+
+    asked: int
+    """64-bit digest of tool and arguments."""
+    answered: int
+    """64-bit digest of the result, or of the error."""
+    times: int
+    failed: bool = False
+    """Whether the call failed; a refused one has an answer of its own (`matching.repeats.REFUSED`)."""
+    tool: int = -1
+    """Its place in `Turn.tools`; negative: it has none."""
+
+
 class ToolUse(NamedTuple):
     """The calls of one tool. Stored by order: append only."""
 

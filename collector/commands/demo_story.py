@@ -5,7 +5,7 @@
 Both arguments are host:port.
 
 The story goes on when the service shows that it may: the release that is worse comes once the good one has a history;
-once its drop is noticed, one of its turns runs away, which is ended when that is told too; the release that fixes it
+once its drop is noticed, one of its turns runs away, until the service has noticed that too; the release that fixes it
 comes when both have stood for a while. Runs until its standard input closes, or Ctrl-C.
 """
 
@@ -146,7 +146,7 @@ class Story:
             rank, sessions = self._drops[evaluator], self._number - self._released
             self._say(
                 "noticed",
-                f"{evaluator} after {amount(sessions, 'session')}: rank {rank:.2f}, as ever 0.50",
+                f"{evaluator} after {amount(sessions, 'session')}: rank {rank:.2f}, usually 0.50",
             )
             if first:
                 self._show(f"/agent?service={SERVICE}&agent={AGENT}")

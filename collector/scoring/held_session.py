@@ -24,7 +24,8 @@ from collector.scoring.open_session import OpenSession
 from collector.scoring.rules import Rules
 from collector.scoring.session_cost import LONGEST, SessionCosts
 from collector.scoring.sliding_window import without_texts
-from evaluators.model import CallCount, Tokens, Turn
+from evaluators.model import Tokens, Turn
+from evaluators.uses import CallCount
 from evaluators.work import Work
 
 AWAKE = 32 << 20

@@ -49,7 +49,7 @@ EXPLAINS = 16.0
 OVER = log(100_000.0)
 """Evidence at which a fault is over."""
 NEW_NORMAL = 7 * 86400.0
-"""Seconds after which a fault that is still raised is the new normal, and the past begins anew."""
+"""Seconds after which a fault that is still raised is the new normal, and the past starts over."""
 
 
 class Counts(msgspec.Struct, array_like=True):
@@ -114,8 +114,8 @@ class FaultState(msgspec.Struct, kw_only=True, omit_defaults=True):
     """All uses, also while the fault is raised."""
 
 
-class Told(NamedTuple):
-    """What a watch says of a fault: uses and failures since it began, and in the past before it."""
+class Shown(NamedTuple):
+    """A fault that is shown: uses and failures since it began, and in the past before it."""
 
     since: float
     uses: int
@@ -154,7 +154,7 @@ class FaultWatch:
         return None
 
     def expire(self, now: float) -> bool:
-        """End a fault that is old at log time `now`: what is now is normal, and the past begins anew."""
+        """End a fault that is old at log time `now`: what is now is normal, and the past starts over."""
         fault = self.state.fault
         if fault is None or now - fault.began < NEW_NORMAL:
             return False
@@ -162,12 +162,12 @@ class FaultWatch:
         return True
 
     @property
-    def shown(self) -> Told | None:
+    def shown(self) -> Shown | None:
         """The fault, once it is shown."""
         fault, past = self.state.fault, self.state.past
         if fault is None or not fault.is_shown:
             return None
-        return Told(fault.since, fault.uses, fault.failures, past.uses, past.failures)
+        return Shown(fault.since, fault.uses, fault.failures, past.uses, past.failures)
 
     def evidence(self, since: float) -> float:
         """How strongly failures since log time `since` speak against the rate of the past: a log-likelihood ratio.

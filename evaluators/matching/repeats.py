@@ -17,8 +17,8 @@ from typing import NamedTuple, TypeAlias
 
 from evaluators.counts import amount
 from evaluators.matching.json_values import encoded
-from evaluators.model import CallCount, ToolCall
-from evaluators.uses import LONGEST_NAME, ToolUse
+from evaluators.model import ToolCall
+from evaluators.uses import LONGEST_NAME, CallCount, ToolUse
 
 MOST_DISTINCT = 500
 """Distinct calls of a trace that its session remembers: those made most often."""

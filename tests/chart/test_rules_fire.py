@@ -6,9 +6,9 @@ from pathlib import Path
 
 from tests.chart.support import one, render
 from tests.support.promtool import Scenario, run, write_case
-from tests.unit.slo import always
+from tests.unit.slo import always, worse
 
-SOME = [always.DROPS[0], always.RUNAWAYS[0], always.UNKNOWN[0], always.DELIVERY[0]]
+SOME = [worse.DROPS[0], always.RUNAWAYS[0], always.UNKNOWN[0], always.DELIVERY[0]]
 
 
 def promtool(folder: Path, text: str, scenarios: list[Scenario]) -> str:

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from evaluators.coverage import is_low
 from evaluators.formulas.session_risk import TailRisk, top_count
-from evaluators.model import CallCount, Outcome, Session, Turn
+from evaluators.model import Outcome, Session, Turn
 from evaluators.plan import Plan, Settings, make_plan
 from evaluators.run import SessionScorer
+from evaluators.uses import CallCount
 from tests.support.evaluating import OURS, a_turn
 from tests.support.examples import examples
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from collector.api.charts import Looking, Point, Shown, Version
 from collector.api.page import chart, series
-from collector.api.page.agent_rows import HEADLINE, change, fault_told, headline_first
+from collector.api.page.agent_rows import HEADLINE, change, fault_row, headline_first
 from collector.api.page.changed import Moved, Told, moved
 from collector.api.page.chart import Chart, Kind, Mark
 from collector.api.page.timespan import LENGTHS, Timespan, timespan
@@ -33,7 +33,7 @@ EACH = 3
 MOMENTS = 6
 """Moments since which changes can be asked for."""
 WORSE = frozenset({"fault", "drop"})
-"""Kinds of moments of which one is told for the other: a fault often explains a drop."""
+"""Kinds of moments of which one stands for the other: a fault often explains a drop."""
 NEAR = 0.03
 """Of the width of a chart: marks that are nearer are one."""
 EVALUATORS = 64
@@ -90,7 +90,7 @@ def agent_page(
         "lengths": list(LENGTHS),
         "versions": [_version(each, standing) for each in versions],
         "window": standing,
-        "faults": [fault_told(each, now) for each in standing.faults] if standing else [],
+        "faults": [fault_row(each, now) for each in standing.faults] if standing else [],
         "changes": [change(each) for each in headline_first(standing.drops)] if standing else [],
         "runaways": list(standing.runaways) if standing else [],
         "charts": _charts(parts, span, standing),

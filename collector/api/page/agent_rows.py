@@ -28,7 +28,7 @@ def headline_first(drops: Sequence[Drop]) -> list[Drop]:
     )
 
 
-def fault_told(fault: Fault, now: float) -> dict[str, Any]:
+def fault_row(fault: Fault, now: float) -> dict[str, Any]:
     """A fault as the page tells it: what fails, in how many sessions since when and before, and since when."""
     used = " that used it" if fault.tool else ""
     error = f" ({fault.error})" if fault.error else ""

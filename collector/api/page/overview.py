@@ -10,7 +10,7 @@ from collector.api.agents import agent_shown, standing_of
 from collector.api.charts import Looking, Placed
 from collector.api.page import chart, series
 from collector.api.page.agent import nearest
-from collector.api.page.agent_rows import change, fault_told, headline_first
+from collector.api.page.agent_rows import change, fault_row, headline_first
 from collector.api.page.badge import Badge
 from collector.api.page.timespan import Timespan
 from collector.api.page.views import duration, score
@@ -87,7 +87,7 @@ def _row(
         "spark": chart.line(means, 1.0),
         "said": series.summary(f"reliability of the last {span.name}", means, score),
         "detector": _detector(standing, span),
-        "faults": [fault_told(each, span.last) for each in faults],
+        "faults": [fault_row(each, span.last) for each in faults],
         "alarms": alarms,
         "runaways": [_runaway(each, span.last) for each in runaways[:RUNAWAYS]],
         "more_runaways": len(runaways[RUNAWAYS:]),

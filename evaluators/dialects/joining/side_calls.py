@@ -66,19 +66,19 @@ class _Asked(NamedTuple):
 
 def own_calls(tree: Tree, exchanges: Sequence[Exchange]) -> list[Exchange]:
     """The calls from which question and answer are taken; all of them where every one is a side call."""
-    told = list(exchanges)
+    calls = list(exchanges)
     if tree.has_sides:
-        told = [each for each in exchanges if not _is_side(tree, each)]
-    if len(told) < 2:
-        return told or list(exchanges)
-    about = _about_others(tree, told)
-    own = [each for each in told if each not in about] if about else told
-    return _of_the_outer_agent(tree, own) if own else told
+        calls = [each for each in exchanges if not _is_side(tree, each)]
+    if len(calls) < 2:
+        return calls or list(exchanges)
+    about = _about_others(tree, calls)
+    own = [each for each in calls if each not in about] if about else calls
+    return _of_the_outer_agent(tree, own) if own else calls
 
 
-def _about_others(tree: Tree, told: Sequence[Exchange]) -> list[Exchange]:
+def _about_others(tree: Tree, calls: Sequence[Exchange]) -> list[Exchange]:
     """Those that were made about another one; what uses tools never is."""
-    every = [*told[:_COMPARED], *told[max(_COMPARED, len(told) - _COMPARED) :]]
+    every = [*calls[:_COMPARED], *calls[max(_COMPARED, len(calls) - _COMPARED) :]]
     may_be = [each for each in every if each.text and not _uses_tools(each)]
     if not may_be:
         return []

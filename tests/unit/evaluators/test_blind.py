@@ -10,7 +10,6 @@ import pytest
 from evaluators.declare import declared, evaluator
 from evaluators.model import (
     PENDING,
-    CallCount,
     Outcome,
     Score,
     Session,
@@ -21,6 +20,7 @@ from evaluators.model import (
 from evaluators.plan import make_plan
 from evaluators.registry import Registry
 from evaluators.run import SessionScorer, score_trace
+from evaluators.uses import CallCount
 from tests.support.evaluating import a_trace, a_turn
 
 PLAN = make_plan(Registry.discover(), {}, embedder=None)

@@ -10,7 +10,7 @@ import pytest
 from collector.slo.alerts import ALERTS, Alert
 from collector.slo.rules import Group, Rule, rules
 from tests.support.promtool import Scenario, run, write_case
-from tests.unit.slo import always, objectives
+from tests.unit.slo import always, objectives, worse
 
 OBJECTIVES: Mapping[str, float] = {"tool_correctness": 0.95, "work_baseline": 0.3}
 PLAIN = rules()
@@ -20,7 +20,7 @@ CASES: Mapping[str, tuple[Sequence[Group], Sequence[Scenario]]] = {
     "with-objectives": (FULL, objectives.SCENARIOS),
     "by-name-alone": (
         rules(None, OBJECTIVES),
-        [*always.FAULTS, *always.DROPS[:3], *always.RUNAWAYS],
+        [*worse.FAULTS, *worse.DROPS[:3], *always.RUNAWAYS],
     ),
 }
 

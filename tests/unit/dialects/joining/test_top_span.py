@@ -64,8 +64,8 @@ def test_the_one_span_above_all_others_is_read_where_its_parent_never_comes(
     trace = trace_of(top, *CALLS)
 
     assert (trace.input, trace.output) == (QUESTION, ANSWER)
-    told = ("local", span_id(1)) if mark else ("missing", None)
-    assert (trace.root, trace.root_span_id) == told
+    expected = ("local", span_id(1)) if mark else ("missing", None)
+    assert (trace.root, trace.root_span_id) == expected
     assert ("no_root" in trace.gaps) is (mark is None)
 
 

@@ -49,9 +49,9 @@ def raised(fails: int = 60) -> FaultWatch:
 
 
 def test_what_is_shown_counts_uses_since_and_before() -> None:
-    told = raised(fails=9).shown
-    assert told is not None
-    assert told == (3600.0, 9, 9, 60.0, 0.0)
+    shown = raised(fails=9).shown
+    assert shown is not None
+    assert shown == (3600.0, 9, 9, 60.0, 0.0)
 
 
 def test_a_fault_begins_when_its_first_session_was_seen_not_when_it_settled() -> None:
