@@ -36,6 +36,7 @@ FaultEvent: TypeAlias = Literal["raised", "shown", "over"]
 
 RATIOS = (2.0, 8.0, 64.0)
 """How many times as likely as before a failure is under each of the sums' hypotheses."""
+_LOGS = tuple(map(log, RATIOS))
 LIMIT = 16.0
 """Of a sum: an alarm at most once in e^16 uses while the rate of failure stays below the bound."""
 LEAST = 20
@@ -145,7 +146,8 @@ class FaultWatch:
         state.recent = self._recent.buckets
         if state.fault is not None:
             return self._follow(state.fault, failed, seen)
-        if state.past.uses >= LEAST:
+        # A use that did not fail leaves sums at 0 where they are: nearly every use is one.
+        if (failed or not self.is_quiet) and state.past.uses >= LEAST:
             raised = self._search(failed, seen)
             if raised is not None:
                 state.fault = self._raise(raised, now)
@@ -168,6 +170,12 @@ class FaultWatch:
         if fault is None or not fault.is_shown:
             return None
         return Shown(fault.since, fault.uses, fault.failures, past.uses, past.failures)
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether nothing speaks for a fault: none is raised, and every sum is 0."""
+        one, two, three = self.state.sums
+        return self.state.fault is None and not (one.total or two.total or three.total)
 
     def evidence(self, since: float) -> float:
         """How strongly failures since log time `since` speak against the rate of the past: a log-likelihood ratio.
@@ -193,12 +201,12 @@ class FaultWatch:
         after_failure = (past.f1, past.n1 + LEAST)
         before = upper_rate(*(after_failure if self.state.has_failed else (past.f0, past.n0)))
         raised: list[RatioSum] = []
-        for each, ratio in zip(self.state.sums, RATIOS, strict=True):
+        for each, ratio, step_of_failure in zip(self.state.sums, RATIOS, _LOGS, strict=True):
             if each.total == 0:
                 each.since, each.uses, each.failures = seen, 0, 0
             each.uses += 1
             each.failures += failed
-            step = (log(ratio) if failed else 0.0) - log(1 + before * (ratio - 1))
+            step = (step_of_failure if failed else 0.0) - log(1 + before * (ratio - 1))
             each.total = min(LIMIT, max(0.0, each.total + step))
             if each.total >= LIMIT:
                 raised.append(each)
@@ -244,15 +252,15 @@ class FaultWatch:
         else:
             waiting.n0 += 1
             waiting.f0 += failed
-        if state.sums[0].total == 0:
+        if state.sums[0].total == 0 and waiting.n0:
             past.n0 += waiting.n0
             past.f0 += waiting.f0
             waiting.n0 = waiting.f0 = 0.0
-        if not failed:
+        if not failed and waiting.n1:
             past.n1 += waiting.n1
             past.f1 += waiting.f1
             waiting.n1 = waiting.f1 = 0.0
-        if past.uses >= MOST:
+        if past.n0 + past.n1 >= MOST:
             state.past = Counts(past.n0 / 2, past.f0 / 2, past.n1 / 2, past.f1 / 2)
         state.has_failed = failed
 

@@ -236,18 +236,19 @@ class _Watch:
 
     @property
     def is_quiet(self) -> bool:
-        """Whether nothing speaks for a fault, so that what waits is learned."""
-        return not self.is_raised and not self.watch.state.sums[0].total
+        """Whether nothing speaks for a fault."""
+        return self.watch.is_quiet
 
     def feed(self, session: SettlingUses, *, failed: bool, error: str = "") -> None:
         record, watch = self.record, self.watch
-        shown = watch.shown
+        shown = watch.shown if watch.state.fault is not None else None
         watch.feed(failed, session.seen, session.due)
         if shown is not None and watch.shown is None:
             record.ended, record.ended_since = session.due, shown.since
-        if self.is_quiet:
-            record.errors, record.sessions = [], []
-        elif failed:
+        if not failed:
+            if (record.sessions or record.errors) and watch.is_quiet:
+                record.errors, record.sessions = [], []
+        elif not watch.is_quiet:
             record.errors = [*record.errors, error][-ERRORS:] if error else record.errors
             if session.is_named:
                 record.sessions = [*record.sessions, session.subject][-SESSIONS:]
