@@ -31,6 +31,7 @@ COMMANDS: Mapping[str, str] = {
     "validate": "Check the configuration; one line per bad field.",
     "replay": "Score what the log holds again, as after a rubric changed.",
     "doctor": "What your spans lack, whom that stops, and what to set.",
+    "notify": "Try the targets of notices: a test, and its end.",
     "slo": "Prometheus rules as YAML, with an objective or without.",
     "config": "Print the effective configuration, or its JSON Schema.",
 }

@@ -19,7 +19,7 @@ def crosscheck(config: Config) -> list[str]:
         *_listeners(config),
         *_forward(config),
         *_sinks(config),
-        *_metrics(config),
+        *_outlets(config),
         *_files(config),
         *_embedder(config),
         *_judge(config),
@@ -92,9 +92,10 @@ def _answers(listener: str, host: str) -> bool:
     return is_loopback(host) or (_overlap(listener, host) and is_own(host))
 
 
-def _metrics(config: Config) -> Iterator[str]:
+def _outlets(config: Config) -> Iterator[str]:
     if config.metrics.otlp is not None:
         yield from config.metrics.otlp.conflicts("metrics.otlp")
+    yield from config.notify.conflicts("notify")
 
 
 def _files(config: Config) -> Iterator[str]:

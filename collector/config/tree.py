@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal
 from pydantic import ConfigDict, Field, SecretStr
 
 from collector.base.cores import usable_cores
+from collector.config.notify import Notify
 from collector.config.redaction_patterns import Key, Patterns
 from collector.config.section import Section, Strict
 from collector.config.values import (
@@ -364,6 +365,7 @@ class Config(Section):
     tasks: Tasks = Tasks()
     sinks: Sinks = Sinks()
     serve: Serve = Serve()
+    notify: Notify = Notify()
     metrics: Metrics = Metrics()
     forward: OtlpTarget | None = None
     redaction: Redaction = Redaction()

@@ -43,6 +43,7 @@ def _sections(config: Config) -> tuple[str, ...]:
         **{f"sinks.{kind.name}": True for kind in switched_on(config)},
         "metrics.otlp": config.metrics.otlp is not None,
         "forward": config.forward is not None,
+        **{f"notify.to.{name}": each.alertmanager for name, each in config.notify.to.items()},
     }
     return tuple(name for name, is_tried in sections.items() if is_tried)
 

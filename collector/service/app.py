@@ -15,7 +15,6 @@ import socket
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, TypeAlias
 
 from collector.api.about import About
@@ -23,7 +22,7 @@ from collector.api.admin import AdminServer, build_app
 from collector.api.api import Api
 from collector.base.families import RuntimeFamilies
 from collector.base.heap import trimmed_heap
-from collector.base.lifecycle import Health, Run, Stages
+from collector.base.lifecycle import Health, Stages
 from collector.base.steady_clock import ClockWatch, SteadyClock
 from collector.base.supervisor import Supervisor
 from collector.base.telemetry import Telemetry
@@ -42,15 +41,11 @@ from collector.receiver.receiver import Receiver
 from collector.records.handed import Handed
 from collector.records.otlp_signals import LOGS as OTLP_LOGS
 from collector.records.otlp_signals import OTLP_SIGNALS
-from collector.records.standing import Standings
 from collector.service.families import declare_families
 from collector.service.logs import joined_record, lag_meter, open_log
+from collector.service.publishing import Publishing
 from collector.service.rooms import Rooms, start_workers
 from collector.service.score_lag import ScoreLag, score_lag
-from collector.service.sinks import sinks
-from collector.signals.prometheus.exporter import PrometheusExporter
-from collector.signals.ranking.ranking_room import RankingRoom
-from collector.signals.sinks.delivery import Delivery
 from evaluators.declare import Spec
 from evaluators.dialects.show import show
 from evaluators.formulas.past_limits import PastLimits
@@ -95,7 +90,6 @@ class App:
         `about`: what the pages say of the evaluators and of what the spans lack; None: nothing.
         """
         self._about = about
-        self._drops = drops or PastLimits()
         self._config = config
         self._clock = SteadyClock()
         self._registry = registry_from(config)
@@ -107,7 +101,15 @@ class App:
         self._health = Health(self._families.event_loop_lag)
         self._forward = self._forwarders()
         self._supervisor = Supervisor(self._telemetry)
-        self._exporter: PrometheusExporter | None = None
+        self._publishing = Publishing(
+            config,
+            self._plan,
+            drops=drops or PastLimits(),
+            telemetry=self._telemetry,
+            clock=self._clock,
+            supervisor=self._supervisor,
+            drains=_drains(config),
+        )
 
     async def run(
         self,
@@ -148,7 +150,8 @@ class App:
                 stages.start("admin", admin.run)
                 if api is not None:
                     stages.start("publish", self._supervisor.keep("api", lambda: api.run))
-                    self._start_publishing(stages, log)
+                    for stage, run in self._publishing.rooms(log):
+                        stages.start(stage, run)
                 self._start_pushing(stages)
                 self._start_rooms(stages, rooms, log, behind)
                 if receiver is not None:
@@ -171,29 +174,6 @@ class App:
 
     # --- start and stop ----------------------------------------------------------------------------------------------
 
-    def _start_publishing(self, stages: Stages, log: Log) -> None:
-        config = self._config
-
-        def exporter() -> Run:
-            self._exporter = PrometheusExporter(
-                log=log,
-                telemetry=self._telemetry,
-                windows=config.windows.agent,
-                objectives=self._objective,
-                task_window=config.tasks.window,
-                drops=self._drops,
-                trace_age=config.windows.trace.max_age,
-                clock=self._clock,
-            )
-            return self._exporter.run
-
-        stages.start("publish", self._supervisor.keep("metrics", exporter))
-        ranking = self._supervisor.keep("ranking", lambda: self._ranking(log).run)
-        stages.start("rank", ranking)
-        for name in [each.name for each in sinks(config)]:
-            delivery = partial(self._delivery, log, name)
-            stages.start("publish", self._supervisor.keep(f"sink.{name}", delivery))
-
     def _start_pushing(self, stages: Stages) -> None:
         target = self._config.metrics.otlp
         if target is not None:
@@ -204,20 +184,6 @@ class App:
                 instance=f"{socket.gethostname()}:{self._config.admin.port}",
             )
             stages.start("push", self._supervisor.keep("metrics.otlp", lambda: push.run))
-
-    def _delivery(self, log: Log, name: str) -> Run:
-        (sink,) = (each for each in sinks(self._config) if each.name == name)
-        return Delivery(
-            log=log, sink=sink, telemetry=self._telemetry, drains=_drains(self._config)
-        ).run
-
-    def _ranking(self, log: Log) -> RankingRoom:
-        return RankingRoom(
-            log=log,
-            ranked=self._plan.ranked,
-            telemetry=self._telemetry,
-            redact=self._config.redaction.content == "drop",
-        )
 
     def _start_lag(self, stages: Stages, log: Log, unwritten: Callable[[], Lag]) -> None:
         meter = lag_meter(
@@ -266,7 +232,7 @@ class App:
             await rooms.scorer().drain("shutdown")
         await stages.stop("rank")
         if hands_over and "publish" in config.roles:
-            await self._ranking(log).drain()
+            await self._publishing.ranking(log).drain()
         await stages.stop("publish")
         await stages.stop("push")
         await stages.stop("admin", "health")
@@ -341,7 +307,7 @@ class App:
             exposition=self._telemetry.exposition,
             show=show,
             evaluators=self._evaluators,
-            standings=self._standings,
+            standings=self._publishing.standings,
             health=self._health,
             clock=self._clock,
             about=About()
@@ -365,20 +331,6 @@ class App:
 
     def _evaluators(self) -> Sequence[Mapping[str, Any]]:
         return listing(self._registry)
-
-    def _standings(self) -> Standings:
-        return {} if self._exporter is None else self._exporter.standings()
-
-    def _objective(self, evaluator: str) -> float | None:
-        """The evaluator's own, else the common one; None = it has none, as those without pass and fail that rank."""
-        chosen = self._config.evaluators.get(evaluator)
-        if chosen is not None and chosen.objective is not None:
-            return chosen.objective
-        if any(
-            evaluator == each.spec.name and each.threshold is None for each in self._plan.ranked
-        ):
-            return None
-        return self._config.slo.objective
 
     def _endpoints(self, admin: AdminServer, receiver: Receiver | None) -> Endpoints:
         config = self._config

@@ -14,6 +14,7 @@ from collector.base.families import RuntimeFamilies
 from collector.base.telemetry import Telemetry
 from collector.judging.families import JudgingFamilies
 from collector.log.families import LogFamilies
+from collector.notices.families import NoticeFamilies
 from collector.otlp.metric_push import MetricFamilies
 from collector.reading.families import PoolFamilies
 from collector.receiver.families import ReceiverFamilies
@@ -27,6 +28,7 @@ FAMILIES: tuple[Callable[[Telemetry], object], ...] = (
     JudgingFamilies,
     LogFamilies,
     MetricFamilies,
+    NoticeFamilies,
     PoolFamilies,
     RankingFamilies,
     ReceiverFamilies,

@@ -1,9 +1,6 @@
 """The alerts: names, severities, labels, texts. Data.
 
-A text is a Prometheus template. `[[page]]` is the page's address, `[[ask EXPR]]` the value of a query for exactly the
-labels of the alert (`rules.py` writes it out), because an alert's own value is one number and a person wants to know
-since when and by how much. `[[for EXPR of LABELS]]` repeats the text up to `[[end]]` for each series of a query,
-whose `{@}` are these labels of the alert.
+A text is written once, in `Words` (`words.py`): a rule file and a notice of our own say the same.
 """
 
 from __future__ import annotations
@@ -12,17 +9,40 @@ from dataclasses import dataclass
 
 from collector.records.standing import FAULT_WORDS, FAULTS_THAT_PAGE
 from collector.slo import expressions as promql
+from collector.slo.words import Query, Text, Words
 
 SCORED = ("service", "agent", "evaluator", "scope")
-AGENT_PAGE = (
-    "[[page]]/?service={{ $labels.service | urlquery }}&agent={{ $labels.agent | urlquery }}"
-)
-"""What changed, and what runs away."""
-_SESSIONS = "[[page]]/sessions?service={{ $labels.service | urlquery }}&agent={{ $labels.agent | urlquery }}"
-_FAILED = f"{_SESSIONS}&failed={{{{ $labels.evaluator | urlquery }}}}&since="
-"""The sessions in which the evaluator failed; since when stands behind it."""
-SERVICE_PAGE = "[[page]]/?service={{ $labels.service | urlquery }}"
-PAGE = "[[page]]/"
+
+
+def agent_page(w: Words) -> str:
+    """What changed, and what runs away."""
+    return f"/?service={w.quoted('service')}&agent={w.quoted('agent')}"
+
+
+def _sessions(w: Words) -> str:
+    return f"/sessions?service={w.quoted('service')}&agent={w.quoted('agent')}"
+
+
+def _failed(since: str) -> Text:
+    """The sessions in which the evaluator failed."""
+    return lambda w: f"{_sessions(w)}&failed={w.quoted('evaluator')}&since={since}"
+
+
+def _service_page(w: Words) -> str:
+    return f"/?service={w.quoted('service')}"
+
+
+def _page(_: Words) -> str:
+    return "/"
+
+
+def always(text: str) -> Text:
+    """A text that says the same whatever happened."""
+    return lambda _: text
+
+
+def _agent(text: Text) -> Text:
+    return lambda w: f"{w.label('agent')} ({w.label('service')}){text(w)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,142 +50,245 @@ class Alert:
     """One alerting rule."""
 
     name: str
-    severity: str
+    severity: Text
     labels: tuple[str, ...]
     """What it carries, beside `severity`."""
-    hold: str
-    """`for`: how long it holds before it fires."""
+    hold: int
+    """`for`: the minutes that it holds before it fires."""
     expr: str
     needs_objective: bool = False
-    summary: str
-    description: str
-    page: str
+    summary: Text
+    description: Text
+    page: Text
+    """Behind the address of the page."""
 
 
-_WINDOW = (
-    "The mean of its newest [[ask spanwise_window_samples | %.0f]] sessions is"
-    " [[ask spanwise_window_mean_ratio | %.2f]] (95 % bounds"
-    " [[ask spanwise_window_lower_bound_ratio | %.2f]] to [[ask spanwise_window_upper_bound_ratio | %.2f]])."
-)
-_BURN = (
-    "The objective is that [[ask 1 - agent:error_budget:ratio | humanizePercentage]] pass;"
-    " [[ask agent:error_budget:ratio | humanizePercentage]] may fail."
-)
+_PERCENT = "humanizePercentage"
+_PAGE = always("page")
+_TICKET = always("ticket")
 
-_FAULT = (
-    "".join(
-        f'{{{{ {"else " if at else ""}if eq $labels.fault "{fault}" }}}}'
-        f"{words.format(tool='{{ $labels.tool }}')}"
-        for at, (fault, words) in enumerate(FAULT_WORDS.items())
+
+def _window(w: Words) -> str:
+    return (
+        f"The mean of its newest {w.ask(Query(family='spanwise_window_samples'), '%.0f')} sessions is"
+        f" {w.ask(Query(family='spanwise_window_mean_ratio'), '%.2f')} (95 % bounds"
+        f" {w.ask(Query(family='spanwise_window_lower_bound_ratio'), '%.2f')} to"
+        f" {w.ask(Query(family='spanwise_window_upper_bound_ratio'), '%.2f')})."
     )
-    + "{{ end }}"
-)
-"""What fails, in words."""
+
+
+def _burn(w: Words) -> str:
+    return (
+        f"The objective is that {w.ask('1 - max(agent:error_budget:ratio{@})', _PERCENT)} pass;"
+        f" {w.ask('max(agent:error_budget:ratio{@})', _PERCENT)} may fail."
+    )
+
+
+def _fault(w: Words) -> str:
+    """What fails, in words."""
+    tool = w.label("tool")
+    return w.when("fault", {fault: words.format(tool=tool) for fault, words in FAULT_WORDS.items()})
+
+
+def _fault_since(w: Words) -> str:
+    def count(family: str, period: str) -> str:
+        return w.ask(Query(family=f"spanwise_fault_{family}", labels={"period": period}), "%.0f")
+
+    since = w.ask(Query(family="spanwise_fault_since_timestamp_seconds"), "humanizeTimestamp")
+    return (
+        f"{_fault(w)} in {count('failures', 'since')} of {count('uses', 'since')} sessions since {since},"
+        f" in {count('failures', 'before')} of {count('uses', 'before')} before."
+    )
+
+
+def _drop(w: Words) -> str:
+    agent = ("service", "agent")
+    scope = (*agent, "scope")
+
+    def cause(row: Words) -> str:
+        unknown = "The cause is unknown: no tool, model call or loop fails more than before."
+        tool = row.given("tool", f" of {row.label('tool')}")
+        known = f"It is explained by the fault {row.label('fault')}{tool}."
+        return row.when("fault", {"unknown": unknown}, known)
+
+    def dropped(row: Words) -> str:
+        return f" {row.label('evaluator')} dropped {row.value('humanizeTimestamp')}."
+
+    def mean(row: Words) -> str:
+        return f" The mean of {row.label('evaluator')} over its window is {row.value('%.2f')}."
+
+    since = Query(family="spanwise_drift_since_timestamp_seconds")
+    means = Query(family="spanwise_window_mean_ratio", where="spanwise_drift_detected")
+    return (
+        f"{w.each(Query(family='spanwise_drift_cause'), ('fault', 'tool'), agent, cause)}"
+        f"{w.each(since, ('evaluator',), scope, dropped)}"
+        f"{w.each(means, ('evaluator',), scope, mean)}"
+        " It may be a changed prompt, model or mix of questions: compare three sessions from before with three since."
+        " In the first two weeks of an agent it may also be the time of day or of the week."
+    )
+
+
+def _runaway(w: Words) -> str:
+    repeated = "repeated one tool call with the same result at least 10 times"
+    called = "called the model more than 4 times as often as this agent's traces usually do"
+    why = w.when("reason", {"repeated_calls": repeated}, called)
+    return (
+        f"{w.value('%.0f')} open trace{w.above(1, 's')} {why} and still go{w.above(1, '', 'es')} on."
+        f" {w.above(1, 'They cost', 'It costs')} until somebody stops {w.above(1, 'them', 'it')}."
+    )
+
+
+def _stale(w: Words) -> str:
+    age = w.value("humanizeDuration")
+    traffic = f"Traces of {w.label('service')} close, and the newest score came {age} ago."
+    waiting = f"The oldest of what is not scored has waited {age}."
+    return (
+        f"{w.given('service', traffic, waiting)} Until this is fixed, the agents are not measured."
+    )
+
+
+def _incomplete(w: Words) -> str:
+    cut = 'sum(increase(spanwise_traces_closed_total{@,reason=~"max_age|max_spans|max_bytes|memory"}[6h]))'
+    closed = "sum(increase(spanwise_traces_closed_total{@}[6h]))"
+    late = 'sum(increase(spanwise_late_spans_total{@,action="ignored"}[6h]))'
+    return (
+        f"In the last 6 hours {w.ask(cut, '%.0f')} of {w.ask(closed, '%.0f')} traces closed before their end, and"
+        f" {w.ask(late, '%.0f')} spans came too late. Their scores are made from a part."
+    )
+
+
+def _not_delivered(w: Words) -> str:
+    oldest = w.ask(Query(family="spanwise_outbox_oldest_timestamp_seconds"), "humanizeTimestamp")
+    waiting = w.ask(Query(family="spanwise_outbox_records"), "%.0f")
+    lost = Query(family="spanwise_signals_total", labels={"result": "lost"}, is_increase=True)
+    return (
+        f"The oldest signal that {w.label('sink')} has not taken is of {oldest}, {waiting} wait."
+        f" Lost in the last 30 minutes: {w.ask(lost, '%.0f')}."
+    )
+
 
 BURNS = (
     Alert(
         name="AgentQualityFastBurn",
-        severity="page",
+        severity=_PAGE,
         labels=SCORED,
-        hold="2m",
+        hold=2,
         expr=promql.FAST_BURN,
         needs_objective=True,
-        summary="{{ $labels.agent }} ({{ $labels.service }}): {{ $value | humanizePercentage }}"
-        " of {{ $labels.evaluator }} failed in the last hour",
-        description="Of [[ask agent:quality_valid:increase1h | %.0f]] scores in the last hour"
-        " {{ $value | humanizePercentage }} failed, in the last 5 minutes"
-        f" [[ask agent:quality_fail:ratio_rate5m | humanizePercentage]]. {_BURN}",
-        page=f"{_FAILED}1h",
+        summary=_agent(
+            lambda w: f": {w.value(_PERCENT)} of {w.label('evaluator')} failed in the last hour"
+        ),
+        description=lambda w: (
+            f"Of {w.ask('max(agent:quality_valid:increase1h{@})', '%.0f')} scores in the last hour"
+            f" {w.value(_PERCENT)} failed, in the last 5 minutes"
+            f" {w.ask('max(agent:quality_fail:ratio_rate5m{@})', _PERCENT)}. {_burn(w)}"
+        ),
+        page=_failed("1h"),
     ),
     Alert(
         name="AgentQualitySlowBurn",
-        severity="page",
+        severity=_PAGE,
         labels=SCORED,
-        hold="15m",
+        hold=15,
         expr=promql.SLOW_BURN,
         needs_objective=True,
-        summary="{{ $labels.agent }} ({{ $labels.service }}): {{ $value | humanizePercentage }}"
-        " of {{ $labels.evaluator }} failed in six hours",
-        description="Of [[ask agent:quality_valid:increase6h | %.0f]] scores in the last 6 hours"
-        " {{ $value | humanizePercentage }} failed, in the last 30 minutes"
-        f" [[ask agent:quality_fail:ratio_rate30m | humanizePercentage]]. {_BURN}",
-        page=f"{_FAILED}6h",
+        summary=_agent(
+            lambda w: f": {w.value(_PERCENT)} of {w.label('evaluator')} failed in six hours"
+        ),
+        description=lambda w: (
+            f"Of {w.ask('max(agent:quality_valid:increase6h{@})', '%.0f')} scores in the last 6 hours"
+            f" {w.value(_PERCENT)} failed, in the last 30 minutes"
+            f" {w.ask('max(agent:quality_fail:ratio_rate30m{@})', _PERCENT)}. {_burn(w)}"
+        ),
+        page=_failed("6h"),
     ),
     Alert(
         name="AgentQualityBudgetDraining",
-        severity="ticket",
+        severity=_TICKET,
         labels=SCORED,
-        hold="1h",
+        hold=60,
         expr=promql.BUDGET_DRAINING,
         needs_objective=True,
-        summary="{{ $labels.agent }} ({{ $labels.service }}): {{ $value | humanizePercentage }}"
-        " of {{ $labels.evaluator }} failed in three days, more than its objective allows",
-        description="{{ $value | humanizePercentage }} of the scores of the last 3 days failed, of the last"
-        f" 6 hours [[ask agent:quality_fail:ratio_rate6h | humanizePercentage]]. {_BURN}",
-        page=f"{_FAILED}3d",
+        summary=_agent(
+            lambda w: (
+                f": {w.value(_PERCENT)} of {w.label('evaluator')} failed in three days, more than its objective allows"
+            )
+        ),
+        description=lambda w: (
+            f"{w.value(_PERCENT)} of the scores of the last 3 days failed, of the last 6 hours"
+            f" {w.ask('max(agent:quality_fail:ratio_rate6h{@})', _PERCENT)}. {_burn(w)}"
+        ),
+        page=_failed("3d"),
     ),
     Alert(
         name="AgentReliabilityBelowObjective",
-        severity="page",
+        severity=_PAGE,
         labels=SCORED,
-        hold="5m",
+        hold=5,
         expr=promql.BELOW_OBJECTIVE,
         needs_objective=True,
-        summary="{{ $labels.agent }} ({{ $labels.service }}): {{ $labels.evaluator }} is below its objective",
-        description=f"{_WINDOW} Even the upper bound is below the objective of"
-        " [[ask 1 - agent:error_budget:ratio | %.2f]].",
-        page=_SESSIONS,
+        summary=_agent(lambda w: f": {w.label('evaluator')} is below its objective"),
+        description=lambda w: (
+            f"{_window(w)} Even the upper bound is below the objective of"
+            f" {w.ask('1 - max(agent:error_budget:ratio{@})', '%.2f')}."
+        ),
+        page=_sessions,
     ),
 )
 
 FAULT = Alert(
     name="AgentFault",
-    severity=f'{{{{ if match "^({"|".join(sorted(FAULTS_THAT_PAGE))})$" $labels.fault }}}}page'
-    "{{ else }}ticket{{ end }}",
+    severity=lambda w: w.when("fault", dict.fromkeys(sorted(FAULTS_THAT_PAGE), "page"), "ticket"),
     labels=("service", "agent", "fault", "tool"),
-    hold="0m",
+    hold=0,
     expr=promql.FAULT,
-    summary=f"{{{{ $labels.agent }}}} ({{{{ $labels.service }}}}): {_FAULT}",
-    description=f"{_FAULT} in"
-    ' [[ask spanwise_fault_failures{@,period="since"} | %.0f]] of'
-    ' [[ask spanwise_fault_uses{@,period="since"} | %.0f]] sessions since'
-    " [[ask spanwise_fault_since_timestamp_seconds | humanizeTimestamp]],"
-    ' in [[ask spanwise_fault_failures{@,period="before"} | %.0f]] of'
-    ' [[ask spanwise_fault_uses{@,period="before"} | %.0f]] before.',
-    page=AGENT_PAGE,
+    summary=_agent(lambda w: f": {_fault(w)}"),
+    description=_fault_since,
+    page=agent_page,
 )
 DROP = Alert(
     name="AgentScoreDrop",
-    severity="{{ if gt $value 1.0 }}page{{ else }}ticket{{ end }}",
+    severity=lambda w: w.above(1, "page", "ticket"),
     labels=("service", "agent", "scope"),
-    hold="1m",
+    hold=1,
     expr=promql.DROP,
-    summary="{{ $labels.agent }} ({{ $labels.service }}): scores of its {{ $labels.scope }}s are worse than before",
-    description="[[for max by (fault, tool) (spanwise_drift_cause{@}) of service, agent]]"
-    '{{ if eq .Labels.fault "unknown" }}The cause is unknown: no tool, model call or loop fails more than before.'
-    "{{ else }}It is explained by the fault {{ .Labels.fault }}"
-    "{{ if .Labels.tool }} of {{ .Labels.tool }}{{ end }}.{{ end }}[[end]]"
-    "[[for max by (evaluator) (spanwise_drift_since_timestamp_seconds{@}) of service, agent, scope]]"
-    " {{ .Labels.evaluator }} dropped {{ .Value | humanizeTimestamp }}.[[end]]"
-    "[[for max by (evaluator) (spanwise_window_mean_ratio{@})"
-    " and max by (evaluator) (spanwise_drift_detected{@}) > 0 of service, agent, scope]]"
-    ' The mean of {{ .Labels.evaluator }} over its window is {{ printf "%.2f" .Value }}.[[end]]'
-    " It may be a changed prompt, model or mix of questions: compare three sessions from before with three since."
-    " In the first two weeks of an agent it may also be the time of day or of the week.",
-    page=AGENT_PAGE,
+    summary=_agent(lambda w: f": scores of its {w.label('scope')}s are worse than before"),
+    description=_drop,
+    page=agent_page,
 )
 RUNAWAY = Alert(
     name="AgentRunaway",
-    severity="page",
+    severity=_PAGE,
     labels=("service", "agent", "reason"),
-    hold="0m",
+    hold=0,
     expr=promql.RUNAWAY,
-    summary="{{ $labels.agent }} ({{ $labels.service }}) is running away: {{ $labels.reason }}",
-    description='{{ $value }} open trace{{ if ne $value 1.0 }}s{{ end }} {{ if eq $labels.reason "repeated_calls" }}'
-    "repeated one tool call with the same result at least 10 times{{ else }}"
-    "called the model more than 4 times as often as this agent's traces usually do{{ end }}"
-    " and still go on. They cost until somebody stops them.",
-    page=AGENT_PAGE,
+    summary=_agent(lambda w: f" is running away: {w.label('reason')}"),
+    description=_runaway,
+    page=agent_page,
+)
+STALE = Alert(
+    name="AgentScoresStale",
+    severity=_PAGE,
+    labels=("service",),
+    hold=5,
+    expr=promql.STALE,
+    summary=lambda w: w.given(
+        "service",
+        f"{w.label('service')} has traffic and no scores",
+        "Traces wait to be scored",
+    ),
+    description=_stale,
+    page=lambda w: f"/{w.given('service', _service_page(w)[1:])}",
+)
+NOT_DELIVERED = Alert(
+    name="AgentSignalsNotDelivered",
+    severity=_PAGE,
+    labels=("sink",),
+    hold=5,
+    expr=promql.NOT_DELIVERED,
+    summary=lambda w: f"Sink {w.label('sink')} does not take signals",
+    description=_not_delivered,
+    page=_page,
 )
 
 ALERTS = (
@@ -175,68 +298,55 @@ ALERTS = (
     RUNAWAY,
     Alert(
         name="AgentEvaluatorBlind",
-        severity="ticket",
+        severity=_TICKET,
         labels=("evaluator",),
-        hold="10m",
+        hold=10,
         expr=promql.BLIND,
-        summary="{{ $labels.evaluator }} fails: agents are not measured by it",
-        description="{{ $value | humanizePercentage }} of its evaluations in the last hour ended in an error. What is"
-        " not measured counts neither as good nor as bad.",
-        page=PAGE,
+        summary=lambda w: f"{w.label('evaluator')} fails: agents are not measured by it",
+        description=lambda w: (
+            f"{w.value(_PERCENT)} of its evaluations in the last hour ended in an error. What is"
+            " not measured counts neither as good nor as bad."
+        ),
+        page=_page,
     ),
-    Alert(
-        name="AgentScoresStale",
-        severity="page",
-        labels=("service",),
-        hold="5m",
-        expr=promql.STALE,
-        summary="{{ if $labels.service }}{{ $labels.service }} has traffic and no scores"
-        "{{ else }}Traces wait to be scored{{ end }}",
-        description="{{ if $labels.service }}Traces of {{ $labels.service }} close, and the newest score came"
-        " {{ $value | humanizeDuration }} ago."
-        "{{ else }}The oldest of what is not scored has waited {{ $value | humanizeDuration }}.{{ end }}"
-        " Until it is mended nobody knows how the agents do.",
-        page="[[page]]/{{ if $labels.service }}?service={{ $labels.service | urlquery }}{{ end }}",
-    ),
+    STALE,
     Alert(
         name="JudgeBudgetLow",
-        severity="ticket",
+        severity=_TICKET,
         labels=("budget",),
-        hold="5m",
+        hold=5,
         expr=promql.BUDGET_LOW,
-        summary="{{ $value | humanizePercentage }} of the judge's budget is left",
-        description="Of {{ $labels.budget }} [[ask spanwise_judge_budget_remaining_usd | %.2f]] of"
-        " [[ask spanwise_judge_budget_limit_usd | %.2f]] USD are left. When it is spent, judged evaluations are"
-        " skipped (reason budget) until the next period.",
-        page=PAGE,
+        summary=lambda w: f"{w.value(_PERCENT)} of the judge's budget is left",
+        description=lambda w: (
+            f"Of {w.label('budget')} {w.ask(Query(family='spanwise_judge_budget_remaining_usd'), '%.2f')} of"
+            f" {w.ask(Query(family='spanwise_judge_budget_limit_usd'), '%.2f')} USD are left. When it is spent,"
+            " judged evaluations are skipped (reason budget) until the next period."
+        ),
+        page=_page,
     ),
     Alert(
         name="AgentTracesIncomplete",
-        severity="ticket",
+        severity=_TICKET,
         labels=("service",),
-        hold="30m",
+        hold=30,
         expr=promql.INCOMPLETE,
-        summary="{{ $labels.service }}: traces are cut off, or their spans come too late",
-        description="In the last 6 hours"
-        ' [[ask sum(increase(spanwise_traces_closed_total{@,reason=~"max_age|max_spans|max_bytes|memory"}[6h]))'
-        " | %.0f]]"
-        " of [[ask sum(increase(spanwise_traces_closed_total{@}[6h])) | %.0f]] traces closed before their end, and"
-        ' [[ask sum(increase(spanwise_late_spans_total{@,action="ignored"}[6h])) | %.0f]] spans came too late.'
-        " Their scores are made from a part.",
-        page=SERVICE_PAGE,
+        summary=lambda w: f"{w.label('service')}: traces are cut off, or their spans come too late",
+        description=_incomplete,
+        page=_service_page,
     ),
+    NOT_DELIVERED,
     Alert(
-        name="AgentSignalsNotDelivered",
-        severity="page",
-        labels=("sink",),
-        hold="5m",
-        expr=promql.NOT_DELIVERED,
-        summary="Sink {{ $labels.sink }} does not take signals",
-        description="The oldest signal that {{ $labels.sink }} has not taken is of"
-        " [[ask spanwise_outbox_oldest_timestamp_seconds | humanizeTimestamp]],"
-        " [[ask spanwise_outbox_records | %.0f]] wait."
-        ' Lost in the last 30 minutes: [[ask sum(increase(spanwise_signals_total{@,result="lost"}[30m])) | %.0f]].',
-        page=PAGE,
+        name="AgentNoticesDropped",
+        severity=_TICKET,
+        labels=("target",),
+        hold=0,
+        expr=promql.NOTICES_DROPPED,
+        summary=lambda w: f"Notices to {w.label('target')} are dropped",
+        description=lambda w: (
+            f"{w.value('%.0f')} notices in the last 30 minutes were refused, or could not be sent for an hour."
+            " `spanwise notify --test` shows what the target answers."
+        ),
+        page=_page,
     ),
 )
 """All of them, in the order in which they are printed."""

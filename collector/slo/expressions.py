@@ -180,3 +180,4 @@ NOT_DELIVERED = f"""\
 )
 or
 sum by (sink) (increase(spanwise_signals_total{{result="lost"}}[30m])) > 0"""
+NOTICES_DROPPED = 'sum by (target) (increase(spanwise_notices_total{result="dropped"}[30m])) > 0'

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import NotRequired, TypedDict
 
 from collector.slo import expressions as promql
 from collector.slo.alerts import ALERTS, Alert
+from collector.slo.words import RuleWords
 
 PAGE = "http://127.0.0.1:4390"
 """Where the page stands by default."""
@@ -33,11 +33,6 @@ class Group(TypedDict):
     rules: list[Rule]
 
 
-_ASK = re.compile(r"\[\[ask (.+?) \| (\S+?)\]\]")
-_FOR = re.compile(r"\[\[for (.+?) of ([a-z, ]+?)\]\]")
-_FAMILY = re.compile(r"[a-z_:]*(?:spanwise_|agent:)[a-z0-9_:]+")
-
-
 def rules(
     objective: float | None = None,
     evaluators: Mapping[str, float] | None = None,
@@ -54,7 +49,7 @@ def rules(
         page: Address of the page, for links, without a slash at its end.
         exported: With the rules of objectives although none is given: what the service exports is read.
 
-    Without any objective there are no burn rates and no recording rules: eight alerts.
+    Without any objective there are no burn rates and no recording rules: nine alerts.
     """
     own = evaluators or {}
     always = [_alert(each, page) for each in ALERTS if not each.needs_objective]
@@ -86,42 +81,16 @@ def recordings(objective: float | None, evaluators: Mapping[str, float]) -> list
 
 
 def _alert(alert: Alert, page: str) -> Rule:
+    words = RuleWords(alert.labels)
     return {
         "alert": alert.name,
         "expr": alert.expr,
-        "for": alert.hold,
-        "labels": {"severity": alert.severity},
+        "for": f"{alert.hold // 60}h" if alert.hold and alert.hold % 60 == 0 else f"{alert.hold}m",
+        "labels": {"severity": alert.severity(words)},
         "annotations": {
-            "summary": alert.summary,
-            "description": _asking(alert.description, alert.labels),
+            "summary": alert.summary(words),
+            "description": alert.description(words),
             "runbook": f"{RUNBOOK}#{alert.name.lower()}",
-            "page": alert.page.replace("[[page]]", page),
+            "page": f"{page}{alert.page(words)}",
         },
     }
-
-
-def _asking(text: str, labels: tuple[str, ...]) -> str:
-    """Write out the queries of a text: of a family, the series with the alert's labels; of none, it says `unknown`."""
-    values = " ".join(f"$labels.{name}" for name in labels)
-    matchers = ",".join(f"{name}=%q" for name in labels)
-
-    def query(found: re.Match[str]) -> str:
-        expr, shape = found.groups()
-        if "{@" in expr:
-            asked = expr.replace("{@", f"{{{matchers}")
-        else:
-            asked = _FAMILY.sub(lambda name: f"max({name[0]}{{{matchers}}})", expr)
-        shown = f'printf "{shape}"' if shape.startswith("%") else shape
-        quoted = asked.replace('"', '\\"')
-        return (
-            f'{{{{ with printf "{quoted}" {values} | query }}}}'
-            f"{{{{ . | first | value | {shown} }}}}{{{{ else }}}}unknown{{{{ end }}}}"
-        )
-
-    def loop(found: re.Match[str]) -> str:
-        names = found[2].split(", ")
-        asked = found[1].replace("{@}", f"{{{','.join(f'{name}=%q' for name in names)}}}")
-        given = " ".join([f"$labels.{name}" for name in names] * found[1].count("{@}"))
-        return f'{{{{ range printf "{asked}" {given} | query }}}}'
-
-    return _FOR.sub(loop, _ASK.sub(query, text)).replace("[[end]]", "{{ end }}")

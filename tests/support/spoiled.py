@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from prometheus_client.parser import text_string_to_metric_families
 
 from collector.slo.alerts import ALERTS, Alert
+from collector.slo.words import RuleWords
 from tests.support.declared_families import declared_families
 
 Labels = Mapping[str, str]
@@ -104,7 +105,8 @@ class Scrape:
         for labels in label_sets:
             carried = {name: {**labels, **changed}[name] for name in alert.labels}
             by_scope = "page" if carried.get("scope") == "session" else "ticket"
-            carried["severity"] = by_scope if "{{" in alert.severity else alert.severity
+            severity = alert.severity(RuleWords(alert.labels))
+            carried["severity"] = by_scope if "{{" in severity else severity
             yield frozenset(carried.items())
 
 

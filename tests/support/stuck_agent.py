@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 
 from collector.base.clock import wall
-from tests.support.dialect_spans import SpanSpec, request
+from tests.support.dialect_spans import TRACE_ID, SpanSpec, request
 
 CALLS = 16
 
 
-def stuck() -> bytes:
+def stuck(trace_id: str = TRACE_ID) -> bytes:
     """The same call so many times, of a trace whose root has not come."""
     now = int(wall() * 1000)
     attributes = {
@@ -25,5 +25,6 @@ def stuck() -> bytes:
         *(
             SpanSpec(id=10 + n, parent=1, attributes=attributes, start=now + n, end=now + n + 1)
             for n in range(CALLS)
-        )
+        ),
+        trace_id=trace_id,
     )

@@ -37,7 +37,6 @@ from collector.log.port import (
     Record,
 )
 from collector.records.drops import DROPS, DropState, decode_drop
-from collector.records.signal import decode_signal
 from collector.records.signal_batch import Group, SignalHeader, groups_in
 from collector.records.standing import AgentLabels, OpenRunaway, Standing, Standings
 from collector.records.windows import RUNAWAYS
@@ -172,6 +171,11 @@ class PrometheusExporter(Consumer):
             with suppress(Retryable):
                 await self._log_port.write((), self._commits(self._durable))
             raise
+
+    @property
+    def caught_up(self) -> bool:
+        """Whether the gauges hold everything that was written before the start."""
+        return self._caught_up and self._fault_reader.caught_up
 
     def standings(self) -> Standings:
         """How each agent stands, by its labels: the numbers behind the headline gauges.
@@ -332,7 +336,9 @@ class PrometheusExporter(Consumer):
                 found.place.tally.count(time)
             place = found.place
             if header.evaluator == RUNAWAY:
-                self._take_runaway(seen, header, group.lines[at : at + header.size])
+                json = group.lines[at : at + header.size]
+                if (dropped := self._runaways.take(subject, header, json)) is not None:
+                    self._runaway_families.dropped.labels(dropped).inc()
             self._targets.take(place, seen, header, partition, offset)
             if is_fed(header, is_trace=seen.is_trace):
                 is_taken = self._drops.offer(place.labels, seen, header, partition, offset)
@@ -356,15 +362,6 @@ class PrometheusExporter(Consumer):
             found.counts.count_first(seen.subject, header, lag, histogram=histogram)
         else:
             found.counts.count_revision(header)
-
-    def _take_runaway(self, seen: Seen, header: SignalHeader, json: memoryview) -> None:
-        trace_id = seen.subject.trace_id
-        if trace_id is None:
-            return
-        if header.final:
-            self._runaways.close(trace_id, seen.subject.revision)
-        elif (dropped := self._runaways.find(decode_signal(bytes(json)))) is not None:
-            self._runaway_families.dropped.labels(dropped).inc()
 
     async def _store(self) -> None:
         """Write the windows that changed together with how far they reach."""

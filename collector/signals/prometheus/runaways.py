@@ -10,7 +10,8 @@ from collections import OrderedDict
 from collections.abc import Iterator
 
 from collector.records.codec import encode
-from collector.records.signal import Signal, unix_seconds
+from collector.records.signal import Signal, decode_signal, unix_seconds
+from collector.records.signal_batch import SignalHeader, SubjectHeader
 from collector.records.standing import OpenRunaway
 from collector.records.windows import RunawaysRecord
 from evaluators.trace.runaway import USUAL
@@ -32,6 +33,19 @@ class OpenRunaways:
         self._closed: OrderedDict[str, int] = OrderedDict()
         """Revisions of the traces that closed last."""
         self._has_changed = False
+
+    def take(self, subject: SubjectHeader, header: SignalHeader, json: memoryview) -> str | None:
+        """Take in a signal of `runaway`, its `json` to be read only if need be; returns as `find` does.
+
+        Raises:
+            Undecodable: as `find`.
+        """
+        if subject.trace_id is None:
+            return None
+        if not header.final:
+            return self.find(decode_signal(bytes(json)))
+        self.close(subject.trace_id, subject.revision)
+        return None
 
     def find(self, signal: Signal) -> str | None:
         """Take in what is said of a trace that is open; returns the reason for which one was forgotten to make room.

@@ -7,6 +7,7 @@ from collector.log.consumer import PoisonReport
 from collector.log.port import WINDOWS, Log, Record
 from collector.records.drops import DROPS
 from collector.records.faults import FAULTS
+from collector.records.notices import NOTICES
 from collector.records.windows import (
     RANKED,
     RUNAWAYS,
@@ -34,7 +35,7 @@ async def read_windows(
     newest: dict[bytes, Record] = {}
     for partition in range(log.partitions(WINDOWS)):
         async for record in log.replay(WINDOWS, partition):
-            if not record.key.startswith((RANKED, DROPS, FAULTS)):
+            if not record.key.startswith((RANKED, DROPS, FAULTS, NOTICES)):
                 newest[record.key] = record
     for record in sorted(newest.values(), key=lambda each: each.key != SLOTS):
         if not record.value:

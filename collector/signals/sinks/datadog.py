@@ -11,10 +11,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from collector.base.errors import Permanent
+from collector.base.http_client import Target
 from collector.config.tree import DatadogSinkConfig
 from collector.records.signal import unix_seconds
 from collector.signals.writeback.batches import Written, write_in_batches
-from collector.signals.writeback.client import Target
 from collector.signals.writeback.score import Score, Shape
 from collector.signals.writeback.sink import WriteBack, target
 

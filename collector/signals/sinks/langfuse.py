@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from collector.base.errors import Permanent
+from collector.base.http_client import Target
 from collector.config.tree import LangfuseSinkConfig
 from collector.signals.writeback.batches import Written, write_in_batches
-from collector.signals.writeback.client import Target
 from collector.signals.writeback.score import Score, Shape
 from collector.signals.writeback.sink import WriteBack, target
 

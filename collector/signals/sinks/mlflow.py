@@ -13,9 +13,9 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, Final
 
 from collector.base.errors import Permanent, Retryable
+from collector.base.http_client import Answer, Target
 from collector.config.tree import MlflowSinkConfig
 from collector.signals.writeback.batches import Missing, Written, write_one_by_one
-from collector.signals.writeback.client import Answer, Target
 from collector.signals.writeback.score import Score, Shape
 from collector.signals.writeback.sink import WriteBack, target
 

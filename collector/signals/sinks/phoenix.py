@@ -12,9 +12,9 @@ from typing import Any, ClassVar, Final
 from urllib.parse import quote
 
 from collector.base.errors import Permanent
+from collector.base.http_client import Answer, Target
 from collector.config.tree import PhoenixSinkConfig
 from collector.signals.writeback.batches import Missing, Written, write_in_batches
-from collector.signals.writeback.client import Answer, Target
 from collector.signals.writeback.score import Score, Shape, Subject
 from collector.signals.writeback.sink import WriteBack, target
 

@@ -8,12 +8,12 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Any, ClassVar, Generic, Self, TypeVar, cast
 
 from collector.base.errors import Permanent, Retryable
+from collector.base.http_client import TIMEOUT, Client, Target
 from collector.base.net import is_loopback
 from collector.config.tree import Config, Outlet
 from collector.log.port import Position
 from collector.records.signal_batch import Published
 from collector.signals.writeback.batches import Written
-from collector.signals.writeback.client import TIMEOUT, Client, Target
 from collector.signals.writeback.score import Score, Shape
 from collector.signals.writeback.writer import Writer
 

@@ -118,6 +118,7 @@ def test_nothing_that_decides_asks_the_machines_clock() -> None:
     assert asks == {
         "base/steady_clock.py",
         "base/telemetry.py",
+        "commands/notify.py",
         "commands/replay.py",
         "service/offline_service.py",
         "service/replay.py",

@@ -14,6 +14,7 @@ from tests.support.promtool import run
 WITHOUT = [
     *("AgentFault", "AgentScoreDrop", "AgentRunaway", "AgentEvaluatorBlind", "AgentScoresStale"),
     *("JudgeBudgetLow", "AgentTracesIncomplete", "AgentSignalsNotDelivered"),
+    "AgentNoticesDropped",
 ]
 WITH = [
     *("AgentQualityFastBurn", "AgentQualitySlowBurn", "AgentQualityBudgetDraining"),
@@ -40,14 +41,14 @@ def budget(text: str) -> str:
     return expr
 
 
-def test_without_an_objective_it_has_eight_alerts(capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_an_objective_it_has_nine_alerts(capsys: pytest.CaptureFixture[str]) -> None:
     found = ruled(printed(capsys))
 
     assert sorted(each["alert"] for each in found) == sorted(WITHOUT)
 
 
 @pytest.mark.parametrize("how", [["--objective", "0.9"], ["--evaluator", "confidence=0.8"]])
-def test_with_one_twelve_and_ten_recording_rules(
+def test_with_one_thirteen_and_ten_recording_rules(
     capsys: pytest.CaptureFixture[str], how: list[str]
 ) -> None:
     found = ruled(printed(capsys, *how))
@@ -66,8 +67,8 @@ def test_both_forms_are_rules(capsys: pytest.CaptureFixture[str], tmp_path: Path
     done = run("check", "rules", "plain.yml", "full.yml", folder=tmp_path)
 
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "SUCCESS: 8 rules found" in done.stdout
-    assert "SUCCESS: 22 rules found" in done.stdout
+    assert "SUCCESS: 9 rules found" in done.stdout
+    assert "SUCCESS: 23 rules found" in done.stdout
 
 
 def test_the_configurations_objectives_are_taken(

@@ -7,6 +7,7 @@ from tests.unit.slo import worse
 from tests.unit.slo.scenarios import (
     BLIND,
     BUDGET,
+    DROPPED,
     INCOMPLETE,
     JUDGED,
     NAN,
@@ -279,4 +280,16 @@ DELIVERY = (
     ),
 )
 
-SCENARIOS = (*worse.FAULTS, *worse.DROPS, *ABSENT, *RUNAWAYS, *UNKNOWN, *DELIVERY)
+NOTICES = (
+    Scenario(
+        name="notices of one target are dropped, another's are only tried again",
+        series={
+            of("notices_total", {"target": "chat"}, result="dropped"): "0x10 3x90",
+            of("notices_total", {"target": "oncall"}, result="dropped"): "0x100",
+            of("notices_total", {"target": "oncall"}, result="retried"): "0+1x100",
+        },
+        fires={"9m": {}, "12m": {DROPPED: [ticket({"target": "chat"})]}, "60m": {}},
+    ),
+)
+
+SCENARIOS = (*worse.FAULTS, *worse.DROPS, *ABSENT, *RUNAWAYS, *UNKNOWN, *DELIVERY, *NOTICES)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Set
 from typing import get_args
 
+from collector.notices.alarms import Result
 from collector.records.signal_batch import made
 from collector.records.standing import FAULTS_THAT_PAGE
 from collector.service.rooms import ASSEMBLY, SCORING
@@ -39,6 +40,7 @@ WORDS: Mapping[tuple[str, str], Set[str | None]] = {
     ("spanwise_fault_failures", "period"): {"before", "since"},
     ("spanwise_log_lag_seconds", "group"): {ASSEMBLY, SCORING},
     ("spanwise_signals_total", "result"): {"acked", "retried", "lost"},
+    ("spanwise_notices_total", "result"): set(get_args(Result)),
 }
 
 

@@ -54,6 +54,7 @@ SERIES = {
     of("outbox_oldest_timestamp_seconds", KAFKA): "60x100",
     of("outbox_records", KAFKA): "41x100",
     of("signals_total", KAFKA, result="lost"): "0x90 7x10",
+    of("notices_total", {"target": "chat"}, result="dropped"): "0x90 3x10",
 }
 """Where everything goes wrong."""
 
@@ -134,6 +135,7 @@ def test_every_text_is_whole(said: dict[str, str], name: str) -> None:
         ("AgentTracesIncomplete", ["traces closed before their end", "spans came too late"]),
         ("AgentSignalsNotDelivered", ["1970-01-01 00:01:00 +0000 UTC, 41 wait", "30 minutes: 7"]),
         ("AgentEvaluatorBlind", ["90% of its evaluations"]),
+        ("AgentNoticesDropped", ["Notices to chat are dropped", "3 notices in the last 30"]),
     ],
 )
 def test_it_says_since_when_and_by_how_much(

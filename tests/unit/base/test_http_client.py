@@ -10,7 +10,7 @@ import pytest
 from pydantic import SecretStr
 
 from collector.base.errors import Permanent, Retryable
-from collector.signals.writeback.client import Client, Target
+from collector.base.http_client import Client, Target
 from tests.support.tools.stub import Reply, Stub, stub
 
 KEY = "s3cr3t-key"

@@ -81,9 +81,17 @@ class Client:
         self._client: httpx.AsyncClient | None = None
 
     async def ask(
-        self, method: str, path: str, body: Any = None, *, expected: Collection[int] = ()
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        *,
+        headers: Mapping[str, str] | None = None,
+        expected: Collection[int] = (),
     ) -> Answer:
         """The answer to a request, when it is a yes or one of the statuses `expected`.
+
+        `path` goes behind the endpoint, unless it is a whole URL; `body` is sent as JSON.
 
         Raises:
             Retryable: not now.
@@ -92,16 +100,18 @@ class Client:
         import httpx  # noqa: PLC0415 - it takes 0.15 s, and only where a tool is configured
 
         content = None if body is None else msgspec.json.encode(body)
-        headers = {} if content is None else {"content-type": "application/json"}
+        typed = {} if content is None else {"content-type": "application/json"}
         try:
             async with (
                 asyncio.timeout(2 * self._timeout),
-                self._open().stream(method, path, content=content, headers=headers) as response,
+                self._open().stream(
+                    method, path, content=content, headers={**typed, **(headers or {})}
+                ) as response,
             ):
                 answer = Answer(response.status_code, await _text(response))
         except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
             why = self._shown(f"{type(error).__name__} {error}".strip())
-            raise Retryable(f"{self._target.section}.endpoint: no answer ({why})") from None
+            raise Retryable(f"{self._target.places[0]}: no answer ({why})") from None
         if answer.status // 100 == 2 or answer.status in expected:
             return answer
         raise self._refusal(method, path, answer, response.headers)
@@ -130,7 +140,8 @@ class Client:
         status = answer.status
         if status in _MISCONFIGURED or status // 100 == 3:
             return self.misconfigured(answer)
-        text = f"HTTP {status} to {method} {path.partition('?')[0]}: {self.said(answer)}"
+        asked = self._shown(path.partition("?")[0])
+        text = f"HTTP {status} to {method} {asked}: {self.said(answer)}"
         if status in _AWAY or status >= 500:
             return Retryable(text, after=_retry_after(headers.get("retry-after", "")))
         return Permanent(text)

@@ -1,0 +1,218 @@
+"""The alerts that fire, and what each target has been told of them. Pure; kept in topic `windows`.
+
+    found -> pending, for as long as the rule's `for` -> firing -> ended -> forgotten once every target knows
+
+A target that was away is told the newest state alone: an alert that has begun and ended meanwhile is `superseded`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from collector.notices.conditions import Found
+from collector.notices.series import GAP, Series
+from collector.notices.words import LiveWords
+from collector.records.codec import encode
+from collector.records.notices import AlarmRecord, Labels, State, Told, alarm_key
+
+Result: TypeAlias = Literal["sent", "retried", "superseded", "dropped"]
+LONGEST = 3600.0
+"""Seconds for which a notice is tried."""
+MOST_WAITING = 256
+"""Notices of one target that wait at the same time."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Alarm:
+    """One alert with its labels."""
+
+    labels: Labels
+    since: float
+    """Log time from which its expression holds."""
+    start: float | None = None
+    """When it began to fire; None: its `for` is not over."""
+    end: float | None = None
+    summary: str = ""
+    description: str = ""
+    page: str = ""
+    told: dict[str, Told] = field(default_factory=dict[str, Told])
+    waits: dict[str, float] = field(default_factory=dict[str, float])
+    """By target, since when it waits to be told the state."""
+
+    @property
+    def state(self) -> State:
+        """Of one that fires or has fired."""
+        return "firing" if self.end is None else "resolved"
+
+
+class Alarms:
+    """Every alert of a process."""
+
+    def __init__(self, targets: Mapping[str, Callable[[Labels], bool]]) -> None:
+        """`targets`: which alerts each is told of."""
+        self._targets = targets
+        self._alarms: dict[Labels, Alarm] = {}
+        self._changed: set[Labels] = set()
+        self._restored: set[Labels] = set()
+        self._kept_until: float | None = None
+        self.counts: Counter[tuple[str, Result]] = Counter()
+        """By (target, result), what the caller has not counted yet."""
+
+    def restore(self, records: Iterable[AlarmRecord]) -> None:
+        """Take back what the log holds. What a target that is gone was told is forgotten."""
+        for each in records:
+            self._alarms[each.labels] = Alarm(
+                labels=each.labels,
+                since=each.start,
+                start=each.start,
+                end=each.end,
+                summary=each.summary,
+                description=each.description,
+                page=each.page,
+                told={name: told for name, told in each.told.items() if name in self._targets},
+            )
+        self._restored = {*self._alarms}
+        self._changed |= self._restored
+
+    def look(self, found: Iterable[Found], series: Series) -> None:
+        """What holds at log time `series.now`.
+
+        An alert of before a restart ends five minutes after the first look at the earliest: what the process has not
+        read back yet is no end.
+        """
+        now = series.now
+        self._kept_until = now + GAP if self._kept_until is None else self._kept_until
+        holding = {self._hold(each, series) for each in found}
+        self._restored -= holding
+        kept = self._restored if now < self._kept_until else frozenset[Labels]()
+        for labels, alarm in [*self._alarms.items()]:
+            if labels not in holding and labels not in kept:
+                self._end(alarm, now)
+        for target in self._targets:
+            self._wait(target, now)
+
+    def due(self, target: str) -> list[Alarm]:
+        """What the target is to be told, ends first, then in the order in which they began."""
+        alarms = [each for each in self._alarms.values() if self._is_due(target, each)]
+        return sorted(alarms, key=lambda each: (each.end is None, each.start, each.labels))
+
+    def known(self, target: str) -> list[Alarm]:
+        """What fires, as the target knows."""
+        return [
+            each
+            for each in self._alarms.values()
+            if each.state == "firing" and each.told.get(target) == "firing"
+        ]
+
+    def told(self, target: str, alarm: Alarm, state: State) -> None:
+        """The target knows this state of an alert."""
+        self._settle(target, alarm, state, "sent")
+
+    def drop(self, target: str, alarm: Alarm) -> None:
+        """The target will not be told."""
+        state = "dropped" if alarm.state == "firing" else "resolved"
+        self._settle(target, alarm, state, "dropped")
+
+    def expire(self, target: str, now: float) -> int:
+        """Drop what could not be told for an hour; how many these were."""
+        old = [each for each in self.due(target) if now - each.waits.get(target, now) > LONGEST]
+        for each in old:
+            self.drop(target, each)
+        return len(old)
+
+    def pending(self) -> dict[bytes, bytes | None]:
+        """By key, the records that changed since the last call; None: every target knows that it is over."""
+        records: dict[bytes, bytes | None] = {}
+        for labels in self._changed:
+            alarm = self._alarms.get(labels)
+            if alarm is not None and self._is_settled(alarm):
+                del self._alarms[labels]
+                alarm = None
+            records[alarm_key(labels)] = None if alarm is None else _record(alarm)
+        self._changed.clear()
+        return records
+
+    # --- inside ------------------------------------------------------------------------------------------------------
+
+    def _hold(self, found: Found, series: Series) -> Labels:
+        now = series.now
+        words = LiveWords(series, found.labels, found.value)
+        own = {"alertname": found.alert.name, "severity": found.alert.severity(words)}
+        labels = tuple(sorted({**found.labels, **own}.items()))
+        alarm = self._alarms.setdefault(labels, Alarm(labels=labels, since=now))
+        alarm.summary = found.alert.summary(words)
+        alarm.description = found.alert.description(words)
+        alarm.page = found.alert.page(words)
+        if alarm.end is not None:
+            self._go_on(alarm, now)
+        elif alarm.start is None and now - alarm.since >= found.alert.hold * 60:
+            alarm.start = now
+            self._changed.add(labels)
+        return labels
+
+    def _go_on(self, alarm: Alarm, now: float) -> None:
+        """For a target that was not told of the end there was none; for the others it fires once more."""
+        for target in self._targets:
+            if self._is_due(target, alarm):
+                self._supersede(target, alarm)
+        alarm.told = {name: told for name, told in alarm.told.items() if told == "firing"}
+        alarm.start, alarm.end = now, None
+        self._changed.add(alarm.labels)
+
+    def _end(self, alarm: Alarm, now: float) -> None:
+        if alarm.start is None:
+            del self._alarms[alarm.labels]
+        elif alarm.end is None:
+            for target in self._targets:
+                if self._is_due(target, alarm):
+                    self._supersede(target, alarm)
+            alarm.end = now
+            self._changed.add(alarm.labels)
+
+    def _supersede(self, target: str, alarm: Alarm) -> None:
+        alarm.waits.pop(target, None)
+        self.counts[target, "superseded"] += 1
+
+    def _settle(self, target: str, alarm: Alarm, told: Told, result: Result) -> None:
+        alarm.told[target] = told
+        alarm.waits.pop(target, None)
+        self.counts[target, result] += 1
+        self._changed.add(alarm.labels)
+
+    def _wait(self, target: str, now: float) -> None:
+        """Note since when each notice waits; what does not fit the queue is dropped."""
+        due = self.due(target)
+        for each in due[:MOST_WAITING]:
+            each.waits.setdefault(target, now)
+        for each in due[MOST_WAITING:]:
+            self.drop(target, each)
+
+    def _is_due(self, target: str, alarm: Alarm) -> bool:
+        if alarm.start is None or not self._targets[target](alarm.labels):
+            return False
+        told = alarm.told.get(target)
+        return told == "firing" if alarm.state == "resolved" else told not in ("firing", "dropped")
+
+    def _is_settled(self, alarm: Alarm) -> bool:
+        is_over = alarm.end is not None
+        return is_over and not any(self._is_due(target, alarm) for target in self._targets)
+
+
+def _record(alarm: Alarm) -> bytes | None:
+    """None: its `for` is not over."""
+    if alarm.start is None:
+        return None
+    return encode(
+        AlarmRecord(
+            labels=alarm.labels,
+            start=alarm.start,
+            end=alarm.end,
+            summary=alarm.summary,
+            description=alarm.description,
+            page=alarm.page,
+            told=alarm.told,
+        )
+    )

@@ -1,0 +1,127 @@
+"""Which alerts hold now: the expressions of `collector/slo/expressions.py`, over the process's own series. Pure.
+
+A test asks Prometheus and this file the same, over the same series.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import NamedTuple
+
+from collector.base.telemetry import OTHER
+from collector.notices.series import GAP, Growth, Series
+from collector.records.standing import FAULTS_THAT_PAGE
+from collector.slo.alerts import DROP, FAULT, NOT_DELIVERED, RUNAWAY, STALE, Alert
+
+CLOSED = Growth("spanwise_traces_closed_total", ("service",))
+COUNTED = Growth(
+    "spanwise_evaluations_total", ("service",), (("outcome", frozenset({"pass", "fail"})),)
+)
+UNSCORED = Growth(
+    "spanwise_evaluations_total", ("service",), (("outcome", frozenset({"not_applicable"})),)
+)
+UNSEEN = Growth(
+    "spanwise_evaluations_skipped_total", ("service",), (("reason", frozenset({"low_coverage"})),)
+)
+LOST = Growth("spanwise_signals_total", ("sink",), (("result", frozenset({"lost"})),))
+GROWTHS = (CLOSED, COUNTED, UNSCORED, UNSEEN, LOST)
+GAUGES = frozenset(
+    {
+        "spanwise_drift_cause",
+        "spanwise_drift_detected",
+        "spanwise_drift_since_timestamp_seconds",
+        "spanwise_drift_strong",
+        "spanwise_fault_detected",
+        "spanwise_fault_failures",
+        "spanwise_fault_since_timestamp_seconds",
+        "spanwise_fault_uses",
+        "spanwise_last_score_timestamp_seconds",
+        "spanwise_log_lag_seconds",
+        "spanwise_outbox_oldest_timestamp_seconds",
+        "spanwise_outbox_records",
+        "spanwise_runaway_traces",
+        "spanwise_window_lower_bound_ratio",
+        "spanwise_window_mean_ratio",
+        "spanwise_window_samples",
+        "spanwise_window_upper_bound_ratio",
+    }
+)
+FAMILIES = GAUGES | {each.family for each in GROWTHS}
+"""What is looked at."""
+
+
+class Found(NamedTuple):
+    """An alert whose expression holds."""
+
+    alert: Alert
+    labels: Mapping[str, str]
+    """Those of `alert.labels` that are not empty."""
+    value: float
+
+
+def _faults(series: Series) -> Iterator[tuple[tuple[str, ...], float]]:
+    detected = series.largest("spanwise_fault_detected", FAULT.labels, {}, within=GAP)
+    yield from ((labels, value) for labels, value in detected.items() if value > 0)
+
+
+def _drops(series: Series) -> Iterator[tuple[tuple[str, ...], float]]:
+    dropped = series.largest("spanwise_drift_detected", DROP.labels, {}, within=GAP)
+    strong = series.largest("spanwise_drift_strong", DROP.labels, {}, within=GAP)
+    paged = {labels[:2] for labels, _ in _faults(series) if labels[2] in FAULTS_THAT_PAGE}
+    for labels in {**strong, **dropped}:
+        value = 2 * strong.get(labels, 0.0) or dropped.get(labels, 0.0)
+        if value > 0 and labels[:2] not in paged:
+            yield labels, value
+
+
+def _runaways(series: Series) -> Iterator[tuple[tuple[str, ...], float]]:
+    traces = series.largest("spanwise_runaway_traces", RUNAWAY.labels, {})
+    yield from ((labels, value) for labels, value in traces.items() if value > 0)
+
+
+def _stale(series: Series) -> Iterator[tuple[tuple[str, ...], float]]:
+    newest = series.largest("spanwise_last_score_timestamp_seconds", STALE.labels, {})
+    closed, counted = series.grown(CLOSED), series.grown(COUNTED)
+    unscored, unseen = series.grown(UNSCORED), series.grown(UNSEEN)
+    for service, at in newest.items():
+        age = series.now - at
+        is_no_turn = service in unscored and service not in unseen
+        if service == (OTHER,) or age <= 1800 or service in counted or is_no_turn:
+            continue
+        if service in closed:
+            yield service, age
+    lags = series.largest("spanwise_log_lag_seconds", ("group",), {}, within=GAP)
+    lag = max((lags.get((group,), 0.0) for group in ("assembly", "scoring")), default=0.0)
+    if lag > 600:
+        yield ("",), lag
+
+
+def _not_delivered(series: Series) -> Iterator[tuple[tuple[str, ...], float]]:
+    family = "spanwise_outbox_oldest_timestamp_seconds"
+    waiting = series.largest("spanwise_outbox_records", NOT_DELIVERED.labels, {})
+    lost = series.grown(LOST)
+    ages = {
+        sink: series.now - oldest
+        for sink, oldest in series.largest(family, NOT_DELIVERED.labels, {}).items()
+        if waiting.get(sink) != 0
+    }
+    late = {sink: age for sink, age in ages.items() if age > 300}
+    yield from {**lost, **late}.items()
+
+
+LIVE: Mapping[Alert, Callable[[Series], Iterator[tuple[tuple[str, ...], float]]]] = {
+    FAULT: _faults,
+    DROP: _drops,
+    RUNAWAY: _runaways,
+    STALE: _stale,
+    NOT_DELIVERED: _not_delivered,
+}
+"""The alerts that a process can tell by itself; burn rates need Prometheus."""
+
+
+def found_in(series: Series, names: tuple[str, ...]) -> Iterator[Found]:
+    """Every alert of these names that holds."""
+    for alert, holding in LIVE.items():
+        for labels, value in holding(series) if alert.name in names else ():
+            given = {name: text for name, text in zip(alert.labels, labels, strict=True) if text}
+            yield Found(alert, given, value)

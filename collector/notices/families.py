@@ -1,0 +1,16 @@
+"""The metric family about notices."""
+
+from __future__ import annotations
+
+from collector.base.telemetry import Telemetry
+
+
+class NoticeFamilies:
+    """What became of notices."""
+
+    def __init__(self, telemetry: Telemetry) -> None:
+        self.notices = telemetry.counter(
+            "notices", "Notices about alerts, by target and result.", "target", "result"
+        )
+        """By result: `sent`; `retried`: not taken now; `superseded`: over before the target could be told; `dropped`:
+        refused, or not taken for an hour."""

@@ -1,0 +1,183 @@
+"""Tells one target, at most once a second, and again until it takes it. A slow or dead target delays no other."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from urllib.parse import urlsplit
+
+from collector.base.clock import Clock
+from collector.base.errors import Permanent, Retryable
+from collector.base.http_client import Client, Target
+from collector.base.retry import Backoff
+from collector.config.notify import NotifyTarget
+from collector.config.values import is_url
+from collector.notices.alarms import Alarm, Alarms
+from collector.notices.notice import Notice
+from collector.notices.targets.alertmanager import Alertmanager
+from collector.notices.targets.pagerduty import ENDPOINT, PagerDuty
+from collector.notices.targets.port import Kind
+from collector.notices.targets.slack import Slack
+from collector.notices.targets.teams import Teams
+from collector.notices.targets.webhook import Webhook
+from collector.records.notices import State
+
+_log = logging.getLogger(__name__)
+
+APART = 1.0
+"""Seconds between two messages, and between two looks at what is due."""
+SAID_AGAIN = 60.0
+"""Seconds between two lines about a target that does not take notices."""
+_MOST_BACKOFF = 60.0
+
+
+class Messenger:
+    """One target, as configured."""
+
+    def __init__(self, name: str, settings: NotifyTarget) -> None:
+        """`name`: its key under `notify.to`."""
+        self.name = name
+        self.kind = _kind(settings)
+        self._client = Client(_target(name, settings))
+
+    async def send(self, notices: Sequence[Notice], now: float) -> None:
+        """Tell these, at most `kind.most`.
+
+        Raises:
+            Retryable: not now.
+            Permanent: never.
+        """
+        request = self.kind.request(notices, now)
+        await self._client.ask("POST", request.url, request.body, headers=request.headers)
+
+    async def trial(self) -> str | None:
+        """What an Alertmanager answers to a question; None: all right, or a kind that is only told."""
+        if isinstance(self.kind, Alertmanager):
+            try:
+                await self._client.ask("GET", self.kind.status_url)
+            except (Retryable, Permanent) as error:
+                return str(error)
+        return None
+
+    async def close(self) -> None:
+        """Close the connection."""
+        await self._client.close()
+
+
+class Telling:
+    """The loop of one target."""
+
+    def __init__(
+        self,
+        messenger: Messenger,
+        alarms: Alarms,
+        *,
+        notice: Callable[[Alarm], Notice],
+        store: Callable[[], Awaitable[None]],
+        clock: Clock,
+        wall: Clock,
+    ) -> None:
+        """`notice`: what an alarm says now; `store`: keeps what was told; `wall`: the machine's clock."""
+        self._messenger = messenger
+        self._alarms = alarms
+        self._notice = notice
+        self._store = store
+        self._clock = clock
+        self._wall = wall
+        self._backoff = Backoff(first=APART, longest=_MOST_BACKOFF)
+        self._repeated = 0.0
+        self._said = float("-inf")
+
+    async def run(self, stopping: asyncio.Event) -> None:
+        """Tell what is due until `stopping` is set."""
+        try:
+            while not stopping.is_set():
+                wait = await self.step()
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(wait):
+                        await stopping.wait()
+        finally:
+            await self._messenger.close()
+
+    async def step(self) -> float:
+        """Send one message, if anything is due; the seconds to wait until the next one."""
+        now = self._clock()
+        name, kind = self._messenger.name, self._messenger.kind
+        due = self._alarms.due(name)[: kind.most]
+        repeats = kind.repeats is not None and now - self._repeated >= kind.repeats
+        known = self._alarms.known(name)[: kind.most - len(due)] if repeats else []
+        if not due and not known:
+            return APART
+        states: list[State] = [each.state for each in due]
+        try:
+            await self._messenger.send(
+                [self._notice(each) for each in (*due, *known)], self._wall()
+            )
+        except Retryable as error:
+            return await self._failed(len(due), error, now)
+        except Permanent as error:
+            self._say(f"refuses a notice: {error}")
+            for each in due:
+                self._alarms.drop(name, each)
+        else:
+            self._backoff.reset()
+            for each, state in zip(due, states, strict=True):
+                self._alarms.told(name, each, state)
+        if repeats:
+            self._repeated = now
+        await self._store()
+        return APART
+
+    async def _failed(self, count: int, error: Retryable, now: float) -> float:
+        self._alarms.counts[self._messenger.name, "retried"] += count
+        self._say(f"does not take notices now: {error}")
+        if self._alarms.expire(self._messenger.name, now):
+            await self._store()
+        return max(self._backoff.next(), error.after or 0.0)
+
+    def _say(self, what: str) -> None:
+        now = self._clock()
+        if now - self._said >= SAID_AGAIN:
+            self._said = now
+            _log.error("notify.to.%s %s", self._messenger.name, what)
+
+
+def _kind(settings: NotifyTarget) -> Kind:
+    def text(name: str) -> str:
+        return getattr(settings, name).get_secret_value()
+
+    match settings.kind:
+        case "slack":
+            return Slack(text("slack"))
+        case "teams":
+            return Teams(text("teams"))
+        case "pagerduty":
+            return PagerDuty(text("pagerduty"), settings.endpoint or ENDPOINT)
+        case "alertmanager":
+            return Alertmanager(settings.alertmanager or "")
+        case _:
+            secret = settings.secret
+            return Webhook(text("webhook"), None if secret is None else secret.get_secret_value())
+
+
+def _target(name: str, settings: NotifyTarget) -> Target:
+    path = f"notify.to.{name}"
+    secrets: list[str] = [
+        value.get_secret_value()
+        for each in ("slack", "teams", "pagerduty", "webhook", "secret")
+        if (value := getattr(settings, each)) is not None
+    ]
+    secrets += [urlsplit(each).path.strip("/") for each in secrets if is_url(each)]
+    setting = f"{path}.{settings.kind}"
+    return Target(
+        section=path,
+        endpoint="",
+        headers={},
+        secrets=tuple(secrets),
+        credentials=(setting,),
+        places=(setting,),
+        ca_file=None if settings.ca_file is None else str(settings.ca_file),
+        proxy=settings.proxy,
+    )

@@ -1,0 +1,83 @@
+"""What a target is told: an alert fires, or is over."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from collector.records.notices import Labels, State, identity_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Notice:
+    """An alert in one state. Texts are of agents and numbers, never of content."""
+
+    labels: Labels
+    """With `alertname` and `severity`."""
+    state: State
+    start: float
+    """Unix seconds."""
+    end: float | None
+    """None: it fires."""
+    summary: str
+    description: str
+    runbook: str
+    page: str | None
+    """A whole address; None: `notify.page` is not set."""
+    facts: Mapping[str, float] = field(default_factory=dict[str, float])
+    """`mean`, `lower_bound`, `upper_bound` and `samples` of the agent's reliability, where there is one."""
+    sessions: tuple[str, ...] = ()
+    """Up to three sessions that show it."""
+
+    @property
+    def name(self) -> str:
+        """Of the alert."""
+        return self.label("alertname")
+
+    @property
+    def severity(self) -> str:
+        """`page` or `ticket`."""
+        return self.label("severity")
+
+    @property
+    def identity(self) -> str:
+        """The same for every notice of an alert with these labels."""
+        return identity_of(self.labels)
+
+    @property
+    def id(self) -> str:
+        """The same whenever this notice is sent again."""
+        told = f"{self.identity} {self.start:.3f} {self.state}"
+        return hashlib.sha256(told.encode()).hexdigest()[:32]
+
+    @property
+    def subject(self) -> str:
+        """The labels in one line."""
+        return " ".join(f"{name}={value}" for name, value in self.labels)
+
+    @property
+    def annotations(self) -> dict[str, str]:
+        """As a rule of `spanwise slo` has them."""
+        texts = {
+            "summary": self.summary,
+            "description": self.description,
+            "runbook": self.runbook,
+        }
+        return texts if self.page is None else {**texts, "page": self.page}
+
+    def label(self, name: str) -> str:
+        """Empty: the alert has none of this name."""
+        return dict(self.labels).get(name, "")
+
+
+def rfc3339(seconds: float) -> str:
+    """A moment with milliseconds, in UTC."""
+    at = datetime.fromtimestamp(round(seconds, 3), UTC)
+    return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def clock_time(seconds: float) -> str:
+    """A moment for people."""
+    return f"{datetime.fromtimestamp(int(seconds), UTC):%Y-%m-%d %H:%M:%S} UTC"

@@ -1,0 +1,182 @@
+"""The alerts of this process, told to the targets of `notify`. Role `publish` alone, which holds their state.
+
+every 15 s: the families' samples -> what holds -> alarms -> topic `windows`
+per target, at most once a second: what it has not been told -> sent -> topic `windows`
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from typing import get_args
+
+from collector.base.clock import Clock
+from collector.base.errors import Undecodable
+from collector.base.retry import Retry
+from collector.base.telemetry import Telemetry
+from collector.base.time_slice import TimeSlice
+from collector.config.notify import Notify, NotifyTarget
+from collector.log.consumer import PoisonReport
+from collector.log.port import WINDOWS, Log, New, Record
+from collector.notices.alarms import Alarm, Alarms, Result
+from collector.notices.conditions import FAMILIES, GROWTHS, found_in
+from collector.notices.families import NoticeFamilies
+from collector.notices.messenger import Messenger, Telling
+from collector.notices.notice import Notice
+from collector.notices.series import Sample, Series
+from collector.records.notices import NOTICES, AlarmRecord, Labels, decode_alarm
+from collector.records.standing import Standing, Standings
+from collector.slo.rules import RUNBOOK
+
+EVERY = 15.0
+"""Seconds between two looks."""
+SESSIONS = 3
+"""That a notice names."""
+
+
+class NoticesRoom:
+    """See the module."""
+
+    def __init__(
+        self,
+        settings: Notify,
+        *,
+        log: Log,
+        telemetry: Telemetry,
+        standings: Callable[[], Standings],
+        caught_up: Callable[[], bool],
+        clock: Clock,
+        wall: Clock,
+    ) -> None:
+        """`caught_up`: whether the gauges say what they said before a restart; `wall`: the machine's clock."""
+        self._settings = settings
+        self._log_port = log
+        self._registry = telemetry.registry
+        self._standings = standings
+        self._caught_up = caught_up
+        self._clock = clock
+        self._wall = wall
+        self._retry = Retry("The room of notices")
+        self._poison = PoisonReport(telemetry)
+        self._families = NoticeFamilies(telemetry)
+        for name in settings.to:
+            for result in get_args(Result):
+                self._families.notices.labels(name, result)
+        self._alarms = Alarms({name: told_of(each) for name, each in settings.to.items()})
+        self._series = Series(GROWTHS)
+        self._slice = TimeSlice()
+
+    async def run(self, stopping: asyncio.Event) -> None:
+        """Look and tell until `stopping` is set."""
+        self._retry.stopping = stopping
+        await self._retry.log("read back what was told", self._restore)
+        async with asyncio.TaskGroup() as tasks:
+            for name, each in self._settings.to.items():
+                telling = Telling(
+                    Messenger(name, each),
+                    self._alarms,
+                    notice=self._notice,
+                    store=self._store,
+                    clock=self._clock,
+                    wall=self._wall,
+                )
+                tasks.create_task(telling.run(stopping))
+            while not stopping.is_set():
+                if self._caught_up():
+                    await self.look()
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(EVERY):
+                        await stopping.wait()
+
+    async def look(self) -> None:
+        """See what holds now."""
+        samples: list[Sample] = []
+        for family in self._registry.restricted_registry(sorted(FAMILIES)).collect():
+            samples += [Sample(each.name, each.labels, each.value) for each in family.samples]
+            await self._slice.give_way()
+        self._series.take(samples, self._clock())
+        self._alarms.look(found_in(self._series, self._settings.alerts), self._series)
+        await self._store()
+
+    # --- inside ------------------------------------------------------------------------------------------------------
+
+    async def _store(self) -> None:
+        for (target, result), count in self._alarms.counts.items():
+            self._families.notices.labels(target, result).inc(count)
+        self._alarms.counts.clear()
+        pending = self._alarms.pending()
+        records = [New(topic=WINDOWS, key=key, value=each) for key, each in pending.items()]
+        if records:
+            await self._retry.log("store what was told", lambda: self._log_port.write(records))
+
+    def _notice(self, alarm: Alarm) -> Notice:
+        page = self._settings.page
+        place = f"{RUNBOOK}#{dict(alarm.labels)['alertname'].lower()}"
+        return Notice(
+            labels=alarm.labels,
+            state=alarm.state,
+            start=alarm.since if alarm.start is None else alarm.start,
+            end=alarm.end,
+            summary=alarm.summary,
+            description=alarm.description,
+            runbook=place,
+            page=None if page is None else f"{page.rstrip('/')}{alarm.page}",
+            facts=_facts(self._standing(alarm)),
+            sessions=_sessions(self._standing(alarm), dict(alarm.labels)),
+        )
+
+    def _standing(self, alarm: Alarm) -> Standing | None:
+        labels = dict(alarm.labels)
+        return self._standings().get((labels.get("service", ""), labels.get("agent", "")))
+
+    async def _restore(self) -> None:
+        newest: dict[bytes, Record] = {}
+        for partition in range(self._log_port.partitions(WINDOWS)):
+            async for record in self._log_port.replay(WINDOWS, partition):
+                if record.key.startswith(NOTICES):
+                    newest[record.key] = record
+        self._alarms.restore(self._read(newest.values()))
+
+    def _read(self, records: Iterable[Record]) -> Iterator[AlarmRecord]:
+        for record in records:
+            if record.value:
+                try:
+                    yield decode_alarm(record.value)
+                except Undecodable as error:
+                    self._poison.unprocessable(record.position, error)
+
+
+def told_of(settings: NotifyTarget) -> Callable[[Labels], bool]:
+    """Which alerts a target is told of."""
+
+    def accepts(labels: Labels) -> bool:
+        given = dict(labels)
+        return (settings.only is None or given["alertname"] in settings.only) and (
+            settings.severity is None or given["severity"] == settings.severity
+        )
+
+    return accepts
+
+
+def _facts(standing: Standing | None) -> dict[str, float]:
+    """The agent's reliability over its window."""
+    mean = None if standing is None else standing.window_reliability or standing.reliability
+    if mean is None:
+        return {}
+    return {
+        "mean": mean.mean,
+        "lower_bound": mean.lower,
+        "upper_bound": mean.upper,
+        "samples": mean.samples,
+    }
+
+
+def _sessions(standing: Standing | None, labels: Mapping[str, str]) -> tuple[str, ...]:
+    """Of the fault, or of what explains the drop."""
+    if standing is None:
+        return ()
+    asked = {(labels.get("fault"), labels.get("tool", ""))}
+    asked |= {each.cause for each in standing.drops if each.cause is not None}
+    faults = [each for each in standing.faults if (each.fault, each.tool) in asked]
+    return tuple(session for each in faults for session in each.sessions)[:SESSIONS]

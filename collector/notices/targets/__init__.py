@@ -1,0 +1,1 @@
+"""Who is told: one file for each kind of target."""

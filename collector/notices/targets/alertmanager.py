@@ -1,0 +1,44 @@
+"""Alertmanager: `POST /api/v2/alerts`. Its identity of an alert is the label set, as ours is.
+
+An alert of Prometheus with these labels is the same one there, where Prometheus adds no external labels.
+Source: Alertmanager's OpenAPI document of version 2; tried with 0.25.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from collector.notices.notice import Notice, rfc3339
+from collector.notices.targets.port import Request
+
+LASTS = 240.0
+"""Seconds for which an alert lasts there unless it is sent again; without an end the server's own time holds."""
+
+
+class Alertmanager:
+    """See the module."""
+
+    most: ClassVar[int] = 256
+    repeats: ClassVar[float | None] = 60.0
+
+    def __init__(self, endpoint: str) -> None:
+        self._url = f"{endpoint.rstrip('/')}/api/v2/alerts"
+        self.status_url = f"{endpoint.rstrip('/')}/api/v2/status"
+        """Only reads."""
+
+    def request(self, notices: Sequence[Notice], now: float) -> Request:
+        """All of them in one list."""
+        return Request(url=self._url, body=[_alert(each, now) for each in notices])
+
+
+def _alert(notice: Notice, now: float) -> dict[str, Any]:
+    """Times are of the machine's clock, as the server's: log time may be ahead of it."""
+    end = now + LASTS if notice.end is None else min(notice.end, now)
+    return {
+        "labels": dict(notice.labels),
+        "annotations": notice.annotations,
+        "startsAt": rfc3339(min(notice.start, end)),
+        "endsAt": rfc3339(end),
+        "generatorURL": notice.page or "",
+    }

@@ -1,0 +1,62 @@
+"""PagerDuty: the Events API v2, whose `dedup_key` joins the beginning and the end of an alert.
+
+Source: PagerDuty's documentation of the Events API v2: `summary` has at most 1,024 characters, `dedup_key` 255.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from collector.notices.notice import Notice, rfc3339
+from collector.notices.targets.port import Request, cut
+
+ENDPOINT = "https://events.pagerduty.com"
+_SEVERITY = {"page": "critical"}
+
+
+class PagerDuty:
+    """See the module."""
+
+    most: ClassVar[int] = 1
+    repeats: ClassVar[float | None] = None
+
+    def __init__(self, routing_key: str, endpoint: str = ENDPOINT) -> None:
+        """`endpoint`: another region's."""
+        self._routing_key = routing_key
+        self._url = f"{endpoint.rstrip('/')}/v2/enqueue"
+
+    def request(self, notices: Sequence[Notice], now: float) -> Request:
+        """One event."""
+        del now
+        (notice,) = notices
+        body: dict[str, Any] = {
+            "routing_key": self._routing_key,
+            "event_action": "trigger" if notice.end is None else "resolve",
+            "dedup_key": f"spanwise/{notice.name}/{notice.identity}",
+        }
+        if notice.end is None:
+            body |= {"payload": _payload(notice), "client": "Spanwise"}
+            if notice.page is not None:
+                link = {"href": notice.page, "text": "What changed"}
+                body |= {"client_url": notice.page, "links": [link]}
+        return Request(url=self._url, body=body)
+
+
+def _payload(notice: Notice) -> dict[str, Any]:
+    return {
+        "summary": cut(notice.summary, 1024),
+        "source": notice.label("service") or "spanwise",
+        "severity": _SEVERITY.get(notice.severity, "warning"),
+        "timestamp": rfc3339(notice.start),
+        "component": notice.label("agent") or notice.label("sink") or "spanwise",
+        "group": notice.label("service") or "spanwise",
+        "class": notice.name,
+        "custom_details": {
+            **dict(notice.labels),
+            "description": notice.description,
+            "runbook": notice.runbook,
+            **notice.facts,
+            **({"sessions": list(notice.sessions)} if notice.sessions else {}),
+        },
+    }

@@ -1,0 +1,37 @@
+"""A kind of target: what a request to it looks like. Pure; `messenger.py` sends it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Protocol
+
+from collector.notices.notice import Notice
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """A POST."""
+
+    url: str
+    body: Any
+    """Sent as JSON."""
+    headers: dict[str, str] = field(default_factory=dict[str, str])
+
+
+class Kind(Protocol):
+    """Slack, an Alertmanager, ..."""
+
+    most: ClassVar[int]
+    """Notices that one request tells."""
+    repeats: ClassVar[float | None]
+    """Seconds after which it is told again what fires; None: it remembers."""
+
+    def request(self, notices: Sequence[Notice], now: float) -> Request:
+        """The request that tells these, at Unix second `now` of the machine's clock, which the target has too."""
+        ...
+
+
+def cut(text: str, most: int) -> str:
+    """At most so many characters, with three dots where it was longer."""
+    return text if len(text) <= most else f"{text[: most - 3]}..."

@@ -1,0 +1,73 @@
+"""Microsoft Teams: a workflow's webhook, which takes an Adaptive Card.
+
+Source: Microsoft's documentation of incoming webhooks: a message with one attachment of type
+`application/vnd.microsoft.card.adaptive`, below 28 KB.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import msgspec
+
+from collector.notices.notice import Notice, clock_time
+from collector.notices.targets.port import Request, cut
+from collector.notices.targets.slack import title
+
+LARGEST = 27_000
+"""Bytes of a message."""
+_MARKDOWN = re.compile(r"([\\`*_{}\[\]()#+\-.!|~<>&])")
+
+
+class Teams:
+    """See the module."""
+
+    most: ClassVar[int] = 10
+    repeats: ClassVar[float | None] = None
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+
+    def request(self, notices: Sequence[Notice], now: float) -> Request:
+        """One card for all, with shorter texts where they do not fit."""
+        del now
+        most = 2000
+        while len(msgspec.json.encode(body := _message(notices, most))) > LARGEST:
+            most //= 2
+        return Request(url=self._url, body=body)
+
+
+def _message(notices: Sequence[Notice], most: int) -> dict[str, Any]:
+    card = {
+        "$schema": "http://adaptivecards.io/schemas/adaptive-card.json",
+        "type": "AdaptiveCard",
+        "version": "1.4",
+        "body": [block for each in notices for block in _blocks(each, most)],
+        "actions": [
+            {"type": "Action.OpenUrl", "title": cut(f"Look at {each.name}", 60), "url": each.page}
+            for each in notices[:5]
+            if each.page is not None
+        ],
+    }
+    content = {"contentType": "application/vnd.microsoft.card.adaptive", "content": card}
+    return {"type": "message", "attachments": [content]}
+
+
+def _blocks(notice: Notice, most: int) -> list[dict[str, Any]]:
+    color = "Good" if notice.state == "resolved" else "Attention"
+    said = (
+        notice.description
+        if notice.end is None
+        else f"From {clock_time(notice.start)} to {clock_time(notice.end)}."
+    )
+    return [
+        _text(cut(f"{title(notice)}: {notice.summary}", most), weight="Bolder", color=color),
+        _text(cut(said, most)),
+    ]
+
+
+def _text(text: str, **style: str) -> dict[str, Any]:
+    """A block whose text is Markdown to Teams: what would be markup is escaped."""
+    return {"type": "TextBlock", "text": _MARKDOWN.sub(r"\\\1", text), "wrap": True, **style}

@@ -1,0 +1,55 @@
+"""What topic `windows` holds of alerts: which fire, and who has been told what (`collector/notices/alarms.py`)."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from collector.records.codec import decode
+
+NOTICES = b"\0notices\0"
+"""Prefix of the keys."""
+State: TypeAlias = Literal["firing", "resolved"]
+Told: TypeAlias = Literal["firing", "resolved", "dropped"]
+"""`dropped`: that it fires could not be told, and its end will not be."""
+Labels: TypeAlias = tuple[tuple[str, str], ...]
+"""In order of name, with `alertname` and `severity`: an alert's identity, as in Alertmanager."""
+
+
+class AlarmRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """An alert that fires, or whose end not every target knows."""
+
+    labels: Labels
+    start: float
+    """Log time from which it fires."""
+    end: float | None = None
+    summary: str
+    description: str
+    page: str
+    """Behind the page's address."""
+    told: dict[str, Told] = {}
+    """By target, what it was told last."""
+
+
+_alarm = msgspec.msgpack.Decoder(AlarmRecord)
+
+
+def alarm_key(labels: Labels) -> bytes:
+    """The key of an alert's record."""
+    return NOTICES + identity_of(labels).encode()
+
+
+def identity_of(labels: Labels) -> str:
+    """A digest of the labels, 32 hexadecimal digits."""
+    return hashlib.sha256(msgspec.json.encode(labels)).hexdigest()[:32]
+
+
+def decode_alarm(value: bytes) -> AlarmRecord:
+    """A record with a key of `NOTICES`.
+
+    Raises:
+        Undecodable: it is not one.
+    """
+    return decode(_alarm, value)

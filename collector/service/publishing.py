@@ -1,0 +1,117 @@
+"""What role `publish` runs over the log: the metrics about agents, ranks, notices, and one delivery per sink."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+from collector.base.lifecycle import Run
+from collector.base.steady_clock import SteadyClock
+from collector.base.supervisor import Supervisor
+from collector.base.telemetry import Telemetry
+from collector.config.tree import Config
+from collector.log.port import Log
+from collector.notices.notices_room import NoticesRoom
+from collector.records.standing import Standings
+from collector.service.sinks import sinks
+from collector.signals.prometheus.exporter import PrometheusExporter
+from collector.signals.ranking.ranking_room import RankingRoom
+from collector.signals.sinks.delivery import Delivery
+from evaluators.formulas.past_limits import PastLimits
+from evaluators.plan import Plan
+
+
+class Publishing:
+    """Makes the rooms, a new one after each failure.
+
+    Args:
+        config: The configuration.
+        plan: The evaluators that are due.
+        drops: How scores are compared with their own past.
+        telemetry: Whose families they fill.
+        clock: Log time.
+        supervisor: Keeps them.
+        drains: Whether a stop delivers everything.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        plan: Plan,
+        *,
+        drops: PastLimits,
+        telemetry: Telemetry,
+        clock: SteadyClock,
+        supervisor: Supervisor,
+        drains: bool,
+    ) -> None:
+        self._config = config
+        self._plan = plan
+        self._drops = drops
+        self._telemetry = telemetry
+        self._clock = clock
+        self._supervisor = supervisor
+        self._drains = drains
+        self._exporter: PrometheusExporter | None = None
+
+    def rooms(self, log: Log) -> Iterator[tuple[str, Run]]:
+        """Each with its stage: ranks come to their end before what publishes them."""
+        kept = self._supervisor.keep
+        yield "publish", kept("metrics", lambda: self._exporting(log).run)
+        yield "rank", kept("ranking", lambda: self.ranking(log).run)
+        if self._config.notify.to:
+            yield "publish", kept("notify", lambda: self._notices(log).run)
+        for name in [each.name for each in sinks(self._config)]:
+            yield "publish", kept(f"sink.{name}", partial(self._delivery, log, name))
+
+    def standings(self) -> Standings:
+        """How each agent stands; empty where nothing is known yet."""
+        return {} if self._exporter is None else self._exporter.standings()
+
+    def ranking(self, log: Log) -> RankingRoom:
+        """The room that ranks sessions among earlier ones."""
+        return RankingRoom(
+            log=log,
+            ranked=self._plan.ranked,
+            telemetry=self._telemetry,
+            redact=self._config.redaction.content == "drop",
+        )
+
+    def _exporting(self, log: Log) -> PrometheusExporter:
+        self._exporter = PrometheusExporter(
+            log=log,
+            telemetry=self._telemetry,
+            windows=self._config.windows.agent,
+            objectives=self._objective,
+            task_window=self._config.tasks.window,
+            drops=self._drops,
+            trace_age=self._config.windows.trace.max_age,
+            clock=self._clock,
+        )
+        return self._exporter
+
+    def _notices(self, log: Log) -> NoticesRoom:
+        return NoticesRoom(
+            self._config.notify,
+            log=log,
+            telemetry=self._telemetry,
+            standings=self.standings,
+            caught_up=lambda: self._exporter is not None and self._exporter.caught_up,
+            clock=self._clock,
+            wall=self._clock.wall,
+        )
+
+    def _delivery(self, log: Log, name: str) -> Run:
+        (sink,) = (each for each in sinks(self._config) if each.name == name)
+        return Delivery(log=log, sink=sink, telemetry=self._telemetry, drains=self._drains).run
+
+    def _objective(self, evaluator: str) -> float | None:
+        """The evaluator's own, else the common one; None = it has none, as those without pass and fail that rank."""
+        chosen = self._config.evaluators.get(evaluator)
+        if chosen is not None and chosen.objective is not None:
+            return chosen.objective
+        if any(
+            evaluator == each.spec.name and each.threshold is None for each in self._plan.ranked
+        ):
+            return None
+        return self._config.slo.objective

@@ -1,0 +1,146 @@
+"""How the texts of alerts are written: one text for a rule file of Prometheus and for a notice of our own.
+
+A text is a function of `Words`. `RuleWords` answers with Prometheus templates, which Prometheus fills in when the
+alert fires; `collector/notices/words.py` answers with the values themselves. An alert's own value is one number, and
+a person wants to know since when and by how much: a text may ask for the value of another family.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol, TypeAlias
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Query:
+    """The largest value of a family's series that have the alert's labels; or one value for each group of them."""
+
+    family: str
+    labels: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Labels that the series have besides the alert's."""
+    is_increase: bool = False
+    """The sum of what counters grew by in the last 30 minutes instead."""
+    where: str | None = None
+    """Only groups that this family has above 0, too."""
+
+
+class Words(Protocol):
+    """What a text is made of."""
+
+    def label(self, name: str) -> str:
+        """The alert's label of this name."""
+        ...
+
+    def quoted(self, name: str) -> str:
+        """The same for the query of a URL."""
+        ...
+
+    def value(self, shape: str) -> str:
+        """The alert's value. `shape` is `%.0f`, `%.2f`, or the name of a function of Prometheus's templates."""
+        ...
+
+    def ask(self, query: Query | str, shape: str) -> str:
+        """The value of a query; `unknown` where it has none. A text as `query` is PromQL: only Prometheus knows it."""
+        ...
+
+    def each(
+        self, query: Query, by: tuple[str, ...], of: tuple[str, ...], text: Callable[[Words], str]
+    ) -> str:
+        """The text for each group `by` of the series that have the alert's labels `of`."""
+        ...
+
+    def when(self, label: str, texts: Mapping[str, str], otherwise: str = "") -> str:
+        """The text for the value of a label."""
+        ...
+
+    def given(self, label: str, text: str, otherwise: str = "") -> str:
+        """Whether the alert has the label."""
+        ...
+
+    def above(self, limit: float, text: str, otherwise: str = "") -> str:
+        """Whether the alert's value is above a number."""
+        ...
+
+
+Text: TypeAlias = Callable[[Words], str]
+
+
+class RuleWords:
+    """Prometheus templates."""
+
+    def __init__(
+        self, labels: tuple[str, ...], *, labels_at: str = "$labels", value_at: str = "$value"
+    ) -> None:
+        """`labels`: those that the alert has."""
+        self._labels = labels
+        self._labels_at = labels_at
+        self._value_at = value_at
+
+    def label(self, name: str) -> str:
+        """See `Words`."""
+        return f"{{{{ {self._labels_at}.{name} }}}}"
+
+    def quoted(self, name: str) -> str:
+        """See `Words`."""
+        return f"{{{{ {self._labels_at}.{name} | urlquery }}}}"
+
+    def value(self, shape: str) -> str:
+        """See `Words`."""
+        return f"{{{{ {self._value_at} | {_shown(shape)} }}}}"
+
+    def ask(self, query: Query | str, shape: str) -> str:
+        """See `Words`."""
+        asked = query if isinstance(query, str) else _promql(query)
+        return (
+            f"{self._asking('with', asked, self._labels)}"
+            f"{{{{ . | first | value | {_shown(shape)} }}}}{{{{ else }}}}unknown{{{{ end }}}}"
+        )
+
+    def each(
+        self, query: Query, by: tuple[str, ...], of: tuple[str, ...], text: Callable[[Words], str]
+    ) -> str:
+        """See `Words`."""
+        row = RuleWords(by, labels_at=".Labels", value_at=".Value")
+        return f"{self._asking('range', _promql(query, by), of)}{text(row)}{{{{ end }}}}"
+
+    def when(self, label: str, texts: Mapping[str, str], otherwise: str = "") -> str:
+        """See `Words`."""
+        chain = "".join(
+            f'{{{{ {"else " if at else ""}if eq {self._labels_at}.{label} "{value}" }}}}{text}'
+            for at, (value, text) in enumerate(texts.items())
+        )
+        return f"{chain}{_otherwise(otherwise)}"
+
+    def given(self, label: str, text: str, otherwise: str = "") -> str:
+        """See `Words`."""
+        return f"{{{{ if {self._labels_at}.{label} }}}}{text}{_otherwise(otherwise)}"
+
+    def above(self, limit: float, text: str, otherwise: str = "") -> str:
+        """See `Words`."""
+        return f"{{{{ if gt {self._value_at} {limit:.1f} }}}}{text}{_otherwise(otherwise)}"
+
+    def _asking(self, action: str, asked: str, labels: tuple[str, ...]) -> str:
+        """The action over a query whose `{@}` are the matchers of `labels`."""
+        matchers = ",".join(f"{name}=%q" for name in labels)
+        given = " ".join([f"{self._labels_at}.{name}" for name in labels] * asked.count("{@"))
+        quoted = asked.replace("{@", f"{{{matchers}").replace('"', '\\"')
+        return f'{{{{ {action} printf "{quoted}" {given} | query }}}}'
+
+
+def _promql(query: Query, by: tuple[str, ...] = ()) -> str:
+    grouped = f"max by ({', '.join(by)}) " if by else "max"
+    more = "".join(f',{name}="{value}"' for name, value in query.labels.items())
+    series = f"{query.family}{{@{more}}}"
+    if query.is_increase:
+        return f"sum(increase({series}[30m]))"
+    where = "" if query.where is None else f" and {grouped}({query.where}{{@}}) > 0"
+    return f"{grouped}({series}){where}"
+
+
+def _otherwise(text: str) -> str:
+    return f"{{{{ else }}}}{text}{{{{ end }}}}" if text else "{{ end }}"
+
+
+def _shown(shape: str) -> str:
+    return f'printf "{shape}"' if shape.startswith("%") else shape

@@ -1,0 +1,67 @@
+"""Notices and alarms as tests make them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from collector.notices.alarms import Alarms
+from collector.notices.conditions import GROWTHS, Found, found_in
+from collector.notices.notice import Notice
+from collector.notices.series import Sample, Series
+from collector.slo.alerts import DROP, FAULT
+
+PLACE = {"service": "shop", "agent": "clerk"}
+BROKEN = Found(FAULT, {**PLACE, "fault": "tool_failed", "tool": "find_order"}, 1.0)
+SLOW = Found(FAULT, {**PLACE, "fault": "tool_slow", "tool": "find_order"}, 1.0)
+DROPPED = Found(DROP, {**PLACE, "scope": "session"}, 1.0)
+
+
+class Looked:
+    """Alarms of which a test says what holds at which second."""
+
+    def __init__(self, alarms: Alarms) -> None:
+        self.alarms = alarms
+        self.series = Series(GROWTHS)
+
+    def look(self, now: float, *found: Found) -> None:
+        """These hold now."""
+        self.series.take([], now)
+        self.alarms.look(found, self.series)
+
+    def told(self, target: str) -> list[tuple[str, str]]:
+        """Tell the target everything that is due: (alert, state)."""
+        said: list[tuple[str, str]] = []
+        for each in self.alarms.due(target):
+            said.append((dict(each.labels)["alertname"], each.state))
+            self.alarms.told(target, each, each.state)
+        return said
+
+
+def found(samples: Iterable[Sample], names: tuple[str, ...], now: float = 0.0) -> list[Found]:
+    """What holds in samples of one moment."""
+    series = Series(GROWTHS)
+    series.take(samples, now)
+    return [*found_in(series, names)]
+
+
+def notice(**fields: Any) -> Notice:
+    """Of a fault that fires."""
+    given: dict[str, Any] = {
+        "labels": (
+            ("agent", "clerk"),
+            ("alertname", "AgentFault"),
+            ("fault", "tool_failed"),
+            ("service", "shop"),
+            ("severity", "page"),
+            ("tool", "find_order"),
+        ),
+        "state": "firing",
+        "start": 1_700_000_000.0,
+        "end": None,
+        "summary": "clerk (shop): find_order fails",
+        "description": "find_order fails in 38 of 75 sessions since 19:21, in 1 of 160 before.",
+        "runbook": "docs/alerting.md#agentfault",
+        "page": "https://spanwise.example.com/?service=shop&agent=clerk",
+    }
+    return Notice(**{**given, **fields})

@@ -1,0 +1,199 @@
+"""Who is told what, once, whatever comes between."""
+
+from __future__ import annotations
+
+from collector.notices.alarms import LONGEST, MOST_WAITING, Alarms
+from collector.notices.conditions import Found
+from collector.notices.series import GAP
+from collector.records.notices import Labels, decode_alarm
+from collector.slo.alerts import FAULT
+from tests.support.notices import BROKEN, DROPPED, PLACE, SLOW, Looked
+
+FIRES, ENDS = ("AgentFault", "firing"), ("AgentFault", "resolved")
+
+
+def pages_only(labels: Labels) -> bool:
+    return dict(labels)["severity"] == "page"
+
+
+def stand(*names: str) -> Looked:
+    return Looked(Alarms({name: lambda _: True for name in names or ("chat",)}))
+
+
+def restarted(before: Looked, *names: str) -> Looked:
+    """What another process reads back."""
+    after = stand(*names)
+    records = [value for value in before.alarms.pending().values() if value is not None]
+    after.alarms.restore(decode_alarm(each) for each in records)
+    return after
+
+
+def test_a_fault_is_told_once_and_its_end_once() -> None:
+    chat = stand()
+
+    chat.look(0, BROKEN)
+    assert chat.told("chat") == [FIRES]
+    chat.look(15, BROKEN)
+    assert chat.told("chat") == []
+    chat.look(30)
+    assert chat.told("chat") == [ENDS]
+    chat.look(45)
+    assert chat.told("chat") == []
+    assert dict(chat.alarms.counts) == {("chat", "sent"): 2}
+
+
+def test_a_drop_is_told_when_it_has_held_for_a_minute() -> None:
+    chat = stand()
+
+    for second in (0, 15, 30, 45):
+        chat.look(second, DROPPED)
+        assert chat.told("chat") == []
+    chat.look(60, DROPPED)
+
+    assert chat.told("chat") == [("AgentScoreDrop", "firing")]
+
+
+def test_what_ends_before_its_time_is_not_told() -> None:
+    chat = stand()
+
+    chat.look(0, DROPPED)
+    chat.look(45)
+    chat.look(60, DROPPED)
+    chat.look(90, DROPPED)
+
+    assert chat.told("chat") == []
+    assert chat.alarms.pending() == {}
+
+
+def test_what_began_and_ended_while_a_target_was_away_is_superseded() -> None:
+    chat = stand("chat", "oncall")
+
+    chat.look(0, BROKEN)
+    assert chat.told("oncall") == [FIRES]
+    chat.look(15)
+
+    assert chat.told("chat") == []
+    assert chat.told("oncall") == [ENDS]
+    assert chat.alarms.counts["chat", "superseded"] == 1
+
+
+def test_an_end_that_a_target_was_not_told_never_was_when_it_goes_on() -> None:
+    chat = stand()
+
+    chat.look(0, BROKEN)
+    chat.told("chat")
+    chat.look(15)
+    chat.look(30, BROKEN)
+
+    assert chat.told("chat") == []
+    chat.look(45)
+    assert chat.told("chat") == [ENDS]
+
+
+def test_a_fault_that_comes_again_is_another_notice() -> None:
+    chat = stand()
+    said: list[tuple[str, str]] = []
+
+    for second, holds in ((0, True), (15, False), (30, True), (45, False)):
+        chat.look(second, *[BROKEN] * holds)
+        said += chat.told("chat")
+        chat.alarms.pending()
+
+    assert said == [FIRES, ENDS, FIRES, ENDS]
+
+
+def test_a_target_is_told_of_what_it_asked_for() -> None:
+    both = Looked(Alarms({"oncall": pages_only, "chat": lambda _: True}))
+
+    both.look(0, BROKEN, SLOW)
+
+    assert both.told("oncall") == [FIRES]
+    assert both.told("chat") == [FIRES, FIRES]
+    both.look(15)
+    assert both.told("oncall") == [ENDS]
+    both.told("chat")
+    assert set(both.alarms.pending().values()) == {None}
+
+
+def test_a_restart_tells_nothing_twice_and_forgets_no_end() -> None:
+    before = stand("chat", "oncall")
+    before.look(0, BROKEN)
+    before.told("chat")
+
+    after = restarted(before, "chat", "oncall")
+    after.look(100, BROKEN)
+
+    assert after.told("chat") == []
+    assert after.told("oncall") == [FIRES]
+    after.look(115)
+    assert after.told("chat") == [ENDS]
+    assert after.told("oncall") == [ENDS]
+
+
+def test_what_is_not_read_back_yet_is_no_end() -> None:
+    before = stand()
+    before.look(0, BROKEN)
+    before.told("chat")
+
+    after = restarted(before, "chat")
+    after.look(100)
+    assert after.told("chat") == []
+    after.look(100 + GAP - 1)
+    assert after.told("chat") == []
+    after.look(100 + GAP)
+    assert after.told("chat") == [ENDS]
+
+
+def test_an_end_that_waits_is_told_after_a_restart() -> None:
+    before = stand()
+    before.look(0, BROKEN)
+    before.told("chat")
+    before.look(15)
+
+    assert restarted(before, "chat").told("chat") == [ENDS]
+
+
+def test_a_target_that_is_gone_keeps_nothing() -> None:
+    before = stand("chat")
+    before.look(0, BROKEN)
+    before.told("chat")
+    before.look(15)
+
+    after = restarted(before, "oncall")
+    after.look(100)
+
+    assert after.told("oncall") == []
+    assert list(after.alarms.pending().values()) == [None]
+
+
+def test_what_could_not_be_told_for_an_hour_is_dropped_and_so_is_its_end() -> None:
+    chat = stand()
+    chat.look(0, BROKEN)
+
+    assert chat.alarms.expire("chat", LONGEST) == 0
+    assert chat.alarms.expire("chat", LONGEST + 1) == 1
+    chat.look(LONGEST + 15)
+
+    assert chat.told("chat") == []
+    assert dict(chat.alarms.counts) == {("chat", "dropped"): 1}
+    assert list(chat.alarms.pending().values()) == [None]
+
+
+def test_at_most_256_notices_wait() -> None:
+    chat = stand()
+    many = [Found(FAULT, {**BROKEN.labels, "tool": f"tool-{n}"}, 1.0) for n in range(300)]
+
+    chat.look(0, *many)
+
+    assert len(chat.alarms.due("chat")) == MOST_WAITING
+    assert chat.alarms.counts["chat", "dropped"] == 300 - MOST_WAITING
+
+
+def test_texts_are_those_of_the_newest_look() -> None:
+    chat = stand()
+    chat.look(0, BROKEN)
+
+    (alarm,) = chat.alarms.due("chat")
+
+    assert alarm.summary == "clerk (shop): find_order fails"
+    assert alarm.page == f"/?service={PLACE['service']}&agent={PLACE['agent']}"

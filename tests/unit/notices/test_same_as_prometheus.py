@@ -1,0 +1,89 @@
+"""The alerts of `notify` and those of `spanwise slo` are the same, over the same series."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+import pytest
+
+from collector.config.notify import LiveAlert, Notify
+from collector.notices.alarms import Alarm, Alarms
+from collector.notices.conditions import FAMILIES, GROWTHS, LIVE, found_in
+from collector.notices.series import Series
+from tests.support.promtool import Scenario
+from tests.support.series import minutes
+from tests.unit.slo import always
+from tests.unit.slo.test_texts import SERIES, escaped, said
+
+__all__ = ["said"]
+
+NAMES = Notify().alerts
+
+
+def looked_at(scenario: Scenario, time: str) -> dict[str, list[dict[str, str]]]:
+    """What fires at that time, by name, with its labels."""
+    return _by_name(alarms_at(scenario.series, int(time.removesuffix("m"))))
+
+
+def alarms_at(given: Mapping[str, str], last: int) -> list[Alarm]:
+    series, alarms = Series(GROWTHS), Alarms({"any": lambda _: True})
+    for minute, samples in enumerate(minutes(given, last)):
+        series.take([each for each in samples if each.family in FAMILIES], 60.0 * minute)
+        alarms.look(found_in(series, NAMES), series)
+    return [each for each in alarms.due("any") if each.state == "firing"]
+
+
+def _by_name(alarms: list[Alarm]) -> dict[str, list[dict[str, str]]]:
+    found: dict[str, list[dict[str, str]]] = {}
+    for each in alarms:
+        labels = dict(each.labels)
+        found.setdefault(labels.pop("alertname"), []).append(labels)
+    return found
+
+
+def _sorted(labels: list[dict[str, str]]) -> list[list[tuple[str, str]]]:
+    return sorted(sorted(each.items()) for each in labels)
+
+
+@pytest.mark.parametrize("scenario", always.SCENARIOS, ids=[each.name for each in always.SCENARIOS])
+def test_what_promtool_finds_firing_fires(scenario: Scenario) -> None:
+    for time, fires in scenario.fires.items():
+        wanted = {name: [dict(each) for each in some] for name, some in fires.items()}
+        found = looked_at(scenario, time)
+
+        assert {name: _sorted(some) for name, some in found.items()} == {
+            name: _sorted(some) for name, some in wanted.items() if name in NAMES
+        }, time
+
+
+def test_the_scenarios_show_every_live_alert_firing() -> None:
+    fired = {name for each in always.SCENARIOS for fires in each.fires.values() for name in fires}
+
+    assert set(NAMES) <= fired
+
+
+def test_the_settings_name_the_alerts_that_there_are() -> None:
+    assert {each.name for each in LIVE} == set(NAMES) == set(LiveAlert.__args__)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_texts_and_links_are_those_that_prometheus_writes(said: dict[str, str], name: str) -> None:
+    mine = {
+        (each.summary, each.description, each.page)
+        for each in alarms_at({escaped(key): points for key, points in SERIES.items()}, 100)
+        if dict(each.labels)["alertname"] == name
+    }
+
+    assert mine == _annotations(said[name])
+
+
+def _annotations(printed: str) -> set[tuple[str, str, str]]:
+    """(summary, description, page behind its address) of each alert that promtool prints."""
+    found: set[tuple[str, str, str]] = set()
+    for inside in re.findall(r"Annotations:\{(.*)\}", printed):
+        texts = dict(re.findall(r'(\w+)="((?:[^"\\]|\\.)*)"', inside))
+        plain = {key: text.replace('\\"', '"').replace("\\\\", "\\") for key, text in texts.items()}
+        page = plain["page"].removeprefix("https://spanwise.example.com/of/us")
+        found.add((plain["summary"], plain["description"], page))
+    return found
