@@ -16,6 +16,7 @@ from evaluators.dialects import registry
 from evaluators.dialects.advise import all_advice
 from evaluators.dialects.dialect import Advice, Dialect
 from evaluators.registry import Registry
+from scripts.help_page import TEMPLATE, help_template
 
 HEADLINES = {
     "spanwise_agent_reliability_ratio": "mean reliability of the newest sessions, by agent and version",
@@ -279,6 +280,8 @@ def main(folder: Path) -> None:
     """Write every page."""
     for name, text in pages().items():
         (folder / name).write_text(text, encoding="utf-8")
+    if folder == ROOT / "docs":
+        TEMPLATE.write_text(help_template(), encoding="utf-8")
 
 
 if __name__ == "__main__":

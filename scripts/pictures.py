@@ -50,6 +50,7 @@ PAGES: Mapping[str, str] = {
     "trace-running-away": "/trace?id={runaway_trace}",
     "evaluators": "/evaluators",
     "health": "/health",
+    "help": "/help",
     "missing": "/nowhere",
     "missing-trace": "/trace?id=no-such-trace",
 }

@@ -15,7 +15,7 @@ from collector.commands.options import Files, Overrides, loaded
 from collector.config.tree import Config
 from collector.notices.messenger import Messenger
 from collector.notices.notice import Notice
-from collector.slo.rules import RUNBOOK
+from collector.slo.rules import HELP
 
 
 def command(
@@ -79,6 +79,6 @@ def _test_notice(now: float, page: str | None) -> Notice:
         end=None,
         summary="This is a test of Spanwise's notices; nothing is wrong",
         description="`spanwise notify --test` sent it.",
-        runbook=RUNBOOK,
+        runbook=page and f"{page.rstrip('/')}{HELP}",
         page=page,
     )

@@ -34,6 +34,10 @@ def command(
         typer.Option(metavar="NAME=VALUE", help="An evaluator's own objective; may be repeated."),
     ] = None,
     page: Annotated[str, typer.Option(metavar="URL", help="The page that alerts lead to.")] = PAGE,
+    runbook: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="What explains the alerts; without it the page's /help."),
+    ] = None,
 ) -> None:
     """Prometheus rules as YAML: drops, runaways, blindness; with an objective burn rates too."""
     settings = loaded(config, overrides)
@@ -41,9 +45,11 @@ def command(
     if objective is not None:
         common = _share("--objective", objective)
     own = {**_configured(settings), **_given(evaluator or [], settings)}
-    if not _PAGE.fullmatch(page):
-        raise typer.BadParameter(f"--page: expected an address like {PAGE}, got `{page}`")
-    typer.echo(HEAD + written(rules(common, own, page.rstrip("/"))), nl=False)
+    for option, address in (("--page", page), ("--runbook", runbook)):
+        if address is not None and not _PAGE.fullmatch(address):
+            raise typer.BadParameter(f"{option}: expected an address like {PAGE}, got `{address}`")
+    groups = rules(common, own, page.rstrip("/"), runbook=runbook)
+    typer.echo(HEAD + written(groups), nl=False)
 
 
 def written(groups: Sequence[Group]) -> str:

@@ -96,6 +96,7 @@ def _outlets(config: Config) -> Iterator[str]:
     if config.metrics.otlp is not None:
         yield from config.metrics.otlp.conflicts("metrics.otlp")
     yield from config.notify.conflicts("notify")
+    yield from config.links.conflicts("links")
 
 
 def _files(config: Config) -> Iterator[str]:

@@ -340,6 +340,17 @@ class Metrics(Section):
     otlp: MetricsTarget | None = None
 
 
+class Links(Section):
+    trace: str | None = None
+
+    def conflicts(self, path: str) -> Iterator[str]:
+        """See `Section`: a template of a URL, which takes the id."""
+        if self.trace is not None:
+            filled = self.trace.replace("{trace_id}", "0")
+            if filled == self.trace or "{" in filled or not is_url(filled):
+                yield f"{path}.trace: expected a URL with {{trace_id}}, such as https://host/trace/{{trace_id}}"
+
+
 class Slo(Section):
     objective: float | None = Field(default=None, gt=0, lt=1)
 
@@ -366,6 +377,7 @@ class Config(Section):
     sinks: Sinks = Sinks()
     serve: Serve = Serve()
     notify: Notify = Notify()
+    links: Links = Links()
     metrics: Metrics = Metrics()
     forward: OtlpTarget | None = None
     redaction: Redaction = Redaction()

@@ -23,9 +23,9 @@ class Notice:
     """None: it fires."""
     summary: str
     description: str
-    runbook: str
+    runbook: str | None
     page: str | None
-    """A whole address; None: `notify.page` is not set."""
+    """Whole addresses; None: `notify.page` is not set."""
     facts: Mapping[str, float] = field(default_factory=dict[str, float])
     """`mean`, `lower_bound`, `upper_bound` and `samples` of the agent's reliability, where there is one."""
     sessions: tuple[str, ...] = ()
@@ -64,8 +64,9 @@ class Notice:
             "summary": self.summary,
             "description": self.description,
             "runbook": self.runbook,
+            "page": self.page,
         }
-        return texts if self.page is None else {**texts, "page": self.page}
+        return {name: text for name, text in texts.items() if text is not None}
 
     def label(self, name: str) -> str:
         """Empty: the alert has none of this name."""

@@ -27,7 +27,7 @@ from collector.notices.notice import Notice
 from collector.notices.series import Sample, Series
 from collector.records.notices import NOTICES, AlarmRecord, Labels, decode_alarm
 from collector.records.standing import Standing, Standings
-from collector.slo.rules import RUNBOOK
+from collector.slo.rules import HELP
 
 EVERY = 15.0
 """Seconds between two looks."""
@@ -111,8 +111,8 @@ class NoticesRoom:
             await self._retry.log("store what was told", lambda: self._log_port.write(records))
 
     def _notice(self, alarm: Alarm) -> Notice:
-        page = self._settings.page
-        place = f"{RUNBOOK}#{dict(alarm.labels)['alertname'].lower()}"
+        page = self._settings.page and self._settings.page.rstrip("/")
+        name = dict(alarm.labels)["alertname"].lower()
         return Notice(
             labels=alarm.labels,
             state=alarm.state,
@@ -120,8 +120,8 @@ class NoticesRoom:
             end=alarm.end,
             summary=alarm.summary,
             description=alarm.description,
-            runbook=place,
-            page=None if page is None else f"{page.rstrip('/')}{alarm.page}",
+            runbook=page and f"{page}{HELP}#{name}",
+            page=page and f"{page}{alarm.page}",
             facts=_facts(self._standing(alarm)),
             sessions=_sessions(self._standing(alarm), dict(alarm.labels)),
         )

@@ -11,7 +11,8 @@ from collector.slo.words import RuleWords
 
 PAGE = "http://127.0.0.1:4390"
 """Where the page stands by default."""
-RUNBOOK = "docs/alerting.md"
+HELP = "/help"
+"""Behind the page's address: what each alert means and what to do."""
 Rule = TypedDict(
     "Rule",
     {
@@ -38,6 +39,7 @@ def rules(
     evaluators: Mapping[str, float] | None = None,
     page: str = PAGE,
     *,
+    runbook: str | None = None,
     exported: bool = False,
 ) -> list[Group]:
     """The groups of a rule file.
@@ -47,15 +49,17 @@ def rules(
             nor `evaluators` has one. None: none is assumed.
         evaluators: The same by evaluator; it comes before what the service exports.
         page: Address of the page, for links, without a slash at its end.
+        runbook: Where each alert is explained, as `<runbook>#agentfault`. None: the page's own help.
         exported: With the rules of objectives although none is given: what the service exports is read.
 
     Without any objective there are no burn rates and no recording rules: nine alerts.
     """
     own = evaluators or {}
-    always = [_alert(each, page) for each in ALERTS if not each.needs_objective]
+    explained = runbook or f"{page}{HELP}"
+    always = [_alert(each, page, explained) for each in ALERTS if not each.needs_objective]
     groups: list[Group] = [{"name": "spanwise", "rules": always}]
     if objective is not None or own or exported:
-        burns = [_alert(each, page) for each in ALERTS if each.needs_objective]
+        burns = [_alert(each, page, explained) for each in ALERTS if each.needs_objective]
         groups.insert(
             0, {"name": "spanwise-objectives", "rules": [*recordings(objective, own), *burns]}
         )
@@ -80,7 +84,7 @@ def recordings(objective: float | None, evaluators: Mapping[str, float]) -> list
     return [{"record": name, "expr": expr} for name, expr in {**ratios, **counts, **limits}.items()]
 
 
-def _alert(alert: Alert, page: str) -> Rule:
+def _alert(alert: Alert, page: str, runbook: str) -> Rule:
     words = RuleWords(alert.labels)
     return {
         "alert": alert.name,
@@ -90,7 +94,7 @@ def _alert(alert: Alert, page: str) -> Rule:
         "annotations": {
             "summary": alert.summary(words),
             "description": alert.description(words),
-            "runbook": f"{RUNBOOK}#{alert.name.lower()}",
+            "runbook": f"{runbook}#{alert.name.lower()}",
             "page": f"{page}{alert.page(words)}",
         },
     }

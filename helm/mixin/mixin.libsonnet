@@ -6,8 +6,8 @@ local dashboard = import 'dashboard.json';
   _config+:: {
     // Where the page stands, without a slash at its end: alerts and the dashboard lead there.
     page: 'http://127.0.0.1:4390',
-    // What `runbook_url` begins with; `#` and the alert's name in small letters follow.
-    runbookUrl: 'docs/alerting.md',
+    // What `runbook_url` begins with; `#` and the alert's name in small letters follow. By default the page's own help.
+    runbookUrl: self.page + '/help',
     // Added to the labels of every alert.
     alertLabels: {},
     // Alerts that are left out, by name.

@@ -61,7 +61,7 @@ def notice(**fields: Any) -> Notice:
         "end": None,
         "summary": "clerk (shop): find_order fails",
         "description": "find_order fails in 38 of 75 sessions since 19:21, in 1 of 160 before.",
-        "runbook": "docs/alerting.md#agentfault",
+        "runbook": "https://spanwise.example.com/help#agentfault",
         "page": "https://spanwise.example.com/?service=shop&agent=clerk",
     }
     return Notice(**{**given, **fields})

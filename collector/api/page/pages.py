@@ -60,7 +60,7 @@ class Pages:
             rendering=self._rendering,
             clock=clock,
         )
-        self._trace_pages = TracePages(traces, self._rendering)
+        self._trace_pages = TracePages(traces, self._rendering, link=config.links.trace)
         self._service_pages = service
 
     def routes(self) -> list[Route]:

@@ -42,6 +42,7 @@ class ServicePages:
         return [
             Route("/evaluators", self.evaluators),
             Route("/health", self.health),
+            Route("/help", self.help),
         ]
 
     async def evaluators(self, _: Request) -> Response:
@@ -51,6 +52,10 @@ class ServicePages:
         return await asyncio.to_thread(
             lambda: self._rendering.page("evaluators.html", judge=judge, **catalogue_view(rows))
         )
+
+    async def help(self, _: Request) -> Response:
+        """What each alert means and what to do: where `runbook` of the rules leads, `/help#agentfault`."""
+        return await asyncio.to_thread(lambda: self._rendering.page("help.html"))
 
     async def health(self, _: Request) -> Response:
         """Lag, sinks, storage, and what the doctor finds in the newest traces."""

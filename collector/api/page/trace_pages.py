@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from urllib.parse import quote
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -18,7 +19,9 @@ from collector.api.traces import FullTrace, Traces
 class TracePages:
     """Files hold raw spans or texts of messages: there are none where no content is to be shown."""
 
-    def __init__(self, traces: Traces, rendering: Rendering) -> None:
+    def __init__(self, traces: Traces, rendering: Rendering, *, link: str | None = None) -> None:
+        """`link`: a URL with `{trace_id}`, which leads to the spans in the user's own backend."""
+        self._link = link
         self._traces = traces
         self._rendering = rendering
 
@@ -51,7 +54,8 @@ class TracePages:
         return self._rendering.missing("trace", trace_id) if found is None else found
 
     def _page(self, found: FullTrace) -> Response:
-        return self._rendering.page("trace.html", view=trace_view(found))
+        link = self._link and self._link.replace("{trace_id}", quote(_id(found)))
+        return self._rendering.page("trace.html", view=trace_view(found), link=link)
 
     def _recording(self, found: FullTrace) -> Response:
         if not found.pieces:

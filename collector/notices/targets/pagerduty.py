@@ -54,8 +54,7 @@ def _payload(notice: Notice) -> dict[str, Any]:
         "class": notice.name,
         "custom_details": {
             **dict(notice.labels),
-            "description": notice.description,
-            "runbook": notice.runbook,
+            **notice.annotations,
             **notice.facts,
             **({"sessions": list(notice.sessions)} if notice.sessions else {}),
         },

@@ -90,7 +90,14 @@ def test_links_lead_to_the_page_that_is_named(capsys: pytest.CaptureFixture[str]
     text = printed(capsys, "--page", "https://spanwise.example.com/")
 
     assert "page: https://spanwise.example.com/?service=" in text
+    assert "runbook: https://spanwise.example.com/help#agentfault" in text
     assert "127.0.0.1" not in text
+
+
+def test_alerts_are_explained_where_one_says(capsys: pytest.CaptureFixture[str]) -> None:
+    text = printed(capsys, "--runbook", "https://wiki.example.com/agents")
+
+    assert "runbook: https://wiki.example.com/agents#agentfault" in text
 
 
 @pytest.mark.parametrize(
@@ -103,6 +110,7 @@ def test_links_lead_to_the_page_that_is_named(capsys: pytest.CaptureFixture[str]
         (["--evaluator", "confidence=9"], "--evaluator confidence: expected a number above 0"),
         (["--evaluator", "confidense=0.9"], "there is no evaluator `confidense`"),
         (["--page", "example.com"], "--page: expected an address like http://127.0.0.1:4390"),
+        (["--runbook", "wiki"], "--runbook: expected an address like http://127.0.0.1:4390"),
         (["--page", "http://a/{{ b }}"], "--page: expected an address like http://127.0.0.1:4390"),
     ],
 )

@@ -40,6 +40,16 @@ def test_a_picture_is_small_and_as_wide_as_all(name: str) -> None:
     assert width_of(made) == WIDTH
 
 
+@pytest.mark.parametrize("name", ["phoenix", "mlflow"])
+def test_the_page_of_a_tool_shows_its_scores_in_the_real_tool(name: str) -> None:
+    page = (ROOT / "docs" / "outlets" / f"{name}.md").read_text("utf-8")
+    ((alt, picture),) = re.findall(r"!\[([^\]]*)\]\((pictures/[\w-]+\.webp)\)", page)
+
+    assert picture == f"pictures/{name}.webp", "python -m scripts.outlet_pictures"
+    assert len((ROOT / "docs" / "outlets" / picture).read_bytes()) <= SIZE
+    assert len(alt.split()) > 8
+
+
 def width_of(webp: bytes) -> int:
     """Of a picture with transparency (VP8X), or without (VP8)."""
     if webp[12:16] == b"VP8X":

@@ -1,0 +1,80 @@
+"""The page explains the alerts by itself, and leads to the user's own backend where it is told how."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from collector.base.errors import ConfigError
+from collector.config.load import load
+from collector.slo.alerts import ALERTS
+from collector.slo.rules import rules
+from scripts.help_page import TEMPLATE, help_template
+from tests.support import api_records as make
+from tests.support.api_stand import Stand, filled
+
+
+@pytest.fixture
+def stand(tmp_path: Path) -> Iterator[Stand]:
+    made = filled(Stand(tmp_path))
+    yield made
+    made.close()
+
+
+def test_the_template_is_not_stale() -> None:
+    assert TEMPLATE.read_text("utf-8") == help_template(), "run `python -m scripts.docs`"
+
+
+async def test_every_runbook_of_the_rules_is_a_heading_of_the_help(stand: Stand) -> None:
+    page = (await stand.get("/help")).text
+    headings = set(re.findall(r'<h3 id="(\w+)">', page))
+
+    for group in rules(0.9):
+        for rule in group["rules"]:
+            if "annotations" in rule:
+                address, _, anchor = rule["annotations"]["runbook"].partition("#")
+                assert address == "http://127.0.0.1:4390/help"
+                assert anchor in headings
+    assert len(headings) == len(ALERTS)
+
+
+async def test_its_links_stay_on_the_page_or_lead_out(stand: Stand) -> None:
+    page = (await stand.get("/help")).text
+    main = page[page.index("<main") : page.index("</main>")]
+    anchors = set(re.findall(r'id="([^"]+)"', main))
+
+    for link in re.findall(r'href="([^"]+)"', main):
+        assert link.startswith("http") or link.removeprefix("#") in anchors
+    assert "\n| " not in main
+
+
+async def test_every_page_leads_to_it(stand: Stand) -> None:
+    for address in ("/", "/sessions", "/health"):
+        assert '<a href="/help">What alerts mean</a>' in (await stand.get(address)).text
+
+
+async def test_a_trace_leads_to_its_spans_in_the_users_backend(tmp_path: Path) -> None:
+    stand = filled(Stand(tmp_path, "links.trace=https://traces.example.com/t/{trace_id}?x=1"))
+    trace_id = make.trace(1).trace_id
+
+    page = (await stand.get(f"/trace?id={trace_id}")).text
+    stand.close()
+
+    assert f'href="https://traces.example.com/t/{trace_id}?x=1" rel="noreferrer"' in page
+
+
+async def test_without_a_template_there_is_no_such_link(stand: Stand) -> None:
+    page = (await stand.get(f"/trace?id={make.trace(1).trace_id}")).text
+
+    assert "in your backend" not in page
+
+
+@pytest.mark.parametrize(
+    "link", ["https://host/trace", "{trace_id}", "https://host/{trace_id}/{x}"]
+)
+def test_a_template_that_is_none_is_refused(link: str) -> None:
+    with pytest.raises(ConfigError, match=r"^links\.trace: expected a URL with \{trace_id\}"):
+        load([], {}, [], {"links": {"trace": link}})
