@@ -35,7 +35,7 @@ def help_template() -> str:
             token.children = [*_served(token.children)]
     body = markdown.renderer.render(tokens, markdown.options, {})
     return _HEAD.format(
-        body=body.replace("<table>", '<div class="sheet scroll"><table>').replace(
+        body=body.replace("<table>", '<div class="sheet"><table>').replace(
             "</table>", "</table></div>"
         )
     )
