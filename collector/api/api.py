@@ -13,6 +13,7 @@ from starlette.applications import Starlette
 from collector.api.about import About
 from collector.api.admin import Exposition, build_app
 from collector.api.charts import Charts
+from collector.api.compare import Compare, Versions
 from collector.api.families import ApiFamilies
 from collector.api.feed import Feed
 from collector.api.findings import Findings
@@ -49,6 +50,7 @@ class Api:
         show: A trace as `spanwise inspect` prints it.
         evaluators: What `/api/v1/evaluators` lists.
         standings: How agents stand, from the state behind the gauges; called on the event loop.
+        versions: The sessions of each version of an agent; called on the event loop.
         health: What `/readyz` says.
         clock: Unix seconds.
         about: What the layers above know of the service.
@@ -68,6 +70,7 @@ class Api:
         show: Show,
         evaluators: Callable[[], Sequence[Mapping[str, Any]]],
         standings: Callable[[], Standings],
+        versions: Versions = lambda _agent, _evaluator: {},
         health: Health,
         clock: Clock,
         about: About | None = None,
@@ -106,6 +109,7 @@ class Api:
             standings=standings,
             clock=clock,
         )
+        compare = Compare(versions=versions, standings=standings, evaluators=evaluators)
         about, rendering = about or About(), Rendering(config)
         findings = Findings(about=about, query=query, traces=traces, off_loop=off_loop, clock=clock)
         pages = Pages(
@@ -130,7 +134,7 @@ class Api:
             config=config,
             exposition=exposition,
             health=health,
-            routes=[*api.routes(), *pages.routes()],
+            routes=[*api.routes(), *compare.routes(), *pages.routes()],
             error_page=rendering.error,
         )
         self.app.add_middleware(Outgoing, families=families)

@@ -31,6 +31,7 @@ COMMANDS: Mapping[str, str] = {
     "validate": "Check the configuration; one line per bad field.",
     "replay": "Score what the log holds again, as after a rubric changed.",
     "doctor": "What your spans lack, whom that stops, and what to set.",
+    "compare": "May this release go on? Exit 0 pass, 1 fail, 3 inconclusive.",
     "notify": "Try the targets of notices: a test, and its end.",
     "slo": "Prometheus rules as YAML, with an objective or without.",
     "config": "Print the effective configuration, or its JSON Schema.",
@@ -83,11 +84,12 @@ def assemble(words: Sequence[str]) -> typer.Typer:
         if name != chosen:
             app.command(name, help=text)(_elsewhere)
             continue
-        command = import_module(f"collector.commands.{name}").command
+        module = import_module(f"collector.commands.{name}")
+        command = module.command
         if isinstance(command, typer.Typer):
             app.add_typer(command, name=name)
         else:
-            app.command(name)(command)
+            app.command(name, cls=getattr(module, "Parser", None))(command)
     return app
 
 

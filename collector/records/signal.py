@@ -23,6 +23,8 @@ from evaluators.digest import canonical
 from evaluators.model import Closed, Method, Outcome, Scope, SessionClosed, State
 
 SCHEMA_VERSION = 1
+COMPARED = frozenset({"agent_reliability", "agent_consistency", "work_baseline", "task_agreement"})
+"""Session evaluators whose windows are kept for each version of the agent, too."""
 HEADLINES = {"agent_reliability": "reliability", "agent_consistency": "consistency"}
 """The session evaluators that stand for an agent, with the names of their scores in lists."""
 _MODULUS = 1 << 256

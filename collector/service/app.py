@@ -308,6 +308,7 @@ class App:
             show=show,
             evaluators=self._evaluators,
             standings=self._publishing.standings,
+            versions=self._publishing.versions,
             health=self._health,
             clock=self._clock,
             about=About()

@@ -11,6 +11,7 @@ import msgspec
 
 from collector.api.about import About
 from collector.api.api import Api
+from collector.api.compare import Versions
 from collector.api.index import Taken
 from collector.base.families import RuntimeFamilies
 from collector.base.lifecycle import Health
@@ -36,6 +37,7 @@ class Stand:
         *overrides: str,
         log: FaultyLog | None = None,
         about: About | None = None,
+        versions: Versions = lambda _agent, _evaluator: {},
     ) -> None:
         self.config: Config = load([], {}, overrides)
         self.log = FaultyLog() if log is None else log
@@ -52,6 +54,7 @@ class Stand:
             show=show,
             evaluators=lambda: EVALUATORS,
             standings=lambda: self.standings,
+            versions=versions,
             health=self.health,
             clock=lambda: self.time,
             about=about,

@@ -16,12 +16,10 @@ import logging
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
-from msgspec.structs import replace
-
 from collector.base.clock import Clock
 from collector.base.errors import Retryable, Undecodable
 from collector.base.retry import Retry
-from collector.base.telemetry import OTHER, Telemetry
+from collector.base.telemetry import Telemetry
 from collector.base.time_slice import TimeSlice
 from collector.config.tree import AgentWindow
 from collector.log.consumer import Consumer
@@ -38,8 +36,8 @@ from collector.log.port import (
 )
 from collector.records.drops import DROPS, DropState, decode_drop
 from collector.records.signal_batch import Group, SignalHeader, groups_in
-from collector.records.standing import AgentLabels, OpenRunaway, Standing, Standings
-from collector.records.windows import RUNAWAYS
+from collector.records.standing import AgentLabels, OpenRunaway, Standings
+from collector.records.windows import RUNAWAYS, WindowEntry
 from collector.signals.faults.fault_families import FaultGauges
 from collector.signals.faults.fault_reader import FaultReader
 from collector.signals.faults.faults import Faults
@@ -52,11 +50,13 @@ from collector.signals.prometheus.known_names import Known, KnownNames
 from collector.signals.prometheus.runaway_families import RunawayFamilies, RunawayGauges
 from collector.signals.prometheus.runaways import RUNAWAY, OpenRunaways
 from collector.signals.prometheus.seen import Seen
+from collector.signals.prometheus.standings import with_facts
 from collector.signals.prometheus.stored_windows import read_windows
 from collector.signals.prometheus.target import Labels
 from collector.signals.prometheus.targets import Objectives, Targets
 from collector.signals.prometheus.task_runs import TaskRuns
 from collector.signals.prometheus.trace_metrics import TraceMetrics
+from collector.signals.prometheus.version_ranks import RankGauges
 from collector.signals.sinks.families import SinkFamilies
 from collector.signals.stored import read_stored
 from evaluators.formulas.past_limits import PastLimits
@@ -66,7 +66,6 @@ _log = logging.getLogger(__name__)
 GROUP = "sink.prometheus"
 EVERY = 10.0
 """Seconds between two writes of the windows."""
-RECENT = 32_768
 
 
 class PrometheusExporter(Consumer):
@@ -123,7 +122,7 @@ class PrometheusExporter(Consumer):
         )
         self._runaways = OpenRunaways(trace_age)
         self._runaway_families = RunawayFamilies(telemetry)
-        self._recent = CountedIds(RECENT)
+        self._recent = CountedIds(32_768)
         self._known = KnownNames(self._targets, self._families, telemetry.label_overflow)
         self._now = 0.0
         self._durable: dict[int, int] = {}
@@ -152,6 +151,7 @@ class PrometheusExporter(Consumer):
             ),
             TaskGauges(self._runs, caught_up=lambda: self._traces.caught_up),
             RunawayGauges(self._open_runaways),
+            RankGauges(self._targets, self._log_time, caught_up=lambda: self._caught_up),
             FaultGauges(self._faults, caught_up=lambda: self._fault_reader.caught_up),
         )
         for each in self._gauges:
@@ -184,18 +184,19 @@ class PrometheusExporter(Consumer):
         """
         if not self._caught_up:
             return {}
-        found = {**self._targets.standings(self._log_time(), self._changed_since)}
+        found = self._targets.standings(self._log_time(), self._changed_since)
         facts: dict[str, Mapping[AgentLabels, Sequence[object]]] = {
             "drops": self._drops.by_agent(),
             "watched": self._drops.watched(),
             "faults": self._faults.by_agent() if self._fault_reader.caught_up else {},
             "runaways": self._open_runaways(),
         }
-        for field, by_agent in facts.items():
-            for agent, some in by_agent.items():
-                standing = found.get(agent) or Standing(service=agent[0], agent=agent[1])
-                found[agent] = replace(standing, **{field: tuple(some)})
-        return {agent: each for agent, each in found.items() if OTHER not in agent}
+        return with_facts(found, facts)
+
+    def versions(self, agent: AgentLabels, evaluator: str) -> Mapping[str, Sequence[WindowEntry]]:
+        """See `Targets.by_version`; empty until the windows have been read back."""
+        found = self._targets.by_version(agent, evaluator, self._log_time())
+        return found if self._caught_up else {}
 
     def _changed_since(self, labels: Labels) -> float | None:
         return self._drops.changed_since(labels, self._faults)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
+from collector.base.telemetry import OTHER
 from collector.records.signal import HEADLINES
-from collector.records.standing import Standing, VersionStanding, WindowMean
+from collector.records.standing import AgentLabels, Standing, VersionStanding, WindowMean
 from collector.signals.prometheus.target import Target
 from collector.signals.prometheus.window import Stats, Window
 
@@ -45,6 +48,19 @@ def standing_of(headlines: Iterable[Headline], now: float) -> Standing:
         window_reliability=means.get("window_reliability"),
         window_consistency=means.get("window_consistency"),
     )
+
+
+def with_facts(
+    standings: Mapping[AgentLabels, Standing],
+    facts: Mapping[str, Mapping[AgentLabels, Sequence[object]]],
+) -> dict[AgentLabels, Standing]:
+    """What is known of agents besides, by the field that it fills; an agent that shares its labels has no standing."""
+    found = {**standings}
+    for field, by_agent in facts.items():
+        for agent, some in by_agent.items():
+            standing = found.get(agent) or Standing(service=agent[0], agent=agent[1])
+            found[agent] = replace(standing, **{field: tuple(some)})
+    return {agent: each for agent, each in found.items() if OTHER not in agent}
 
 
 def _version(

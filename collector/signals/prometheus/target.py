@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from collector.config.tree import AgentWindow
 from collector.records.codec import encode
-from collector.records.signal import HEADLINES
+from collector.records.signal import COMPARED
 from collector.records.windows import WindowEntry, WindowRecord
 from collector.signals.prometheus.versions import MAX_VERSIONS
 from collector.signals.prometheus.window import Stats, Window
@@ -56,7 +56,7 @@ class Target:
     def offer(self, entry: WindowEntry, version: str) -> None:
         """Take in a session's score, under the version of the agent that it names."""
         self._window.offer(entry)
-        if self.labels.evaluator not in HEADLINES:
+        if self.labels.evaluator not in COMPARED:
             return
         versions = self._versions
         if len(versions) > 1 or version not in versions:

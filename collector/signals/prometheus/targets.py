@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
@@ -253,6 +253,14 @@ class Targets:
                 headline = Headline(target, self.current_versions(labels), changed(labels))
                 headlines.setdefault(labels[:2], []).append(headline)
         return {agent: standing_of(each, now) for agent, each in sorted(headlines.items())}
+
+    def by_version(
+        self, agent: AgentLabels, evaluator: str, now: float
+    ) -> Mapping[str, Sequence[WindowEntry]]:
+        """The sessions of each version of an agent, also of versions that have ended, as far as they are held."""
+        target = self._targets.get(Labels(*agent, evaluator, "session"))
+        versions = () if target is None else target.versions(None)
+        return {version: window.counting(now) for version, window in versions}
 
     def slots_record(self) -> bytes:
         """The slots as they are now, for the key `SLOTS` of topic `windows`."""

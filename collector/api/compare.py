@@ -1,0 +1,161 @@
+"""`/api/v1/compare`: may this release go on? Answers come from memory; they read and change nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
+from urllib.parse import urlencode
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+
+from collector.api.answers import Refused, answer, only, text_of
+from collector.base.telemetry import short
+from collector.records.comparison import (
+    EVALUATOR,
+    Version,
+    before,
+    comparison,
+    in_words,
+    version_of,
+)
+from collector.records.standing import AgentLabels, Standings
+from collector.records.windows import WindowEntry
+from evaluators.formulas.release_verdict import MARGIN
+
+Versions: TypeAlias = Callable[[AgentLabels, str], Mapping[str, Sequence[WindowEntry]]]
+"""(agent, evaluator) in; by version, its sessions in the order in which they began, out."""
+PARAMETERS = ("service", "agent", "candidate", "baseline", "evaluator", "margin")
+LARGEST = 64 << 10
+"""Bytes of what Flagger sends."""
+_NO_VERSION = (
+    "the sessions of this agent name no version; set OTEL_RESOURCE_ATTRIBUTES=service.version=..."
+    " where it runs, or gen_ai.agent.version on its spans"
+)
+
+
+class _Gate(msgspec.Struct):
+    metadata: dict[str, str] = {}
+
+
+class Compare:
+    """The endpoints."""
+
+    def __init__(
+        self,
+        *,
+        versions: Versions,
+        standings: Callable[[], Standings],
+        evaluators: Callable[[], Sequence[Mapping[str, Any]]],
+    ) -> None:
+        self._versions = versions
+        self._standings = standings
+        self._evaluators = evaluators
+
+    def routes(self) -> list[Route]:
+        """Both."""
+        return [
+            Route("/api/v1/compare", self.compare),
+            Route("/api/v1/compare/gate", self.gate, methods=["POST"]),
+        ]
+
+    async def compare(self, request: Request) -> Response:
+        """The verdict as JSON: 200 whatever it is."""
+        only(request, *PARAMETERS)
+        return answer(self._compared({name: text_of(request, name) for name in PARAMETERS}))
+
+    async def gate(self, request: Request) -> Response:
+        """A webhook of Flagger: 200 goes on, 409 does not. The fields of `compare` stand in `metadata`.
+
+        Inconclusive goes on, except before the promotion (`type: confirm-promotion`), which waits.
+        """
+        given = await _metadata(request)
+        found = self._compared({name: given.get(name) for name in PARAMETERS})
+        waits = given.get("type") == "confirm-promotion"
+        goes_on = found["passed"] or (not found["failed"] and not waits)
+        return PlainTextResponse(in_words(found), status_code=200 if goes_on else 409)
+
+    def _compared(self, given: Mapping[str, str | None]) -> dict[str, Any]:
+        service, candidate = (_needed(given, name) for name in ("service", "candidate"))
+        margin = _margin(given.get("margin"))
+        evaluator = given.get("evaluator") or EVALUATOR
+        agent = self._agent(service, given.get("agent"))
+        versions = self._versions(agent, evaluator)
+        if versions.keys() <= {""}:
+            self._explain(evaluator, versions)
+        sides = {name: version_of(name, entries) for name, entries in versions.items()}
+        mine = sides.get(candidate, Version(candidate, ()))
+        other = sides.get(given.get("baseline") or before(candidate, versions) or candidate)
+        found = comparison(
+            mine,
+            Version(given.get("baseline"), ()) if other is None or other is mine else other,
+            service=agent[0],
+            agent=agent[1],
+            evaluator=evaluator,
+            margin=margin,
+            threshold=self._threshold(evaluator),
+        )
+        page = urlencode({"service": agent[0], "agent": agent[1]})
+        return {**found, "page": f"/agent?{page}"}
+
+    def _explain(self, evaluator: str, versions: Mapping[str, Sequence[WindowEntry]]) -> None:
+        """Why there is nothing to compare.
+
+        Raises:
+            Refused: always.
+        """
+        known = {each["name"] for each in self._evaluators() if each.get("scope") == "session"}
+        if evaluator not in known:
+            raise Refused(
+                422, f"evaluator: expected one that scores sessions, got `{evaluator[:80]}`"
+            )
+        if versions:
+            raise Refused(400, _NO_VERSION)
+        raise Refused(404, f"no session of this agent has a score of {evaluator} yet")
+
+    def _agent(self, service: str, agent: str | None) -> AgentLabels:
+        mine = [labels for labels in self._standings() if labels[0] == short(service)]
+        if not mine:
+            raise Refused(404, f"no service `{service[:200]}` has scores")
+        if agent is None and len(mine) > 1:
+            names = ", ".join(sorted(labels[1] for labels in mine))
+            raise Refused(422, f"agent: the service has several; name one of {names}")
+        found = mine[0] if agent is None else (short(service), short(agent))
+        if found not in mine:
+            raise Refused(404, f"no agent `{found[1]}` of `{found[0]}` has scores")
+        return found
+
+    def _threshold(self, evaluator: str) -> float | None:
+        found = [each for each in self._evaluators() if each.get("name") == evaluator]
+        return found[0].get("threshold") if found else None
+
+
+def _needed(given: Mapping[str, str | None], name: str) -> str:
+    value = given.get(name)
+    if not value:
+        raise Refused(422, f"{name}: required")
+    return value
+
+
+def _margin(text: str | None) -> float:
+    try:
+        margin = MARGIN if text is None else float(text)
+    except ValueError:
+        margin = 0.0
+    if not 0 < margin <= 0.5:
+        raise Refused(422, "margin: expected a number above 0, at most 0.5")
+    return margin
+
+
+async def _metadata(request: Request) -> Mapping[str, str]:
+    body = bytearray()
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > LARGEST:
+            raise Refused(413, f"a request has at most {LARGEST} bytes")
+    try:
+        return msgspec.json.decode(bytes(body), type=_Gate).metadata
+    except (msgspec.DecodeError, msgspec.ValidationError) as wrong:
+        raise Refused(422, 'expected JSON such as {"metadata": {"service": "shop"}}') from wrong

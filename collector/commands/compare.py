@@ -1,0 +1,269 @@
+"""`spanwise compare`: may this release go on? Of a running service, or of recordings of before and after.
+
+The exit code is the answer: 0 pass, 1 fail, 3 inconclusive; 2 where the command line is wrong, a recording cannot be
+read or the service does not answer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal, cast
+
+import typer
+from typer.core import TyperCommand
+
+from collector.base.errors import ConfigError
+from collector.base.printable import printable
+from collector.commands.options import Files, Overrides, loaded
+from collector.commands.output import find_recordings, note, note_rejected
+from collector.config.plan import plan_from
+from collector.config.tree import Config
+from collector.config.values import parse_duration
+from collector.records.comparison import EVALUATOR, Scored, Version, comparison, in_words
+from collector.service.evaluation import ClosedSession, evaluate_recordings
+from evaluators.errors import EvaluatorError
+from evaluators.formulas.release_verdict import MARGIN
+
+CODES = {"pass": 0, "fail": 1, "inconclusive": 3}
+WRONG = 2
+EVERY = 10.0
+"""Seconds between two questions to a service."""
+TIMEOUT = 10.0
+
+
+class Parser(TyperCommand):
+    """Takes several paths behind one `--with`, as a shell's `*` makes them."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """`--with A B` is `--with A --with B`."""
+        spread: list[str] = []
+        for word in args:
+            is_path = not word.startswith("-")
+            if is_path and len(spread) >= 2 and spread[-2] == "--with":
+                spread.append("--with")
+            spread.append(word)
+        return super().parse_args(ctx, spread)
+
+
+def command(  # noqa: PLR0913 - its options, one by one
+    paths: Annotated[
+        list[Path] | None, typer.Argument(metavar="[OLD]...", help="Recordings of before.")
+    ] = None,
+    config: Files = None,
+    overrides: Overrides = None,
+    *,
+    new: Annotated[
+        list[Path] | None, typer.Option("--with", metavar="NEW...", help="Recordings of after.")
+    ] = None,
+    url: Annotated[
+        str, typer.Option(metavar="URL", help="The page of a running service.")
+    ] = "http://127.0.0.1:4390",
+    service: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Of a running service.")
+    ] = None,
+    agent: Annotated[str | None, typer.Option(metavar="NAME", help="If it has several.")] = None,
+    candidate: Annotated[str | None, typer.Option(metavar="VERSION", help="The release.")] = None,
+    baseline: Annotated[
+        str | None, typer.Option(metavar="VERSION", help="Default: the one before it.")
+    ] = None,
+    evaluator: Annotated[
+        str, typer.Option(metavar="NAME", help="What is compared; it scores sessions.")
+    ] = EVALUATOR,
+    margin: Annotated[
+        float, typer.Option(min=0.001, max=0.5, help="How much worse may pass.")
+    ] = MARGIN,
+    token: Annotated[str | None, typer.Option(help="Of `admin.bearer_tokens`.")] = None,
+    wait: Annotated[
+        str | None, typer.Option(metavar="DURATION", help="Ask again while it is inconclusive.")
+    ] = None,
+    inconclusive: Annotated[
+        Literal["pass", "fail"] | None,
+        typer.Option(help="The exit code of a verdict that is none."),
+    ] = None,
+    shape: Annotated[
+        Literal["table", "json", "github"], typer.Option("--format", help="table, json or github.")
+    ] = "table",
+) -> None:
+    """May this release go on? Exit 0 pass, 1 fail, 3 inconclusive, 2 wrong usage or unreachable."""
+    try:
+        if new or paths:
+            if not (new and paths):
+                raise typer.BadParameter("recordings are compared as OLD... --with NEW...")
+            found = _of_recordings(loaded(config, overrides), paths, new, evaluator, margin)
+        else:
+            if not (service and candidate):
+                raise typer.BadParameter("give --service and --candidate, or OLD... --with NEW...")
+            asked = {
+                "service": service,
+                "agent": agent,
+                "candidate": candidate,
+                "baseline": baseline,
+                "evaluator": evaluator,
+                "margin": f"{margin:g}",
+            }
+            found = _of_service(url, asked, token, _seconds(wait))
+    except (ConfigError, EvaluatorError) as error:
+        note(printable(str(error)))
+        raise typer.Exit(WRONG) from error
+    _say(found, shape)
+    verdict = found["verdict"]
+    raise typer.Exit(
+        CODES[inconclusive if inconclusive and verdict not in ("pass", "fail") else verdict]
+    )
+
+
+# --- a running service -----------------------------------------------------------------------------------------------
+
+
+def _of_service(
+    url: str, asked: Mapping[str, str | None], token: str | None, wait: float
+) -> dict[str, Any]:
+    end = time.monotonic() + wait
+    while True:
+        found = _ask(url, {name: text for name, text in asked.items() if text}, token)
+        left = end - time.monotonic()
+        if found["verdict"] != "inconclusive" or left <= 0:
+            return found
+        time.sleep(min(EVERY, left))
+
+
+def _ask(url: str, asked: Mapping[str, str], token: str | None) -> dict[str, Any]:
+    address = f"{url.rstrip('/')}/api/v1/compare?{urllib.parse.urlencode(asked)}"
+    headers = {} if token is None else {"authorization": f"Bearer {token}"}
+    try:
+        request = urllib.request.Request(address, headers=headers)  # noqa: S310 - the user's own address
+        with urllib.request.urlopen(request, timeout=TIMEOUT) as answer:  # noqa: S310
+            return json.load(answer)
+    except urllib.error.HTTPError as error:
+        raise ConfigError(f"{url}: HTTP {error.code}: {_message(error.read())}") from error
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"{url}: no answer ({error})") from error
+
+
+def _message(body: bytes) -> str:
+    try:
+        said: Any = json.loads(body)
+        return str(said["error"]["message"])
+    except (ValueError, KeyError, TypeError):
+        return " ".join(body[:200].decode("utf-8", "replace").split())
+
+
+def _seconds(text: str | None) -> float:
+    try:
+        return 0.0 if text is None else float(parse_duration(text))
+    except ValueError as error:
+        raise typer.BadParameter(f"--wait: {error}") from error
+
+
+# --- recordings ------------------------------------------------------------------------------------------------------
+
+
+def _of_recordings(
+    settings: Config, old: Sequence[Path], new: Sequence[Path], evaluator: str, margin: float
+) -> dict[str, Any]:
+    plan = plan_from(settings, only=[evaluator])
+    specs = [each.spec for each in plan if each.spec.name == evaluator]
+    if not specs or specs[0].scope != "session":
+        raise ConfigError(f"--evaluator: expected one that scores sessions, got `{evaluator}`")
+    before, after = (_scored(settings, paths, evaluator) for paths in (old, new))
+    names = {each["service"] for each in (*before, *after)}
+    agents = {each["agent"] for each in (*before, *after)}
+    return comparison(
+        _version(after),
+        _version(before),
+        service=_only(names),
+        agent=_only(agents),
+        evaluator=evaluator,
+        margin=margin,
+        threshold=specs[0].threshold,
+    )
+
+
+def _scored(settings: Config, paths: Sequence[Path], evaluator: str) -> list[dict[str, Any]]:
+    """The evaluator's signals, in the order in which their sessions close."""
+    plan = plan_from(settings, only=[evaluator])
+    signals: list[dict[str, Any]] = []
+
+    def closed(session: ClosedSession) -> None:
+        for line in session.signals:
+            signal = cast("dict[str, Any]", json.loads(line))
+            if signal["evaluator"] == evaluator and signal["scope"] == "session":
+                signals.append(signal)
+
+    files = find_recordings(paths).files
+    done = asyncio.run(
+        evaluate_recordings(settings, plan, files, lambda _: None, closed, only=[evaluator])
+    )
+    note_rejected(done.rejected, done.reasons)
+    if not done.traces:
+        raise ConfigError(f"{', '.join(map(str, paths))}: no trace to compare; name recordings")
+    return signals
+
+
+def _version(signals: Sequence[Mapping[str, Any]]) -> Version:
+    scored = [Scored(s["session_id"], s["score"]) for s in signals if s["score"] is not None]
+    blind = sum(s["reason"] == "low_coverage" for s in signals)
+    return Version(_only({s["agent_version"] for s in signals}), scored, left_out=blind)
+
+
+def _only(names: set[Any]) -> str | None:
+    """The one name that there is; None: none, or several."""
+    return next(iter(names)) or None if len(names) == 1 else None
+
+
+# --- what is printed -------------------------------------------------------------------------------------------------
+
+
+def _say(found: Mapping[str, Any], shape: str) -> None:
+    if shape == "json":
+        sys.stdout.write(json.dumps(found, indent=2) + "\n")
+        return
+    line = printable(in_words(found))
+    if shape == "github":
+        kind = {"pass": "notice", "fail": "error"}.get(found["verdict"], "warning")
+        escaped = line.replace("%", "%25")
+        sys.stdout.write(f"::{kind} title=Spanwise::{escaped}\n")
+        if summary := os.environ.get("GITHUB_STEP_SUMMARY"):
+            with Path(summary).open("a", encoding="utf-8") as file:
+                file.write(f"### Spanwise: {found['verdict']}\n\n{_markdown(found)}\n{line}\n")
+        return
+    for row in (("", "version", "sessions", "mean", "95 % bounds", "fail"), *_rows(found)):
+        sys.stdout.write(f"{row[0]:10}{row[1]:16}{row[2]:>9}{row[3]:>8}{row[4]:>16}{row[5]:>8}\n")
+    sys.stdout.write(line + "\n")
+    if found["sessions"]:
+        sys.stdout.write(printable(f"worst: {', '.join(found['sessions'])}") + "\n")
+
+
+def _markdown(found: Mapping[str, Any]) -> str:
+    head = "| | version | sessions | mean | 95 % bounds | fail |\n|---|---|---|---|---|---|\n"
+    escaped = [[cell.replace("|", "\\|") for cell in row] for row in _rows(found)]
+    return head + "".join(f"| {' | '.join(row)} |\n" for row in escaped)
+
+
+def _rows(found: Mapping[str, Any]) -> list[tuple[str, ...]]:
+    return [_row(name, found[name]) for name in ("baseline", "candidate")]
+
+
+def _row(name: str, side: Mapping[str, Any]) -> tuple[str, ...]:
+    def number(value: float | None, shape: str = "{:.2f}") -> str:
+        return "-" if value is None else shape.format(value)
+
+    bounds = "-" if side["mean"] is None else f"{side['lower']:.2f} to {side['upper']:.2f}"
+    version = printable(side["version"] or "-")[:15]
+    return (
+        name,
+        version,
+        str(side["samples"]),
+        number(side["mean"]),
+        bounds,
+        number(side["fail_ratio"], "{:.0%}"),
+    )

@@ -1,0 +1,128 @@
+"""Two versions of an agent, compared: what `/api/v1/compare` and `spanwise compare` say. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from collector.records.windows import WindowEntry
+from evaluators.formulas.distribution import bounds
+from evaluators.formulas.release_verdict import MARGIN, release_verdict
+
+EVALUATOR = "agent_reliability"
+"""Compared unless another one is named."""
+WORST = 3
+"""Sessions of the candidate that are named."""
+
+
+class Scored(NamedTuple):
+    """A session's score."""
+
+    session: str
+    score: float
+
+
+class Version(NamedTuple):
+    """One side."""
+
+    name: str | None
+    """None: its sessions name none, or several."""
+    sessions: Sequence[Scored]
+    """In the order in which they came."""
+    left_out: int = 0
+    """Sessions of which too little is seen for a score."""
+
+    @property
+    def scores(self) -> list[float]:
+        """Of its sessions."""
+        return [each.score for each in self.sessions]
+
+
+def version_of(name: str, entries: Sequence[WindowEntry]) -> Version:
+    """A version as its window has it."""
+    ordered = sorted(entries, key=lambda each: each.age)
+    covered = [Scored(each.session, each.score) for each in ordered if each.covered]
+    return Version(name, covered, left_out=len(ordered) - len(covered))
+
+
+def newest(versions: Mapping[str, Sequence[WindowEntry]]) -> str | None:
+    """The version that began last; None: none has a session."""
+    begun = {
+        name: min(each.age for each in entries) for name, entries in versions.items() if entries
+    }
+    return max(begun, key=lambda name: (begun[name], name), default=None)
+
+
+def before(candidate: str, versions: Mapping[str, Sequence[WindowEntry]]) -> str | None:
+    """The version with the most sessions before the candidate's first; None: there is no other."""
+    first = min((each.age for each in versions.get(candidate, ())), default=None)
+    counts = {
+        name: sum(first is None or each.age < first for each in entries)
+        for name, entries in versions.items()
+        if name != candidate
+    }
+    return max(counts, key=lambda name: (counts[name], name), default=None)
+
+
+def comparison(
+    candidate: Version,
+    baseline: Version,
+    *,
+    service: str | None,
+    agent: str | None,
+    evaluator: str = EVALUATOR,
+    margin: float = MARGIN,
+    threshold: float | None = None,
+) -> dict[str, Any]:
+    """The verdict, with both sides and the candidate's worst sessions. `threshold`: below it a session failed."""
+    found = release_verdict(
+        candidate.scores, baseline.scores, margin=margin, left_out=candidate.left_out
+    )
+    rank = found.rank
+    seen = candidate.sessions[: found.used or None]
+    return {
+        "verdict": found.verdict,
+        "reason": found.reason,
+        "passed": found.verdict == "pass",
+        "failed": found.verdict == "fail",
+        "service": service,
+        "agent": agent,
+        "evaluator": evaluator,
+        "baseline": _side(baseline, threshold),
+        "candidate": {**_side(candidate, threshold), "used": found.used},
+        "rank": rank and round(rank.value, 4),
+        "rank_lower": rank and round(rank.lower, 4),
+        "rank_upper": rank and round(rank.upper, 4),
+        "next_look": found.next_look,
+        "sessions": [
+            each.session
+            for each in sorted(seen, key=lambda each: (each.score, each.session))[:WORST]
+        ],
+    }
+
+
+def in_words(found: Mapping[str, Any]) -> str:
+    """The verdict in one line."""
+    candidate, baseline = found["candidate"], found["baseline"]
+    why = f" ({found['reason']})" if found["reason"] else ""
+    rank = "" if found["rank"] is None else f", rank {found['rank']:.2f}"
+    looks = "" if found["next_look"] is None else f"; next look at {found['next_look']} sessions"
+    return (
+        f"{found['verdict']}{why}: {found['evaluator']} of {candidate['version'] or 'the new version'} over"
+        f" {candidate['used'] or candidate['samples']} sessions"
+        f" against {baseline['samples']} of {baseline['version'] or 'the old one'}{rank}{looks}"
+    )
+
+
+def _side(version: Version, threshold: float | None) -> dict[str, Any]:
+    scores = version.scores
+    interval = bounds(sorted(scores))
+    failed = None if threshold is None else sum(each < threshold for each in scores)
+    return {
+        "version": version.name,
+        "samples": len(scores),
+        "mean": interval and round(interval.mean, 4),
+        "lower": interval and round(interval.lower, 4),
+        "upper": interval and round(interval.upper, 4),
+        "fail_ratio": round(failed / len(scores), 4) if scores and failed is not None else None,
+    }

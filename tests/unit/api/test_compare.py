@@ -1,0 +1,187 @@
+"""`/api/v1/compare` and the gate: verdicts from the windows of versions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from collector.records.standing import AgentLabels, Standing
+from collector.records.windows import WindowEntry
+from tests.support.api_stand import EVALUATORS, Stand
+
+Windows = dict[str, list[WindowEntry]]
+RELIABILITY = {"name": "agent_reliability", "scope": "session", "threshold": 0.5}
+
+
+def entries(prefix: str, scores: Sequence[float | None], first: int = 0) -> list[WindowEntry]:
+    """Sessions, a second apart; None: too little of it is seen."""
+    return [
+        WindowEntry(
+            session=f"{prefix}-{at}",
+            time=1_000.0 + first + at,
+            revision=1,
+            final=True,
+            id=f"{prefix}-{at}",
+            score=score or 0.0,
+            covered=score is not None,
+        )
+        for at, score in enumerate(scores)
+    ]
+
+
+@pytest.fixture
+def windows() -> Windows:
+    return {
+        "1.4": entries("old", [0.9, 0.8, 1.0, 0.4] * 50),
+        "1.5": entries("new", [0.1] * 40, first=1_000),
+    }
+
+
+@pytest.fixture
+def stand(tmp_path: Path, windows: Windows, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stand]:
+    monkeypatch.setattr("tests.support.api_stand.EVALUATORS", [RELIABILITY, *EVALUATORS])
+    agents = (("shop", "clerk"), ("desk", "one"), ("desk", "two"))
+
+    def versions(agent: AgentLabels, evaluator: str) -> Mapping[str, Sequence[WindowEntry]]:
+        return windows if (agent, evaluator) == (("shop", "clerk"), "agent_reliability") else {}
+
+    made = Stand(tmp_path, versions=versions)
+    made.standings = {each: Standing(service=each[0], agent=each[1]) for each in agents}
+    yield made
+    made.close()
+
+
+async def compared(stand: Stand, **asked: str) -> tuple[int, dict[str, Any]]:
+    given = {"service": "shop", "candidate": "1.5", **asked}
+    query = "&".join(f"{name}={value}" for name, value in given.items() if value)
+    response = await stand.get(f"/api/v1/compare?{query}")
+    return response.status_code, response.json()
+
+
+async def test_a_worse_release_fails_at_the_first_look_and_names_its_worst(stand: Stand) -> None:
+    status, found = await compared(stand)
+
+    assert status == 200
+    assert (found["verdict"], found["failed"], found["passed"]) == ("fail", True, False)
+    assert (found["reason"], found["next_look"]) == (None, None)
+    assert (found["service"], found["agent"]) == ("shop", "clerk")
+    assert found["baseline"]["version"] == "1.4"
+    assert (found["baseline"]["samples"], found["baseline"]["fail_ratio"]) == (200, 0.25)
+    assert (found["candidate"]["samples"], found["candidate"]["used"]) == (40, 20)
+    assert found["candidate"]["fail_ratio"] == 1.0
+    assert found["rank"] == 0.0
+    assert found["sessions"] == ["new-0", "new-1", "new-10"]
+    assert found["page"] == "/agent?service=shop&agent=clerk"
+
+
+async def test_the_baseline_is_what_had_most_sessions_before_the_candidate(
+    stand: Stand, windows: Windows
+) -> None:
+    windows["1.6"] = entries("newer", [0.9] * 300, first=2_000)
+    windows["1.3"] = entries("older", [0.9] * 30)
+
+    assert (await compared(stand))[1]["baseline"]["version"] == "1.4"
+    assert (await compared(stand, baseline="1.3"))[1]["baseline"]["version"] == "1.3"
+
+
+async def test_a_version_that_nobody_saw_is_inconclusive(stand: Stand) -> None:
+    status, found = await compared(stand, candidate="2.0")
+
+    assert (status, found["verdict"], found["reason"]) == (200, "inconclusive", "too_few_candidate")
+    assert (found["candidate"]["version"], found["candidate"]["samples"]) == ("2.0", 0)
+    assert found["next_look"] == 20
+
+
+async def test_blind_never_passes(stand: Stand, windows: Windows) -> None:
+    windows["1.5"] = entries("new", [1.0, None, None] * 20, first=1_000)
+
+    assert (await compared(stand))[1]["reason"] == "low_coverage"
+
+
+async def test_a_baseline_without_sessions_is_too_few(stand: Stand) -> None:
+    _, found = await compared(stand, baseline="0.1")
+
+    assert (found["reason"], found["baseline"]["version"]) == ("too_few_baseline", "0.1")
+
+
+@pytest.mark.parametrize(
+    ("asked", "status", "says"),
+    [
+        ({"service": "nowhere"}, 404, "no service `nowhere`"),
+        ({"agent": "other"}, 404, "no agent `other` of `shop`"),
+        ({"service": "desk"}, 422, "name one of one, two"),
+        ({"candidate": ""}, 422, "candidate: required"),
+        ({"service": ""}, 422, "service: required"),
+        ({"margin": "0.7"}, 422, "margin: expected a number above 0"),
+        ({"evaluator": "nothing"}, 422, "expected one that scores sessions, got `nothing`"),
+        ({"evaluator": "step_efficiency"}, 422, "expected one that scores sessions"),
+        ({"candidat": "1"}, 422, "candidat: no such parameter"),
+    ],
+)
+async def test_a_wrong_question_is_one_line(
+    stand: Stand, asked: dict[str, str], status: int, says: str
+) -> None:
+    found, body = await compared(stand, **asked)
+
+    assert found == status
+    assert says in body["error"]["message"]
+
+
+async def test_sessions_without_a_version_say_how_to_name_one(
+    stand: Stand, windows: Windows
+) -> None:
+    windows.clear()
+    windows[""] = entries("old", [0.9] * 30)
+
+    status, body = await compared(stand)
+
+    assert status == 400
+    assert "OTEL_RESOURCE_ATTRIBUTES=service.version=" in body["error"]["message"]
+
+
+# --- the gate --------------------------------------------------------------------------------------------------------
+
+
+async def gated(stand: Stand, **metadata: str) -> tuple[int, str]:
+    given = {"service": "shop", "candidate": "1.5", **metadata}
+    body = {"name": "shop", "namespace": "prod", "phase": "Progressing", "metadata": given}
+    async with stand.client() as client:
+        response = await client.post("/api/v1/compare/gate", json=body)
+    return response.status_code, response.text
+
+
+async def test_flagger_is_stopped_by_a_fail(stand: Stand) -> None:
+    status, said = await gated(stand, type="rollout")
+
+    assert status == 409
+    assert said == ("fail: agent_reliability of 1.5 over 20 sessions against 200 of 1.4, rank 0.00")
+
+
+@pytest.mark.parametrize(
+    ("kind", "status"), [("rollout", 200), ("confirm-promotion", 409), ("", 200)]
+)
+async def test_an_inconclusive_verdict_goes_on_and_does_not_promote(
+    stand: Stand, kind: str, status: int
+) -> None:
+    found, said = await gated(stand, type=kind, candidate="2.0")
+
+    assert found == status
+    assert said.startswith("inconclusive (too_few_candidate)")
+
+
+async def test_a_pass_goes_on_everywhere(stand: Stand, windows: Windows) -> None:
+    windows["1.5"] = entries("new", [0.9, 0.8, 1.0, 0.4] * 20, first=1_000)
+
+    for kind in ("rollout", "confirm-promotion"):
+        assert (await gated(stand, type=kind))[0] == 200
+
+
+@pytest.mark.parametrize(("body", "status"), [(b"no json", 422), (b"x" * 70_000, 413)])
+async def test_what_is_not_flaggers_is_refused(stand: Stand, body: bytes, status: int) -> None:
+    async with stand.client() as client:
+        response = await client.post("/api/v1/compare/gate", content=body)
+
+    assert response.status_code == status

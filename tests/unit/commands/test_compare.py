@@ -1,0 +1,244 @@
+"""`spanwise compare`: exit codes, forms, and what is refused."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import struct
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from collector.commands import compare
+from collector.commands.cli import main
+from tests.support.dialect_spans import SpanSpec, request
+from tests.support.tools.stub import Reply, Stub, stub
+
+FOUND: dict[str, Any] = {
+    "verdict": "pass",
+    "reason": None,
+    "passed": True,
+    "failed": False,
+    "service": "shop",
+    "agent": "clerk",
+    "evaluator": "agent_reliability",
+    "baseline": {
+        "version": "1.4",
+        "samples": 200,
+        "mean": 0.9,
+        "lower": 0.88,
+        "upper": 0.94,
+        "fail_ratio": 0.08,
+    },
+    "candidate": {
+        "version": "1.5|x",
+        "samples": 45,
+        "mean": 0.91,
+        "lower": 0.85,
+        "upper": 0.97,
+        "fail_ratio": 0.0,
+        "used": 40,
+    },
+    "rank": 0.52,
+    "rank_lower": 0.41,
+    "rank_upper": 0.6,
+    "next_look": None,
+    "sessions": ["s-1"],
+}
+ASKS = ("--service", "shop", "--candidate", "1.5")
+
+
+def reply(**fields: Any) -> Reply:
+    return Reply(200, json.dumps({**FOUND, **fields}))
+
+
+@pytest.fixture
+async def service() -> AsyncIterator[Stub]:
+    async with stub() as made:
+        made.answer = lambda _: reply()
+        yield made
+
+
+async def ran(service: Stub, *arguments: str) -> int:
+    return await asyncio.to_thread(main, ["compare", "--url", service.url, *arguments])
+
+
+@pytest.mark.parametrize(
+    ("verdict", "more", "code"),
+    [
+        ("pass", (), 0),
+        ("fail", (), 1),
+        ("inconclusive", (), 3),
+        ("inconclusive", ("--inconclusive", "pass"), 0),
+        ("inconclusive", ("--inconclusive", "fail"), 1),
+        ("fail", ("--inconclusive", "pass"), 1),
+    ],
+)
+async def test_the_exit_code_is_the_verdict(
+    service: Stub, verdict: str, more: tuple[str, ...], code: int
+) -> None:
+    service.answer = lambda _: reply(verdict=verdict)
+
+    assert await ran(service, *ASKS, *more) == code
+
+
+async def test_it_asks_what_it_was_given_with_the_token(service: Stub) -> None:
+    await ran(service, *ASKS, "--agent", "a b", "--baseline", "1.4", "--token", "t0ken")
+
+    (asked,) = service.requests
+    assert asked.path == (
+        "/api/v1/compare?service=shop&agent=a+b&candidate=1.5&baseline=1.4"
+        "&evaluator=agent_reliability&margin=0.1"
+    )
+    assert asked.headers["authorization"] == "Bearer t0ken"
+
+
+async def test_it_waits_while_it_is_inconclusive(
+    service: Stub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compare, "EVERY", 0.01)
+    service.replies = [reply(verdict="inconclusive", reason="undecided")] * 3
+
+    assert await ran(service, *ASKS, "--wait", "30s") == 0
+    assert len(service.requests) == 4
+
+
+async def test_a_service_that_refuses_or_is_away_is_exit_2(
+    service: Stub, capsys: pytest.CaptureFixture[str]
+) -> None:
+    service.answer = lambda _: Reply(404, '{"error": {"message": "no service `shop` has scores"}}')
+
+    assert await ran(service, *ASKS) == 2
+    assert capsys.readouterr().err == f"{service.url}: HTTP 404: no service `shop` has scores\n"
+    assert await asyncio.to_thread(main, ["compare", "--url", "http://127.0.0.1:1", *ASKS]) == 2
+    assert "no answer" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--service", "shop"], "give --service and --candidate, or OLD... --with NEW"),
+        (["old.otlp"], "recordings are compared as OLD... --with NEW"),
+        (["--with", "new.otlp"], "recordings are compared as OLD... --with NEW"),
+        ([*ASKS, "--wait", "soon"], "--wait: expected a duration"),
+        ([*ASKS, "--margin", "0.9"], "--margin"),
+        (["nowhere.otlp", "--with", "nowhere.otlp"], "nowhere.otlp: no such file or folder"),
+    ],
+)
+def test_a_mistake_is_one_line_and_exit_2(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], says: str
+) -> None:
+    assert main(["compare", *arguments]) == 2
+
+    said = capsys.readouterr().err
+    assert says in said
+    assert len(said.splitlines()) == 1
+
+
+async def test_a_table_says_both_sides_and_the_worst(
+    service: Stub, capsys: pytest.CaptureFixture[str]
+) -> None:
+    await ran(service, *ASKS)
+
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1].split() == ["baseline", "1.4", "200", "0.90", "0.88", "to", "0.94", "8%"]
+    assert lines[2].split()[:3] == ["candidate", "1.5|x", "45"]
+    assert lines[3] == (
+        "pass: agent_reliability of 1.5|x over 40 sessions against 200 of 1.4, rank 0.52"
+    )
+    assert lines[4] == "worst: s-1"
+
+
+async def test_json_is_the_answer(service: Stub, capsys: pytest.CaptureFixture[str]) -> None:
+    await ran(service, *ASKS, "--format", "json")
+
+    assert json.loads(capsys.readouterr().out) == FOUND
+
+
+@pytest.mark.parametrize(
+    ("verdict", "kind"), [("pass", "notice"), ("fail", "error"), ("inconclusive", "warning")]
+)
+async def test_github_gets_an_annotation_and_a_summary(
+    service: Stub,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    verdict: str,
+    kind: str,
+) -> None:
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "summary.md"))
+    service.answer = lambda _: reply(verdict=verdict)
+
+    await ran(service, *ASKS, "--format", "github")
+
+    assert capsys.readouterr().out.startswith(f"::{kind} title=Spanwise::{verdict}: ")
+    summary = (tmp_path / "summary.md").read_text()
+    assert f"### Spanwise: {verdict}\n" in summary
+    assert "| candidate | 1.5\\|x | 45 | 0.91 | 0.85 to 0.97 | 0% |" in summary
+
+
+# --- recordings ------------------------------------------------------------------------------------------------------
+
+
+def recorded(path: Path, version: str, *, fails: bool, sessions: int = 24) -> Path:
+    """Sessions of one turn, whose only tool works or fails."""
+
+    def turn(number: int) -> bytes:
+        texts = [{"role": "user", "parts": [{"type": "text", "content": f"Order {number}?"}]}]
+        said = [{"role": "assistant", "parts": [{"type": "text", "content": "It is on its way."}]}]
+        root = {
+            "gen_ai.operation.name": "invoke_agent",
+            "gen_ai.agent.name": "clerk",
+            "gen_ai.agent.version": version,
+            "gen_ai.conversation.id": f"{version}-{number}",
+            "gen_ai.input.messages": json.dumps(texts),
+            "gen_ai.output.messages": json.dumps(said),
+        }
+        tool = {
+            "gen_ai.operation.name": "execute_tool",
+            "gen_ai.tool.name": "find_order",
+            "gen_ai.tool.call.arguments": json.dumps({"id": number}),
+            **({} if fails else {"gen_ai.tool.call.result": "found"}),
+        }
+        status = 2 if fails else 0
+        return request(
+            SpanSpec(id=1, attributes=root, start=number * 1000, end=number * 1000 + 9),
+            *(
+                SpanSpec(
+                    id=at,
+                    parent=1,
+                    attributes=tool,
+                    start=number * 1000 + at,
+                    end=number * 1000 + at + 1,
+                    status=status,
+                    message="TimeoutError" if fails else "",
+                )
+                for at in (2, 3)
+            ),
+            trace_id=f"{number + 1:032x}",
+        )
+
+    turns = [turn(number) for number in range(sessions)]
+    path.write_bytes(b"".join(struct.pack(">I", len(each)) + each for each in turns))
+    return path
+
+
+def test_recordings_of_a_release_that_fails_are_told(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    old = recorded(tmp_path / "old.otlp", "1.4", fails=False)
+    new = recorded(tmp_path / "new.otlp", "1.5", fails=True)
+    more = recorded(tmp_path / "more.otlp", "1.4", fails=False, sessions=2)
+
+    worse = main(["compare", str(old), "--with", str(new), "--format", "json"])
+    found = json.loads(capsys.readouterr().out)
+    same = main(["compare", str(old), "--with", str(old), str(more), "--format", "json"])
+
+    assert (worse, found["verdict"]) == (1, "fail")
+    assert (found["baseline"]["version"], found["candidate"]["version"]) == ("1.4", "1.5")
+    assert (found["service"], found["agent"]) == ("shop", "clerk")
+    assert found["rank"] == 0.0
+    assert found["candidate"]["used"] == 20
+    assert same == 0

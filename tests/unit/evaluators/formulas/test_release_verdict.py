@@ -1,0 +1,157 @@
+"""May a release go on: ranks after DeLong, four looks, and the rows of the table that was simulated."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter
+from pathlib import Path
+from statistics import fmean, variance
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evaluators.formulas.release_verdict import (
+    LOOKS,
+    ReleaseVerdict,
+    rank_of,
+    release_verdict,
+)
+
+QUANTILES: dict[str, dict[str, list[float]]] = json.loads(
+    (Path(__file__).parents[3] / "data" / "score_quantiles.json").read_text()
+)
+scores = st.lists(st.sampled_from([0.0, 0.2, 0.5, 0.9, 1.0]), min_size=1, max_size=30)
+
+
+def test_the_rank_is_a_share_of_pairs_and_its_error_is_delongs() -> None:
+    rng = random.Random(1)
+    one, other = ([round(rng.random(), 1) for _ in range(count)] for count in (30, 40))
+    psi = [[(a > b) + (a == b) / 2 for b in other] for a in one]
+    rows, columns = (
+        [fmean(row) for row in psi],
+        [fmean(column) for column in zip(*psi, strict=True)],
+    )
+
+    rank = rank_of(one, sorted(other))
+
+    error = (variance(rows) / 30 + variance(columns) / 40) ** 0.5
+    assert rank.value == pytest.approx(fmean(rows))
+    assert (rank.lower, rank.upper) == pytest.approx(
+        (fmean(rows) - 2.2414 * error, fmean(rows) + 2.2414 * error), rel=1e-4
+    )
+
+
+@given(scores, scores)
+def test_the_other_side_has_the_rest_of_the_pairs(one: list[float], other: list[float]) -> None:
+    mine, theirs = rank_of(one, sorted(other)), rank_of(other, sorted(one))
+
+    assert mine.value + theirs.value == pytest.approx(1)
+    assert mine.value == pytest.approx(
+        sum((a > b) + (a == b) / 2 for a in one for b in other) / (len(one) * len(other))
+    )
+    assert mine.lower <= mine.value <= mine.upper
+
+
+@given(scores, st.integers(0, 60))
+def test_between_looks_nothing_changes_and_what_is_decided_stays(more: list[float], n: int) -> None:
+    rng = random.Random(n)
+    baseline = [rng.random() for _ in range(60)]
+    candidate = [rng.random() * 0.8 for _ in range(20 + n)]
+    last = max(look for look in LOOKS if look <= len(candidate))
+
+    now = release_verdict(candidate, baseline)
+
+    at_the_look = release_verdict(candidate[:last], baseline)
+    assert (now.verdict, now.rank, now.used) == (
+        at_the_look.verdict,
+        at_the_look.rank,
+        at_the_look.used,
+    )
+    if now.verdict != "inconclusive":
+        assert release_verdict(candidate + more, baseline) == now
+
+
+@pytest.mark.parametrize(
+    ("candidate", "baseline", "left_out", "reason", "next_look"),
+    [
+        (19, 200, 0, "too_few_candidate", 20),
+        (40, 19, 0, "too_few_baseline", 80),
+        (40, 200, 41, "low_coverage", 80),
+        (0, 200, 1, "low_coverage", 20),
+    ],
+)
+def test_it_says_why_it_does_not_know(
+    candidate: int, baseline: int, left_out: int, reason: str, next_look: int
+) -> None:
+    found = release_verdict([1.0] * candidate, [1.0] * baseline, left_out=left_out)
+
+    assert (found.verdict, found.reason, found.next_look) == ("inconclusive", reason, next_look)
+
+
+def test_a_release_that_is_as_good_passes_and_one_that_always_fails_does_not() -> None:
+    good = [0.9, 1.0] * 100
+
+    assert release_verdict(good[:40], good).verdict == "pass"
+    assert release_verdict([0.1] * 20, good) == ReleaseVerdict(
+        verdict="fail", reason=None, rank=rank_of([0.1] * 20, sorted(good)), used=20, next_look=None
+    )
+
+
+# --- simulated -------------------------------------------------------------------------------------------------------
+
+
+def drawn(rng: random.Random, kind: str, failing: float, count: int) -> list[float]:
+    """Scores of sessions of which a share fails."""
+    return [
+        _quantile(QUANTILES[kind]["failed" if rng.random() < failing else "good"], rng.random())
+        for _ in range(count)
+    ]
+
+
+def _quantile(quantiles: list[float], at: float) -> float:
+    place = at * (len(quantiles) - 1)
+    low = int(place)
+    return quantiles[low] + (quantiles[min(low + 1, len(quantiles) - 1)] - quantiles[low]) * (
+        place - low
+    )
+
+
+def verdicts(kind: str, failing: float, runs: int, seed: int = 7) -> dict[str, float]:
+    """Shares of verdicts after 160 sessions, against 200 of which a fifth fails."""
+    rng = random.Random(seed)
+    counted = Counter(
+        release_verdict(drawn(rng, kind, failing, 160), drawn(rng, kind, 0.2, 200)).verdict
+        for _ in range(runs)
+    )
+    return {name: counted[name] / runs for name in ("fail", "pass", "inconclusive")}
+
+
+@pytest.mark.parametrize("kind", QUANTILES)
+def test_a_release_that_changes_nothing_is_stopped_in_one_of_twenty_at_most(kind: str) -> None:
+    """1,000 runs: three standard errors are 2 %."""
+    found = verdicts(kind, 0.2, 1000)
+
+    assert found["fail"] <= 0.05 + 0.02
+    assert found["pass"] >= 0.8
+
+
+@pytest.mark.parametrize(("failing", "least"), [(0.5, 0.33), (0.8, 0.85)])
+@pytest.mark.parametrize("kind", QUANTILES)
+def test_a_release_that_fails_much_more_often_is_stopped(
+    kind: str, failing: float, least: float
+) -> None:
+    found = verdicts(kind, failing, 100)
+
+    assert found["fail"] >= least
+    assert found["pass"] <= 0.35
+
+
+def test_sessions_that_come_later_are_after_those_that_came_first() -> None:
+    """The order of a candidate's sessions decides; that of the baseline's does not."""
+    baseline = [0.5] * 30
+    worse_first = [0.0] * 20 + [1.0] * 20
+
+    assert release_verdict(worse_first, baseline).verdict == "fail"
+    assert release_verdict(worse_first[::-1], baseline).verdict == "pass"
