@@ -109,8 +109,13 @@ class Api:
             standings=standings,
             clock=clock,
         )
-        compare = Compare(versions=versions, standings=standings, evaluators=evaluators)
         about, rendering = about or About(), Rendering(config)
+        catalogue = about.catalogue  # has thresholds too
+        compare = Compare(
+            versions=versions,
+            standings=standings,
+            evaluators=lambda: catalogue() or evaluators(),
+        )
         findings = Findings(about=about, query=query, traces=traces, off_loop=off_loop, clock=clock)
         pages = Pages(
             query=query,

@@ -15,6 +15,7 @@ import typer
 
 from collector.base.errors import ConfigError
 from collector.commands.aggregates import Aggregates, passing
+from collector.commands.csv_rows import CsvRows, csv_rows
 from collector.commands.junit import JUnitReport
 from collector.commands.options import (
     Evaluators,
@@ -37,7 +38,7 @@ from collector.commands.output import (
     summary_table,
     width_of,
 )
-from collector.commands.signal_table import SignalTable
+from collector.commands.signal_table import SignalTable, fails
 from collector.config.plan import plan_from
 from collector.records.sessions import split_session_key
 from collector.service.evaluation import ClosedSession, evaluate_recordings
@@ -53,6 +54,12 @@ def command(  # noqa: PLR0913 - its options, one by one
     *,
     shape: TableOrLines = "table",
     output: Output = None,
+    failed: Annotated[
+        bool, typer.Option("--failed", help="List what failed, with why and where.")
+    ] = False,
+    csv: Annotated[
+        Path | None, typer.Option("--csv", metavar="FILE", help="Every score as a row of CSV.")
+    ] = None,
     summary: Annotated[
         Path | None, typer.Option(metavar="FILE", help="The aggregates as JSON.")
     ] = None,
@@ -79,7 +86,12 @@ def command(  # noqa: PLR0913 - its options, one by one
     aggregates = Aggregates()
     with ExitStack() as stack:
         bar = stack.enter_context(ProgressBar(found.files))
-        report = Report(lambda: stack.enter_context(opened(output)), shape)
+        report = Report(
+            lambda: stack.enter_context(opened(output)),
+            shape,
+            lists=failed,
+            rows=stack.enter_context(csv_rows(csv)),
+        )
         cases = JUnitReport() if junit is not None else None
 
         def closed(session: ClosedSession) -> None:
@@ -115,11 +127,23 @@ def command(  # noqa: PLR0913 - its options, one by one
 
 
 class Report:
-    """The sessions as they close, as lines of JSON or as a table; nothing is held."""
+    """The sessions as they close, as lines of JSON or as a table of what failed; nothing is held."""
 
-    def __init__(self, open_stream: Callable[[], TextIO], shape: str) -> None:
-        """`open_stream` is called for the first session: a wrong recording leaves an earlier report as it is."""
+    def __init__(
+        self,
+        open_stream: Callable[[], TextIO],
+        shape: str,
+        *,
+        lists: bool = False,
+        rows: CsvRows | None = None,
+    ) -> None:
+        """`open_stream` is called for the first session: a wrong recording leaves an earlier report as it is.
+
+        `lists`: a table has what failed, too; else only the aggregates.
+        """
         self._open_stream = open_stream
+        self._lists = lists
+        self._rows = rows
         self._shape = shape
 
     @cached_property
@@ -128,7 +152,9 @@ class Report:
 
     @cached_property
     def _table(self) -> SignalTable:
-        return SignalTable(self._stream, width_of(self._stream))
+        return SignalTable(
+            self._stream, width_of(self._stream), shows=fails if self._lists else None
+        )
 
     @property
     def is_watched(self) -> bool:
@@ -137,6 +163,8 @@ class Report:
 
     def add(self, session: ClosedSession) -> None:
         """Write the signals of a session."""
+        if self._rows is not None:
+            self._rows.add(map(msgspec.json.decode, session.signals))
         if self._shape == "jsonl":
             self._stream.writelines(line.decode() + "\n" for line in session.signals)
         else:

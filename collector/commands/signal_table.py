@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from typing import Any, TextIO
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TextIO, TypeAlias
 
 from rich.cells import cell_len, set_cell_size
 
 from collector.base.printable import one_line
 from collector.commands.output import WIDE
+from evaluators.counts import amount
 
 LONGEST = 1_000
 """Characters of a cell that are looked at: an explanation may be long."""
 MOST_ERRORS = 20
 """Different errors that are told in full; all stand in their rows."""
+Shows: TypeAlias = Callable[[Mapping[str, Any]], bool]
 COLUMNS = ("trace", "evaluator", "method", "score", "reason")
 _FIXED = (8, 20, 13, 14)
 """Cells of all columns but the last: `conversation_quality`, `deterministic` and `not_applicable` fit."""
@@ -23,7 +25,7 @@ _MORE = 12
 
 
 class SignalTable:
-    """One line for each final signal, under one line for each session.
+    """One line for each final signal that is shown, under one line for each session that has any.
 
     A line ends at the width of the terminal, where an ellipsis stands for the rest. Below `WIDE` cells there is no
     column for the method: the reason needs its room.
@@ -31,9 +33,10 @@ class SignalTable:
     Args:
         stream: Where lines are written.
         width: Cells of a line, at least 80.
+        shows: Which signals have a line; None: none has, failing sessions are only counted.
     """
 
-    def __init__(self, stream: TextIO, width: int) -> None:
+    def __init__(self, stream: TextIO, width: int, *, shows: Shows | None) -> None:
         self._stream = stream
         self._width = width
         trace, evaluator, method, shown = _FIXED
@@ -42,16 +45,26 @@ class SignalTable:
         self._fixed = (
             (trace, evaluator + _MORE, method, shown) if is_wide else (trace, evaluator, shown)
         )
+        self._shows = shows
+        self._sessions = 0
+        self._failing = 0
         self._errors: Counter[str] = Counter()
-        self._line(*COLUMNS)
+        if shows is not None:
+            self._line(*COLUMNS)
 
     def add(self, service: str, session_id: str, signals: Iterable[Mapping[str, Any]]) -> None:
         """The signals of a session that has closed."""
-        head = _cut(f"{service}: session {session_id}", self._width)
-        self._stream.write(f"\n{head.rstrip()}\n")
-        for signal in signals:
+        every = tuple(signals)
+        self._sessions += 1
+        self._failing += any(map(fails, every))
+        for signal in every:
             if signal["outcome"] == "failed":
                 self._count(f"{signal['evaluator']} failed: {reason(signal)}")
+        shown = [] if self._shows is None else [*filter(self._shows, every)]
+        if shown:
+            head = _cut(f"{service}: session {session_id}", self._width)
+            self._stream.write(f"\n{head.rstrip()}\n")
+        for signal in shown:
             self._line(
                 signal["trace_id"] or "session",
                 signal["evaluator"],
@@ -61,8 +74,13 @@ class SignalTable:
             )
 
     def end(self) -> None:
-        """Each error once, in a line that is as long as it must be, and how often it came."""
-        self._stream.write("\n")
+        """How many sessions fail; each error once, in a line that is as long as it must be, and how often it came."""
+        is_list = self._shows is not None
+        hint = "" if is_list or not self._failing else "; `--failed` lists where and why"
+        before = "\n" if is_list else ""
+        self._stream.write(
+            f"{before}{self._failing} of {amount(self._sessions, 'session')} failed somewhere{hint}\n\n"
+        )
         for text, count in self._errors.items():
             times = "" if count == 1 else f" ({count} times)"
             self._stream.write(f"{_flat(text)}{times}\n")
@@ -80,6 +98,11 @@ class SignalTable:
         cells = (trace, evaluator, *([method] if self._has_method else []), score, reason)
         columns = [_cut(text, width) for text, width in zip(cells, widths, strict=True)]
         self._stream.write(" ".join(columns).rstrip() + "\n")
+
+
+def fails(signal: Mapping[str, Any]) -> bool:
+    """Whether its score is below its threshold, or there is none because of an error."""
+    return signal["success"] is False or signal["outcome"] == "failed"
 
 
 def score(signal: Mapping[str, Any]) -> str:

@@ -207,7 +207,7 @@ def test_evaluate_says_the_same(stand: Stand) -> None:
     done = spanwise("evaluate", *map(str, RECORDINGS), "--format", "jsonl", *judge)
     signals = [json.loads(line) for line in done.out.splitlines()]
     table = StringIO()
-    SignalTable(table, 80).add(RECORDINGS[0].stem, "", signals)
+    SignalTable(table, 80, shows=lambda _: True).add(RECORDINGS[0].stem, "", signals)
 
     scores = [s["score"] for s in before if s["evaluator"] == "agent_reliability"]
     assert max(scores) > 0.9

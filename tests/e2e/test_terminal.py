@@ -43,6 +43,7 @@ def wide(found: list[str], columns: int) -> list[str]:
     "arguments",
     [
         ("evaluate", RECORDING),
+        ("evaluate", LACKING, "--failed"),
         ("inspect", RECORDING),
         ("inspect", LACKING),
         ("doctor", RECORDING),
@@ -127,5 +128,5 @@ def test_no_bar_is_mixed_with_lines_that_go_through_a_pipe_to_the_terminal() -> 
     code, said = on_terminal("evaluate", RECORDING, columns=80, rows=24, through=("cat",))
 
     assert code == 0, said
-    assert said.startswith("trace    evaluator")
+    assert "1 session failed somewhere" in said.splitlines()[0]
     assert "━" not in said

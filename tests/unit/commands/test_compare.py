@@ -182,7 +182,7 @@ async def test_github_gets_an_annotation_and_a_summary(
 # --- recordings ------------------------------------------------------------------------------------------------------
 
 
-def recorded(path: Path, version: str, *, fails: bool, sessions: int = 24) -> Path:
+def recorded(path: Path, version: str, *, fails: bool, sessions: int = 24, first: int = 0) -> Path:
     """Sessions of one turn, whose only tool works or fails."""
 
     def turn(number: int) -> bytes:
@@ -220,7 +220,7 @@ def recorded(path: Path, version: str, *, fails: bool, sessions: int = 24) -> Pa
             trace_id=f"{number + 1:032x}",
         )
 
-    turns = [turn(number) for number in range(sessions)]
+    turns = [turn(number) for number in range(first, first + sessions)]
     path.write_bytes(b"".join(struct.pack(">I", len(each)) + each for each in turns))
     return path
 

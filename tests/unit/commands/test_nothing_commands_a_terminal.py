@@ -66,7 +66,7 @@ def logged(message: str, *fields: object, error: BaseException | None = None) ->
 
 def of_signals(stream: io.StringIO) -> None:
     each = signal(service=ALL, session=ALL, evaluator=ALL, explanation=ALL)
-    table = SignalTable(stream, 1_000)
+    table = SignalTable(stream, 1_000, shows=lambda _: True)
     table.add(ALL, ALL, [json.loads(encode_signal(each)) | {"outcome": ALL, "trace_id": ALL}])
 
 

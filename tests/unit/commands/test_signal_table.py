@@ -38,7 +38,7 @@ SKIPPED: dict[str, Any] = FAILED | {
 
 def lines(width: int) -> list[str]:
     stream = io.StringIO()
-    table = SignalTable(stream, width)
+    table = SignalTable(stream, width, shows=lambda _: True)
     table.add("shop", "s-1 世界", [SIGNAL, FAILED, SKIPPED])
     table.add("shop", "s-2", [FAILED])
     table.end()
@@ -69,7 +69,7 @@ def test_a_narrow_terminal_gives_the_methods_room_to_the_reason() -> None:
 
 @pytest.mark.parametrize("width", [80, 120])
 def test_every_row_is_one_line_of_the_terminal(width: int) -> None:
-    *rows, _blank, _error, _end = lines(width)
+    *rows, _blank, _count, _gap, _error, _end = lines(width)
 
     assert len(rows) == 9
     assert max(map(len, rows)) == width

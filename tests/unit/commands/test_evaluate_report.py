@@ -1,0 +1,84 @@
+"""What `spanwise evaluate` prints: the summary; with `--failed` what failed; with `--csv` every score."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import pytest
+
+from collector.commands.cli import main
+from tests.unit.commands.test_compare import recorded
+
+
+@pytest.fixture
+def recording(tmp_path: Path) -> str:
+    recorded(tmp_path / "good.otlp", "1.4", fails=False, sessions=2)
+    recorded(tmp_path / "bad.otlp", "1.5", fails=True, sessions=3, first=2)
+    return str(tmp_path)
+
+
+def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    assert main(["evaluate", *arguments, "--evaluators", "tool_correctness,confidence"]) == 0
+    return capsys.readouterr().out
+
+
+def test_it_prints_the_summary_and_how_many_fail(
+    capsys: pytest.CaptureFixture[str], recording: str
+) -> None:
+    out = printed(capsys, recording)
+
+    assert "of 5 sessions failed somewhere; `--failed` lists where and why\n" in out
+    assert "mean" in out
+    assert "session 1.5-" not in out
+
+
+def test_failed_lists_sessions_that_fail_and_none_that_does_not(
+    capsys: pytest.CaptureFixture[str], recording: str
+) -> None:
+    out = printed(capsys, recording, "--failed")
+
+    assert "shop: session 1.5-4\n" in out
+    assert "shop: session 1.4-1\n" not in out
+    rows = [line for line in out.splitlines() if " fail " in line]
+    assert rows
+    assert all(" pass" not in line for line in rows)
+
+
+def test_where_nothing_fails_nothing_is_listed(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    good = recorded(tmp_path / "good.otlp", "1.4", fails=False, sessions=2)
+
+    assert "0 of 2 sessions failed somewhere\n" in printed(capsys, str(good), "--failed")
+
+
+def test_csv_has_every_score_and_no_number_for_what_was_not_measured(
+    capsys: pytest.CaptureFixture[str], recording: str, tmp_path: Path
+) -> None:
+    printed(capsys, recording, "--csv", str(tmp_path / "out.csv"))
+
+    with (tmp_path / "out.csv").open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert {each["evaluator"] for each in rows} == {"tool_correctness", "confidence"}
+    assert {each["session_id"] for each in rows} >= {"1.4-1", "1.5-4"}
+    for each in rows:
+        assert (each["score"] == "") == (each["outcome"] != "scored")
+        assert each["success"] in ("", "true", "false")
+
+
+def test_a_formula_is_a_text(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    hostile = recorded(tmp_path / "hostile.otlp", "=HYPERLINK(1)", fails=True, sessions=1)
+
+    printed(capsys, str(hostile), "--csv", str(tmp_path / "out.csv"))
+
+    text = (tmp_path / "out.csv").read_text()
+    assert ",'=HYPERLINK(1)," in text
+    assert ",=HYPERLINK" not in text
+
+
+def test_a_file_that_cannot_be_written_is_one_line(
+    capsys: pytest.CaptureFixture[str], recording: str
+) -> None:
+    assert main(["evaluate", recording, "--csv", "/no/such/file"]) == 1
+    assert capsys.readouterr().err.startswith("--csv: /no/such/file: No such file")
