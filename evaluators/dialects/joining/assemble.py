@@ -17,7 +17,7 @@ from evaluators.dialects.joining.agent_steps import find_agent_steps
 from evaluators.dialects.joining.hidden_answer import hides_answer
 from evaluators.dialects.joining.model_calls import Exchange, find_exchanges
 from evaluators.dialects.joining.running_counts import read_own_counts
-from evaluators.dialects.joining.texts import cap, find_question_and_answer, find_system
+from evaluators.dialects.joining.texts import cap, find_question_and_answer, find_system, is_cut
 from evaluators.dialects.joining.tool_call import function_name, uses_semantic_kernel
 from evaluators.dialects.joining.tool_calls import find_tool_calls, is_servers
 from evaluators.dialects.joining.tree import Agents, Tree
@@ -59,7 +59,7 @@ def assemble(
     offered = _tools_offered(tree, exchanges)
     steps = find_agent_steps(tree, exchanges, agents)
     question, answer = find_question_and_answer(tree, exchanges, steps)
-    truncated = broken or _any_cut(order)
+    truncated = broken or _any_cut(order) or is_cut(question) or is_cut(answer)
     status, error = _status(tree, exchanges, answer)
     gaps: list[Gap] = []
     if tree.root_kind == "missing":

@@ -27,7 +27,7 @@ _CONTEXT = re.compile(
 )
 """What coding agents put before a person's words in the same message."""
 TEXT = 65_536
-"""Characters of one text. A longer one is cut; that is our limit, not a fault of the recording (`truncated`)."""
+"""Characters of one text. A longer one is cut; of a question or an answer the trace is then `truncated`."""
 _PLACE = re.compile(r"\{([A-Za-z_][A-Za-z0-9_\-]*)\}")
 """How CrewAI marks where an input of `kickoff(inputs=...)` goes."""
 _DESCRIPTION = re.compile(r"""'description': ('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")""")
@@ -184,6 +184,11 @@ def _filled_in(template: str, text: str) -> str | None:
 
 
 # --- how much is kept ------------------------------------------------------------------------------------------------
+
+
+def is_cut(text: str | None) -> bool:
+    """Whether `cap` keeps only a part of it."""
+    return text is not None and len(text) > TEXT
 
 
 def cap(text: str | None) -> str | None:

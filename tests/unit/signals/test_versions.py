@@ -162,3 +162,30 @@ def test_an_entry_of_an_older_record_has_no_version() -> None:
     old = msgspec.msgpack.encode(["s-1", 5.0, 1, True, "id", 0.5, True, 0, "", False])
 
     assert msgspec.msgpack.decode(old, type=WindowEntry).version is None
+
+
+async def test_a_version_that_has_ended_is_compared_after_a_restart_too() -> None:
+    publisher = Publisher()
+    await publisher.publish(*(session("1", n, 0.9) for n in range(25)))
+    await publisher.publish(*(session("2", 25 + n, 0.2) for n in range(22)))
+    agent = ("support-bot", "planner")
+
+    held = publisher.exporter.versions(agent, "agent_reliability")
+
+    assert shown(publisher) == {"2": 0.2}
+    assert {name: len(each) for name, each in held.items()} == {"1": 25, "2": 22}
+    labels = {"agent_version": "2", "baseline": "1"}
+    assert publisher.value("version_rank_ratio", **labels) == 0.0
+    assert publisher.value("version_rank_upper_bound_ratio", **labels) == 0.0
+    after = publisher.successor()
+    await after.step()
+    assert after.exporter.versions(agent, "agent_reliability") == held
+    assert publisher.exporter.versions(("support-bot", "other"), "agent_reliability") == {}
+
+
+async def test_below_twenty_sessions_a_version_has_no_rank() -> None:
+    publisher = Publisher()
+    await publisher.publish(*(session("1", n) for n in range(25)))
+    await publisher.publish(*(session("2", 25 + n) for n in range(19)))
+
+    assert publisher.value("version_rank_ratio", agent_version="2", baseline="1") is None

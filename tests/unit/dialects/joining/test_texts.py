@@ -57,9 +57,10 @@ def test_a_trace_without_calls_misses_no_tool_definitions() -> None:
     assert "no_tool_definitions" not in trace_of(SpanSpec(id=1)).gaps
 
 
-def test_a_long_text_is_capped_without_calling_the_recording_truncated() -> None:
+def test_a_long_answer_is_capped_and_the_trace_says_so() -> None:
     trace = trace_of(
         SpanSpec(id=1, attributes={**CHAT, "gen_ai.output.messages": said("x" * 200_000)})
     )
 
-    assert (len(trace.output or ""), trace.truncated) == (65_536, False)
+    assert (len(trace.output or ""), trace.truncated) == (65_536, True)
+    assert "truncated" in trace.gaps
