@@ -1,6 +1,6 @@
 """Bodies of requests against the models of the tools' own SDKs: run by the Python of the environment that has them.
 
-`check_sdk.py langfuse|langsmith|datadog` reads a JSON list of bodies and fails on the first that a model refuses.
+`check_sdk.py NAME` reads a JSON list of bodies and fails on the first that a model refuses.
 """
 
 from __future__ import annotations
@@ -37,6 +37,24 @@ def _datadog(body: dict[str, Any]) -> None:
     strict("Event", __config__={"strict": True}, **{key: (types[key], ...) for key in body})(**body)
 
 
+def _slack(body: dict[str, Any]) -> None:
+    blocks = import_module("slack_sdk.models.blocks")
+    assert body.keys() == {"text", "blocks"}
+    for each in body["blocks"]:
+        parsed = blocks.Block.parse(each)
+        assert isinstance(parsed, blocks.SectionBlock), each
+        parsed.validate_json()
+        assert parsed.to_dict() == each, "nothing that Slack's own model does not know"
+
+
+def _webhook(sent: dict[str, Any]) -> None:
+    """A signed event: the signature by Standard Webhooks' library, the event by that of CloudEvents."""
+    body, headers = sent["body"], sent["headers"]
+    import_module("standardwebhooks.webhooks").Webhook(sent["secret"]).verify(body, headers)
+    event = import_module("cloudevents.core.formats.json").JSONFormat().read(None, body)
+    assert event.get_id() == headers["webhook-id"]
+
+
 def _snake(name: str) -> str:
     return "".join(f"_{each.lower()}" if each.isupper() else each for each in name)
 
@@ -45,6 +63,8 @@ CHECKS: Mapping[str, Callable[[dict[str, Any]], None]] = {
     "langfuse": _langfuse,
     "langsmith": _langsmith,
     "datadog": _datadog,
+    "slack": _slack,
+    "webhook": _webhook,
 }
 
 if __name__ == "__main__":
