@@ -116,6 +116,8 @@ def _lacks(shown: Shown, spans: Sequence[SpanShown], *, content_in_logs: bool) -
     if content_in_logs and lacks & {"no_content", "no_tool_arguments"}:
         lacks.discard("no_content")
         lacks.add("content_in_logs")
+    if shown["root"] == "local":
+        lacks.add("late_root")
     if spans and not any(map(_has_version, spans)):
         lacks.add("no_version")
     if "no_session" in lacks and any(_is_scrubbed(span) for span in spans):

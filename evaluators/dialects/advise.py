@@ -67,6 +67,13 @@ _GENERAL: tuple[Advice, ...] = (
         source="opentelemetry.io/docs/specs/otel/trace/sdk",
     ),
     Advice(
+        lacks=("late_root",),
+        setting="windows.trace.local_root_grace: 2s",
+        note="in Spanwise's configuration: the caller's span never comes, and each trace waits 30 s for it; better, let"
+        " the caller export here, too",
+        source="opentelemetry.io/docs/specs/otel/trace/api/#isremote",
+    ),
+    Advice(
         lacks=("no_tokens",),
         setting='stream_options={"include_usage": True}',
         note="for streamed answers of OpenAI-like APIs (LangChain: stream_usage=True)",

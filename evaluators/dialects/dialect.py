@@ -28,12 +28,13 @@ Lack = Literal[
     "no_version",
     "no_tokens",
     "no_root",
+    "late_root",
     "truncated",
     "dropped_attributes",
 ]
 """What spans can lack. `content_in_logs`: it came as log records; `no_question`: what was asked, though the answer is
 there; `scrubbed`: logfire replaced the session id; `no_version`: neither the agent's nor the service's, so that scores
-are of no release."""
+are of no release; `late_root`: the top span's parent is in another process and never comes."""
 LACKS: tuple[Lack, ...] = get_args(Lack)
 CONTENT: tuple[Lack, ...] = ("no_content", "no_question", "no_tool_arguments", "no_tool_results")
 ALL_CONTENT: tuple[Lack, ...] = (*CONTENT, "content_in_logs")

@@ -87,6 +87,10 @@ def test_a_trace_that_says_everything_lacks_nothing() -> None:
             {"no_version"},
         ),
         (SpanSpec(id=1, parent=9, attributes={**CHAT, **TEXT, "session.id": "s"}), {"no_root"}),
+        (
+            SpanSpec(id=1, parent=9, flags=0x301, attributes={**CHAT, **TEXT, "session.id": "s"}),
+            {"late_root"},
+        ),
     ],
 )
 def test_each_lack_is_seen(made: SpanSpec, lacks: set[str]) -> None:
