@@ -23,7 +23,7 @@ HEADLINES = {
     "spanwise_agent_consistency_ratio": "mean consistency of the newest sessions",
     "spanwise_fault_detected": "1 while a tool, model calls or answers fail more often than before",
     "spanwise_drift_detected": "1 while a score is worse than the agent's own past",
-    "spanwise_drift_mean_rank_ratio": "how much worse: 0.5 is as ever",
+    "spanwise_drift_mean_rank_ratio": "how much worse: 0.5 is no change",
     "spanwise_runaway_traces": "open traces that run away now",
 }
 ROOT = Path(__file__).parents[1]

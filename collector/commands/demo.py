@@ -26,7 +26,7 @@ from collector.service.app import Endpoints
 from evaluators.formulas.past_limits import PastLimits
 
 DROPS = PastLimits(own=1_000_000, clears_after=40)
-"""One history for all hours, and a drop is over after 40 conversations as ever (else 200)."""
+"""One history for all hours, and a drop is over after 40 normal conversations (else 200)."""
 WINDOWS = Windows(
     trace=TraceWindow(root_grace=1.0, glance=3.0),
     session=SessionWindow(idle=10.0),
@@ -112,7 +112,7 @@ def _say(endpoints: Endpoints) -> None:
         "the next one fixes it.",
         "So that this takes two minutes and not a day:",
         *(f"  {what:<34}{ours:>3g} s   (else {theirs:g} s)" for what, ours, theirs in times),
-        f"  {'a drop is over after':<34}{DROPS.clears_after:>3} sessions as ever (else {PastLimits().clears_after})",
+        f"  {'a drop is over after':<34}{DROPS.clears_after:>3} normal sessions (else {PastLimits().clears_after})",
         "  all hours of the day are compared with one another",
         f"watch   {page}/",
         f'        watch "curl -s {page}/metrics | grep _detected"',

@@ -54,7 +54,7 @@ class Drop(msgspec.Struct, frozen=True, kw_only=True):
     since: float
     """Log time at which the change began, Unix seconds."""
     mean_rank: float
-    """Mean rank since then, 0 to 1; .5 is as ever, less is worse."""
+    """Mean rank since then, 0 to 1; .5 is no change, less is worse."""
     sessions: int
     """Scores since then."""
     strong: bool = False

@@ -28,7 +28,7 @@ class Change(NamedTuple):
     sessions: int
     """Scores that were ranked since then."""
     mean_rank: float
-    """Their mean rank; .5 is as ever, below it worse, above it better."""
+    """Their mean rank; .5 is no change, below it worse, above it better."""
 
 
 class Sum(msgspec.Struct, array_like=True):

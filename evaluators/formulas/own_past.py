@@ -2,7 +2,7 @@
 
 Each score is ranked among earlier scores of like times, then inserted there; the ranks are searched for falls and for
 rises. From an alarm in either direction until its end nothing is inserted or forgotten, so that what follows is
-compared with what was before. An alarm ends when the mean rank is as ever again, over the newest scores or over those
+compared with what was before. An alarm ends when the mean rank is normal again, over the newest scores or over those
 of a version that the change cannot come from; or when it is old: what is now is the new normal then, and the history
 begins anew. Memory: that of the history, and at most 20 kB.
 """

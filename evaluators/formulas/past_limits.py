@@ -36,7 +36,7 @@ class PastLimits(msgspec.Struct, frozen=True, kw_only=True):
     strong: float = 3.0
     """Times its limit that the sum with the largest slack must reach before a fall is strong."""
     clears_above: float = 0.46
-    """Mean rank from which a drop is over; as ever is 0.5."""
+    """Mean rank from which a drop is over; no change is 0.5."""
     clears_after: int = 200
     """Newest scores since the alarm whose mean rank is asked for that."""
     version_clears_after: int = 20

@@ -214,7 +214,7 @@ async def test_without_javascript_the_overview_shows_trends_alarms_and_badges(se
         urgent = page.locator(".urgent > li", has_text="order-desk")
         await expect(urgent).to_contain_text("worse than its own past since")
         blind = page.locator("#agents tbody", has_text="agent-crewai").locator(".blind")
-        await expect(blind).to_contain_text("evaluators blind, mended by unset OPENINFERENCE_HIDE")
+        await expect(blind).to_contain_text("evaluators blind, fixed by unset OPENINFERENCE_HIDE")
 
         await page.click("nav[aria-label='Time range'] >> text=24h")
         assert page.url.endswith("/?range=24h")

@@ -17,7 +17,7 @@ _WORK = {"worse": "more work than ever", "better": "less work than ever"}
 
 
 def headline_first(drops: Sequence[Drop]) -> list[Drop]:
-    """The reliability, which the others explain, then the farthest from as ever."""
+    """The reliability, which the others explain, then the farthest from no change."""
     return sorted(
         drops,
         key=lambda each: (
@@ -62,7 +62,7 @@ def change(drop: Drop) -> dict[str, Any]:
     rank = f"{drop.mean_rank:.2f}".removeprefix("0")
     what = (
         f"{words[drop.direction]} since {since}: "
-        f"mean rank {rank} where .5 is as ever, {drop.sessions} {drop.scope}s"
+        f"mean rank {rank} where .5 is no change, {drop.sessions} {drop.scope}s"
     )
     if drop.direction == "worse":
         what = f"{what}; {explanation(drop)}"

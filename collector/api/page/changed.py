@@ -1,6 +1,6 @@
 """What changed: evaluators ordered by how far their scores moved since a moment. Pure.
 
-A score is ranked among those before, as the drop detector ranks it: .5 is as ever, below it worse.
+A score is ranked among those before, as the drop detector ranks it: .5 is no change, below it worse.
 """
 
 from __future__ import annotations

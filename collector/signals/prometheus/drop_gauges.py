@@ -47,7 +47,7 @@ class DropGauges(Collector):
     def __init__(
         self, drops: Drops, *, is_detailed: Callable[[], bool], caught_up: Callable[[], bool]
     ) -> None:
-        """`is_detailed`: whether there are few enough agents for everything about a label set that is as ever."""
+        """`is_detailed`: whether there are few enough agents for everything about a label set."""
         self._drops = drops
         self._is_detailed = is_detailed
         self._caught_up = caught_up

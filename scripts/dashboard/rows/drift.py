@@ -12,9 +12,9 @@ def _now(family: str, *, unit: str, factor: str = "") -> Query:
 
 DRIFT = states(
     "Drops",
-    "Red from the alarm that scores rank lower than in this agent's own past until they are as ever again. No band:"
+    "Red from the alarm that scores rank lower than in this agent's own past until they are normal again. No band:"
     " fewer than 20 earlier scores, so nothing is compared.",
-    {0: ("as ever", "green"), 1: ("worse", "red")},
+    {0: ("no change", "green"), 1: ("worse", "red")},
     Query(expr=promql.DRIFT, legend="{{evaluator}} ({{service}})"),
 )
 PROGRESS = over_time(
@@ -28,8 +28,8 @@ PROGRESS = over_time(
 )
 NOW = table(
     "Drops now",
-    "Since when scores are worse, and at which mean rank of the past they have been since then: 0.50 is as ever, 0 the"
-    " worst (work_baseline: above 0.50 is as bad). Both stand there while an alarm lasts. Earlier: scores of the past.",
+    "Since when scores are worse, and at which mean rank of the past they have been since then: 0.50 is no change, 0"
+    " the worst (work_baseline: above 0.50 is as bad). Both stand there while an alarm lasts. Earlier: scores of the past.",
     {
         "Since": _now("since_timestamp_seconds", unit="dateTimeAsIso", factor="1000 * "),
         "Mean rank": _now("mean_rank_ratio", unit="percentunit"),
