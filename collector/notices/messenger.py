@@ -28,6 +28,8 @@ _log = logging.getLogger(__name__)
 
 APART = 1.0
 """Seconds between two messages, and between two looks at what is due."""
+GRACE = 3.0
+"""Seconds that a stop leaves to a message under way."""
 SAID_AGAIN = 60.0
 """Seconds between two lines about a target that does not take notices."""
 _MOST_BACKOFF = 60.0
@@ -94,12 +96,25 @@ class Telling:
         """Tell what is due until `stopping` is set."""
         try:
             while not stopping.is_set():
-                wait = await self.step()
+                wait = await self._step(stopping)
                 with suppress(TimeoutError):
                     async with asyncio.timeout(wait):
                         await stopping.wait()
         finally:
             await self._messenger.close()
+
+    async def _step(self, stopping: asyncio.Event) -> float:
+        """A step, of which a stop cuts off what takes longer than `GRACE`: it is told after the next start."""
+        step, stop = asyncio.create_task(self.step()), asyncio.create_task(stopping.wait())
+        try:
+            await asyncio.wait((step, stop), return_when=asyncio.FIRST_COMPLETED)
+            if not step.done():
+                await asyncio.wait((step,), timeout=GRACE)
+        finally:
+            stop.cancel()
+            step.cancel()
+            await asyncio.wait((step, stop))
+        return APART if step.cancelled() else step.result()
 
     async def step(self) -> float:
         """Send one message, if anything is due; the seconds to wait until the next one."""

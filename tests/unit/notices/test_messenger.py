@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import AsyncIterator
 from typing import Any
@@ -10,8 +11,10 @@ import pytest
 
 from collector.base.errors import Permanent, Retryable
 from collector.config.notify import NotifyTarget
+from collector.notices import messenger
 from collector.notices.alarms import Alarms
 from collector.notices.messenger import APART, Messenger, Telling
+from tests.support.eventually import eventually
 from tests.support.notices import BROKEN, DROPPED, SLOW, Looked, notice
 from tests.support.ticking import SetClock
 from tests.support.tools.stub import Reply, Stub, stub
@@ -171,3 +174,20 @@ async def test_only_an_alertmanager_is_tried_without_being_told(server: Stub) ->
     assert [each.path for each in server.requests] == ["/api/v2/status"]
     await chat.messenger.close()
     await alerts.messenger.close()
+
+
+async def test_a_stop_does_not_wait_for_a_target_that_hangs(
+    server: Stub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(messenger, "GRACE", 0.05)
+    stand, stopping = Stand(server), asyncio.Event()
+    stand.looked.look(0, BROKEN)
+    server.answer = lambda _: Reply(hangs=True)
+
+    async with asyncio.timeout(10), asyncio.TaskGroup() as tasks:
+        tasks.create_task(stand.telling.run(stopping))
+        await eventually(lambda: bool(server.requests))
+        stopping.set()
+
+    assert len(stand.looked.alarms.due("chat")) == 1
+    assert stand.counts == {}
