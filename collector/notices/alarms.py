@@ -8,7 +8,8 @@ A target that was away is told the newest state alone: an alert that has begun a
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
@@ -41,6 +42,8 @@ class Alarm:
     told: dict[str, Told] = field(default_factory=dict[str, Told])
     waits: dict[str, float] = field(default_factory=dict[str, float])
     """By target, since when it waits to be told the state."""
+    sending: set[str] = field(default_factory=set[str])
+    """Targets to which a message about it is under way: whether they know is not known yet."""
 
     @property
     def state(self) -> State:
@@ -111,6 +114,21 @@ class Alarms:
         """The target knows this state of an alert."""
         self._settle(target, alarm, state, "sent")
 
+    @contextmanager
+    def sending(self, target: str, alarms: Iterable[Alarm]) -> Generator[None]:
+        """While a message about these is under way, none that ends is forgotten: the target may know of it then."""
+        sent = tuple(alarms)
+        for each in sent:
+            each.sending.add(target)
+        try:
+            yield
+        finally:
+            for each in sent:
+                each.sending.discard(target)
+                if each.end is not None and target not in each.told:
+                    self._supersede(target, each)
+                    self._changed.add(each.labels)
+
     def drop(self, target: str, alarm: Alarm) -> None:
         """The target will not be told."""
         state = "dropped" if alarm.state == "firing" else "resolved"
@@ -167,7 +185,7 @@ class Alarms:
             del self._alarms[alarm.labels]
         elif alarm.end is None:
             for target in self._targets:
-                if self._is_due(target, alarm):
+                if self._is_due(target, alarm) and target not in alarm.sending:
                     self._supersede(target, alarm)
             alarm.end = now
             self._changed.add(alarm.labels)
@@ -197,7 +215,7 @@ class Alarms:
         return told == "firing" if alarm.state == "resolved" else told not in ("firing", "dropped")
 
     def _is_settled(self, alarm: Alarm) -> bool:
-        is_over = alarm.end is not None
+        is_over = alarm.end is not None and not alarm.sending
         return is_over and not any(self._is_due(target, alarm) for target in self._targets)
 
 

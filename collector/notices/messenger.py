@@ -126,20 +126,21 @@ class Telling:
         if not due and not known:
             return APART
         states: list[State] = [each.state for each in due]
-        try:
-            await self._messenger.send(
-                [self._notice(each) for each in (*due, *known)], self._wall()
-            )
-        except Retryable as error:
-            return await self._failed(len(due), error, now)
-        except Permanent as error:
-            self._say(f"refuses a notice: {error}")
-            for each in due:
-                self._alarms.drop(name, each)
-        else:
-            self._backoff.reset()
-            for each, state in zip(due, states, strict=True):
-                self._alarms.told(name, each, state)
+        with self._alarms.sending(name, due):
+            try:
+                await self._messenger.send(
+                    [self._notice(each) for each in (*due, *known)], self._wall()
+                )
+            except Retryable as error:
+                return await self._failed(len(due), error, now)
+            except Permanent as error:
+                self._say(f"refuses a notice: {error}")
+                for each in due:
+                    self._alarms.drop(name, each)
+            else:
+                self._backoff.reset()
+                for each, state in zip(due, states, strict=True):
+                    self._alarms.told(name, each, state)
         if repeats:
             self._repeated = now
         await self._store()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import threading
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -191,3 +192,48 @@ async def test_a_stop_does_not_wait_for_a_target_that_hangs(
 
     assert len(stand.looked.alarms.due("chat")) == 1
     assert stand.counts == {}
+
+
+async def test_what_ends_while_it_is_being_told_is_told_to_be_over(server: Stub) -> None:
+    stand = Stand(server)
+    stand.looked.look(0, BROKEN)
+    began = threading.Event()
+
+    def answer(_: object) -> Reply:
+        began.set()
+        assert go_on.wait(10)
+        return Reply()
+
+    go_on = threading.Event()
+    server.answer = answer
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(stand.telling.step())
+        await asyncio.to_thread(began.wait, 10)
+        stand.looked.look(15)
+        await stand._store()  # as every look does
+        go_on.set()
+    await stand.telling.step()
+
+    texts = [each.body["text"] for each in server.requests]
+    assert [text.split(":")[0] for text in texts] == ["page", "page over"]
+    assert stand.counts == {"sent": 2}
+    await stand.messenger.close()
+
+
+async def test_what_ends_while_it_could_not_be_told_is_superseded(server: Stub) -> None:
+    stand = Stand(server)
+    stand.looked.look(0, BROKEN)
+
+    def answer(_: object) -> Reply:
+        stand.looked.look(15)
+        return Reply(503)
+
+    server.answer = answer
+    await stand.telling.step()
+    server.answer = lambda _: Reply()
+    await stand.telling.step()
+
+    assert len(server.requests) == 1
+    assert stand.counts == {"retried": 1, "superseded": 1}
+    assert list(stand.looked.alarms.pending().values()) == [None]
+    await stand.messenger.close()
