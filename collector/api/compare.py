@@ -16,17 +16,17 @@ from collector.base.telemetry import short
 from collector.records.comparison import (
     EVALUATOR,
     Version,
+    VersionWindow,
     before,
     comparison,
     in_words,
     version_of,
 )
 from collector.records.standing import AgentLabels, Standings
-from collector.records.windows import WindowEntry
 from evaluators.formulas.release_verdict import MARGIN
 
-Versions: TypeAlias = Callable[[AgentLabels, str], Mapping[str, Sequence[WindowEntry]]]
-"""(agent, evaluator) in; by version, its sessions in the order in which they began, out."""
+Versions: TypeAlias = Callable[[AgentLabels, str], Mapping[str, VersionWindow]]
+"""(agent, evaluator) in; what is held of each version out."""
 PARAMETERS = ("service", "agent", "candidate", "baseline", "evaluator", "margin")
 LARGEST = 64 << 10
 """Bytes of what Flagger sends."""
@@ -85,22 +85,27 @@ class Compare:
         versions = self._versions(agent, evaluator)
         if versions.keys() <= {""}:
             self._explain(evaluator, versions)
-        sides = {name: version_of(name, entries) for name, entries in versions.items()}
-        mine = sides.get(candidate, Version(candidate, ()))
-        other = sides.get(given.get("baseline") or before(candidate, versions) or candidate)
+        entries = {name: each.entries for name, each in versions.items()}
+        mine = version_of(candidate, entries.get(candidate, ()))
+        taken = versions[candidate].looks if candidate in versions else None
+        usual = before(candidate, entries) if taken is None else taken.baseline
+        baseline = given.get("baseline") or usual
         found = comparison(
             mine,
-            Version(given.get("baseline"), ()) if other is None or other is mine else other,
+            Version(None, ())
+            if baseline is None
+            else version_of(baseline, entries.get(baseline, ())),
             service=agent[0],
             agent=agent[1],
             evaluator=evaluator,
             margin=margin,
             threshold=self._threshold(evaluator),
+            looks=taken.looks if taken is not None and baseline == usual else None,
         )
         page = urlencode({"service": agent[0], "agent": agent[1]})
         return {**found, "page": f"/agent?{page}"}
 
-    def _explain(self, evaluator: str, versions: Mapping[str, Sequence[WindowEntry]]) -> None:
+    def _explain(self, evaluator: str, versions: Mapping[str, VersionWindow]) -> None:
         """Why there is nothing to compare.
 
         Raises:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from collector.records.windows import WindowEntry
+from collector.records.windows import ReleaseLook, VersionLooksRecord, WindowEntry
 from evaluators.formulas.distribution import bounds
-from evaluators.formulas.release_verdict import MARGIN, release_verdict
+from evaluators.formulas.release_verdict import MARGIN, Look, Rank, release_verdict
 
 EVALUATOR = "agent_reliability"
 """Compared unless another one is named."""
@@ -45,14 +45,6 @@ def version_of(name: str, entries: Sequence[WindowEntry]) -> Version:
     return Version(name, covered, left_out=len(ordered) - len(covered))
 
 
-def newest(versions: Mapping[str, Sequence[WindowEntry]]) -> str | None:
-    """The version that began last; None: none has a session."""
-    begun = {
-        name: min(each.age for each in entries) for name, entries in versions.items() if entries
-    }
-    return max(begun, key=lambda name: (begun[name], name), default=None)
-
-
 def before(candidate: str, versions: Mapping[str, Sequence[WindowEntry]]) -> str | None:
     """The version with the most sessions before the candidate's first; None: there is no other."""
     first = min((each.age for each in versions.get(candidate, ())), default=None)
@@ -61,7 +53,21 @@ def before(candidate: str, versions: Mapping[str, Sequence[WindowEntry]]) -> str
         for name, entries in versions.items()
         if name != candidate
     }
-    return max(counts, key=lambda name: (counts[name], name), default=None)
+    found = max(counts, key=lambda name: (counts[name], name), default=None)
+    return found if found is not None and (counts[found] or first is None) else None
+
+
+class VersionWindow(NamedTuple):
+    """What is held of a version."""
+
+    entries: Sequence[WindowEntry]
+    looks: VersionLooksRecord | None = None
+    """None: it has just been seen for the first time."""
+
+
+def looks_in(looks: Sequence[ReleaseLook]) -> tuple[Look, ...]:
+    """As the formula has them."""
+    return tuple(Look(each.sessions, Rank(each.rank, each.lower, each.upper)) for each in looks)
 
 
 def comparison(
@@ -73,10 +79,18 @@ def comparison(
     evaluator: str = EVALUATOR,
     margin: float = MARGIN,
     threshold: float | None = None,
+    looks: Sequence[ReleaseLook] | None = None,
 ) -> dict[str, Any]:
-    """The verdict, with both sides and the candidate's worst sessions. `threshold`: below it a session failed."""
+    """The verdict, with both sides and the candidate's worst sessions. `threshold`: below it a session failed.
+
+    `looks`: all that were taken of the candidate beside this baseline; None: they are taken now.
+    """
     found = release_verdict(
-        candidate.scores, baseline.scores, margin=margin, left_out=candidate.left_out
+        candidate.scores,
+        baseline.scores,
+        margin=margin,
+        left_out=candidate.left_out,
+        taken=None if looks is None else looks_in(looks),
     )
     rank = found.rank
     seen = candidate.sessions[: found.used or None]

@@ -66,12 +66,32 @@ class WindowEntry(msgspec.Struct, frozen=True, array_like=True, gc=False):
         return (self.start or int(self.time * 1e9), self.session)
 
 
+class ReleaseLook(msgspec.Struct, frozen=True, array_like=True):
+    """A look at a version beside the one before it. Stored by order: append only."""
+
+    sessions: int
+    """Of the version, at the look."""
+    rank: float
+    lower: float
+    upper: float
+
+
+class VersionLooksRecord(msgspec.Struct, frozen=True, array_like=True):
+    """The looks at a version. Stored by order: append only."""
+
+    baseline: str | None
+    """The version before it; None: it was the first."""
+    looks: tuple[ReleaseLook, ...] = ()
+
+
 class WindowRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The windows and the drift detector of one label set (service, agent, evaluator, scope)."""
 
     labels: tuple[str, str, str, str]
     entries: tuple[WindowEntry, ...]
     versions: dict[str, tuple[WindowEntry, ...]] = {}
+    looks: dict[str, VersionLooksRecord] = {}
+    """By version."""
     detector: Detector
     last_score: float = 0.0
     next_offsets: dict[int, int] = msgspec.field(default_factory=dict[int, int], name="reach")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from functools import partial
 
 from collector.base.lifecycle import Run
@@ -12,8 +12,8 @@ from collector.base.telemetry import Telemetry
 from collector.config.tree import Config
 from collector.log.port import Log
 from collector.notices.notices_room import NoticesRoom
+from collector.records.comparison import VersionWindow
 from collector.records.standing import AgentLabels, Standings
-from collector.records.windows import WindowEntry
 from collector.service.sinks import sinks
 from collector.signals.prometheus.exporter import PrometheusExporter
 from collector.signals.ranking.ranking_room import RankingRoom
@@ -69,7 +69,7 @@ class Publishing:
         """How each agent stands; empty where nothing is known yet."""
         return {} if self._exporter is None else self._exporter.standings()
 
-    def versions(self, agent: AgentLabels, evaluator: str) -> Mapping[str, Sequence[WindowEntry]]:
+    def versions(self, agent: AgentLabels, evaluator: str) -> Mapping[str, VersionWindow]:
         """The sessions of each version of an agent; empty where nothing is known yet."""
         return {} if self._exporter is None else self._exporter.versions(agent, evaluator)
 

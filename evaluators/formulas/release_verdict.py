@@ -3,8 +3,9 @@
 Rank: the chance that a session of the candidate scores better than one of the baseline, ties half; .5 is as good. Its
 standard error is that of DeLong, DeLong and Clarke-Pearson (Biometrics 44, 1988) for two independent samples.
 
-There are four looks, at 20, 40, 80 and 160 sessions of the candidate, each one-sided at .05 / 4. Between looks the
-verdict does not change, and a fail or a pass stays: whoever asks every ten seconds gains no false alarm.
+There are four looks, at 20, 40, 80 and 160 sessions of the candidate, each one-sided at .05 / 4. A look is taken once,
+over what is there then. Between looks the verdict does not change, and a fail or a pass stays: whoever asks every ten
+seconds gains no false alarm.
 """
 
 from __future__ import annotations
@@ -49,43 +50,69 @@ class ReleaseVerdict:
     """Sessions at the next one; None: nothing more is decided."""
 
 
+class Look(NamedTuple):
+    """What was seen at one of the looks."""
+
+    sessions: int
+    """Of the candidate, one of `LOOKS`."""
+    rank: Rank
+
+
+def looks_of(
+    candidate: Sequence[float],
+    baseline: Sequence[float],
+    *,
+    left_out: int = 0,
+    taken: Sequence[Look] = (),
+) -> tuple[Look, ...]:
+    """Those that were taken, and those that are due now.
+
+    Args:
+        candidate: Scores in [0, 1], in the order in which its sessions came.
+        baseline: Those of the version before, in any order. Below `MIN_BASELINE` no look is taken.
+        left_out: Sessions of the candidate of which too little is seen for a score. While these are more than half, no
+            look is taken: blind never passes.
+        taken: Earlier looks at the same two versions.
+    """
+    last = taken[-1].sessions if taken else 0
+    due = [look for look in LOOKS if last < look <= len(candidate)]
+    if not due or len(baseline) < MIN_BASELINE or left_out > len(candidate):
+        return tuple(taken)
+    ordered = sorted(baseline)
+    return (*taken, *(Look(look, rank_of(candidate[:look], ordered)) for look in due))
+
+
 def release_verdict(
     candidate: Sequence[float],
     baseline: Sequence[float],
     *,
     margin: float = MARGIN,
     left_out: int = 0,
+    taken: Sequence[Look] | None = None,
 ) -> ReleaseVerdict:
-    """The verdict over a candidate's scores, in the order in which its sessions came.
+    """The verdict over a candidate's scores; the arguments are those of `looks_of`.
 
-    Args:
-        candidate: Scores in [0, 1].
-        baseline: Those of the version before, in any order.
-        margin: Above 0, at most .5.
-        left_out: Sessions of the candidate of which too little is seen for a score. Where these are more than half,
-            the verdict is inconclusive: blind never passes.
+    `margin`: above 0, at most .5. `taken`: all looks that there are; None: they are taken now.
     """
-    if left_out > len(candidate):
-        return _inconclusive("low_coverage", len(candidate))
-    if len(baseline) < MIN_BASELINE:
-        return _inconclusive("too_few_baseline", len(candidate))
-    ordered, found = sorted(baseline), None
-    for look in LOOKS:
-        if len(candidate) < look:
-            break
-        found = rank_of(candidate[:look], ordered)
-        decided = _decided(found, margin)
+    looks = looks_of(candidate, baseline, left_out=left_out) if taken is None else taken
+    for sessions, rank in looks:
+        decided = _decided(rank, margin)
         if decided is not None:
             return ReleaseVerdict(
-                verdict=decided, reason=None, rank=found, used=look, next_look=None
+                verdict=decided, reason=None, rank=rank, used=sessions, next_look=None
             )
-    reached = [look for look in LOOKS if look <= len(candidate)]
+    used, rank = looks[-1] if looks else (0, None)
+    reason: Reason = "too_few_candidate" if len(candidate) < LOOKS[0] else "undecided"
+    if left_out > len(candidate):
+        reason = "low_coverage"
+    elif len(baseline) < MIN_BASELINE:
+        reason = "too_few_baseline"
     return ReleaseVerdict(
         verdict="inconclusive",
-        reason="undecided" if reached else "too_few_candidate",
-        rank=found,
-        used=max(reached, default=0),
-        next_look=_next(len(candidate)),
+        reason=reason,
+        rank=rank,
+        used=used,
+        next_look=next((look for look in LOOKS if look > max(used, len(candidate))), None),
     )
 
 
@@ -113,13 +140,3 @@ def _share_below(value: float, ordered: Sequence[float]) -> float:
 def _variance(values: Sequence[float]) -> float:
     center = fmean(values)
     return sum((each - center) ** 2 for each in values) / max(1, len(values) - 1)
-
-
-def _inconclusive(reason: Reason, samples: int) -> ReleaseVerdict:
-    return ReleaseVerdict(
-        verdict="inconclusive", reason=reason, rank=None, used=0, next_look=_next(samples)
-    )
-
-
-def _next(samples: int) -> int | None:
-    return next((look for look in LOOKS if look > samples), None)

@@ -34,10 +34,11 @@ from collector.log.port import (
     New,
     Record,
 )
+from collector.records.comparison import VersionWindow
 from collector.records.drops import DROPS, DropState, decode_drop
 from collector.records.signal_batch import Group, SignalHeader, groups_in
 from collector.records.standing import AgentLabels, OpenRunaway, Standings
-from collector.records.windows import RUNAWAYS, WindowEntry
+from collector.records.windows import RUNAWAYS
 from collector.signals.faults.fault_families import FaultGauges
 from collector.signals.faults.fault_reader import FaultReader
 from collector.signals.faults.faults import Faults
@@ -151,7 +152,7 @@ class PrometheusExporter(Consumer):
             ),
             TaskGauges(self._runs, caught_up=lambda: self._traces.caught_up),
             RunawayGauges(self._open_runaways),
-            RankGauges(self._targets, self._log_time, caught_up=lambda: self._caught_up),
+            RankGauges(self._targets, caught_up=lambda: self._caught_up),
             FaultGauges(self._faults, caught_up=lambda: self._fault_reader.caught_up),
         )
         for each in self._gauges:
@@ -193,10 +194,9 @@ class PrometheusExporter(Consumer):
         }
         return with_facts(found, facts)
 
-    def versions(self, agent: AgentLabels, evaluator: str) -> Mapping[str, Sequence[WindowEntry]]:
-        """See `Targets.by_version`; empty until the windows have been read back."""
-        found = self._targets.by_version(agent, evaluator, self._log_time())
-        return found if self._caught_up else {}
+    def versions(self, agent: AgentLabels, name: str) -> Mapping[str, VersionWindow]:
+        """See `Targets.by_version`, of an evaluator; empty until the windows have been read back."""
+        return self._targets.by_version(agent, name, self._log_time()) if self._caught_up else {}
 
     def _changed_since(self, labels: Labels) -> float | None:
         return self._drops.changed_since(labels, self._faults)

@@ -11,7 +11,8 @@ from msgspec.structs import replace
 from collector.config.tree import AgentWindow
 from collector.records.codec import encode
 from collector.records.signal import COMPARED
-from collector.records.windows import WindowEntry, WindowRecord
+from collector.records.windows import VersionLooksRecord, WindowEntry, WindowRecord
+from collector.signals.prometheus.version_looks import look_at
 from collector.signals.prometheus.versions import MAX_VERSIONS
 from collector.signals.prometheus.window import Stats, Window
 from evaluators.formulas.drift import Detector
@@ -48,6 +49,8 @@ class Target:
         self._limits = limits
         self._window = self._empty()
         self._versions: dict[str, Window] = {}
+        self.looks: dict[str, VersionLooksRecord] = {}
+        """By version, the looks that were taken."""
         self._detector = Detector()
         self.next_offsets: dict[int, int] = {}
         """By partition, the offset below which every signal was taken in, perhaps before a restart."""
@@ -85,10 +88,14 @@ class Target:
             self._detector.settle(self._window.mean(now), objective)
 
     def expire(self, now: float) -> bool:
-        """Forget sessions that are too old; whether there were any."""
+        """Forget sessions that are too old, and take the looks at versions that are due; whether anything changed."""
         expired = [window.expire(now) for window in (self._window, *self._versions.values())]
         self._versions = {v: each for v, each in self._versions.items() if len(each)}
-        return any(expired)
+        if len(self._versions) < 2:
+            return any(expired)
+        held = {version: each.counting(now) for version, each in self._versions.items()}
+        before, self.looks = self.looks, look_at(held, self.looks)
+        return self.looks != before or any(expired)
 
     def stats(self, now: float, current: frozenset[str] | None, since: float = 0.0) -> Stats | None:
         """Of the window since then, all `current` versions of the agent together; None: whatever their version."""
@@ -111,6 +118,7 @@ class Target:
                 labels=self.labels,
                 entries=self._window.entries,
                 versions={version: each.entries for version, each in self._versions.items()},
+                looks=self.looks,
                 detector=self._detector,
                 last_score=self.last_score,
                 next_offsets=self.next_offsets,
@@ -125,6 +133,7 @@ class Target:
         target.last_score = record.last_score
         target._window = target._empty(record.entries)
         target._versions = {v: target._empty(each) for v, each in record.versions.items()}
+        target.looks = dict(record.looks)
         target._detector = record.detector
         target.next_offsets = dict(record.next_offsets)
         for each in record.fed:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
@@ -12,6 +12,7 @@ from collector.base.slots import Slots, Tally
 from collector.base.telemetry import OTHER, short
 from collector.config.tree import AgentWindow
 from collector.records.codec import encode
+from collector.records.comparison import VersionWindow
 from collector.records.signal import HEADLINES
 from collector.records.signal_batch import SignalHeader
 from collector.records.standing import AgentLabels, Standing
@@ -206,7 +207,7 @@ class Targets:
         )
 
     def expire(self, now: float) -> None:
-        """Forget sessions that had no trace for too long."""
+        """Forget sessions that had no trace for too long; take the looks at versions that are due."""
         for labels, target in self._targets.items():
             if target.expire(now):
                 self._changed.add(labels)
@@ -256,11 +257,15 @@ class Targets:
 
     def by_version(
         self, agent: AgentLabels, evaluator: str, now: float
-    ) -> Mapping[str, Sequence[WindowEntry]]:
-        """The sessions of each version of an agent, also of versions that have ended, as far as they are held."""
+    ) -> Mapping[str, VersionWindow]:
+        """What is held of each version of an agent, also of versions that have ended."""
         target = self._targets.get(Labels(*agent, evaluator, "session"))
-        versions = () if target is None else target.versions(None)
-        return {version: window.counting(now) for version, window in versions}
+        if target is None:
+            return {}
+        return {
+            version: VersionWindow(window.counting(now), target.looks.get(version))
+            for version, window in target.versions(None)
+        }
 
     def slots_record(self) -> bytes:
         """The slots as they are now, for the key `SLOTS` of topic `windows`."""

@@ -2,43 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from collector.records.comparison import Version, before, newest, version_of
 from collector.records.signal import HEADLINES
-from collector.records.standing import AgentLabels
-from collector.records.windows import WindowEntry
+from collector.records.windows import ReleaseLook
+from collector.signals.prometheus.target import Target
 from collector.signals.prometheus.targets import Targets
-from evaluators.formulas.release_verdict import Rank, release_verdict
 
 _LABELS = ("service", "agent", "evaluator", "agent_version", "baseline")
 
 
 def rank_gauges() -> Mapping[str, GaugeMetricFamily]:
-    """The gauges without samples, by name."""
+    """The gauges without samples, by the field of a look that they show."""
     texts = {
-        "ratio": "Chance that a session of the newest version scores better than one of the version before; .5 is no"
-        " change. At the last of 20, 40, 80 and 160 sessions.",
-        "lower_bound_ratio": "Lower bound of that chance.",
-        "upper_bound_ratio": "Upper bound of that chance.",
+        "rank": (
+            "ratio",
+            "Chance that a session of the version scores better than one of the version before, at its last look.",
+        ),
+        "lower": ("lower_bound_ratio", "Lower bound of that chance."),
+        "upper": ("upper_bound_ratio", "Upper bound of that chance."),
     }
     return {
-        name: GaugeMetricFamily(f"spanwise_version_rank_{name}", text, labels=_LABELS)
-        for name, text in texts.items()
+        field: GaugeMetricFamily(f"spanwise_version_rank_{name}", text, labels=_LABELS)
+        for field, (name, text) in texts.items()
     }
 
 
 class RankGauges(Collector):
-    """One sample for each agent and headline with two versions. Registered once; reads the live state."""
+    """One sample for each version that was looked at, of the headlines. Registered once; reads the live state."""
 
-    def __init__(
-        self, targets: Targets, now: Callable[[], float], *, caught_up: Callable[[], bool]
-    ) -> None:
+    def __init__(self, targets: Targets, *, caught_up: Callable[[], bool]) -> None:
         self._targets = targets
-        self._now = now
         self._caught_up = caught_up
 
     def describe(self) -> Iterable[Metric]:
@@ -50,34 +47,17 @@ class RankGauges(Collector):
         if not self._caught_up():
             return
         gauges = rank_gauges()
-        for agent, evaluator, versions in self._compared():
-            candidate = newest(versions)
-            baseline = None if candidate is None else before(candidate, versions)
-            if candidate is None or baseline is None:
-                continue
-            mine, other = (version_of(name, versions[name]) for name in (candidate, baseline))
-            rank = _rank(mine, other)
-            if rank is not None:
-                labels = (*agent, evaluator, candidate, baseline)
-                for name, value in zip(gauges, rank, strict=True):
-                    gauges[name].add_metric(labels, value)
-        yield from gauges.values()
-
-    def _compared(
-        self,
-    ) -> Iterator[tuple[AgentLabels, str, Mapping[str, Sequence[WindowEntry]]]]:
-        now = self._now()
         for target in self._targets:
             service, agent, evaluator, _ = target.labels
-            if evaluator in HEADLINES:
-                found = self._targets.by_version((service, agent), evaluator, now)
-                yield (
-                    (service, agent),
-                    evaluator,
-                    {name: each for name, each in found.items() if each},
-                )
+            for version, baseline, look in _last(target) if evaluator in HEADLINES else ():
+                labels = (service, agent, evaluator, version, baseline)
+                for field, gauge in gauges.items():
+                    gauge.add_metric(labels, getattr(look, field))
+        yield from gauges.values()
 
 
-def _rank(candidate: Version, baseline: Version) -> Rank | None:
-    scores = candidate.scores, baseline.scores
-    return release_verdict(*scores, left_out=candidate.left_out).rank
+def _last(target: Target) -> Iterator[tuple[str, str, ReleaseLook]]:
+    """(Version, baseline, look) of each version that was looked at."""
+    for version, each in target.looks.items():
+        if each.baseline is not None and each.looks:
+            yield version, each.baseline, each.looks[-1]

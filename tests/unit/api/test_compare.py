@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
+from collector.records.comparison import VersionWindow
 from collector.records.standing import AgentLabels, Standing
 from collector.records.windows import WindowEntry
+from collector.signals.prometheus.version_looks import look_at
 from tests.support.api_stand import EVALUATORS, Stand
 
 Windows = dict[str, list[WindowEntry]]
@@ -45,8 +47,11 @@ def stand(tmp_path: Path, windows: Windows, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr("tests.support.api_stand.EVALUATORS", [RELIABILITY, *EVALUATORS])
     agents = (("shop", "clerk"), ("desk", "one"), ("desk", "two"))
 
-    def versions(agent: AgentLabels, evaluator: str) -> Mapping[str, Sequence[WindowEntry]]:
-        return windows if (agent, evaluator) == (("shop", "clerk"), "agent_reliability") else {}
+    def versions(agent: AgentLabels, evaluator: str) -> Mapping[str, VersionWindow]:
+        if (agent, evaluator) != (("shop", "clerk"), "agent_reliability"):
+            return {}
+        looks = look_at(windows, {})
+        return {name: VersionWindow(each, looks.get(name)) for name, each in windows.items()}
 
     made = Stand(tmp_path, versions=versions)
     made.standings = {each: Standing(service=each[0], agent=each[1]) for each in agents}

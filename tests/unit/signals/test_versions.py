@@ -10,6 +10,7 @@ import pytest
 from collector.base.telemetry import OTHER
 from collector.config.tree import AgentWindow
 from collector.log.port import WINDOWS, New
+from collector.records.comparison import VersionWindow
 from collector.records.signal import Signal
 from collector.records.windows import VERSIONS, WindowEntry, decode_window
 from tests.support.publisher import Publisher
@@ -164,16 +165,24 @@ def test_an_entry_of_an_older_record_has_no_version() -> None:
     assert msgspec.msgpack.decode(old, type=WindowEntry).version is None
 
 
+def looked(window: VersionWindow) -> tuple[str | None, list[int]]:
+    """The version before it, and its sessions at each look."""
+    assert window.looks is not None
+    return window.looks.baseline, [each.sessions for each in window.looks.looks]
+
+
 async def test_a_version_that_has_ended_is_compared_after_a_restart_too() -> None:
     publisher = Publisher()
     await publisher.publish(*(session("1", n, 0.9) for n in range(25)))
     await publisher.publish(*(session("2", 25 + n, 0.2) for n in range(22)))
     agent = ("support-bot", "planner")
 
+    await publisher.exporter.finish()
     held = publisher.exporter.versions(agent, "agent_reliability")
 
     assert shown(publisher) == {"2": 0.2}
-    assert {name: len(each) for name, each in held.items()} == {"1": 25, "2": 22}
+    assert {name: len(each.entries) for name, each in held.items()} == {"1": 25, "2": 22}
+    assert [looked(each) for each in held.values()] == [(None, []), ("1", [20])]
     labels = {"agent_version": "2", "baseline": "1"}
     assert publisher.value("version_rank_ratio", **labels) == 0.0
     assert publisher.value("version_rank_upper_bound_ratio", **labels) == 0.0
@@ -187,5 +196,28 @@ async def test_below_twenty_sessions_a_version_has_no_rank() -> None:
     publisher = Publisher()
     await publisher.publish(*(session("1", n) for n in range(25)))
     await publisher.publish(*(session("2", 25 + n) for n in range(19)))
+    await publisher.exporter.finish()
 
     assert publisher.value("version_rank_ratio", agent_version="2", baseline="1") is None
+
+
+async def test_a_look_stays_whatever_comes_later() -> None:
+    """A canary beside a version that goes on: its looks are at what was there then."""
+    publisher = Publisher()
+    await publisher.publish(*(session("1", n / 100, 0.9) for n in range(40)))
+    for n in range(25):
+        await publisher.publish(
+            session("2", 1 + n / 10, 0.2),
+            *(session("1", 1 + n / 10 + k / 1000) for k in range(1, 30)),
+        )
+        await publisher.exporter.finish()
+    canary = publisher.exporter.versions(("support-bot", "planner"), "agent_reliability")["2"]
+
+    assert looked(canary) == ("1", [20])
+    await publisher.publish(*(session("1", 5 + n / 100, 0.0) for n in range(400)))
+    await publisher.exporter.finish()
+    after = publisher.successor()
+    await after.step()
+    for each in (publisher, after):
+        found = each.exporter.versions(("support-bot", "planner"), "agent_reliability")
+        assert found["2"].looks == canary.looks
