@@ -304,7 +304,7 @@ def read_call(item: dict[str, JSON]) -> Call | None:
         if item.get("type") != "function_call"
         else _first_text(item, "call_id", "id"),
         arguments=read_arguments(arguments),
-        by_provider=item.get("type") in _BY_PROVIDER,
+        by_provider=string(item.get("type")) in _BY_PROVIDER,
     )
 
 

@@ -177,11 +177,11 @@ def _read_object(item: dict[str, JSON], side: Side, depth: int) -> list[Message]
 
 def _read_typed(item: dict[str, JSON]) -> list[Message]:
     """A message that is known by its type or role."""
-    if "source" in item and item.get("type") in _AUTOGEN:
+    if "source" in item and string(item.get("type")) in _AUTOGEN:
         return [_autogen(item)]
     if role := _role_in(item):
         return _one(item, role)
-    if item.get("type") in _ITEMS:
+    if string(item.get("type")) in _ITEMS:
         return [_responses_item(item)]
     return []
 

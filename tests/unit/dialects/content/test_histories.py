@@ -216,3 +216,16 @@ def test_what_is_read_as_any_value_has_taken_no_room_yet() -> None:
 
         assert read_history(json.dumps([REPR, "no message"]), grows=True) is None
         assert room.left == whole
+
+
+@pytest.mark.parametrize("kind", [["text"], {"a": 1}, 7, None])
+@pytest.mark.parametrize("more", [{}, {"source": "user"}, {"role": "assistant"}])
+def test_a_type_that_is_no_text_loses_nothing_else(kind: JSON, more: dict[str, JSON]) -> None:
+    """It took the whole trace along: `{"type":[` is what is left of a message that was cut."""
+    part: JSON = {"type": kind, "id": "c", "content": "x"}
+    odd: JSON = {"type": kind, "content": "x", "parts": [part], **more}
+
+    with one_trace():
+        read = read_messages([odd, ASKED], "output")
+
+    assert "where is it?" in [each.text for each in read]
