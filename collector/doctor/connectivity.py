@@ -12,9 +12,11 @@ from collector.config.tree import Config
 from collector.doctor.deliveries import undeliverable
 from collector.doctor.models import ask_models
 from collector.log.kafka.client import ClientSettings
-from collector.log.kafka.cluster import LARGEST, topic_settings
+from collector.log.kafka.cluster import LARGEST, new_topic, topic_settings
 from collector.log.kafka.question import ask_kafka
+from collector.log.kafka.rights import READ, WRITE, Right, lacking, missing_rights
 from collector.log.port import KAFKA_TOPICS, WINDOWS
+from collector.service.logs import groups
 from collector.service.sinks import switched_on
 
 Settings = Mapping[str, Mapping[str, str]]
@@ -53,17 +55,19 @@ async def _kafka(config: Config) -> list[str]:
     answered = await ask_kafka(
         kafka.bootstrap_servers or "",
         kafka.security,
-        lambda client: _asked(client, kafka.topic_prefix),
+        lambda client: _asked(client, config),
         section="log.kafka",
     )
     if isinstance(answered, str):
         return [answered]
-    partitions, settings = answered
+    partitions, settings, missing = answered
     windows = f"{kafka.topic_prefix}{WINDOWS}"
     keyed = {name: count for name, count in partitions.items() if name != windows}
     wrong = [*partitions_differ(keyed), *too_small(_limits(settings)), *senders_times(settings)]
     if partitions.get(windows, 1) != 1:
         wrong.append(f"log.kafka.topic_prefix: topic {windows} must have one partition")
+    if (line := lacking(missing, "log.kafka")) is not None:
+        wrong.append(line)
     return wrong
 
 
@@ -100,16 +104,27 @@ def _limits(settings: Settings) -> dict[str, int]:
     return {topic: int(chosen[key]) for topic, chosen in settings.items() if key in chosen}
 
 
-async def _asked(client: ClientSettings, prefix: str) -> tuple[dict[str, int], Settings]:
-    """Partition counts and settings of our topics that exist already."""
+async def _asked(
+    client: ClientSettings, config: Config
+) -> tuple[dict[str, int], Settings, list[Right]]:
+    """Partition counts and settings of our topics that exist already, and the rights that we lack."""
+    kafka = config.log.kafka
     admin = AIOKafkaAdminClient(**client)
     try:
         await admin.start()
-        names = sorted(
-            {f"{prefix}{topic}" for topic in KAFKA_TOPICS} & set(await admin.list_topics())
-        )
+        topics = {f"{kafka.topic_prefix}{topic}": topic for topic in KAFKA_TOPICS}
+        names = sorted(topics.keys() & set(await admin.list_topics()))
         described = await admin.describe_topics(names) if names else []
         partitions = {str(each["topic"]): len(each["partitions"]) for each in described}
-        return partitions, await topic_settings(admin, names)
+        missing = await missing_rights(
+            admin,
+            topics=sorted(topics),
+            operations=(READ, WRITE),
+            groups=sorted(
+                {f"{kafka.group}.{group}" for names in groups(config).values() for group in names}
+            ),
+            create=[new_topic(kafka, topic) for name, topic in topics.items() if name not in names],
+        )
+        return partitions, await topic_settings(admin, names), missing
     finally:
         await admin.close()

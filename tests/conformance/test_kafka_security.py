@@ -5,21 +5,27 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import cast
 
 import pytest
+from aiokafka.admin import AIOKafkaAdminClient
+from aiokafka.errors import ClusterAuthorizationFailedError
 
 from collector.base.clock import wall
-from collector.base.errors import ConfigError
+from collector.base.errors import ConfigError, LogUnavailable
 from collector.base.telemetry import Telemetry
 from collector.config.tree import Config, KafkaLogConfig, LogConfig
 from collector.doctor.connectivity import connect_all
 from collector.log.kafka.kafka_log import KafkaLog
-from collector.log.port import TRACES
+from collector.log.kafka.reader import KafkaReader
+from collector.log.kafka.rights import WRITE, failure, missing_rights
+from collector.log.port import KAFKA_TOPICS, TRACES
+from collector.signals.sinks.kafka import KafkaSink
 from tests.support import certificates
 from tests.support.kafka.kafka_node import KafkaNode
-from tests.support.kafka.topics import create_topic
+from tests.support.kafka.topics import allow, create_topic
 from tests.support.log_steps import all_of, new
 from tests.support.service import ROOT
 
@@ -159,3 +165,129 @@ async def test_unequal_partition_counts_are_a_configuration_error(kafka: str) ->
 
     with pytest.raises(ConfigError, match=r"uneven\.spans has 5"):
         await KafkaLog.open(uneven, clock=wall, telemetry=Telemetry())
+
+
+# --- rights ----------------------------------------------------------------------------------------------------------
+
+SOME = ("Describe", "DescribeConfigs")
+
+
+def limited(secured: tuple[KafkaNode, Path], prefix: str) -> KafkaLogConfig:
+    return settings(secured, PASSWORD, topic_prefix=f"{prefix}.", group=prefix)
+
+
+async def granted(
+    node: KafkaNode, prefix: str, topics: Sequence[str], groups: Sequence[str]
+) -> None:
+    await allow(node.bootstrap, "spanwise", "topic", f"{prefix}.", *topics)
+    await allow(node.bootstrap, "spanwise", "group", f"{prefix}.", *groups)
+
+
+async def made(node: KafkaNode, prefix: str) -> None:
+    """All our topics, made by the cluster's operator."""
+    for topic in KAFKA_TOPICS:
+        fit = {"max_message_bytes": str(20 << 20), "message_timestamp_type": "LogAppendTime"}
+        await create_topic(node.bootstrap, f"{prefix}.{topic}", partitions=1, **fit)
+
+
+@pytest.mark.parametrize(
+    ("topics", "groups", "lacks"),
+    [
+        ((*SOME,), ("Read",), "Read on topics {p}.closings, "),
+        ((*SOME,), ("Read",), "; Write on topics {p}.closings, "),
+        ((*SOME, "Read"), ("Read",), "rights on the cluster: Write on topics {p}.closings, "),
+        ((*SOME, "Read", "Write"), ("Describe",), "cluster: Read on groups {p}.api.signals, "),
+        (("Create",), ("Read",), "Read on topics {p}.closings, "),
+    ],
+)
+async def test_validate_names_the_rights_that_are_missing(
+    secured: tuple[KafkaNode, Path], topics: tuple[str, ...], groups: tuple[str, ...], lacks: str
+) -> None:
+    prefix = f"lacks{abs(hash((topics, groups, lacks)))}"
+    await made(secured[0], prefix)
+    await granted(secured[0], prefix, topics, groups)
+
+    with pytest.raises(ConfigError) as refused:
+        await asyncio.to_thread(connect_all, whole(limited(secured, prefix)))
+
+    assert lacks.format(p=prefix) in str(refused.value)
+    assert len(str(refused.value).splitlines()) == 1
+
+
+async def test_the_rights_of_the_docs_are_enough(secured: tuple[KafkaNode, Path]) -> None:
+    """With Create the topics need not be there."""
+    await made(secured[0], "there")
+    await granted(secured[0], "there", (*SOME, "Read", "Write"), ("Read",))
+    await granted(secured[0], "absent", (*SOME, "Read", "Write", "Create"), ("Read",))
+    await granted(secured[0], "barred", (*SOME, "Read", "Write"), ("Read",))
+    await allow(secured[0].bootstrap, "another", "cluster", "kafka-cluster", "Create")
+
+    for prefix in ("there", "absent"):
+        await asyncio.to_thread(connect_all, whole(limited(secured, prefix)))
+    with pytest.raises(ConfigError, match=r"Create on topics barred\.closings, "):
+        await asyncio.to_thread(connect_all, whole(limited(secured, "barred")))
+    with pytest.raises(ConfigError, match=r"Describe on topic barred\.\w+, or Create"):
+        await KafkaLog.open(limited(secured, "barred"), clock=wall, telemetry=Telemetry())
+
+
+async def polled(reader: KafkaReader) -> None:
+    """aiokafka tells what it is refused at a later poll."""
+    for _ in range(20):
+        await reader.poll(timeout=0.5)
+
+
+async def test_a_right_that_is_missing_while_it_runs_is_named(
+    secured: tuple[KafkaNode, Path],
+) -> None:
+    await made(secured[0], "reads")
+    await granted(secured[0], "reads", (*SOME, "Read"), ("Describe",))
+    log = await KafkaLog.open(limited(secured, "reads"), clock=wall, telemetry=Telemetry())
+    try:
+        with pytest.raises(LogUnavailable, match=r"right: Write on topic reads\.traces"):
+            await log.write([new(TRACES, b"x")])
+        reader = log.read("scoring", TRACES)
+        with pytest.raises(LogUnavailable, match=r"right: Read on group reads\.scoring"):
+            await polled(reader)
+    finally:
+        await log.close()
+
+
+async def test_a_sink_that_may_not_write_says_so(secured: tuple[KafkaNode, Path]) -> None:
+    await create_topic(secured[0].bootstrap, "theirs.scores")
+    await allow(secured[0].bootstrap, "spanwise", "topic", "theirs.", *SOME)
+    log = settings(secured, PASSWORD)
+    section = {
+        "bootstrap_servers": log.bootstrap_servers,
+        "topic": "theirs.scores",
+        "security": log.security.model_dump(),
+    }
+    config = Config.model_validate({"sinks": {"kafka": section}})
+
+    said = await KafkaSink.reachable(config)
+    await allow(secured[0].bootstrap, "spanwise", "topic", "theirs.", "Write")
+
+    assert said == (
+        "sinks.kafka: the user lacks rights on the cluster: Write on topic theirs.scores"
+    )
+    assert await KafkaSink.reachable(config) is None
+
+
+def test_a_producer_that_may_write_nowhere_is_told_what_it_needs() -> None:
+    said = failure(ClusterAuthorizationFailedError(), WRITE)
+
+    assert said.endswith("a right: Write on our topics, or IdempotentWrite on the cluster")
+
+
+async def test_an_old_broker_cannot_say_and_lacks_nothing() -> None:
+    class Old:
+        def get_random_node(self) -> int:
+            return 1
+
+        async def send(self, node: int, request: object) -> None:
+            raise NotImplementedError
+
+    class Admin:
+        _client = Old()
+
+    admin = cast("AIOKafkaAdminClient", Admin())
+    assert await missing_rights(admin, topics=["spans"], operations=[WRITE]) == []

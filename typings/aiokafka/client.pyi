@@ -1,5 +1,6 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from enum import IntEnum
 from typing import Any
 
 from aiokafka.structs import TopicPartition
@@ -8,10 +9,14 @@ class _Metadata:
     def topics(self) -> set[str]: ...
     def leader_for_partition(self, partition: TopicPartition) -> int | None: ...
 
+class CoordinationType(IntEnum):
+    GROUP = 0
+
 class AIOKafkaClient:
     cluster: _Metadata
     _sync_task: asyncio.Task[None] | None
     send: Callable[..., Awaitable[Any]]
+    def get_random_node(self) -> int: ...
     async def fetch_all_metadata(self) -> _Metadata: ...
     async def coordinator_lookup(self, coordinator_type: int, coordinator_key: str) -> int: ...
     def set_topics(self, topics: Sequence[str]) -> asyncio.Future[bool]: ...

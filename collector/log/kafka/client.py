@@ -15,6 +15,7 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any, TypedDict, TypeVar
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.client import AIOKafkaClient
 from aiokafka.errors import KafkaError, ProducerClosed
 from aiokafka.structs import OffsetAndMetadata, TopicPartition
@@ -104,9 +105,9 @@ async def _give_up(producer: AIOKafkaProducer, stop: asyncio.Task[None], seconds
         await ended(stop, 1.0)
 
 
-def network_client(consumer: AIOKafkaConsumer) -> AIOKafkaClient:
-    """The connections below a consumer: for requests of our own, which a consumer has no methods for."""
-    return consumer._client  # noqa: SLF001
+def network_client(client: AIOKafkaConsumer | AIOKafkaAdminClient) -> AIOKafkaClient:
+    """The connections below a client: for requests of our own, which it has no methods for."""
+    return client._client  # noqa: SLF001
 
 
 def check_membership(consumer: AIOKafkaConsumer) -> None:

@@ -248,6 +248,16 @@ def settings_of(topic: str, replication: int) -> dict[str, str]:
     return settings
 
 
+def new_topic(kafka: KafkaLogConfig, topic: str) -> NewTopic:
+    """The topic as we create it."""
+    return NewTopic(
+        f"{kafka.topic_prefix}{topic}",
+        1 if topic == WINDOWS else kafka.partitions,
+        kafka.replication,
+        topic_configs=settings_of(topic, kafka.replication),
+    )
+
+
 async def ensure_topics(client: ClientSettings, kafka: KafkaLogConfig) -> Topics:
     """Create the topics that are missing, wait until every one has its leaders, describe them. The caller bounds it.
 
@@ -272,23 +282,20 @@ async def ensure_topics(client: ClientSettings, kafka: KafkaLogConfig) -> Topics
 async def _create(
     admin: AIOKafkaAdminClient, kafka: KafkaLogConfig, missing: Sequence[str]
 ) -> None:
-    new_topics = [
-        NewTopic(
-            f"{kafka.topic_prefix}{topic}",
-            1 if topic == WINDOWS else kafka.partitions,
-            kafka.replication,
-            topic_configs=settings_of(topic, kafka.replication),
-        )
-        for topic in missing
-    ]
+    new_topics = [new_topic(kafka, topic) for topic in missing]
     answer = await admin.create_topics(new_topics)  # raises nothing: errors stand in the answer
     for name, code, why in answer.topic_errors:
         if code in _RETRYABLE:
             raise LogUnavailable(f"topic {name} could not be created yet: {why}")
+        if code == TopicAuthorizationFailedError.errno:
+            raise ConfigError(
+                f"log.kafka: the user lacks rights on the cluster: Describe on topic {name}, or "
+                "Create if it does not exist"
+            )
         if code not in {0, _EXISTS}:
             raise ConfigError(
                 f"log.kafka: topic {name} is missing and cannot be created (error {code}: {why}); "
-                "create it or mend log.kafka.partitions, replication or the user's rights"
+                "create it or correct log.kafka.partitions, replication or the user's rights"
             )
     _log.info("Created the topics %s.", ", ".join(new.name for new in new_topics))
 

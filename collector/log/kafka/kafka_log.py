@@ -28,6 +28,7 @@ from collector.log.kafka.member import encode_metadata
 from collector.log.kafka.partition_reader import PartitionReader
 from collector.log.kafka.reader import KafkaReader
 from collector.log.kafka.records import GUARDED, Fenced, fence, state_behind
+from collector.log.kafka.rights import READ, failure
 from collector.log.kafka.writer import Writer
 from collector.log.port import SPANS, Commit, Lag, New, Position, Record
 
@@ -245,7 +246,7 @@ class KafkaLog:
         except TimeoutError as error:
             raise LogUnavailable(f"Kafka did not store the commit of `{group}` in time") from error
         except KafkaError as error:
-            raise LogUnavailable(f"Kafka: {error!r}") from error
+            raise LogUnavailable(failure(error, READ)) from error
         finally:
             await ended(asyncio.create_task(consumer.stop()), CLOSE)
 

@@ -23,6 +23,7 @@ from collector.log.kafka.client import ended
 from collector.log.kafka.cluster import Cluster
 from collector.log.kafka.partition_reader import PartitionReader
 from collector.log.kafka.reader import KafkaReader
+from collector.log.kafka.rights import READ, failure
 from collector.log.port import Lag
 
 RECENT = 10.0
@@ -73,7 +74,7 @@ class GroupLags:
             raise LogUnavailable(f"Kafka did not say where `{group}` stands in time") from error
         except (KafkaError, OSError) as error:
             await self.close(1.0)
-            raise LogUnavailable(f"Kafka: {error!r}") from error
+            raise LogUnavailable(failure(error, READ)) from error
         return None if places is None else await self._lag(group, topic, places)
 
     async def close(self, seconds: float) -> None:

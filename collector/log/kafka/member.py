@@ -23,6 +23,7 @@ from collector.base.errors import LogUnavailable
 from collector.log.commits import Committed, advanced
 from collector.log.kafka.client import check_membership, committed_offsets, ended, network_client
 from collector.log.kafka.cluster import Cluster
+from collector.log.kafka.rights import READ, failure
 from collector.log.port import Commit
 
 REBALANCE = 30.0
@@ -79,7 +80,7 @@ class Member(ConsumerRebalanceListener):
         try:
             check_membership(self.consumer)
         except Exception as error:  # noqa: BLE001 - whatever a task of aiokafka has ended of; it says so once
-            self._ended = KafkaError(repr(error))
+            self._ended = error if isinstance(error, KafkaError) else KafkaError(repr(error))
         if self._ended is not None:
             raise self._ended
 
@@ -192,7 +193,7 @@ class Member(ConsumerRebalanceListener):
             _log.info("A commit of `%s` came after a rebalance and was not stored.", self._group)
             return False
         except KafkaError as error:
-            raise LogUnavailable(f"Kafka: {error!r}") from error
+            raise LogUnavailable(failure(error, READ)) from error
         return True
 
     # --- the ends of partitions ----------------------------------------------------------------------------------

@@ -22,6 +22,7 @@ from aiokafka.structs import ConsumerRecord, TopicPartition
 from collector.base.errors import LogUnavailable
 from collector.log.kafka.client import ended, is_lost, network_client
 from collector.log.kafka.cluster import Cluster
+from collector.log.kafka.rights import READ, failure
 from collector.log.port import KAFKA_TOPICS
 
 FETCH_BYTES = 1 << 20
@@ -78,7 +79,7 @@ class PartitionReader:
                 await self.close(1.0)  # the next question makes another
             raise LogUnavailable("Kafka did not answer in time") from error
         except (KafkaError, OSError) as error:
-            raise LogUnavailable(f"Kafka: {error!r}") from error
+            raise LogUnavailable(failure(error, READ)) from error
 
     async def _answer(self, question: Callable[[AIOKafkaConsumer], Awaitable[_T]]) -> _T:
         """Ask until the answer is not "try again"; the caller bounds the time."""

@@ -17,6 +17,7 @@ from collector.log.kafka.cluster import CLOCKS_DIFFER, Cluster
 from collector.log.kafka.member import Member
 from collector.log.kafka.partition_reader import PartitionReader
 from collector.log.kafka.records import is_fence, record_of
+from collector.log.kafka.rights import READ, failure
 from collector.log.port import Assigned, Batch, Commit, Record
 
 Fence = Callable[[str, str, Sequence[int]], Awaitable[None]]
@@ -104,7 +105,7 @@ class KafkaReader:
                 batch = await self._records(member, max_records, timeout)
         except KafkaError as error:
             await self._leave()
-            raise LogUnavailable(f"Kafka: {error!r}") from error
+            raise LogUnavailable(failure(error, READ)) from error
         return batch
 
     async def commit(self, commits: Sequence[Commit], *, must: bool) -> None:

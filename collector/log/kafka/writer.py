@@ -19,6 +19,7 @@ from collector.base.errors import LogUnavailable, RecordTooLarge
 from collector.log.kafka.cluster import LARGEST, Cluster, Topics
 from collector.log.kafka.producer import TOO_LARGE, Producer
 from collector.log.kafka.records import signed
+from collector.log.kafka.rights import WRITE, failure
 from collector.log.port import COMPACTED, New, Position, partition_of
 
 _FRAME = 256
@@ -74,7 +75,7 @@ class Writer:
             raise RecordTooLarge(f"Kafka refused a record: {error}") from error
         except (KafkaError, OSError) as error:
             await self.renew()
-            raise LogUnavailable(f"Kafka: {error!r}") from error
+            raise LogUnavailable(failure(error, WRITE)) from error
         finally:
             self._given_up |= {id(new) for new in records if id(new) in self._in_flight}
         return call.written

@@ -16,6 +16,7 @@ from collector.config.tree import Config, KafkaSinkConfig
 from collector.log.kafka.client import ClientSettings, client_settings, prepare_aiokafka
 from collector.log.kafka.producer import TOO_LARGE, Producer
 from collector.log.kafka.question import ask_kafka
+from collector.log.kafka.rights import WRITE, Right, failure, lacking, missing_rights
 from collector.log.port import Position
 from collector.records.signal_batch import Published, public_headers
 from collector.signals.sinks.port import Refused
@@ -62,20 +63,26 @@ class KafkaSink:
 
     @classmethod
     async def reachable(cls, config: Config) -> str | None:
-        """See `SinkKind`. The brokers answer, and the topic may be read: that it takes signals is not tried."""
+        """See `SinkKind`. The brokers answer, the topic is there, and we may write to it."""
         section = config.sinks.kafka
         if section is None:
             return None
         servers = section.bootstrap_servers
-        topics = await ask_kafka(servers, section.security, _topics, section="sinks.kafka")
-        if isinstance(topics, str):
-            return topics
-        if section.topic in topics:
-            return None
-        return (
-            f"sinks.kafka.topic: there is no topic `{section.topic}` at {servers} that we may read; "
-            "create it"
+        asked = await ask_kafka(
+            servers,
+            section.security,
+            lambda client: _asked(client, section.topic),
+            section="sinks.kafka",
         )
+        if isinstance(asked, str):
+            return asked
+        is_there, missing = asked
+        if not is_there:
+            return (
+                f"sinks.kafka.topic: there is no topic `{section.topic}` at {servers} that we may "
+                "read; create it"
+            )
+        return lacking(missing, "sinks.kafka")
 
     async def deliver(self, signals: Sequence[Published]) -> None:
         """See `Sink`. Only signals above the topic's limit are refused; every other failure is `Retryable`."""
@@ -89,7 +96,7 @@ class KafkaSink:
             raise Retryable(f"Kafka acknowledged nothing in {self._timeout:g} s") from error
         except (KafkaError, OSError) as error:
             await self._renew()
-            raise Retryable(f"Kafka: {error!r}") from error
+            raise Retryable(failure(error, WRITE)) from error
         refused, self._refused = self._refused, {}
         self._acked.clear()
         self._suspects.clear()
@@ -170,10 +177,12 @@ class KafkaSink:
         self._topic_exists = False
 
 
-async def _topics(client: ClientSettings) -> frozenset[str]:
+async def _asked(client: ClientSettings, topic: str) -> tuple[bool, list[Right]]:
+    """Whether the topic is there, and the rights that we lack."""
     admin = AIOKafkaAdminClient(**client)
     try:
         await admin.start()
-        return frozenset(await admin.list_topics())
+        is_there = topic in await admin.list_topics()
+        return is_there, await missing_rights(admin, topics=[topic], operations=[WRITE])
     finally:
         await admin.close()

@@ -186,6 +186,10 @@ class KafkaNode:
             "listener.name.sasl_ssl.plain.sasl.jaas.config": f"{module} required {known};",
             "ssl.keystore.type": "PEM",
             "ssl.keystore.location": str(self._keystore),
+            # Whatever has no rule is open to all, so that a test names only what it closes.
+            "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+            "super.users": "User:ANONYMOUS",
+            "allow.everyone.if.no.acl.found": "true",
         }
 
     def _is_running(self) -> bool:

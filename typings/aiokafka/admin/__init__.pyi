@@ -3,6 +3,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from aiokafka.admin.config_resource import ConfigResource
+from aiokafka.client import AIOKafkaClient
 from aiokafka.structs import OffsetAndMetadata, TopicPartition
 
 class NewTopic:
@@ -25,6 +26,7 @@ class DescribeGroupsResponse:
     groups: Sequence[tuple[int, str, str, *tuple[Any, ...]]]
 
 class AIOKafkaAdminClient:
+    _client: AIOKafkaClient
     def __init__(
         self,
         *,
@@ -40,7 +42,10 @@ class AIOKafkaAdminClient:
     async def list_topics(self) -> list[str]: ...
     async def describe_topics(self, topics: list[str]) -> list[dict[str, Any]]: ...
     async def describe_consumer_groups(
-        self, group_ids: list[str]
+        self,
+        group_ids: list[str],
+        *,
+        include_authorized_operations: bool = ...,
     ) -> list[DescribeGroupsResponse]: ...
     async def list_consumer_group_offsets(
         self, group_id: str
@@ -48,6 +53,8 @@ class AIOKafkaAdminClient:
     async def describe_configs(
         self, config_resources: Sequence[ConfigResource]
     ) -> list[DescribeConfigsResponse]: ...
-    async def create_topics(self, new_topics: Sequence[NewTopic]) -> CreateTopicsResponse: ...
+    async def create_topics(
+        self, new_topics: Sequence[NewTopic], *, validate_only: bool = ...
+    ) -> CreateTopicsResponse: ...
     async def delete_topics(self, topics: Sequence[str]) -> object: ...
     async def delete_records(self, records_to_delete: object) -> object: ...
