@@ -3,7 +3,8 @@
     machine's clock   10:00 ---- 10:05 | set back: 08:05 ---- 08:10
     log time          10:00 ---- 10:05 ----------------------- 10:10
 
-A start begins at the machine's clock, or at the newest log time there is, if that is later.
+A start begins at the machine's clock, or at the newest log time there is, if that is later. On Kafka the brokers stamp
+the records, so it begins at their time.
 """
 
 from __future__ import annotations
@@ -53,6 +54,10 @@ class SteadyClock:
         """Log time has come to `newest` before: it goes on from there, if it is not later anyway."""
         self._began = max(self._began, newest - self._elapsed())
 
+    def begin_at(self, now: float) -> None:
+        """Log time is `now`, though it is less than this clock says: before anything was closed by it."""
+        self._began = now - self._elapsed()
+
     @property
     def ahead(self) -> float:
         """Seconds that it is ahead of the machine's clock; negative: behind."""
@@ -77,7 +82,8 @@ class ClockWatch:
         now = self._clock()
         if self._warned:
             _log.warning(
-                "The machine's clock says %s, log time is %s: the clock was set, or was ahead before. Log time goes on "
+                "The machine's clock says %s, log time is %s: the clock was set, was ahead before, or Kafka's brokers "
+                "have another one. Log time goes on "
                 "by elapsed seconds; after a restart it is the clock's as soon as that is the later one.",
                 _text(now - ahead),
                 _text(now),

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import itertools
+import time
 import urllib.request
+import uuid
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -31,28 +35,88 @@ def scored(service: Service) -> bool:
     return True
 
 
-@pytest.mark.parametrize("ahead", [600, -7_200, 259_200])
-def test_scoring_goes_on_whatever_is_done_to_the_clock(tmp_path: Path, ahead: int) -> None:
+@contextmanager
+def shifted(tmp_path: Path, ahead: int, *settings: str) -> Generator[tuple[Service, Path]]:
+    """A service whose machine's clock is off by the seconds in the file."""
     off = tmp_path / "off"
     off.write_text(str(ahead))
     environment = {"PYTHONPATH": str(SHIFTED), "CLOCK_OFF": str(off)}
-    settings = ("windows.trace.root_grace=200ms",)
-    with Service(tmp_path / "data", *settings, environment=environment) as service:
+    chosen = ("windows.trace.root_grace=200ms", *settings)
+    with Service(tmp_path / "data", *chosen, environment=environment) as service:
+        yield service, off
+
+
+def shown(service: Service) -> float:
+    """How far log time is ahead of the machine's clock."""
+    return service.metrics()["spanwise_log_time_ahead_seconds"]
+
+
+@pytest.mark.parametrize("ahead", [600, -7_200, 259_200])
+def test_scoring_goes_on_whatever_is_done_to_the_clock(tmp_path: Path, ahead: int) -> None:
+    with shifted(tmp_path, ahead) as (service, off):
         assert scored(service)
         off.write_text("0")
         assert scored(service)
         service.wait_for(
             "the warning", lambda: service.output.read_text().count("the clock was set") == 1
         )
-        shown = service.metrics()["spanwise_log_time_ahead_seconds"]
-        assert shown == pytest.approx(ahead, abs=2)
+        assert shown(service) == pytest.approx(ahead, abs=2)
         with urllib.request.urlopen(f"{service.admin}/health", timeout=10) as page:
             assert "the machine&#39;s clock, which was set" in page.read().decode()
 
         service.kill()
         service.start()
         assert scored(service)
-        shown = service.metrics()["spanwise_log_time_ahead_seconds"]
-        assert shown == pytest.approx(max(0, ahead), abs=30)
+        assert shown(service) == pytest.approx(max(0, ahead), abs=30)
         off.write_text("-3600")
         assert scored(service)
+
+
+@pytest.mark.kafka
+@pytest.mark.parametrize("ahead", [120, -120, -7_200, 259_200])
+def test_on_kafka_log_time_is_the_brokers(tmp_path: Path, kafka: str, ahead: int) -> None:
+    """It was the process's: with a clock that was behind nothing was closed until it had caught up."""
+    name = uuid.uuid4().hex[:8]
+    log = (
+        "log.kind=kafka",
+        f"log.kafka.bootstrap_servers={kafka}",
+        f"log.kafka.topic_prefix={name}.",
+        f"log.kafka.group={name}",
+        "log.kafka.partitions=3",
+    )
+    with shifted(tmp_path, ahead, *log) as (service, off):
+        for step in (ahead, 0, -ahead, 3_600):
+            off.write_text(str(step))
+            assert scored(service)
+            assert shown(service) == pytest.approx(-step, abs=5)
+        service.kill()
+        service.start()
+        assert scored(service)
+        assert shown(service) == pytest.approx(-3_600, abs=5)
+
+
+@pytest.mark.kafka
+def test_on_kafka_a_clock_that_is_ahead_closes_no_trace_early(tmp_path: Path, kafka: str) -> None:
+    """Its spans that came a second later were late, for as long as the process ran."""
+    name = uuid.uuid4().hex[:8]
+    log = (
+        "log.kind=kafka",
+        f"log.kafka.bootstrap_servers={kafka}",
+        f"log.kafka.topic_prefix={name}.",
+        f"log.kafka.group={name}",
+        "log.kafka.partitions=1",
+        "windows.trace.root_grace=5s",
+    )
+    with shifted(tmp_path, 600, *log) as (service, _):
+        attributes = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "helper"}
+        root = SpanSpec(id=1, attributes=attributes)
+        call = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "find"}
+        send(service.grpc, request(root, trace_id="7" * 32))
+        time.sleep(2)
+        assert not service.signals()
+        send(service.grpc, request(SpanSpec(id=2, parent=1, attributes=call), trace_id="7" * 32))
+        service.wait_for("signals", lambda: bool(service.signals()), timeout=30)
+
+        assert {each["revision"] for each in service.signals()} == {0}
+        late = [key for key in service.metrics() if key.startswith("spanwise_late_spans_total{")]
+        assert sum(service.metrics()[key] for key in late) == 0

@@ -11,13 +11,17 @@ class OffsetAndMetadata(NamedTuple):
 class RecordMetadata(NamedTuple):
     topic: str
     partition: int
+    topic_partition: TopicPartition
     offset: int
+    timestamp: int | None
+    timestamp_type: int
 
 class ConsumerRecord:
     topic: str
     partition: int
     offset: int
     timestamp: int
+    timestamp_type: int
     key: bytes | None
     value: bytes | None
     headers: tuple[tuple[str, bytes], ...]

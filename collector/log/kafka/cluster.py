@@ -9,7 +9,7 @@ import asyncio
 import logging
 import ssl
 from collections.abc import Coroutine, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
@@ -27,6 +27,7 @@ from aiokafka.errors import (
 from collector.base.clock import Clock
 from collector.base.errors import ConfigError, LogUnavailable
 from collector.base.retry import Backoff
+from collector.base.steady_clock import SteadyClock
 from collector.config.tree import KafkaLogConfig
 from collector.log.families import LogFamilies
 from collector.log.kafka.client import ClientSettings, ended, within
@@ -35,7 +36,9 @@ from collector.log.port import COMPACTED, KAFKA_TOPICS, LOG_REQUESTS, MAX_RECORD
 LARGEST = MAX_RECORD
 """Bytes of the largest record of our topics, Kafka's own bytes included."""
 CLOCKS_DIFFER = 2.0
-"""Seconds by which a broker's clock may be behind ours (docs/decisions/002)."""
+"""Seconds by which a broker's clock and ours may differ (docs/decisions/041)."""
+APPEND_TIME = 1
+"""The type of a time that the broker gave a record: LogAppendTime."""
 STOPPING = 3.0
 """Seconds that a request may take once the process stops; each one that runs out of time halves them."""
 SHORTEST = 0.5
@@ -80,11 +83,32 @@ class Cluster:
     """Names this process: tells its state records from those of a former owner."""
     topics: Topics | None = None
     stopping: bool = False
+    _agreed: bool = field(default=False, init=False)
+    """The first answer of a broker has set the clock."""
 
     def begin_shutdown(self) -> None:
         """The process stops: requests, those under way too, wait for a short time only."""
         self.stopping = True
         self.deadline = min(self.deadline, STOPPING)
+
+    def heard(self, stamped: float, *, sent: float | None = None) -> None:
+        """Let log time be the brokers', which stamp the records: else two clocks say when a trace is due.
+
+        Log time goes on from the newest stamp there is; the first record that this process sends may set it back.
+
+        Args:
+            stamped: The time that a broker gave a record when it appended it.
+            sent: The clock when this process sent the record; None: another one may have, at any time.
+        """
+        clock = self.clock
+        if not isinstance(clock, SteadyClock):
+            return
+        if sent is not None and not self._agreed:
+            self._agreed = True
+            if stamped < sent - CLOCKS_DIFFER:
+                clock.begin_at(stamped)
+        if stamped > clock() + CLOCKS_DIFFER:
+            clock.go_on_from(stamped)
 
     async def within(self, work: Coroutine[Any, Any, _T]) -> _T:
         """The result of a request, in time.

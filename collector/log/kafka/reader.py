@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from collector.base.errors import LogUnavailable
 from collector.log.commits import Committed
-from collector.log.kafka.cluster import CLOCKS_DIFFER, Cluster
+from collector.log.kafka.cluster import APPEND_TIME, CLOCKS_DIFFER, Cluster
 from collector.log.kafka.member import Member
 from collector.log.kafka.partition_reader import PartitionReader
 from collector.log.kafka.records import is_fence, record_of
@@ -315,6 +315,8 @@ class KafkaReader:
                 if not is_fence(self.topic, raw)
             ]
             self._next[partition] = raws[-1].offset + 1
+            if raws[-1].timestamp_type == APPEND_TIME:
+                self._cluster.heard(raws[-1].timestamp / 1000)
         return records, lost
 
     def _in_time(self, record: Record) -> Record:
@@ -331,6 +333,7 @@ class KafkaReader:
         for partition in member.owned:
             end, sent_at = member.fetched_ends.get(partition, (None, 0.0))
             if end is not None and self._next.get(partition, -1) >= end:
+                sent_at = min(sent_at, self._cluster.clock())  # it may have been set since
                 ends[partition] = max(sent_at - CLOCKS_DIFFER, self._last.get(partition, 0.0))
         return ends
 

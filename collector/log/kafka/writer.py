@@ -16,7 +16,7 @@ from aiokafka.errors import KafkaError
 from aiokafka.structs import RecordMetadata
 
 from collector.base.errors import LogUnavailable, RecordTooLarge
-from collector.log.kafka.cluster import LARGEST, Cluster, Topics
+from collector.log.kafka.cluster import APPEND_TIME, LARGEST, Cluster, Topics
 from collector.log.kafka.producer import TOO_LARGE, Producer
 from collector.log.kafka.records import signed
 from collector.log.kafka.rights import WRITE, failure
@@ -32,6 +32,8 @@ STUCK_AFTER = 120.0
 class _InFlight:
     new: New
     answer: asyncio.Future[RecordMetadata]
+    sent: float
+    """The clock's time."""
 
 
 class Writer:
@@ -118,6 +120,7 @@ class Writer:
             return self._in_flight[id(new)]
         topic, partition = call.targets[index]
         async with self._order:
+            sent = self._cluster.clock()
             answer = await self._producer.send(
                 producer,
                 self._cluster.name(topic),
@@ -126,7 +129,7 @@ class Writer:
                 partition=partition,
                 headers=signed(new, self._cluster.owner),
             )
-        self._in_flight[id(new)] = _InFlight(new, answer)
+        self._in_flight[id(new)] = _InFlight(new, answer, sent)
         return self._in_flight[id(new)]
 
     async def _take_answers(self, call: _Call, sent: Sequence[tuple[int, _InFlight]]) -> None:
@@ -142,7 +145,10 @@ class Writer:
             error = error or failed
             if failed is None:
                 topic, partition = call.targets[index]
-                call.positions[index] = Position(topic, partition, each.answer.result().offset)
+                appended = each.answer.result()
+                call.positions[index] = Position(topic, partition, appended.offset)
+                if appended.timestamp is not None and appended.timestamp_type == APPEND_TIME:
+                    self._cluster.heard(appended.timestamp / 1000, sent=each.sent)
         if error is not None:
             raise error
 

@@ -12,7 +12,11 @@ from collector.base.clock import wall
 from collector.base.families import RuntimeFamilies
 from collector.base.steady_clock import APART, ClockWatch, SteadyClock
 from collector.base.telemetry import Telemetry
+from collector.config.tree import KafkaLogConfig, KafkaSecurity
 from collector.judging.budget import DAY, Budget
+from collector.log.families import LogFamilies
+from collector.log.kafka.client import client_settings
+from collector.log.kafka.cluster import Cluster
 from tests.support.machine import Machine
 
 MINUTE, HOUR = 60.0, 3_600.0
@@ -123,3 +127,55 @@ def test_nothing_that_decides_asks_the_machines_clock() -> None:
         "service/offline_service.py",
         "service/replay.py",
     }
+
+
+def cluster(clock: SteadyClock) -> Cluster:
+    return Cluster(
+        settings=KafkaLogConfig(bootstrap_servers="broker:9092"),
+        client=client_settings("broker:9092", KafkaSecurity(), section="log.kafka"),
+        clock=clock,
+        families=LogFamilies(Telemetry()),
+        deadline=1.0,
+        owner=b"",
+    )
+
+
+@pytest.mark.parametrize("apart", STEPS)
+def test_on_kafka_log_time_becomes_the_brokers(apart: float) -> None:
+    machine = Machine()
+    clock = machine.clock()
+    kafka = cluster(clock)
+    brokers = clock() - apart
+
+    kafka.heard(brokers, sent=clock())
+
+    assert clock() == pytest.approx(brokers)
+    machine.go_on(7)
+    assert clock() == pytest.approx(brokers + 7)
+
+
+def test_on_kafka_an_answer_that_came_late_moves_nothing() -> None:
+    machine = Machine()
+    clock = machine.clock()
+    kafka = cluster(clock)
+    sent = clock()
+    machine.go_on(60)
+
+    kafka.heard(sent + 0.01, sent=sent)
+
+    assert clock() == sent + 60
+
+
+def test_on_kafka_only_the_first_answer_sets_log_time_back() -> None:
+    """Another broker's clock, or a step of one, may not: what was closed stays closed."""
+    machine = Machine()
+    clock = machine.clock()
+    kafka = cluster(clock)
+    kafka.heard(clock(), sent=clock())
+    before = clock()
+
+    kafka.heard(before - HOUR, sent=before)
+    kafka.heard(before - HOUR)
+    assert clock() == before
+    kafka.heard(before + HOUR)
+    assert clock() == pytest.approx(before + HOUR)
