@@ -56,9 +56,8 @@ class Feed:
         """Fill the index; ends soon after `stopping`, with everything committed that was indexed."""
         self._stream.begin()
         try:
-            async with asyncio.TaskGroup() as tasks:
-                readers = [tasks.create_task(each.run(stopping)) for each in self._readers]
-                await watch.until(stopping, readers)
+            readers = (each.run(stopping) for each in self._readers)
+            await watch.together("indexing", stopping, *readers)
         finally:
             await self._thread.close()
 

@@ -19,6 +19,7 @@ from collector.assembly.open_trace import Closing
 from collector.assembly.open_traces import OpenTraces
 from collector.assembly.scan import first_start
 from collector.assembly.take_result import TakeResult
+from collector.base import watch
 from collector.base.errors import LogUnavailable, Retryable, Undecodable
 from collector.base.retry import Retry, Sleep
 from collector.base.telemetry import Telemetry
@@ -157,9 +158,11 @@ class Assembler(Consumer):
         try:
             async with self._joined():
                 async with asyncio.TaskGroup() as group:
-                    group.create_task(self._pipeline.run())
-                    glances = group.create_task(self._glances.run())
+                    closings = group.create_task(self._pipeline.run(), name="closings")
+                    glances = group.create_task(self._glances.run(), name="glances")
+                    watching = group.create_task(watch.ends((closings, glances)))
                     await loop()
+                    watching.cancel()
                     glances.cancel()  # what it had to look at is due again after the next start
                     await self.finish()
                 if reason is not None:

@@ -26,6 +26,7 @@ from collector.assembly.glances import Suspect
 from collector.assembly.open_trace import Closing
 from collector.assembly.open_traces import OpenTraces
 from collector.assembly.trace_reading import TraceReading
+from collector.base import watch
 from collector.base.errors import RecordTooLarge, Undecodable
 from collector.base.retry import Retry
 from collector.config.tree import TraceWindow
@@ -156,9 +157,16 @@ class ClosingPipeline:
         """Read and write the queued closings, until `stop`."""
         self._done = False
         async with asyncio.TaskGroup() as group:
-            for _ in range(READERS):
-                group.create_task(self._reader())
-            group.create_task(self._writer())
+            parts = [
+                *(
+                    group.create_task(self._reader(), name=f"closings read {number}")
+                    for number in range(READERS)
+                ),
+                group.create_task(self._writer(), name="closings written"),
+            ]
+            await asyncio.wait(parts, return_when=asyncio.FIRST_COMPLETED)
+            if not self._done:
+                watch.raise_ended(parts)
 
     async def write_sequentially(self, closings: Sequence[tuple[OpenTraces, Closing]]) -> None:
         """Read and write these in exactly this order, after `run` has ended."""

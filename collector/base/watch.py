@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection
-from typing import Protocol, runtime_checkable
+from collections.abc import Collection, Coroutine
+from typing import Any, Protocol, runtime_checkable
 
 
 class PartEnded(RuntimeError):
@@ -37,6 +37,16 @@ async def until(stopping: asyncio.Event, parts: Collection[asyncio.Task[None]]) 
         waiting.cancel()
     if not stopping.is_set():
         raise_ended(parts)
+
+
+async def together(name: str, stopping: asyncio.Event, *runs: Coroutine[Any, Any, None]) -> None:
+    """Run them, in tasks of this name, until each has ended behind `stopping`.
+
+    Raises:
+        PartEnded: one has returned or been cancelled before.
+    """
+    async with asyncio.TaskGroup() as group:
+        await until(stopping, [group.create_task(run, name=name) for run in runs])
 
 
 async def ends(parts: Collection[asyncio.Task[None]]) -> None:

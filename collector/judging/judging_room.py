@@ -16,6 +16,7 @@ from contextlib import asynccontextmanager
 
 import msgspec
 
+from collector.base import watch
 from collector.base.clock import Clock
 from collector.base.errors import RecordTooLarge, Retryable, Undecodable
 from collector.base.retry import Retry, Sleep
@@ -123,10 +124,12 @@ class JudgingRoom(Consumer):
     async def standing(self) -> AsyncGenerator[None]:
         """Keep the judge process; around any number of `drain`."""
         async with asyncio.TaskGroup() as group:
-            judges = group.create_task(self._judges.run())
+            judges = group.create_task(self._judges.run(), name="judge process")
+            watching = group.create_task(watch.ends([judges]))
             try:
                 yield
             finally:
+                watching.cancel()
                 judges.cancel()
 
     async def drain(self) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import get_args
 
+from collector.base import watch
 from collector.base.clock import Clock
 from collector.base.errors import Undecodable
 from collector.base.retry import Retry
@@ -71,23 +72,27 @@ class NoticesRoom:
         """Look and tell until `stopping` is set."""
         self._retry.stopping = stopping
         await self._retry.log("read back what was told", self._restore)
-        async with asyncio.TaskGroup() as tasks:
-            for name, each in self._settings.to.items():
-                telling = Telling(
-                    Messenger(name, each),
-                    self._alarms,
-                    notice=self._notice,
-                    store=self._store,
-                    clock=self._clock,
-                    wall=self._wall,
-                )
-                tasks.create_task(telling.run(stopping))
-            while not stopping.is_set():
-                if self._caught_up():
-                    await self.look()
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(EVERY):
-                        await stopping.wait()
+        tellings = (
+            Telling(
+                Messenger(name, each),
+                self._alarms,
+                notice=self._notice,
+                store=self._store,
+                clock=self._clock,
+                wall=self._wall,
+            )
+            for name, each in self._settings.to.items()
+        )
+        telling = (each.run(stopping) for each in tellings)
+        await watch.together("notices", stopping, self._look(stopping), *telling)
+
+    async def _look(self, stopping: asyncio.Event) -> None:
+        while not stopping.is_set():
+            if self._caught_up():
+                await self.look()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(EVERY):
+                    await stopping.wait()
 
     async def look(self) -> None:
         """See what holds now."""

@@ -19,6 +19,7 @@ from typing import Literal, TypeAlias, TypeVar, get_args
 
 from google.protobuf.message import Message
 
+from collector.base import watch
 from collector.base.clock import Clock
 from collector.base.errors import Permanent, Retryable, TooLarge
 from collector.base.retry import Backoff
@@ -147,8 +148,11 @@ class Forwarder:
         """
         try:
             async with asyncio.TaskGroup() as group:
-                senders = [group.create_task(self._send(stopping)) for _ in range(SENDERS)]
-                await stopping.wait()
+                senders = [
+                    group.create_task(self._send(stopping), name=f"forward {number}")
+                    for number in range(SENDERS)
+                ]
+                await watch.until(stopping, senders)
                 self._closed = True
                 self._bring_back(*self._aside)
                 await asyncio.wait(senders, timeout=self._grace)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -36,7 +37,7 @@ async def post(http):
     print("answered", answer.status_code, flush=True)
 
 async def kill(endpoints):
-    print("tasks", *sorted({each.get_name() for each in tasks()}), flush=True)
+    print("tasks", *sorted({each.get_name() for each in tasks()}), sep=",", flush=True)
     threads = {each.name: each.ident for each in threading.enumerate()}
     if victim == "index":
         asyncio.get_running_loop().call_later(10, stopping.set)
@@ -62,6 +63,7 @@ async def serve():
         "receiver": {"grpc": anywhere, "http": anywhere}, "admin": anywhere,
         "forward": {"endpoint": "http://127.0.0.1:9", "protocol": "http"},
         "judge": {"model": "openai/none", "base_url": "http://127.0.0.1:9", "api_key": "k"},
+        "notify": {"page": "http://localhost:4320", "to": {"hook": {"webhook": "http://127.0.0.1:9"}}},
     })
     killing = []
 
@@ -78,7 +80,11 @@ TASKS = (
     "admin",
     "admin-http",
     "assemble",
+    "closings",
+    "closings read 0",
+    "closings written",
     "forward",
+    "glances",
     "health",
     "judge",
     "lag",
@@ -88,6 +94,15 @@ TASKS = (
     "score",
     "worker 0",
 )
+STARTED_AGAIN = {
+    "feed": "api",
+    "indexing": "api",
+    "forward 0": "forward",
+    "judge process": "judge",
+    "metrics": "metrics",
+    "notices": "notify",
+}
+"""Tasks of what only shows, and their rooms."""
 
 
 def killed(folder: Path, victim: str, *more: str) -> subprocess.CompletedProcess[str]:
@@ -104,9 +119,9 @@ def test_a_task_that_ends_ends_the_process(tmp_path: Path, victim: str) -> None:
 
     assert done.returncode == 1, done.stderr[-3000:]
     assert f"`{victim}` has ended" in done.stderr
-    (found,) = (each for each in done.stdout.splitlines() if each.startswith("tasks "))
-    known = {name.replace(" ", "_") for name in TASKS} | {"feed", "watch"}
-    assert set(found.replace("worker 0", "worker_0").split()[1:]) == known
+    (found,) = (each for each in done.stdout.splitlines() if each.startswith("tasks,"))
+    alike = {re.sub(r"(forward|read) [1-9]$", r"\1 0", each) for each in found.split(",")[1:]}
+    assert alike == {*TASKS, *STARTED_AGAIN, "watch"}
 
 
 def test_the_end_of_the_thread_that_writes_the_log_refuses_and_ends_the_process(
@@ -119,11 +134,12 @@ def test_the_end_of_the_thread_that_writes_the_log_refuses_and_ends_the_process(
     assert "The thread that writes the log has ended" in done.stderr
 
 
-def test_what_only_shows_is_started_again(tmp_path: Path) -> None:
-    done = killed(tmp_path, "feed", "again")
+@pytest.mark.parametrize(("victim", "room"), STARTED_AGAIN.items())
+def test_what_only_shows_is_started_again(tmp_path: Path, victim: str, room: str) -> None:
+    done = killed(tmp_path, victim, "again")
 
     assert done.returncode == 0, done.stderr[-3000:]
-    assert "Room `api` failed (bug) and is started again" in done.stderr
+    assert f"Room `{room}` failed (bug) and is started again" in done.stderr
 
 
 def test_so_is_the_index_whose_thread_has_ended(tmp_path: Path) -> None:

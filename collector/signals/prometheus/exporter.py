@@ -16,6 +16,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
+from collector.base import watch
 from collector.base.clock import Clock
 from collector.base.errors import Retryable, Undecodable
 from collector.base.retry import Retry
@@ -218,10 +219,8 @@ class PrometheusExporter(Consumer):
         except Retryable as error:
             _log.warning("The metrics stop before their windows could be read back: %s", error)
             return
-        async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self._traces.run(stopping))
-            tasks.create_task(self._fault_reader.run(stopping))
-            tasks.create_task(super().run(stopping))
+        others = (self._traces.run(stopping), self._fault_reader.run(stopping))
+        await watch.together("metrics", stopping, super().run(stopping), *others)
 
     async def restore(self) -> None:
         """Take back the windows and task runs of the topic `windows`."""
