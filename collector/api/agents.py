@@ -6,6 +6,7 @@ number: before its windows are read back, for an agent without label values of i
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -24,6 +25,7 @@ from collector.records.standing import (
     Watched,
     WindowMean,
 )
+from evaluators.formulas.differences import Difference
 
 
 def standing_of(agent: AgentEntry, standings: Standings) -> Standing | None:
@@ -37,10 +39,13 @@ def running_away(standings: Standings) -> frozenset[tuple[str, str]]:
     return frozenset((each.service, each.session_id) for each in every)
 
 
-def agent_shown(agent: AgentEntry, standings: Standings) -> dict[str, Any]:
+def agent_shown(
+    agent: AgentEntry, standings: Standings, differs: Sequence[Difference] | None = None
+) -> dict[str, Any]:
     """A version of an agent as `/api/v1/agents` lists it.
 
-    `headline`, `window`, `faults`, `drops`, `detectors` and `runaways` are of all its current versions together.
+    `differs`: what differs since it got worse; None: it did not, or nobody looked. `headline`, `window`, `faults`,
+    `drops`, `detectors` and `runaways` are of all its current versions together.
     """
     standing = standing_of(agent, standings)
     version = _version(standing, short(agent.agent_version or ""))
@@ -61,7 +66,11 @@ def agent_shown(agent: AgentEntry, standings: Standings) -> dict[str, Any]:
             for name in HEADLINES.values()
         },
         "faults": [] if standing is None else [_fault(each) for each in standing.faults],
+        "failing_always": []
+        if standing is None
+        else [msgspec.to_builtins(each) for each in standing.failing_always],
         "drops": [] if standing is None else [_drop(each) for each in standing.drops],
+        "differs": None if differs is None else [each._asdict() for each in differs],
         "detectors": [] if standing is None else [_watched(each) for each in standing.watched],
         "runaways": [] if standing is None else [_runaway(each) for each in standing.runaways],
     }

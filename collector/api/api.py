@@ -28,6 +28,7 @@ from collector.api.routes import Routes
 from collector.api.stream import Stream
 from collector.api.traces import Show, Traces
 from collector.api.vitals import Vitals
+from collector.api.what_changed import differing_by_agent
 from collector.base import watch
 from collector.base.clock import Clock
 from collector.base.lifecycle import Health
@@ -100,8 +101,12 @@ class Api:
             content=content,
             redactor=redactor(config),
         )
+        charts = Charts(self._index)
         api = Routes(
             query=query,
+            differing=partial(
+                differing_by_agent, charts, settle=config.windows.agent.settle, clock=clock
+            ),
             traces=traces,
             stream=self._stream,
             off_loop=off_loop,
@@ -119,7 +124,7 @@ class Api:
         findings = Findings(about=about, query=query, traces=traces, off_loop=off_loop, clock=clock)
         pages = Pages(
             query=query,
-            charts=Charts(self._index),
+            charts=charts,
             traces=traces,
             off_loop=off_loop,
             findings=findings,

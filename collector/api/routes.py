@@ -20,7 +20,9 @@ from collector.api.session_asked import PARAMETERS, asked_of, sort_of
 from collector.api.store import AgentEntry, SessionEntry
 from collector.api.stream import CLIENTS, Full, Stream, place_of
 from collector.api.traces import FullTrace, Traces
+from collector.api.what_changed import Differing
 from collector.base.clock import Clock
+from collector.base.telemetry import short
 from collector.records.standing import Standings
 
 
@@ -31,6 +33,7 @@ class Routes:
         self,
         *,
         query: Query,
+        differing: Callable[[Sequence[AgentEntry], Standings], Differing],
         traces: Traces,
         stream: Stream,
         off_loop: OffLoop,
@@ -39,6 +42,7 @@ class Routes:
         clock: Clock,
     ) -> None:
         self._query = query
+        self._differing = differing
         self._traces = traces
         self._stream = stream
         self._off_loop = off_loop
@@ -68,7 +72,16 @@ class Routes:
         only(request, "limit", "cursor")
         asked = partial(self._query.agents, limit=limit_of(request), cursor=cursor_of(request))
         standings = self._standings()  # here: the exporter's state belongs to the event loop
-        return await self._off_loop.run(lambda: _agents(asked(), standings))
+        return await self._off_loop.run(lambda: self._agents(asked(), standings))
+
+    def _agents(self, page: shapes.Page[AgentEntry], standings: Standings) -> Response:
+        differs = self._differing(page.items, standings)
+        keys = ((short(each.service), short(each.agent)) for each in page.items)
+        shown = [
+            agent_shown(each, standings, differs.get(key))
+            for each, key in zip(page.items, keys, strict=True)
+        ]
+        return listing(shown, page.next)
 
     async def sessions(self, request: Request) -> Response:
         """Sessions, newest first unless they are sorted otherwise."""
@@ -151,10 +164,6 @@ class Routes:
 
 def _trace(found: FullTrace) -> Response:
     return answer({"trace": found.trace, "spans": found.spans, "signals": found.shown.signals})
-
-
-def _agents(page: shapes.Page[AgentEntry], standings: Standings) -> Response:
-    return listing([agent_shown(agent, standings) for agent in page.items], page.next)
 
 
 def _sessions(page: shapes.Page[SessionEntry]) -> Response:

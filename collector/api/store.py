@@ -20,16 +20,20 @@ from __future__ import annotations
 import base64
 import binascii
 import struct
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from collector.records.trace_views import TraceHeader
+from collector.records.trace_views import CalledTool, TraceHeader
 from evaluators.model import Trace
+from evaluators.uses import LONGEST_NAME, MOST_TOOLS
 
 EXCERPT = 2048
 """Characters of an input or output that lists and the session view show."""
 QUESTION = 120
 """Characters of a session's question."""
+MODELS = 8
+"""Models of a trace."""
 _HIGHEST = (1 << 63) - 1
 _RUN_BITS = 20
 """A sequence is a run and the place within it: a transaction has fewer signals than 2 ** 20."""
@@ -212,17 +216,29 @@ class SignalEntry(msgspec.Struct, array_like=True, gc=False):
 
 
 def excerpt(header: TraceHeader, *, content: bool) -> TraceHeader:
-    """The header with its texts cut to `EXCERPT`, or without them."""
+    """The header with its texts cut to `EXCERPT`, or without them, and each tool once."""
     return msgspec.structs.replace(
         header,
+        models=header.models[:MODELS],
+        tool_calls=tuple(_each_once(header.tool_calls)),
         input=header.input[:EXCERPT] if content and header.input else None,
         output=header.output[:EXCERPT] if content and header.output else None,
         error=header.error[:EXCERPT] if content and header.error else None,
     )
 
 
+def _each_once(calls: Iterable[CalledTool]) -> Iterator[CalledTool]:
+    failed: dict[str, bool] = {}
+    for each in calls:
+        name = each.name[:LONGEST_NAME]
+        if name in failed or len(failed) < MOST_TOOLS:
+            failed[name] = failed.get(name, False) or each.failed
+    return (CalledTool(name=name, error="" if fails else None) for name, fails in failed.items())
+
+
 def as_trace(header: TraceHeader) -> Trace:
     """A trace whose record has expired from the log, with the fields that the index has of it."""
     fields = msgspec.structs.asdict(header)
+    del fields["tool_calls"]
     fields["status"] = "error" if header.status == "error" else "unset"
     return Trace(**fields, truncated=True)

@@ -126,6 +126,15 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True):
         return self.fault in FAULTS_THAT_PAGE
 
 
+class FailingTool(msgspec.Struct, frozen=True, kw_only=True):
+    """A tool that fails in most sessions that use it, from the first one on: that is its past, so it is no fault."""
+
+    tool: str
+    uses: int
+    """Sessions that used it; where there are many, older ones count less."""
+    failures: int
+
+
 class OpenRunaway(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     """A trace that ran away when it was looked at last, and has not closed since."""
 
@@ -158,6 +167,8 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     drops: tuple[Drop, ...] = ()
     faults: tuple[Fault, ...] = ()
     """In order of fault and tool."""
+    failing_always: tuple[FailingTool, ...] = ()
+    """In order of tool."""
     watched: tuple[Watched, ...] = ()
     """In order of evaluator."""
     runaways: tuple[OpenRunaway, ...] = ()

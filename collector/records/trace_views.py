@@ -202,6 +202,19 @@ def decode_texts(raw: msgspec.Raw) -> TraceTexts:
 # --- what lists show -------------------------------------------------------------------------------------------------
 
 
+class CalledTool(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A call of `Trace.tool_calls`; in the index one for each tool, without the text of an error."""
+
+    name: str
+    error: str | None = None
+    rejected: str | None = None
+
+    @property
+    def failed(self) -> bool:
+        """See `ToolCall.failed`."""
+        return self.error is not None and self.rejected is None
+
+
 class TraceHeader(msgspec.Struct, frozen=True, kw_only=True):
     """The fields of `Trace` that lists of the API show."""
 
@@ -221,6 +234,9 @@ class TraceHeader(msgspec.Struct, frozen=True, kw_only=True):
     cost_usd: float | None = None
     tokens: Tokens = Tokens()
     gaps: tuple[str, ...] = ()
+    user_id: str | None = None
+    models: tuple[str, ...] = ()
+    tool_calls: tuple[CalledTool, ...] = ()
     is_part: bool = False
 
     @property

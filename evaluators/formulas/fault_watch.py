@@ -172,6 +172,12 @@ class FaultWatch:
         return Shown(fault.since, fault.uses, fault.failures, past.uses, past.failures)
 
     @property
+    def learned(self) -> tuple[float, float]:
+        """Uses and failures while nothing was raised: the past, and what waits to enter it."""
+        past, waiting = self.state.past, self.state.waiting
+        return past.uses + waiting.uses, past.failures + waiting.failures
+
+    @property
     def is_quiet(self) -> bool:
         """Whether nothing speaks for a fault: none is raised, and every sum is 0."""
         one, two, three = self.state.sums

@@ -16,6 +16,7 @@ from collector.api.page.timespan import LENGTHS, Timespan, timespan
 from collector.api.page.views import duration, usd
 from collector.api.query import time_shown
 from collector.api.store import micros
+from collector.api.what_changed import differing, sides
 from collector.records.standing import Standing, Watched
 
 PARTS = 48
@@ -24,8 +25,6 @@ BEHIND = 100
 """Sessions behind a point, at most: the newest."""
 JUDGED = 25
 """The same, of the shares that fail."""
-COMPARED = 200
-"""Sessions before, and since, that are compared: those next to the moment before it, the newest since."""
 TYPICAL = 51
 """The newest sessions before the moment, among which typical ones are looked for."""
 EACH = 3
@@ -251,22 +250,16 @@ def _compared(
     settle: float,
     now: float,
 ) -> dict[str, Any]:
-    """Evaluators and sessions before a moment and since.
-
-    A session is told apart by when it changed last and when it began: one that began long before the moment, and has
-    changed since, is of neither side.
-    """
-    before = looking.points(versions, 0.0, since, COMPARED)
-    after = looking.points(versions, since, now + 1, COMPARED, began=since - settle)
-    sides = [
-        [series.told(looking.outcomes(point.row), names) for point in each]
-        for each in (before, after)
-    ]
+    """Evaluators and sessions before a moment and since, and what differs between them."""
+    both = sides(looking, versions, since=since, settle=settle, now=now)
+    before, after = both
+    told = [[series.told(looking.outcomes(point.row), names) for point in side] for side in both]
     shares = _shares(looking, parts, names)
     return {
         "before": len(before),
         "after": len(after),
-        "rows": [_row(each, shares) for each in moved(*sides)[:EVALUATORS]],
+        "differs": differing(looking, both),
+        "rows": [_row(each, shares) for each in moved(*told)[:EVALUATORS]],
         "pairs": {
             "before": _looked_at(looking, before, names, worst=False),
             "since": _looked_at(looking, after, names, worst=True),

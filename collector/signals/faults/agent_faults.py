@@ -12,7 +12,7 @@ from collector.base.slots import Slots
 from collector.base.telemetry import OTHER, short
 from collector.records.codec import encode
 from collector.records.faults import AgentFaultsState, SettlingUses, WatchState
-from collector.records.standing import AgentLabels, Fault
+from collector.records.standing import AgentLabels, FailingTool, Fault
 from collector.signals.entered import Entered
 from collector.signals.settling import Settling, Update
 from evaluators.formulas.durations import Durations
@@ -29,6 +29,10 @@ ERRORS = 16
 """Newest failures whose class of error is remembered."""
 SESSIONS = 3
 """Newest failed sessions that are named."""
+SEEN = 10
+"""Uses of a tool from which on it is said that it always fails."""
+MOSTLY = 0.5
+"""The share of them that failed."""
 _MARKUP = re.compile(r"[^\w .:/@+-]")
 """What has no place in a tool's name, which stands in alerts: they are shown as HTML and as Markdown."""
 _ORDER = {fault: place for place, fault in enumerate(get_args(FaultKind))}
@@ -101,6 +105,14 @@ class AgentFaults:
             fault = watch.shown()
             if fault is not None:
                 yield fault
+
+    def failing_always(self) -> Iterator[FailingTool]:
+        """Tools that fail in most of their uses and always did: they do not fail more than before."""
+        for (fault, tool), watch in self._in_order():
+            uses, failures = watch.watch.learned
+            is_most = uses >= SEEN and failures >= MOSTLY * uses
+            if fault == "tool_failed" and is_most and not watch.is_raised:
+                yield FailingTool(tool=tool, uses=round(uses), failures=round(failures))
 
     def ended(self) -> Iterator[Cause]:
         """(fault, tool) of what was over within the last hour and is not shown again."""

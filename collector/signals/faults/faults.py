@@ -6,7 +6,7 @@ A session enters once: when it has been quiet for `windows.agent.settle`, or has
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from collector.base.errors import Undecodable
 from collector.base.telemetry import OTHER, short
@@ -41,6 +41,14 @@ class Faults(Comparisons[AgentLabels, AgentFaults]):
         """What is shown of each agent of which anything is."""
         found = {labels: tuple(watches.faults()) for labels, watches in self._watches.items()}
         return {labels: faults for labels, faults in found.items() if faults}
+
+    def facts(self) -> Mapping[str, Mapping[AgentLabels, Sequence[object]]]:
+        """What a `Standing` says of each agent, by field."""
+        always = {key: tuple(watches.failing_always()) for key, watches in self._watches.items()}
+        return {
+            "faults": self.by_agent(),
+            "failing_always": {labels: tools for labels, tools in always.items() if tools},
+        }
 
     def cause(self, labels: AgentLabels, since: float) -> Cause | None:
         """What explains best that the agent's scores dropped at log time `since`; None: nothing does."""

@@ -190,7 +190,7 @@ class PrometheusExporter(Consumer):
         facts: dict[str, Mapping[AgentLabels, Sequence[object]]] = {
             "drops": self._drops.by_agent(),
             "watched": self._drops.watched(),
-            "faults": self._faults.by_agent() if self._fault_reader.caught_up else {},
+            **(self._faults.facts() if self._fault_reader.caught_up else {}),
             "runaways": self._open_runaways(),
         }
         return with_facts(found, facts)

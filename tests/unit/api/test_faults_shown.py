@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from collector.records.standing import Fault
+from collector.records.standing import FailingTool, Fault
+from evaluators.model import ToolCall
 from tests.support import api_records as make
 from tests.support.api_stand import Stand
 from tests.support.standings import drop, standings
@@ -108,3 +109,62 @@ async def test_a_hostile_tool_name_is_no_markup(stand: Stand) -> None:
 
     for path in ("/", AGENT):
         assert "<script>alert(1)" not in (await stand.get(path)).text
+
+
+@pytest.fixture
+def moved(tmp_path: Path) -> Generator[Stand]:
+    """Forty sessions: from the 31st on they are of another tenant, on another model, with a tool that fails."""
+    made = Stand(tmp_path)
+    made.time = make.START + 5000
+    for number in range(1, 41):
+        is_new = number > 30
+        of = make.trace(
+            100 * number,
+            session_id=f"s-{number}",
+            agent="planner",
+            user_id="globex" if is_new else "acme",
+            models=("large" if is_new else "small",),
+            tool_calls=(ToolCall(name="find_order", error="no" if is_new else None),),
+        )
+        made.take_traces(make.trace_value(of))
+        made.take_signals(make.session_signal(of, "agent_reliability", 0.8))
+    yield made
+    made.close()
+
+
+async def test_what_differs_since_then_is_listed_as_no_cause(moved: Stand) -> None:
+    moved.standings = failing(fault(since=make.START + 3050))
+
+    page = (await moved.get(AGENT)).text
+    (agent,) = (await moved.get("/api/v1/agents")).json()["items"]
+
+    differs = page[page.index('id="differs"') :].split("</p>")[0]
+    assert "no cause" in differs
+    assert "user <b>globex</b> in 100 % of sessions, 0 % before" in differs
+    assert "model <b>small</b> in 0 % of sessions, 100 % before" in differs
+    assert (
+        page.index("find_order fails") < page.index('id="differs"') < page.index('id="evaluators"')
+    )
+    assert {"kind": "user", "value": "globex", "before": 0.0, "since": 1.0} in agent["differs"]
+    assert len(agent["differs"]) == 4
+
+
+async def test_an_agent_that_did_not_get_worse_is_not_looked_at(moved: Stand) -> None:
+    moved.standings = standings(0.9)
+
+    (agent,) = (await moved.get("/api/v1/agents")).json()["items"]
+
+    assert agent["differs"] is None
+    assert 'id="differs"' not in (await moved.get(AGENT)).text
+
+
+async def test_a_tool_that_fails_as_long_as_it_is_known_is_listed_apart(stand: Stand) -> None:
+    tool = FailingTool(tool="charge", uses=10, failures=9)
+    stand.standings = {KEY: replace(standings(0.9)[KEY], failing_always=(tool,))}
+
+    page = (await stand.get(AGENT)).text
+    (agent,) = (await stand.get("/api/v1/agents")).json()["items"]
+
+    assert "<b>charge</b> in 9 of 10 sessions that used it" in page
+    assert agent["failing_always"] == [{"tool": "charge", "uses": 10, "failures": 9}]
+    assert agent["faults"] == []

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from collector.log.port import WINDOWS
 from collector.records.faults import faults_key
+from collector.records.standing import FailingTool
 from collector.signals.faults.agent_faults import ENDED_SHOWN, MAX_TOOLS
 from evaluators.matching.error_class import LONGEST
 from evaluators.uses import LONGEST_NAME, SessionUses
@@ -260,3 +261,25 @@ async def test_a_session_of_an_older_version_enters_nothing() -> None:
     await watcher.step()
 
     assert list(watcher.faults) == []
+
+
+async def test_a_tool_that_fails_from_its_first_use_is_no_fault_and_is_listed_apart() -> None:
+    """Its failures are its past."""
+    watcher = Watcher()
+    rarely = used("look_up", failed=True), used("look_up"), used("look_up")
+    await watcher.live(*[FAILED] * 9, *rarely * 10, FINE)
+
+    (of_agent,) = watcher.faults.facts()["failing_always"].values()
+    assert watcher.shown() == {}
+    assert of_agent == (FailingTool(tool="find_order", uses=10, failures=9),)
+
+    await watcher.live(*[FINE] * 20, begin=100)
+    assert watcher.faults.facts()["failing_always"] == {}
+
+
+async def test_a_tool_that_began_to_fail_is_a_fault_and_stands_there_alone() -> None:
+    watcher = Watcher()
+    await watcher.live(*PAST, *[FAILED] * 12)
+
+    assert len(watcher.shown()) == 1
+    assert watcher.faults.facts()["failing_always"] == {}

@@ -1,0 +1,96 @@
+"""What differs between the sessions before a moment and those since: users, models, versions, tools, words. Pure.
+
+A difference is no cause: tenants, models and words that come with a drop cannot be told from chance well enough to be
+named as what explains it (docs/alerting.md). They are listed to be looked at.
+
+Source: Spanwise, measured on recordings with known faults (docs/alerting.md).
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+from math import sqrt
+from typing import Literal, NamedTuple, TypeAlias
+
+Kind: TypeAlias = Literal["version", "model", "user", "tool", "word"]
+Fact: TypeAlias = tuple[Kind, str]
+"""What can be said of a session: it is of this version, uses this tool, its question holds this word."""
+
+CLEAR = 4.0
+"""Standard errors from which on a share differs by more than chance, with a few thousand words looked at."""
+LEAST = 5
+"""Sessions of a side, and those with it on the side that has more of them."""
+MOST = 5
+"""Differences that are listed."""
+MOST_WORDS = 2
+"""Words among them: where questions change, many words do."""
+WORDS = 64
+"""Words of a session that are looked at."""
+LONGEST = 64
+"""Characters of a value."""
+_WORD = re.compile(r"[^\W\d_]{3,}")
+_TEXT = 512
+"""Characters of a question in which words are looked for."""
+
+
+class Difference(NamedTuple):
+    """Something that more sessions, or fewer, have since."""
+
+    kind: Kind
+    value: str
+    before: float
+    """The share of sessions that had it, 0 to 1."""
+    since: float
+
+
+def facts(
+    *,
+    versions: Iterable[str | None],
+    models: Iterable[str],
+    users: Iterable[str | None],
+    tools: Iterable[str],
+    questions: Iterable[str | None],
+) -> frozenset[Fact]:
+    """What can be said of a session."""
+    found: set[Fact] = {("version", each) for each in versions if each}
+    found |= {("model", each[:LONGEST]) for each in models if each}
+    found |= {("user", each[:LONGEST]) for each in users if each}
+    found |= {("tool", each[:LONGEST]) for each in tools if each}
+    words: set[str] = set()
+    for question in questions:
+        for match in _WORD.finditer((question or "")[:_TEXT].lower()):
+            if len(words) == WORDS:
+                break
+            words.add(match[0][:LONGEST])
+    found |= {("word", each) for each in words}
+    return frozenset(found)
+
+
+def differences(
+    before: Sequence[Collection[Fact]], since: Sequence[Collection[Fact]]
+) -> list[Difference]:
+    """What clearly more or fewer of the sessions have since, the clearest first; at most MOST."""
+    if min(len(before), len(since)) < LEAST:
+        return []
+    had, have = (Counter(fact for each in side for fact in each) for side in (before, since))
+    found: list[tuple[float, Difference]] = []
+    for kind, value in had.keys() | have.keys():
+        counts = had[kind, value], have[kind, value]
+        z = _standard_errors(counts, (len(before), len(since)))
+        shares = counts[0] / len(before), counts[1] / len(since)
+        if z >= CLEAR and counts[shares[1] > shares[0]] >= LEAST:
+            found.append((z, Difference(kind, value, *shares)))
+    found.sort(key=lambda each: (-each[0], each[1]))
+    words = [each for _, each in found if each.kind == "word"][:MOST_WORDS]
+    return [each for _, each in found if each.kind != "word" or each in words][:MOST]
+
+
+def _standard_errors(counts: tuple[int, int], sizes: tuple[int, int]) -> float:
+    """How far two shares are apart, with Yates' correction: few sessions on a side are not more than they are."""
+    apart = abs(counts[0] / sizes[0] - counts[1] / sizes[1])
+    both = sum(counts) / sum(sizes)
+    scale = 1 / sizes[0] + 1 / sizes[1]
+    spread = sqrt(both * (1 - both) * scale)
+    return max(0.0, apart - scale / 2) / spread if spread else 0.0

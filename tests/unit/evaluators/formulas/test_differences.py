@@ -1,0 +1,89 @@
+"""What differs is listed with both shares; what chance explains is not, and words never fill the list."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Collection
+
+from evaluators.formulas.differences import LEAST, MOST, Difference, Fact, differences, facts
+
+
+def of(user: str = "acme", question: str = "where is my order", **changed: str) -> frozenset[Fact]:
+    return facts(
+        versions=[changed.get("version", "1.4.2")],
+        models=[changed.get("model", "small")],
+        users=[user],
+        tools=[changed.get("tool", "find_order")],
+        questions=[question],
+    )
+
+
+def test_a_user_of_whom_many_more_sessions_are_is_listed_with_both_shares() -> None:
+    before = [of("acme")] * 20 + [of("globex")] * 80
+    since = [of("acme")] * 30 + [of("globex")] * 10
+
+    assert sorted(differences(before, since)) == [
+        Difference("user", "acme", 0.2, 0.75),
+        Difference("user", "globex", 0.8, 0.25),
+    ]
+
+
+def test_releases_models_and_tools_come_with_all_sessions_or_none() -> None:
+    before, since = [of()] * 100, [of(version="2", model="large", tool="look_up")] * 30
+
+    found = differences(before, since)
+
+    assert len(found) == MOST
+    assert {(each.kind, each.before, each.since) for each in found} <= {
+        (kind, *shares)
+        for kind in ("model", "tool", "version")
+        for shares in ((0.0, 1.0), (1.0, 0.0))
+    }
+
+
+def test_words_are_two_at_most() -> None:
+    since = [of(question="please refund the broken kettle today")] * 40
+
+    found = differences([of()] * 100, [*since, *[of("globex")] * 10])
+
+    assert [each.kind for each in found].count("word") == 2
+
+
+def test_few_sessions_are_no_difference() -> None:
+    one_in_five = [of("globex"), *[of()] * 4]
+
+    assert differences([of()] * 200, one_in_five) == []
+    assert differences([of()] * 200, [of("globex")] * (LEAST - 1)) == []
+    assert differences([], [of("globex")] * 50) == []
+    assert differences([of()] * 50, []) == []
+
+
+def test_what_chance_does_is_hardly_ever_listed() -> None:
+    draw = random.Random(7)
+    words = [f"w{chr(97 + a)}{chr(97 + b)}" for a in range(26) for b in range(26)]
+
+    def side(count: int) -> list[Collection[Fact]]:
+        return [
+            of(
+                user=f"u{draw.randrange(20)}",
+                model=draw.choice(["small", "large"]),
+                question=" ".join(draw.sample(words, 12)),
+            )
+            for _ in range(count)
+        ]
+
+    false = sum(bool(differences(side(200), side(draw.choice([10, 40, 200])))) for _ in range(100))
+
+    assert false <= 3
+
+
+def test_long_texts_and_names_are_cut() -> None:
+    found = facts(
+        versions=[None],
+        models=["m" * 500],
+        users=[None, ""],
+        tools=[],
+        questions=["word " * 1000 + "late", None],
+    )
+
+    assert found == {("model", "m" * 64), ("word", "word")}
