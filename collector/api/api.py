@@ -28,7 +28,7 @@ from collector.api.routes import Routes
 from collector.api.stream import Stream
 from collector.api.traces import Show, Traces
 from collector.api.vitals import Vitals
-from collector.api.what_changed import differing_by_agent
+from collector.api.what_changed import between, differing_by_agent
 from collector.base import watch
 from collector.base.clock import Clock
 from collector.base.lifecycle import Health
@@ -120,6 +120,8 @@ class Api:
             versions=versions,
             standings=standings,
             evaluators=lambda: catalogue() or evaluators(),
+            changed=partial(between, charts),
+            off_loop=off_loop,
         )
         findings = Findings(about=about, query=query, traces=traces, off_loop=off_loop, clock=clock)
         pages = Pages(

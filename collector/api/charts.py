@@ -16,14 +16,14 @@ from collector.api.index import Index
 from collector.api.outcomes import Outcome, unpack
 from collector.api.reading import Reading, coverage_in
 from collector.api.store import AgentEntry, SessionEntry, whole, write_cursor
-from evaluators.formulas.differences import Fact, facts
+from collector.records.trace_views import TraceHeader
 
 VERSIONS = 12
 """Versions of an agent that charts look at: the latest seen."""
 COVERED = 10
 """Sessions of each version whose coverage is told."""
 LOOKED_AT = 8
-"""Traces of a session, the newest, of which it is said what they use."""
+"""Traces of a session that are looked at for what they use."""
 _POINT = """
 SELECT id, last, reliability, seconds, cost, input_tokens, output_tokens, errors, traces
 FROM sessions WHERE agent = ? AND last >= ? AND last < ? ORDER BY last DESC LIMIT ?"""
@@ -180,17 +180,10 @@ class Looking:
         with _entries():
             return [each for (packed,) in found for each in unpack(packed)]
 
-    def facts(self, session: int) -> frozenset[Fact]:
-        """What can be said of a session, from the newest of its traces."""
+    def traces(self, session: int) -> list[TraceHeader]:
+        """The newest traces of a session, LOOKED_AT of them."""
         with _entries():
-            found = [each.header for each in self._reading.traces_of(session, LOOKED_AT)]
-        return facts(
-            versions=(each.agent_version for each in found),
-            models=(model for each in found for model in each.models),
-            users=(each.user_id for each in found),
-            tools=(call.name for each in found for call in each.tool_calls),
-            questions=(each.input for each in found),
-        )
+            return [each.header for each in self._reading.traces_of(session, LOOKED_AT)]
 
     def shown(self, row: int, names: dict[int, str]) -> Shown | None:
         """A session with its last answer; None: it has just gone."""

@@ -12,6 +12,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from collector.api.answers import Refused, answer, only, text_of
+from collector.api.off_loop import OffLoop
 from collector.base.telemetry import short
 from collector.records.comparison import (
     EVALUATOR,
@@ -27,6 +28,8 @@ from evaluators.formulas.release_verdict import MARGIN
 
 Versions: TypeAlias = Callable[[AgentLabels, str], Mapping[str, VersionWindow]]
 """(agent, evaluator) in; what is held of each version out."""
+Changed: TypeAlias = Callable[[AgentLabels, str, str], Mapping[str, Any]]
+"""(agent, baseline, candidate) in; `records.what_changed` out."""
 PARAMETERS = ("service", "agent", "candidate", "baseline", "evaluator", "margin")
 LARGEST = 64 << 10
 """Bytes of what Flagger sends."""
@@ -49,8 +52,12 @@ class Compare:
         versions: Versions,
         standings: Callable[[], Standings],
         evaluators: Callable[[], Sequence[Mapping[str, Any]]],
+        changed: Changed,
+        off_loop: OffLoop,
     ) -> None:
         self._versions = versions
+        self._changed = changed
+        self._off_loop = off_loop
         self._standings = standings
         self._evaluators = evaluators
 
@@ -62,9 +69,15 @@ class Compare:
         ]
 
     async def compare(self, request: Request) -> Response:
-        """The verdict as JSON: 200 whatever it is."""
+        """The verdict as JSON, 200 whatever it is; one that is decided with what changed."""
         only(request, *PARAMETERS)
-        return answer(self._compared({name: text_of(request, name) for name in PARAMETERS}))
+        found = self._compared({name: text_of(request, name) for name in PARAMETERS})
+        if found["verdict"] == "inconclusive":
+            return answer({**found, "changed": None})
+        names = [found[side]["version"] for side in ("baseline", "candidate")]
+        agent = found["service"], found["agent"]
+        changed = await self._off_loop.run(lambda: self._changed(agent, *names))
+        return answer({**found, "changed": changed})
 
     async def gate(self, request: Request) -> Response:
         """A webhook of Flagger: 200 goes on, 409 does not. The fields of `compare` stand in `metadata`.

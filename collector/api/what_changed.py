@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from collector.api.agents import standing_of
 from collector.api.charts import Charts, Looking, Point, Version
+from collector.api.outcomes import Outcome
 from collector.api.store import AgentEntry
 from collector.base.clock import Clock
 from collector.base.telemetry import short
+from collector.records.moved import Told
 from collector.records.standing import AgentLabels, Standing, Standings
-from evaluators.formulas.differences import Difference, differences
+from collector.records.trace_views import TraceHeader
+from collector.records.what_changed import SessionSide, what_changed
+from evaluators.formulas.differences import Difference, Fact, differences, facts
 
 COMPARED = 200
 """Sessions before, and since, that are compared: those next to the moment before it, the newest since."""
+FOR_EVER = 1e11
+"""Log time that nothing comes after."""
 LOOKED = 10
 """Agents of one answer for which it is looked what differs; for the others it is unknown."""
 
@@ -44,7 +50,54 @@ def sides(
 
 def differing(looking: Looking, of: Sides) -> list[Difference]:
     """What clearly more or fewer of the sessions have since; no causes."""
-    return differences(*([looking.facts(point.row) for point in side] for side in of))
+    return differences(*([facts_of(looking.traces(point.row)) for point in side] for side in of))
+
+
+def between(charts: Charts, agent: AgentLabels, baseline: str, candidate: str) -> dict[str, Any]:
+    """What changed from one version of an agent to another (`records.what_changed`), by their newest sessions."""
+    with charts.look() as looking:
+        names = looking.names()
+        versions = looking.versions(*agent)
+
+        def side(version: str) -> list[SessionSide]:
+            chosen = [each for each in versions if (each.entry.agent_version or "") == version]
+            points = looking.points(chosen, 0.0, FOR_EVER, COMPARED)
+            return [_session(looking, point, names) for point in points]
+
+        return what_changed(side(baseline), side(candidate))
+
+
+def _session(looking: Looking, point: Point, names: Mapping[int, str]) -> SessionSide:
+    traces = looking.traces(point.row)
+    failed: dict[str, bool] = {}
+    for call in (call for trace in traces for call in trace.tool_calls):
+        failed[call.name] = failed.get(call.name, False) or call.failed
+    told = told_by(looking.outcomes(point.row), names)
+    return SessionSide(facts_of(traces), failed, point.seconds, point.cost, told)
+
+
+def told_by(outcomes: Iterable[Outcome], names: Mapping[int, str]) -> dict[str, Told]:
+    """By evaluator, what it said of one session and its traces."""
+    found: dict[str, Told] = {}
+    for evaluator, score, passed in outcomes:
+        if score is None:
+            continue
+        name = names.get(evaluator, "")
+        one = Told(score, 1, passed is not None, passed is False)
+        old = found.get(name)
+        found[name] = one if old is None else old.and_also(one)
+    return found
+
+
+def facts_of(traces: Sequence[TraceHeader]) -> frozenset[Fact]:
+    """What can be said of the session of these traces."""
+    return facts(
+        versions=(each.agent_version for each in traces),
+        models=(model for each in traces for model in each.models),
+        users=(each.user_id for each in traces),
+        tools=(call.name for each in traces for call in each.tool_calls),
+        questions=(each.input for each in traces),
+    )
 
 
 def got_worse(standing: Standing) -> float | None:

@@ -19,17 +19,20 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, cast
 
 import typer
-from typer.core import TyperCommand
 
 from collector.base.errors import ConfigError
 from collector.base.printable import printable
-from collector.commands.options import Files, Overrides, loaded
+from collector.commands.options import Files, Overrides, PathsBehindWith, loaded
 from collector.commands.output import find_recordings, note, note_rejected
 from collector.config.plan import plan_from
 from collector.config.tree import Config
 from collector.config.values import parse_duration
 from collector.records.comparison import EVALUATOR, Scored, Version, comparison, in_words
+from collector.records.moved import Told
+from collector.records.what_changed import in_words as changed_in_words
+from collector.records.what_changed import what_changed
 from collector.service.evaluation import ClosedSession, evaluate_recordings
+from collector.service.recorded_sides import SessionKey, recorded_side
 from evaluators.errors import EvaluatorError
 from evaluators.formulas.release_verdict import MARGIN
 
@@ -40,18 +43,7 @@ EVERY = 10.0
 TIMEOUT = 10.0
 
 
-class Parser(TyperCommand):
-    """Takes several paths behind one `--with`, as a shell's `*` makes them."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """`--with A B` is `--with A --with B`."""
-        spread: list[str] = []
-        for word in args:
-            is_path = not word.startswith("-")
-            if is_path and len(spread) >= 2 and spread[-2] == "--with":
-                spread.append("--with")
-            spread.append(word)
-        return super().parse_args(ctx, spread)
+Parser = PathsBehindWith
 
 
 def command(  # noqa: PLR0913 - its options, one by one
@@ -174,10 +166,15 @@ def _of_recordings(
     specs = [each.spec for each in plan if each.spec.name == evaluator]
     if not specs or specs[0].scope != "session":
         raise ConfigError(f"--evaluator: expected one that scores sessions, got `{evaluator}`")
-    before, after = (_scored(settings, paths, evaluator) for paths in (old, new))
+    signals = [_signals(settings, paths, evaluator) for paths in (old, new)]
+    before, after = (_scored(each, evaluator) for each in signals)
     names = {each["service"] for each in (*before, *after)}
     agents = {each["agent"] for each in (*before, *after)}
-    return comparison(
+    sides = (
+        recorded_side(settings, find_recordings(paths).files, _told(each))
+        for paths, each in zip((old, new), signals, strict=True)
+    )
+    found = comparison(
         _version(after),
         _version(before),
         service=_only(names),
@@ -186,23 +183,38 @@ def _of_recordings(
         margin=margin,
         threshold=specs[0].threshold,
     )
+    return {**found, "changed": what_changed(*sides)}
 
 
-def _scored(settings: Config, paths: Sequence[Path], evaluator: str) -> list[dict[str, Any]]:
-    """The evaluator's signals, in the order in which their sessions close."""
+def _scored(signals: Sequence[dict[str, Any]], evaluator: str) -> list[dict[str, Any]]:
+    """The evaluator's own."""
+    own = {"evaluator": evaluator, "scope": "session"}
+    return [each for each in signals if own.items() <= each.items()]
+
+
+def _told(signals: Sequence[Mapping[str, Any]]) -> dict[SessionKey, dict[str, Told]]:
+    """What all evaluators said, by session."""
+    found: dict[SessionKey, dict[str, Told]] = {}
+    for each in signals:
+        if each["score"] is not None:
+            judged = each["success"] is not None
+            one = Told(each["score"], 1, judged, judged and not each["success"])
+            of = found.setdefault((each["service"], each["session_id"]), {})
+            old = of.get(each["evaluator"])
+            of[each["evaluator"]] = one if old is None else old.and_also(one)
+    return found
+
+
+def _signals(settings: Config, paths: Sequence[Path], evaluator: str) -> list[dict[str, Any]]:
+    """The signals of the evaluator and of those that it is made of, in the order in which their sessions close."""
     plan = plan_from(settings, only=[evaluator])
     signals: list[dict[str, Any]] = []
 
     def closed(session: ClosedSession) -> None:
-        for line in session.signals:
-            signal = cast("dict[str, Any]", json.loads(line))
-            if signal["evaluator"] == evaluator and signal["scope"] == "session":
-                signals.append(signal)
+        signals.extend(cast("dict[str, Any]", json.loads(line)) for line in session.signals)
 
     files = find_recordings(paths).files
-    done = asyncio.run(
-        evaluate_recordings(settings, plan, files, lambda _: None, closed, only=[evaluator])
-    )
+    done = asyncio.run(evaluate_recordings(settings, plan, files, lambda _: None, closed))
     note_rejected(done.rejected, done.reasons)
     if not done.traces:
         raise ConfigError(f"{', '.join(map(str, paths))}: no trace to compare; name recordings")
@@ -235,12 +247,20 @@ def _say(found: Mapping[str, Any], shape: str) -> None:
         if summary := os.environ.get("GITHUB_STEP_SUMMARY"):
             with Path(summary).open("a", encoding="utf-8") as file:
                 file.write(f"### Spanwise: {found['verdict']}\n\n{_markdown(found)}\n{line}\n")
+                file.write("".join(f"- {each}\n" for each in _changed(found)))
         return
     for row in (("", "version", "sessions", "mean", "95 % bounds", "fail"), *_rows(found)):
         sys.stdout.write(f"{row[0]:10}{row[1]:16}{row[2]:>9}{row[3]:>8}{row[4]:>16}{row[5]:>8}\n")
     sys.stdout.write(line + "\n")
+    for each in _changed(found):
+        sys.stdout.write(f"changed: {each}\n")
     if found["sessions"]:
         sys.stdout.write(printable(f"worst: {', '.join(found['sessions'])}") + "\n")
+
+
+def _changed(found: Mapping[str, Any]) -> list[str]:
+    changed = found.get("changed")
+    return [] if changed is None else [printable(each) for each in changed_in_words(changed)]
 
 
 def _markdown(found: Mapping[str, Any]) -> str:

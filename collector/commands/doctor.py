@@ -11,7 +11,7 @@ from typing import Annotated, TextIO
 import typer
 
 from collector.base.printable import escape_json, one_line
-from collector.commands.options import Files, Overrides, TableOrJson, loaded
+from collector.commands.options import Files, Overrides, PathsBehindWith, TableOrJson, loaded
 from collector.commands.output import folded, opened, width_of
 from collector.config.plan import plan_from, registry_from
 from collector.config.tree import Config
@@ -19,10 +19,13 @@ from collector.doctor.diagnosis import Diagnosis, Stack, Stop, diagnose, stops, 
 from collector.doctor.sources import AdminApi, Seen, seen_by_service, traces_in_recordings
 from collector.doctor.unscored import FailingJudge, Unscored, sessions_of, unscored
 from collector.otlp.exporters import exporter_settings
+from collector.records.what_changed import in_words, what_changed
+from collector.service.recorded_sides import recorded_side
 from collector.service.recordings import find
 from evaluators.counts import amount
 from evaluators.dialects.dialect import NO_SETTING, Advice
 
+Parser = PathsBehindWith
 FOLDED = 6
 """Spaces before the rest of a line that is folded, beyond its own."""
 Paths = Annotated[
@@ -43,34 +46,49 @@ def command(
     config: Files = None,
     overrides: Overrides = None,
     shape: TableOrJson = "table",
+    *,
+    new: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--with", metavar="NEW...", help="Recordings of after: what changed since PATH."
+        ),
+    ] = None,
     traces: Annotated[
         int,
         typer.Option("--traces", min=1, help="Newest traces of the running service to look at."),
     ] = 200,
 ) -> None:
-    """Which evaluators cannot run on what has arrived (or on PATH), why, and what mends it."""
+    """Which evaluators cannot run on what has arrived or on PATH, why, and what to set; with NEW what changed."""
+    if new and not paths:
+        raise typer.BadParameter("recordings are compared as OLD... --with NEW...")
     settings = loaded(config, overrides)
     registry = registry_from(settings)
     plan = plan_from(settings, registry=registry)
     if paths:
-        found = traces_in_recordings(settings, find(paths))
+        found = traces_in_recordings(settings, find([*paths, *(new or ())]))
         seen = Seen(found, sessions_of(found), None)
     else:
         seen = seen_by_service(AdminApi(settings.admin), settings, limit=traces)
     off = (*stops(registry, settings), *without_tasks(seen.traces))
     diagnosis = diagnose(seen.traces, plan=plan, stops=off)
     lacking = unscored(seen.sessions)
+    sides = [recorded_side(settings, find(each).files) for each in (paths, new) if each and new]
+    changed = what_changed(*sides) if new else None
     with opened(None) as stream:
         if shape == "json":
             whole = {
                 **asdict(diagnosis),
                 "unscored": [asdict(each) for each in lacking],
                 "judge": seen.judge and asdict(seen.judge),
+                "changed": changed,
             }
             stream.write(escape_json(json.dumps(whole, indent=2, ensure_ascii=False)) + "\n")
         else:
             print_unscored(stream, lacking, seen.judge)
             print_diagnosis(stream, diagnosis)
+            if changed is not None:
+                lines = in_words(changed) or ["nothing clearly did"]
+                _print(stream, ["", "what changed:", *(f"  {each}" for each in lines)])
             if not seen.traces and not paths:
                 stream.write(_how_to_send(settings))
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 import typer
+from typer.core import TyperCommand
 
 from collector.config.load import load
 from collector.config.tree import Config
@@ -62,3 +63,17 @@ def names(evaluators: Evaluators) -> list[str] | None:
     if evaluators is None:
         return None
     return [each.strip() for each in evaluators.split(",") if each.strip()]
+
+
+class PathsBehindWith(TyperCommand):
+    """Takes several paths behind one `--with`, as a shell's `*` makes them."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """`--with A B` is `--with A --with B`."""
+        spread: list[str] = []
+        for word in args:
+            is_path = not word.startswith("-")
+            if is_path and len(spread) >= 2 and spread[-2] == "--with":
+                spread.append("--with")
+            spread.append(word)
+        return super().parse_args(ctx, spread)

@@ -42,6 +42,9 @@ SpanShown = Mapping[str, Any]
 """A span as `/api/v1/traces/{id}` shows it."""
 _SCRUBBED = "[Scrubbed due to "
 SESSION_KEYS = frozenset({"session.id", "session_id", "gen_ai.conversation.id"})
+VERSION_KEY = "gen_ai.agent.version"
+LOOKED_AT = SESSION_KEYS | {VERSION_KEY}
+"""The attributes of spans that are looked at."""
 """Where a scrubbed session id shows."""
 
 
@@ -127,7 +130,7 @@ def _lacks(shown: Shown, spans: Sequence[SpanShown], *, content_in_logs: bool) -
 
 
 def _has_version(span: SpanShown) -> bool:
-    return "service.version" in span["resource"] or "gen_ai.agent.version" in span["attributes"]
+    return "service.version" in span["resource"] or VERSION_KEY in span["attributes"]
 
 
 def _is_scrubbed(span: SpanShown) -> bool:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
+from itertools import islice
 from math import sqrt
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -83,8 +84,20 @@ def differences(
         if z >= CLEAR and counts[shares[1] > shares[0]] >= LEAST:
             found.append((z, Difference(kind, value, *shares)))
     found.sort(key=lambda each: (-each[0], each[1]))
-    words = [each for _, each in found if each.kind == "word"][:MOST_WORDS]
-    return [each for _, each in found if each.kind != "word" or each in words][:MOST]
+    return _worth_listing([each for _, each in found])
+
+
+def _worth_listing(found: Sequence[Difference]) -> list[Difference]:
+    """What more sessions have says what fewer have: of a kind the latter is listed where it stands alone."""
+    risen = {each.kind for each in found if each.since > each.before}
+    words = [each for each in found if each.kind == "word" and each.since > each.before]
+    listed = (
+        each
+        for each in found
+        if (each.since > each.before or each.kind not in risen)
+        and (each.kind != "word" or each in words[:MOST_WORDS])
+    )
+    return list(islice(listed, MOST))
 
 
 def _standard_errors(counts: tuple[int, int], sizes: tuple[int, int]) -> float:

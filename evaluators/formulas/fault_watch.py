@@ -190,13 +190,7 @@ class FaultWatch:
         """
         past = self.state.past
         uses, failures = self._recent.since(since)
-        if past.uses < LEAST or failures < FEW:
-            return 0.0
-        rate, before = failures / uses, upper_rate(past.failures, past.uses)
-        if rate <= before:
-            return 0.0
-        spared = (1 - rate) * log((1 - rate) / (1 - before)) if rate < 1 else 0.0
-        return uses * (rate * log(rate / before) + spared)
+        return evidence(uses, failures, past.uses, past.failures)
 
     # --- inside ------------------------------------------------------------------------------------------------------
 
@@ -269,6 +263,20 @@ class FaultWatch:
         if past.n0 + past.n1 >= MOST:
             state.past = Counts(past.n0 / 2, past.f0 / 2, past.n1 / 2, past.f1 / 2)
         state.has_failed = failed
+
+
+def evidence(uses: float, failures: float, uses_before: float, failures_before: float) -> float:
+    """How strongly the failures speak against the rate of before: a log-likelihood ratio.
+
+    0: they do not, there were less than LEAST uses before, or there are less than FEW failures.
+    """
+    if uses_before < LEAST or failures < FEW:
+        return 0.0
+    rate, before = failures / uses, upper_rate(failures_before, uses_before)
+    if rate <= before:
+        return 0.0
+    spared = (1 - rate) * log((1 - rate) / (1 - before)) if rate < 1 else 0.0
+    return uses * (rate * log(rate / before) + spared)
 
 
 def upper_rate(failures: float, uses: float) -> float:

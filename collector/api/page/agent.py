@@ -10,13 +10,13 @@ from typing import Any
 from collector.api.charts import Looking, Point, Shown, Version
 from collector.api.page import chart, series
 from collector.api.page.agent_rows import HEADLINE, change, fault_row, headline_first
-from collector.api.page.changed import Moved, Told, moved
 from collector.api.page.chart import Chart, Kind, Mark
 from collector.api.page.timespan import LENGTHS, Timespan, timespan
 from collector.api.page.views import duration, usd
 from collector.api.query import time_shown
 from collector.api.store import micros
-from collector.api.what_changed import differing, sides
+from collector.api.what_changed import differing, sides, told_by
+from collector.records.moved import Moved, Told, moved
 from collector.records.standing import Standing, Watched
 
 PARTS = 48
@@ -253,7 +253,7 @@ def _compared(
     """Evaluators and sessions before a moment and since, and what differs between them."""
     both = sides(looking, versions, since=since, settle=settle, now=now)
     before, after = both
-    told = [[series.told(looking.outcomes(point.row), names) for point in side] for side in both]
+    told = [[told_by(looking.outcomes(point.row), names) for point in side] for side in both]
     shares = _shares(looking, parts, names)
     return {
         "before": len(before),
@@ -294,8 +294,7 @@ def _shares(
     looking: Looking, parts: series.Parts, names: Mapping[int, str]
 ) -> list[list[dict[str, Told]]]:
     return [
-        [series.told(looking.outcomes(point.row), names) for point in part[:JUDGED]]
-        for part in parts
+        [told_by(looking.outcomes(point.row), names) for point in part[:JUDGED]] for part in parts
     ]
 
 

@@ -8,11 +8,10 @@ from itertools import pairwise
 from typing import TypeAlias
 
 from collector.api.charts import Point
-from collector.api.outcomes import Outcome
 from collector.api.page import chart
-from collector.api.page.changed import Told, share_failing
 from collector.api.page.chart import Chart, Line, Values
 from collector.api.page.timespan import Timespan
+from collector.records.moved import Told, share_failing
 from evaluators.counts import amount
 from evaluators.formulas.distribution import bounds, percentile
 
@@ -182,19 +181,6 @@ def past_alarms(trail: Iterable[tuple[int, int]]) -> list[float]:
             raised.append(float(time))
         stands = step >= ALARM
     return raised[-2::-1] if stands else raised[::-1]
-
-
-def told(outcomes: Iterable[Outcome], names: Mapping[int, str]) -> dict[str, Told]:
-    """By evaluator, what it said of one session and its traces."""
-    found: dict[str, Told] = {}
-    for evaluator, score, passed in outcomes:
-        if score is None:
-            continue
-        name = names.get(evaluator, "")
-        one = Told(score, 1, passed is not None, passed is False)
-        old = found.get(name)
-        found[name] = one if old is None else old.and_also(one)
-    return found
 
 
 def failing(evaluator: str, parts: Sequence[Sequence[Mapping[str, Told]]]) -> list[float | None]:

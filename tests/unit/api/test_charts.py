@@ -10,8 +10,9 @@ import pytest
 from collector.api.charts import Point
 from collector.api.outcomes import Outcome
 from collector.api.page import chart, series
-from collector.api.page.changed import Told
 from collector.api.page.timespan import LENGTHS, timespan
+from collector.api.what_changed import told_by
+from collector.records.moved import Told
 
 NOW = 1_700_000_000.0
 HOUR = 3_600.0
@@ -139,7 +140,7 @@ def test_an_evaluator_that_spoke_of_several_traces_is_told_once() -> None:
         Outcome(9, 0, None),
     ]
 
-    found = series.told(said, {1: "coherence", 2: "cost"})
+    found = told_by(said, {1: "coherence", 2: "cost"})
 
     assert found["coherence"] == Told(1.5, 2, 2, 1)
     assert found["coherence"].score == 0.75

@@ -12,6 +12,8 @@ from collector.records.comparison import VersionWindow
 from collector.records.standing import AgentLabels, Standing
 from collector.records.windows import WindowEntry
 from collector.signals.prometheus.version_looks import look_at
+from evaluators.model import ToolCall
+from tests.support import api_records as make
 from tests.support.api_stand import EVALUATORS, Stand
 
 Windows = dict[str, list[WindowEntry]]
@@ -190,3 +192,36 @@ async def test_what_is_not_flaggers_is_refused(stand: Stand, body: bytes, status
         response = await client.post("/api/v1/compare/gate", content=body)
 
     assert response.status_code == status
+
+
+async def test_a_decided_verdict_says_what_changed_between_the_versions(stand: Stand) -> None:
+    stand.time = make.START + 9_000
+    for number in range(1, 61):
+        is_new = number > 30
+        of = make.trace(
+            100 * number,
+            service="shop",
+            agent="clerk",
+            agent_version="1.5" if is_new else "1.4",
+            session_id=f"s-{number}",
+            tool_calls=(ToolCall(name="find_order", error="no" if is_new else None),),
+        )
+        stand.take_traces(make.trace_value(of))
+        stand.take_signals(make.session_signal(of, "agent_reliability", 0.2 if is_new else 0.9))
+
+    _, found = await compared(stand)
+    _, undecided = await compared(stand, baseline="1.3")
+
+    changed = found["changed"]
+    assert changed["tools"] == [
+        {
+            "tool": "find_order",
+            "uses": 30,
+            "failures": 30,
+            "uses_before": 30,
+            "failures_before": 0,
+        }
+    ]
+    assert changed["evaluators"][0]["evaluator"] == "agent_reliability"
+    assert {"kind": "version", "value": "1.5", "before": 0.0, "since": 1.0} in changed["differs"]
+    assert (undecided["verdict"], undecided["changed"]) == ("inconclusive", None)

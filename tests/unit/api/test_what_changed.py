@@ -7,7 +7,7 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.api.page.changed import LEAST, Told, mean_rank, moved
+from collector.records.moved import LEAST, Told, mean_rank, moved
 
 
 def sessions(**scores: list[float]) -> list[dict[str, Told]]:

@@ -241,4 +241,9 @@ def test_recordings_of_a_release_that_fails_are_told(
     assert (found["service"], found["agent"]) == ("shop", "clerk")
     assert found["rank"] == 0.0
     assert found["candidate"]["used"] == 20
+    (tool,) = found["changed"]["tools"]
+    assert tool["failures"] == tool["uses"]
+    assert tool["failures_before"] == 0
+    assert found["changed"]["evaluators"][0]["rank"] == 0.0
     assert same == 0
+    assert json.loads(capsys.readouterr().out)["changed"]["tools"] == []

@@ -115,3 +115,49 @@ def test_without_a_service_and_without_a_path_it_says_so_in_one_line(
     assert (code, said.out) == (1, "")
     assert said.err.startswith("http://127.0.0.1:1: no running Spanwise answers")
     assert len(said.err.splitlines()) == 1
+
+
+def test_a_version_on_the_agents_spans_is_a_version(tmp_path: Path) -> None:
+    """It was taken away with the attributes that nobody looked at."""
+    path = tmp_path / "versioned.otlp"
+    attributes = {**CHAT.attributes, "gen_ai.agent.version": "1.4"}
+    sent = request(SpanSpec(id=1, attributes=attributes))
+    path.write_bytes(len(sent).to_bytes(4, "big") + sent)
+
+    (trace,) = traces_in_recordings(Config(), recordings.find([path]))
+
+    assert "no_version" not in trace.lacks
+
+
+def test_recordings_of_before_and_after_are_told_what_changed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def recorded(name: str, first: int, *, fails: bool) -> str:
+        tool = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "find_order"}
+        if not fails:
+            tool["gen_ai.tool.call.result"] = "found"
+        path = tmp_path / name
+        with path.open("wb") as file:
+            for number in range(first, first + 25):
+                root = {"gen_ai.operation.name": "invoke_agent", "session.id": f"s-{number}"}
+                sent = request(
+                    SpanSpec(id=1, attributes=root),
+                    SpanSpec(id=2, parent=1, attributes=tool, status=2 if fails else 0),
+                    trace_id=f"{number + 1:032x}",
+                )
+                file.write(len(sent).to_bytes(4, "big") + sent)
+        return str(path)
+
+    old, new = (recorded("old.otlp", 0, fails=False), recorded("new.otlp", 50, fails=True))
+
+    assert cli.main(["doctor", old, "--with", new]) == 0
+    said = capsys.readouterr().out
+    assert "what changed:" in said
+    assert "find_order fails: 25 of 25 sessions that used it, 0 of 25 before" in said
+    assert cli.main(["doctor", old, "--with", old]) == 0
+    assert "nothing clearly did" in capsys.readouterr().out
+    assert cli.main(["doctor", "--with", new]) == 2
+    assert "OLD... --with NEW" in capsys.readouterr().err
+    assert cli.main(["doctor", old, "--with", new, "--format", "json"]) == 0
+    (tool,) = json.loads(capsys.readouterr().out)["changed"]["tools"]
+    assert tool["tool"] == "find_order"

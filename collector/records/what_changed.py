@@ -1,0 +1,125 @@
+"""What changed between two sides, the sessions before and since: the ranked causes, then differences. Pure.
+
+tools that fail more -> evaluators whose scores moved -> seconds and cost of a session -> what differs
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from statistics import median
+from typing import Any, NamedTuple
+
+from collector.records.moved import Moved, Told, moved
+from evaluators.formulas.differences import Fact, differences
+from evaluators.formulas.fault_watch import EXPLAINS, evidence
+
+MOST = 5
+"""Tools, and evaluators, that are listed."""
+
+
+class SessionSide(NamedTuple):
+    """A session of a side."""
+
+    facts: frozenset[Fact]
+    """See `evaluators.formulas.differences`."""
+    tools: Mapping[str, bool]
+    """The tools that it used, and whether a call of it failed."""
+    seconds: float | None
+    """Of its traces together, as is the cost in US dollars; None: unknown."""
+    cost: float | None
+    told: Mapping[str, Told] = {}
+    """What the evaluators said, by name."""
+
+
+Side = Sequence[SessionSide]
+
+
+def what_changed(before: Side, since: Side) -> dict[str, Any]:
+    """`tools` and `evaluators`, the clearest first; `seconds` and `cost`, None where they did not move; `differs`."""
+    return {
+        "tools": _failing_more(before, since),
+        "evaluators": [
+            {
+                "evaluator": each.evaluator,
+                "before": _mean(each.before),
+                "since": _mean(each.since),
+                "rank": each.rank and round(each.rank, 4),
+            }
+            for each in _clear(before, since, lambda session: session.told)[:MOST]
+        ],
+        "seconds": _amount(before, since, lambda session: session.seconds),
+        "cost": _amount(before, since, lambda session: session.cost),
+        "differs": [
+            {**each._asdict(), "before": round(each.before, 4), "since": round(each.since, 4)}
+            for each in differences(*([each.facts for each in side] for side in (before, since)))
+        ],
+    }
+
+
+def in_words(changed: Mapping[str, Any]) -> list[str]:
+    """One line for each thing that changed; none: nothing clearly did."""
+    lines = [
+        f"{each['tool']} fails: {each['failures']} of {each['uses']} sessions that used it, "
+        f"{each['failures_before']} of {each['uses_before']} before"
+        for each in changed["tools"]
+    ]
+    for each in changed["evaluators"]:
+        means = f"mean {each['before']:.2f} before, {each['since']:.2f} since"
+        lines.append(f"{each['evaluator']} moved: {means}, rank {each['rank'] or 0:.2f}")
+    for name, shape in (("seconds", "{:.3g} s"), ("cost", "{:.2g} USD")):
+        if (each := changed[name]) is not None:
+            both = (shape.format(each[side]) for side in ("before", "since"))
+            lines.append("{} a session: median {} before, {} since".format(name, *both))
+    lines += [
+        f"differs, which is no cause: {each['kind']} {each['value']} in {each['since']:.0%} of sessions, "
+        f"{each['before']:.0%} before"
+        for each in changed["differs"]
+    ]
+    return lines
+
+
+def _failing_more(before: Side, since: Side) -> list[dict[str, Any]]:
+    (uses_before, failures_before), (uses, failures) = _counts(before), _counts(since)
+    found: list[tuple[float, dict[str, Any]]] = []
+    for tool in uses:
+        counts = uses[tool], failures[tool], uses_before[tool], failures_before[tool]
+        strength = evidence(*counts)
+        if strength >= EXPLAINS:
+            names = ("uses", "failures", "uses_before", "failures_before")
+            found.append((strength, {"tool": tool, **dict(zip(names, counts, strict=True))}))
+    return [each for _, each in sorted(found, key=lambda each: -each[0])][:MOST]
+
+
+def _counts(side: Side) -> tuple[Counter[str], Counter[str]]:
+    uses = Counter(tool for session in side for tool in session.tools)
+    return uses, Counter(tool for session in side for tool, bad in session.tools.items() if bad)
+
+
+def _clear(
+    before: Side, since: Side, told: Callable[[SessionSide], Mapping[str, Told]]
+) -> list[Moved]:
+    sides = ([told(session) for session in side] for side in (before, since))
+    return [each for each in moved(*sides) if each.is_clear]
+
+
+def _mean(side: Any) -> float | None:
+    return None if side is None else round(side.mean, 4)
+
+
+def _amount(
+    before: Side, since: Side, of: Callable[[SessionSide], float | None]
+) -> dict[str, float] | None:
+    """The medians, where they clearly moved."""
+
+    def told(session: SessionSide) -> Mapping[str, Told]:
+        amount = of(session)
+        return {} if amount is None else {"": Told(amount, 1, 0, 0)}
+
+    if not _clear(before, since, told):
+        return None
+    return {"before": median(_known(before, of)), "since": median(_known(since, of))}
+
+
+def _known(side: Side, of: Callable[[SessionSide], float | None]) -> Iterable[float]:
+    return [amount for session in side if (amount := of(session)) is not None]
