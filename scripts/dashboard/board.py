@@ -6,11 +6,11 @@ from typing import Any
 
 from collector.slo.rules import PAGE
 from scripts.dashboard.layout import placed
-from scripts.dashboard.panels import SOURCE
+from scripts.dashboard.marks import marks
 from scripts.dashboard.rows.agent import AGENT_ROW
 from scripts.dashboard.rows.delivery import DELIVERY
 from scripts.dashboard.rows.judge import JUDGE
-from scripts.dashboard.rows.overview import FIRING, OVERVIEW
+from scripts.dashboard.rows.overview import OVERVIEW
 from scripts.dashboard.rows.processes import PROCESSES
 from scripts.dashboard.rows.traces import TRACES
 from scripts.dashboard.variables import asked, page, source
@@ -54,7 +54,7 @@ def dashboard() -> dict[str, Any]:
                 page(PAGE),
             ]
         },
-        "annotations": {"list": [_alerts()]},
+        "annotations": {"list": marks()},
         "links": [
             {
                 "type": "link",
@@ -70,20 +70,4 @@ def dashboard() -> dict[str, Any]:
             }
         ],
         "panels": placed(ROWS),
-    }
-
-
-def _alerts() -> dict[str, Any]:
-    return {
-        "name": "Alerts",
-        "datasource": SOURCE,
-        "enable": True,
-        "hide": False,
-        "iconColor": "red",
-        "expr": FIRING,
-        "step": "60s",
-        "tagKeys": "severity",
-        "titleFormat": "{{alertname}}",
-        "textFormat": "{{service}} {{agent}} {{evaluator}}{{sink}}{{budget}}{{reason}}",
-        "useValueForTime": False,
     }

@@ -45,8 +45,17 @@ def panels(board: Mapping[str, Any] | None = None) -> Iterator[dict[str, Any]]:
 
 
 def targets(board: Mapping[str, Any] | None = None) -> list[Target]:
-    """Every query of every panel, with the unit in which its values are shown."""
-    return [
+    """Every query of every panel and of every mark on them, with the unit in which its values are shown."""
+    marks = [
+        Target(
+            panel=f"marks: {each['name']}",
+            expr=each["expr"],
+            unit="dateTimeAsIso" if each["useValueForTime"] else "short",
+            is_table=False,
+        )
+        for each in (board or dashboard())["annotations"]["list"]
+    ]
+    return marks + [
         Target(
             panel=f"{panel['title']}, {column}" if column else panel["title"],
             expr=target["expr"],
