@@ -198,7 +198,8 @@ def _version(version: Version, standing: Standing | None) -> dict[str, Any]:
 
 def _charts(parts: series.Parts, span: Timespan, standing: Standing | None) -> dict[str, Chart]:
     watched = nearest(standing)
-    found = {"reliability": series.reliability(parts, span)}
+    headline = standing.reliability if standing else None
+    found = {"reliability": series.reliability(parts, span, headline)}
     if watched is not None:
         values = series.progress(watched.trail, span.edges)
         found["detector"] = series.detector(values, span, watched.evaluator.replace("_", " "))

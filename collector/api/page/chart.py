@@ -87,6 +87,11 @@ def line(values: Values, top: float) -> str:
     return "M" + "L".join(f"{x:g} {y:g}" for x, y in points)
 
 
+def level(value: float, begins: float, top: float) -> str:
+    """A straight line at a value, from a place between 0 and 1 to the end."""
+    return f"M{WIDTH * begins:g} {down(value, top):g}H{WIDTH:g}"
+
+
 def band(lower: Values, upper: Values, top: float) -> str:
     """A step from the lower to the upper value of each part that has both."""
     width = WIDTH / max(1, len(lower))

@@ -12,6 +12,7 @@ from collector.api.page import chart
 from collector.api.page.chart import Chart, Line, Values
 from collector.api.page.timespan import Timespan
 from collector.records.moved import Told, share_failing
+from collector.records.standing import WindowMean
 from evaluators.counts import amount
 from evaluators.formulas.distribution import bounds, percentile
 
@@ -26,8 +27,11 @@ TOGETHER = (1, 2, 3, 4, 6)
 """Parts that may share their bounds."""
 
 
-def reliability(parts: Parts, span: Timespan) -> Chart:
-    """The mean of each part, over the 95 % bounds of as many parts together as bounds need sessions."""
+def reliability(parts: Parts, span: Timespan, headline: WindowMean | None = None) -> Chart:
+    """The mean of each part, over the 95 % bounds of as many parts together as bounds need sessions.
+
+    A headline of the sessions since a change is a line of its own, from the change on.
+    """
     scores = [[p.reliability for p in part if p.reliability is not None] for part in parts]
     means = [math.fsum(each) / len(each) if each else None for each in scores]
     together = _together([len(each) for each in scores])
@@ -41,11 +45,18 @@ def reliability(parts: Parts, span: Timespan) -> Chart:
         else f"{mean:.2f}, bounds {around.lower:.2f} to {around.upper:.2f}"
         for at, mean in enumerate(means)
     ]
+    lines = [Line("mean", "main", chart.line(means, 1.0))]
+    said = summary("Reliability", means, lambda value: f"{value:.2f}")
+    if headline is not None and headline.since is not None:
+        name = f"since the change: {headline.mean:.2f}"
+        begins = span.place(headline.since) or 0.0
+        lines.append(Line(name, "since", chart.level(headline.mean, begins, 1.0)))
+        said = f"{said}; {name}"
     return Chart(
         name="Reliability",
-        summary=summary("Reliability", means, lambda value: f"{value:.2f}"),
+        summary=said,
         labels=("1", ".5", "0"),
-        lines=(Line("mean", "main", chart.line(means, 1.0)),),
+        lines=tuple(lines),
         band=chart.band(
             [each and each.lower for each in found], [each and each.upper for each in found], 1.0
         ),

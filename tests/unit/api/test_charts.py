@@ -6,6 +6,7 @@ import math
 from itertools import pairwise
 
 import pytest
+from msgspec.structs import replace
 
 from collector.api.charts import Point
 from collector.api.outcomes import Outcome
@@ -13,6 +14,7 @@ from collector.api.page import chart, series
 from collector.api.page.timespan import LENGTHS, timespan
 from collector.api.what_changed import told_by
 from collector.records.moved import Told
+from collector.records.standing import WindowMean
 
 NOW = 1_700_000_000.0
 HOUR = 3_600.0
@@ -185,3 +187,21 @@ def test_every_part_of_the_time_is_between_its_edges() -> None:
     assert len(list(pairwise(span.edges))) == 48
     assert span.place(span.first - 1) is None
     assert span.place(span.last) == 1
+
+
+def test_the_headline_since_a_change_is_a_line_of_its_own_from_the_change_on() -> None:
+    """Beside it the mean of each part jumps with every few sessions."""
+    span = timespan("1h", now=NOW, seen=[NOW - HOUR], since=None, parts=4)
+    parts = [[point(reliability=0.8)] * 20] * 4
+    whole = WindowMean(mean=0.8, lower=0.7, upper=0.9, samples=80)
+
+    without = series.reliability(parts, span, whole)
+    half = series.reliability(
+        parts, span, replace(whole, mean=0.25, since=(span.first + span.last) / 2)
+    )
+    long_ago = series.reliability(parts, span, replace(whole, since=span.first - HOUR))
+
+    assert len(without.lines) == 1
+    assert half.lines[1] == ("since the change: 0.25", "since", "M500 75H1000")
+    assert half.summary.endswith("; since the change: 0.25")
+    assert long_ago.lines[1].path == "M0 20H1000"
