@@ -228,6 +228,55 @@ def test_the_policy_names_the_judge_by_address_and_ciliums_by_host() -> None:
     assert {"toFQDNs": [{"matchName": "api.openai.com"}]}.items() <= egress[-1].items()
 
 
+ENDPOINTS = {
+    "forward: {endpoint: 'http://tempo:4317'}": 4317,
+    "forward: {endpoint: 'collector.obs:14317'}": 14317,
+    "metrics: {otlp: {endpoint: 'http://otel:4318', protocol: http}}": 4318,
+    "sinks: {otlp: {endpoint: 'http://otel:9317'}}": 9317,
+    "sinks: {phoenix: {endpoint: 'http://phoenix.ai:6006/base'}}": 6006,
+    "sinks: {mlflow: {endpoint: 'http://mlflow'}}": 80,
+    "sinks: {langfuse: {public_key: '${env:A}', secret_key: '${env:B}'}}": 443,
+    "sinks: {langsmith: {api_key: '${env:A}', project_id: 6f1c6f0e-0d53-4c3c-9f0e-0a4b7d1a2b3c}}": 443,
+    "sinks: {datadog: {api_key: '${env:A}'}}": 443,
+    "notify: {page: 'https://s.example.com', to: {ops: {slack: '${env:SLACK}'}}}": 443,
+    "notify: {page: 'https://s.example.com', to: {ops: {pagerduty: '${env:KEY}'}}}": 443,
+    "notify: {page: 'https://s.example.com', to: {am: {alertmanager: 'http://alertmanager:9093'}}}": 9093,
+    "judge: {model: openai/x, base_url: 'http://vllm:8000/v1'}": 8000,
+    "embedder: {kind: litellm, model: openai/x, base_url: 'http://tei:8080'}": 8080,
+}
+
+
+@pytest.mark.parametrize("flavor", ["kubernetes", "cilium"])
+@pytest.mark.parametrize(("config", "port"), ENDPOINTS.items())
+def test_the_policy_lets_out_to_every_endpoint_of_the_configuration(
+    flavor: str, config: str, port: int
+) -> None:
+    """It was closed to all but the judge: signals and notices waited until they were lost."""
+    policy = f"{{enabled: true, flavor: {flavor}, egress: {{judge: {{hosts: [api.example.com]}}}}}}"
+    rendered = render(f"networkPolicy: {policy}\nconfig: {{{config}}}")
+
+    if flavor == "kubernetes":
+        rules = one(rendered, "NetworkPolicy")["spec"]["egress"]
+        found = {each["port"] for rule in rules for each in rule["ports"]}
+    else:
+        rules = one(rendered, "CiliumNetworkPolicy")["spec"]["egress"]
+        ports = [each for rule in rules for of in rule["toPorts"] for each in of["ports"]]
+        found = {int(each["port"]) for each in ports}
+    assert port in found
+
+
+def test_the_policy_may_name_where_endpoints_are_and_loopback_needs_no_rule() -> None:
+    peers = "endpoints: {to: [{namespaceSelector: {}}]}"
+    forward = "config: {forward: {endpoint: 'http://tempo:4317'}}"
+    named = render(f"networkPolicy: {{enabled: true, egress: {{{peers}}}}}\n{forward}")
+    beside = render(
+        "networkPolicy: {enabled: true}\nconfig: {sinks: {otlp: {endpoint: 'http://127.0.0.1:4317'}}}"
+    )
+
+    assert one(named, "NetworkPolicy")["spec"]["egress"][-1]["to"] == [{"namespaceSelector": {}}]
+    assert len(one(beside, "NetworkPolicy")["spec"]["egress"]) == 1
+
+
 def test_the_policy_lets_in_who_is_named() -> None:
     text = "networkPolicy: {enabled: true, ingress: {otlp: [{podSelector: {matchLabels: {agent: a}}}]}}"
     spans, page = one(render(text), "NetworkPolicy")["spec"]["ingress"]
