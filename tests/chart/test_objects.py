@@ -275,6 +275,10 @@ def test_the_policy_may_name_where_endpoints_are_and_loopback_needs_no_rule() ->
 
     assert one(named, "NetworkPolicy")["spec"]["egress"][-1]["to"] == [{"namespaceSelector": {}}]
     assert len(one(beside, "NetworkPolicy")["spec"]["egress"]) == 1
+    none = render(
+        f"networkPolicy: {{enabled: true, egress: {{endpoints: {{enabled: false}}}}}}\n{forward}"
+    )
+    assert len(one(none, "NetworkPolicy")["spec"]["egress"]) == 1
 
 
 def test_the_policy_lets_in_who_is_named() -> None:

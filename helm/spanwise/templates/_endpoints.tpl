@@ -30,7 +30,7 @@
 {{- with . -}}{{- with include "spanwise.portOf" . -}}{{- $ports = append $ports (int .) -}}{{- end -}}{{- end -}}
 {{- end -}}
 {{- end -}}
-{{- $ports | uniq | toJson -}}
+{{- ternary $ports list .Values.networkPolicy.egress.endpoints.enabled | uniq | toJson -}}
 {{- end }}
 
 {{/* The same of the judge and the hosted embedder, beside the ports that are set. */}}
