@@ -10,8 +10,9 @@ PYTEST := $(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
 EVALUATORS := tests/unit/evaluators tests/unit/dialects
 RUNTIME := $(VENV)/.runtime
 DEV := $(VENV)/.dev
+RELEASE := .cache/release/.made
 
-.PHONY: help install run demo test test-evaluators test-collector check chart pictures docs bench soak fuzz lock clean
+.PHONY: help install run demo test test-evaluators test-collector check chart pictures docs bench soak fuzz release lock clean
 
 help: ## what there is
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -58,11 +59,15 @@ soak: $(DEV) ## the long forms: 200 kills, a long outage, ten minutes of trouble
 fuzz: $(DEV) ## the fuzzers of tests/fuzz for an hour, each its share; FUZZ_SECONDS=60 for a minute
 	FUZZ_SECONDS=$${FUZZ_SECONDS:-3600} $(BIN)/python -m pytest tests/fuzz
 
+release: $(DEV) $(RELEASE) ## wheel, sdist, chart, SBOM and checksums of HEAD, in build/release; IMAGE=--image for the image too
+	.cache/release/bin/python -m scripts.release build/release $(IMAGE)
+
 lock: $(DEV) ## new lock files
 	$(PIP) uv
 	$(UV_COMPILE) --extra install pyproject.toml -o locks/requirements.lock
 	$(UV_COMPILE) --extra install --extra dev --extra docs -c locks/requirements.lock pyproject.toml -o locks/requirements-dev.lock
 	$(UV_COMPILE) --group image -o locks/requirements-image.lock
+	$(UV_COMPILE) --group release -o locks/requirements-release.lock
 	printf 'boto3>=1.43.1\n' | $(subst locks/requirements-excludes.txt,/dev/null,$(UV_COMPILE)) -c locks/requirements.lock - -o locks/requirements-bedrock.lock
 
 clean: ## what the commands above made, your data apart
@@ -76,6 +81,11 @@ $(RUNTIME): locks/requirements.lock pyproject.toml | $(VENV)/bin/python
 	$(PIP) --require-hashes -r locks/requirements.lock
 	$(PIP) --no-build-isolation -e .
 	$(BIN)/python -m scripts.warm
+	@touch $@
+
+$(RELEASE): locks/requirements-release.lock | $(VENV)/bin/python
+	$(PYTHON) -m venv .cache/release
+	.cache/release/bin/python -m pip --disable-pip-version-check -q install --no-compile --no-deps --require-hashes -r $<
 	@touch $@
 
 $(DEV): locks/requirements-dev.lock $(RUNTIME)
