@@ -3,39 +3,35 @@
     python -m scripts.doc_pictures [--only WORD] [FOLDER]
 
 A service of its own, on free ports and over a temporary folder, is sent every recording; then Chromium takes the upper
-part of the page of each trace, its scores and its conversation, as a WebP file of at most `SIZE` bytes. The files are
-committed: docs/pictures. A page without a recording has no picture.
+part of the page of each trace, its scores and its conversation, as a WebP file. The files are committed: docs/pictures.
+A page without a recording has no picture.
 """
 
 from __future__ import annotations
 
 import argparse
-import base64
 import re
 import sys
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from playwright.sync_api import Page, sync_playwright
 
 from collector.otlp.signal import LOGS_SERVICE, TRACE_SERVICE
 from scripts.frameworks import ROOT, earliest, files, frameworks
 from scripts.pictures import ARGUMENTS, CHROMIUM
+from scripts.webp import webp
 from tests.support.recordings import requests
 from tests.support.sender import send
 from tests.support.service import Service
 
 FOLDER = ROOT / "docs" / "pictures"
 AGENTS = ROOT / "docs" / "agents"
-SIZE = 60_000
-"""Bytes of a picture, at most."""
 WIDTH = 900
 HEIGHT = 1_300
 """Pixels, at most: a longer conversation ends between two of its lines."""
-QUALITIES = (85, 70, 55, 40)
-"""Of the encoder: the first one that makes a file small enough."""
 SETTINGS = ("windows.trace.root_grace=3s", "windows.trace.idle=8s")
 _NAMED = re.compile(r"`(tests/data/captures_logs/\S+)\.logs\.otlp`")
 _END = """most => {
@@ -95,13 +91,7 @@ def picture(page: Page) -> bytes:
     """
     top, end = page.evaluate(_END, HEIGHT)
     clip = {"x": 0, "y": top, "width": WIDTH, "height": end - top + 1, "scale": 1}
-    chromium: Any = page.context.new_cdp_session(page)  # what it is sent and answers has no types
-    for quality in QUALITIES:
-        given = {"format": "webp", "quality": quality, "clip": clip, "captureBeyondViewport": True}
-        made = base64.b64decode(chromium.send("Page.captureScreenshot", given)["data"])
-        if len(made) <= SIZE:
-            return made
-    raise ValueError(f"{page.url} takes more than {SIZE} bytes")
+    return webp(page, clip)
 
 
 def main() -> None:

@@ -15,13 +15,13 @@ import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from playwright.sync_api import sync_playwright
 
-from scripts.doc_pictures import QUALITIES, SIZE
 from scripts.frameworks import ROOT, earliest
 from scripts.pictures import ARGUMENTS, CHROMIUM
+from scripts.webp import webp
 from tests.support.recordings import requests
 from tests.support.sender import send
 from tests.support.service import Service
@@ -109,14 +109,7 @@ def _picture(address: str, opens: str | None) -> bytes:
                 if found := frame.get_by_text(opens).all():
                     found[-1].click(force=True)
                     page.wait_for_timeout(SETTLES)
-        # What it is sent and answers has no types.
-        chromium: Any = page.context.new_cdp_session(page)
-        for quality in QUALITIES:
-            given = {"format": "webp", "quality": quality}
-            made = base64.b64decode(chromium.send("Page.captureScreenshot", given)["data"])
-            if len(made) <= SIZE:
-                return made
-    raise ValueError(f"{address} takes more than {SIZE} bytes")
+        return webp(page)
 
 
 def main() -> None:

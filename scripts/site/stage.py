@@ -9,6 +9,8 @@ from pathlib import Path, PurePosixPath
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
+ELSEWHERE = {"helm/README.md": "kubernetes.md", "SECURITY.md": "security.md"}
+"""Pages that stand outside docs/, where people look for them, and their places on the site."""
 _LINK = re.compile(r"\[([^\]]*)\]\((?!\w+:|#)([^)#]*)(#[^)]*)?\)")
 _ENTRY = re.compile(r"^[\w./-]+$", re.MULTILINE)
 
@@ -17,11 +19,15 @@ def stage(folder: Path) -> None:
     """Write every page, and the configuration, below an empty folder."""
     shutil.copytree(DOCS, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
     _index(folder / "decisions")
+    for source, page in ELSEWHERE.items():
+        text = (ROOT / source).read_text("utf-8")
+        (folder / page).write_text(linked(text, PurePosixPath(source)), encoding="utf-8")
     if (folder / "agents").is_dir() and not (folder / "agents" / "index.md").exists():
         _list(folder / "agents", "Coding agents", "How to connect each, and what one sees.")
     for page in sorted(folder.rglob("*.md")):
-        text = linked(page.read_text("utf-8"), page.relative_to(folder))
-        page.write_text(text, encoding="utf-8")
+        if page.name not in ELSEWHERE.values():
+            own = PurePosixPath("docs", page.relative_to(folder))
+            page.write_text(linked(page.read_text("utf-8"), own), encoding="utf-8")
     index = folder / "index.md"
     index.write_text(index.read_text("utf-8") + _others(folder), encoding="utf-8")
 
@@ -50,18 +56,21 @@ def _others(folder: Path) -> str:
     return "\n".join(["", "```{toctree}", ":caption: More", *rest, "```", ""]) if rest else ""
 
 
-def linked(text: str, page: Path) -> str:
-    """A link to a file that is no page of the site becomes the file's name."""
+def linked(text: str, page: PurePosixPath) -> str:
+    """The text of a page of the repository as the site has it: a link to what is no page becomes the file's name."""
+    home = "docs" / page.relative_to("docs").parent if page.parts[0] == "docs" else "docs"
 
     def replaced(found: re.Match[str]) -> str:
         words, target, anchor = found[1], found[2], found[3] or ""
-        place = PurePosixPath(os.path.normpath(PurePosixPath("docs", page.parent, target)))
+        place = PurePosixPath(os.path.normpath(page.parent / target))
         if not target:
             return found[0]
-        if place.parts[0] != "docs":
+        if f"{place}" in ELSEWHERE:
+            place = PurePosixPath("docs", ELSEWHERE[f"{place}"])
+        elif place.parts[0] != "docs":
             return f"{words} (`{place}`)" if f"{place}" not in words else f"`{place}`"
         if (DOCS / place.relative_to("docs")).is_dir():
-            return f"[{words}]({target.rstrip('/')}/index.md{anchor})"
-        return found[0]
+            place /= "index.md"
+        return f"[{words}]({os.path.relpath(place, home)}{anchor})"
 
     return _LINK.sub(replaced, text)

@@ -110,3 +110,13 @@ def test_the_pictures_of_traces_are_in_it_with_their_words(site: Path) -> None:
         (alt, source), *_ = PICTURES.findall(text)
         assert alt.startswith("The page of this trace: ")
         assert (site / page).parent.joinpath(source).resolve().stat().st_size > 10_000
+
+
+def test_the_first_page_has_the_commands_and_pages_from_elsewhere_are_there(site: Path) -> None:
+    text = (site / "index.html").read_text()
+
+    assert "examples/agent.py" in text
+    assert PICTURES.search(text) is not None
+    for page, words in (("kubernetes", "Three ways"), ("security", "Threat model")):
+        assert f'href="{page}.html"' in text
+        assert words in (site / f"{page}.html").read_text()

@@ -6,8 +6,9 @@ import re
 
 import pytest
 
-from scripts.doc_pictures import FOLDER, SIZE, WIDTH, shown
+from scripts.doc_pictures import FOLDER, WIDTH, shown
 from scripts.frameworks import ROOT, frameworks
+from scripts.webp import SIZE
 
 FOLDER_SIZE = 2_000_000
 IMAGE = re.compile(r"!\[([^\]]*)\]\(\.\./pictures/([\w-]+)\.webp\)")
@@ -59,7 +60,19 @@ def width_of(webp: bytes) -> int:
 
 
 def test_there_is_no_picture_that_no_page_shows_and_together_they_are_small() -> None:
-    kept = {path.stem: path.stat().st_size for path in FOLDER.iterdir()}
+    kept = {path.stem: path.stat().st_size for path in FOLDER.glob("*.webp")}
 
     assert sorted(kept) == WANTED
     assert sum(kept.values()) <= FOLDER_SIZE
+
+
+def test_the_first_page_shows_the_three_commands_and_a_picture() -> None:
+    page = (ROOT / "docs" / "index.md").read_text("utf-8")
+    readme = (ROOT / "README.md").read_text("utf-8")
+    ((alt, picture),) = re.findall(r"!\[([^\]]*)\]\(([\w/-]+\.webp)\)", page)
+    (commands,) = re.findall(r"```sh\n(make run.*?)```", page, re.DOTALL)
+
+    assert len(commands.splitlines()) == 3
+    assert commands in readme
+    assert len((ROOT / "docs" / picture).read_bytes()) <= SIZE, "python -m scripts.front_picture"
+    assert len(alt.split()) > 8
