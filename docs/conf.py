@@ -1,6 +1,7 @@
 """How Sphinx builds the site: `make docs`. Theme and fonts are local, nothing is fetched, and a warning is an error."""
 
 project = "Spanwise"
+project_copyright = "2026, the Spanwise authors. Apache License 2.0"
 extensions = ["myst_parser"]
 myst_heading_anchors = 4
 html_theme = "furo"

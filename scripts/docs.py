@@ -218,6 +218,9 @@ def _of_rule(rule: Rule) -> list[str]:
 # --- configuration ---------------------------------------------------------------------------------------------------
 
 
+_KEYED = re.compile(r"[a-z_]+: ")
+
+
 class Setting(NamedTuple):
     """One key of spanwise.yaml."""
 
@@ -253,7 +256,7 @@ def settings_of(text: str) -> Iterator[Setting]:
     loader = yaml.SafeLoader(text)
     for path, node, line in _leaves(loader.get_single_node(), ()):
         default = text[node.start_mark.index : node.end_mark.index].strip()
-        yield Setting(".".join(path), default, comments[line])
+        yield Setting(".".join(path), default, _own(comments[line], path[-1]))
 
 
 def _leaves(node: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any, int]]:
@@ -269,6 +272,12 @@ def _comment(line: str) -> str:
     """What stands behind `#` at the end of a line; a text with a `#` in it is not in the file."""
     head, mark, comment = line.partition(" #")
     return comment.strip() if mark and head.strip() else ""
+
+
+def _own(comment: str, key: str) -> str:
+    """What a comment says of one key of its line: `key: text` among others parted by `; `, else all of it."""
+    parts = dict(part.split(": ", 1) for part in comment.split("; ") if _KEYED.match(part))
+    return parts.get(key, comment)
 
 
 def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:

@@ -148,6 +148,13 @@ def install(framework: Framework) -> str:
     return " ".join([TOOLS[framework.language], *words]) if words else ""
 
 
+def _imported(session: str) -> str:
+    """Where a function of another package than the framework's comes from."""
+    is_openinference = session.startswith("with using_attributes(")
+    line = "from openinference.instrumentation import using_attributes"
+    return f" (`{line}`)" if is_openinference else ""
+
+
 def page(framework: Framework, seen: str) -> str:
     """The page as MyST Markdown. `seen`: what Spanwise makes of its recording."""
     language = FENCES.get(framework.language, framework.language)
@@ -168,11 +175,12 @@ def page(framework: Framework, seen: str) -> str:
     ports = f"Port {PORTS[framework.protocol]} takes {_called(framework.protocol)}"
     others = f"{PORTS[other]} takes {_called(other)}, with an exporter for it"
     apart = "without it each trace is a session of its own"
+    imported = _imported(framework.session)
     named = f"`{framework.release}`, or `gen_ai.agent.version` on the agent's spans,"
     lines += [
         f"{ports}; {others}.",
         "",
-        f"Turns of one conversation become one session with `{framework.session}`; {apart}.",
+        f"Turns of one conversation become one session with `{framework.session}`{imported}; {apart}.",
         "",
         f"{named} says which release runs: scores are then kept for each release.",
         "",
