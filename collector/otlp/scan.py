@@ -17,6 +17,9 @@ from collector.otlp.wire import Budget, fields
 
 Range = tuple[int, int]
 """From, and below."""
+_MARK = b"langfuse.internal."
+_ROOT_MARKS = tuple(_MARK + name + b"\x12\x02\x10\x01" for name in (b"as_root", b"is_app_root"))
+"""The attribute's key, then its value, fields 2 of KeyValue and of AnyValue: true."""
 _RESOURCE_SPANS = 0x0A  # field 1 of the request
 
 
@@ -37,7 +40,7 @@ class Scan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def scan(value: bytes) -> Scan:
-    """Read the heads of all spans in a record.
+    """Read the heads of all spans in a record. A span that its SDK marks as the root has no parent, whoever it names.
 
     Raises:
         Undecodable: not an ExportTraceServiceRequest.
@@ -48,6 +51,7 @@ def scan(value: bytes) -> Scan:
     holders: list[bytes | None] = []
     mixed: set[bytes | None] = set()
     invalid = 0
+    has_marks = _is_marked(value)
     for resource in parse(value).resource_spans:
         seen: set[bytes | None] = set()
         for scope in resource.scope_spans:
@@ -57,6 +61,8 @@ def scan(value: bytes) -> Scan:
                     invalid += 1
                     seen.add(None)
                     continue
+                if has_marks and _is_marked(raw):
+                    span = span._replace(parent_span_id=b"")
                 trace_id = span.trace_id
                 seen.add(trace_id)
                 if (spans := traces.get(trace_id)) is not None:
@@ -77,6 +83,11 @@ def scan(value: bytes) -> Scan:
     return Scan(
         traces=traces, resources=resources, ranges=ranges, segments=segments, invalid=invalid
     )
+
+
+def _is_marked(raw: bytes) -> bool:
+    """Whether Langfuse's SDK marks a root in these bytes: the parent of that span goes elsewhere, or nowhere."""
+    return _MARK in raw and any(mark in raw for mark in _ROOT_MARKS)
 
 
 def valid_head(raw: bytes) -> SpanHead | None:

@@ -1,5 +1,6 @@
 """An agent behind a traced web server whose spans go elsewhere, as the OpenTelemetry SDK exports it."""
 
+import pytest
 from opentelemetry import trace
 from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
 from opentelemetry.sdk.trace import TracerProvider
@@ -11,15 +12,16 @@ from tests.support.assembling import Site
 from tests.support.open_traces_driver import OpenTracesDriver
 
 
-def exported(*, is_remote: bool) -> list[bytes]:
+def exported(*, is_remote: bool, **marks: bool) -> list[bytes]:
     """Requests of one span each, in the order in which the spans ended."""
+    attributes = {f"langfuse.internal.{name}": value for name, value in marks.items()}
     exporter = InMemorySpanExporter()
     provider = TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(exporter))
     tracer = provider.get_tracer("agent")
     server = SpanContext(0xABC, 0xDEF, is_remote=is_remote, trace_flags=TraceFlags(1))
     context = trace.set_span_in_context(NonRecordingSpan(server))
-    with tracer.start_as_current_span("invoke_agent", context=context):
+    with tracer.start_as_current_span("invoke_agent", context=context, attributes=attributes):
         with tracer.start_as_current_span("chat"):
             pass
         with tracer.start_as_current_span("execute_tool"):
@@ -41,6 +43,27 @@ def test_a_remote_parent_that_never_comes_makes_a_local_root() -> None:
 def test_a_parent_of_the_same_process_is_awaited() -> None:
     driver = OpenTracesDriver()
     for time, value in enumerate(exported(is_remote=False), 100):
+        driver.send(time, value=value)
+
+    assert [each.reason for each in driver.open_traces.tick(1000).closings] == ["idle"]
+
+
+@pytest.mark.parametrize("mark", ["as_root", "is_app_root"])
+@pytest.mark.parametrize("is_remote", [False, True])
+def test_a_span_that_its_sdk_marks_as_the_root_is_the_root(mark: str, is_remote: bool) -> None:
+    """Its trace waited for the parent until it was idle: for five minutes."""
+    driver = OpenTracesDriver()
+    for time, value in enumerate(exported(is_remote=is_remote, **{mark: True}), 100):
+        driver.send(time, value=value)
+
+    assert driver.open_traces.tick(107.9).closings == []
+    (closing,) = driver.open_traces.tick(108).closings
+    assert (closing.reason, closing.root, closing.spans) == ("root_ended", "parentless", 3)
+
+
+def test_a_mark_that_says_no_is_none() -> None:
+    driver = OpenTracesDriver()
+    for time, value in enumerate(exported(is_remote=False, as_root=False), 100):
         driver.send(time, value=value)
 
     assert [each.reason for each in driver.open_traces.tick(1000).closings] == ["idle"]
