@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from scripts.doc_pictures import SIZE
 from scripts.pictures import CHROMIUM
+from scripts.webp import SIZE
 from tests.support.service import ROOT
 
 pytestmark = [

@@ -24,6 +24,8 @@ _PURPOSES = re.compile(
 """What a system prompt speaks of, in English, when another question is asked than the user's."""
 _TOOL = '"tool'
 """In every history in which a tool was called, as JSON."""
+_OUTERMOST = 4
+"""Agents above a call that may be a turn: those that are farthest from it."""
 _COMPARED = 32
 """Calls of one agent that are compared with one another, the first and the last of them."""
 
@@ -73,7 +75,7 @@ def own_calls(tree: Tree, exchanges: Sequence[Exchange]) -> list[Exchange]:
         return calls or list(exchanges)
     about = _about_others(tree, calls)
     own = [each for each in calls if each not in about] if about else calls
-    return _of_the_outer_agent(tree, own) if own else calls
+    return _of_the_outer_agent(tree, _of_the_last_turn(tree, own)) if own else calls
 
 
 def _about_others(tree: Tree, calls: Sequence[Exchange]) -> list[Exchange]:
@@ -89,6 +91,40 @@ def _about_others(tree: Tree, calls: Sequence[Exchange]) -> list[Exchange]:
         if asked[id(each)].question
         and any(other is not each and asked[id(each)].is_about(asked[id(other)]) for other in every)
     ]
+
+
+def _of_the_last_turn(tree: Tree, own: list[Exchange]) -> list[Exchange]:
+    """Where the same agent was run several times, side by side below a span that asks no model: those of the last run.
+
+    Each run is a turn: a chat under one trace id, a conversation of a voice agent, an item of a data set.
+    """
+    names = [each.agent for each in tree.order if each.kind == "agent" and each.agent]
+    if len(names) == len(set(names)):
+        return own
+    above = [
+        each for each in tree.ancestors(own[-1].layers[-1]) if each.kind == "agent" and each.agent
+    ]
+    for turn in above[: -_OUTERMOST - 1 : -1]:
+        runs: list[Facts] = []
+        for each in own:
+            run = _run_beside(tree, turn, each)
+            if run is None:
+                break
+            runs.append(run)
+        else:
+            mine = [each for each, run in zip(own, runs, strict=True) if run is turn]
+            if len(mine) < len(own):
+                return mine
+    return own
+
+
+def _run_beside(tree: Tree, turn: Facts, exchange: Exchange) -> Facts | None:
+    """The run of the same agent beside `turn` in which the call was made, perhaps `turn`; None: there is none."""
+    parent = tree.parent(turn)
+    for each in tree.ancestors(exchange.layers[-1]):
+        if each.kind == "agent" and each.agent == turn.agent and tree.parent(each) is parent:
+            return each
+    return None
 
 
 def _of_the_outer_agent(tree: Tree, own: list[Exchange]) -> list[Exchange]:
