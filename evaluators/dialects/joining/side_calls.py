@@ -96,13 +96,15 @@ def _about_others(tree: Tree, calls: Sequence[Exchange]) -> list[Exchange]:
 def _of_the_last_turn(tree: Tree, own: list[Exchange]) -> list[Exchange]:
     """Where the same agent was run several times, side by side below a span that asks no model: those of the last run.
 
-    Each run is a turn: a chat under one trace id, a conversation of a voice agent, an item of a data set.
+    Each run is a turn: a chat under one trace id, an item of a data set.
     """
     names = [each.agent for each in tree.order if each.kind == "agent" and each.agent]
     if len(names) == len(set(names)):
         return own
     above = [
-        each for each in tree.ancestors(own[-1].layers[-1]) if each.kind == "agent" and each.agent
+        each
+        for each in tree.ancestors(own[-1].layers[-1])
+        if each.kind == "agent" and each.agent and not each.shares_turn
     ]
     for turn in above[: -_OUTERMOST - 1 : -1]:
         runs: list[Facts] = []

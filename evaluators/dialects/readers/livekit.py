@@ -25,6 +25,7 @@ def _kind(facts: Facts) -> Kind:
 
 
 def _finish(facts: Facts) -> None:
+    facts.shares_turn = facts.kind == "agent"
     if facts.span.attributes.get("lk.function_tool.is_error") is True:
         facts.tool_error = "error"
 
