@@ -27,7 +27,10 @@ LOOKED_AT = 8
 _POINT = """
 SELECT id, last, reliability, seconds, cost, input_tokens, output_tokens, errors, traces
 FROM sessions WHERE agent = ? AND last >= ? AND last < ? ORDER BY last DESC LIMIT ?"""
-_BEGUN = _POINT.replace("ORDER", "AND ifnull(started, last) >= ? ORDER")
+DAY = 86_400_000_000
+"""Microseconds. No session is longer: one that began so long before, by its sender's clock, has a clock that is wrong,
+or is a recording that was sent again."""
+_BEGUN = _POINT.replace("ORDER", f"AND iif(last - started < {DAY}, started, last) >= ? ORDER")
 _SPARK = """
 SELECT avg(reliability) FROM (
 SELECT reliability FROM sessions WHERE agent = ? AND last >= ? AND last < ? ORDER BY last DESC LIMIT ?)"""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from collector.records.signal import rfc3339
 from collector.records.standing import FailingTool, Fault
 from evaluators.model import ToolCall
 from tests.support import api_records as make
@@ -111,9 +113,12 @@ async def test_a_hostile_tool_name_is_no_markup(stand: Stand) -> None:
         assert "<script>alert(1)" not in (await stand.get(path)).text
 
 
-@pytest.fixture
-def moved(tmp_path: Path) -> Generator[Stand]:
-    """Forty sessions: from the 31st on they are of another tenant, on another model, with a tool that fails."""
+@pytest.fixture(params=[0, 40 * 365 * 86_400])
+def moved(tmp_path: Path, request: pytest.FixtureRequest) -> Generator[Stand]:
+    """Forty sessions: from the 31st on they are of another tenant, on another model, with a tool that fails.
+
+    Their senders' clock is right, or far behind, as that of recordings which are sent again.
+    """
     made = Stand(tmp_path)
     made.time = make.START + 5000
     for number in range(1, 41):
@@ -126,8 +131,15 @@ def moved(tmp_path: Path) -> Generator[Stand]:
             models=("large" if is_new else "small",),
             tool_calls=(ToolCall(name="find_order", error="no" if is_new else None),),
         )
-        made.take_traces(make.trace_value(of))
-        made.take_signals(make.session_signal(of, "agent_reliability", 0.8))
+        seen = of.end_time_unix_nano / 1e9
+        behind = int(request.param * 1e9)
+        of = dataclasses.replace(
+            of,
+            start_time_unix_nano=of.start_time_unix_nano - behind,
+            end_time_unix_nano=of.end_time_unix_nano - behind,
+        )
+        made.take_traces(make.trace_value(of, seen=seen))
+        made.take_signals(make.session_signal(of, "agent_reliability", 0.8, time=rfc3339(seen)))
     yield made
     made.close()
 
