@@ -101,10 +101,10 @@ def facts_of(traces: Sequence[TraceHeader]) -> frozenset[Fact]:
 
 
 def got_worse(standing: Standing) -> float | None:
-    """When the first of what is wrong now began, log time; None: nothing is."""
+    """Log time at which what is wrong began: the first fault, as the cause, else the first drop; None: nothing is."""
     faults = [each.since for each in standing.faults]
     drops = [each.since for each in standing.drops if each.direction == "worse"]
-    return min([*faults, *drops], default=None)
+    return min(faults or drops, default=None)
 
 
 def differing_by_agent(

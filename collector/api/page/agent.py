@@ -147,10 +147,13 @@ def _past(standing: Standing | None) -> list[Moment]:
 
 
 def _since(moments: Sequence[Moment]) -> float | None:
-    """When the change began that matters most: the earliest that stands, else the newest of what else happened."""
-    drops = [each.time for each in moments if each.kind in WORSE]
-    if drops:
-        return min(drops)
+    """When the change began that matters most.
+
+    The first fault that stands, which is the cause, else the first drop, else the newest of what else happened.
+    """
+    for kind in ("fault", "drop"):
+        if stands := [each.time for each in moments if each.kind == kind]:
+            return min(stands)
     return max((each.time for each in moments), default=None)
 
 

@@ -161,6 +161,18 @@ async def test_what_differs_since_then_is_listed_as_no_cause(moved: Stand) -> No
     assert len(agent["differs"]) == 2
 
 
+async def test_since_is_when_the_fault_began_though_a_drop_began_before(moved: Stand) -> None:
+    """The fault is the cause; a drop of another evaluator may have begun by chance."""
+    began = fault(since=make.START + 3050)
+    moved.standings = failing(began, drops=(drop(since=make.START + 1500),))
+
+    page = (await moved.get(AGENT)).text
+    (agent,) = (await moved.get("/api/v1/agents")).json()["items"]
+
+    assert "10 sessions since, each score" in page
+    assert {"kind": "user", "value": "globex", "before": 0.0, "since": 1.0} in agent["differs"]
+
+
 async def test_an_agent_that_did_not_get_worse_is_not_looked_at(moved: Stand) -> None:
     moved.standings = standings(0.9)
 
