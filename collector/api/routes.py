@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, cast
@@ -22,8 +24,15 @@ from collector.api.stream import CLIENTS, Full, Stream, place_of
 from collector.api.traces import FullTrace, Traces
 from collector.api.what_changed import Differing
 from collector.base.clock import Clock
+from collector.base.csv_cell import cell
 from collector.base.telemetry import short
 from collector.records.standing import Standings
+
+COLUMNS = (
+    *("service", "session_id", "agent", "agent_version", "started", "last", "closed", "traces"),
+    *("reliability", "consistency", "work_baseline", "seconds", "cost_usd", "errors", "question"),
+)
+"""Of the list of sessions as CSV."""
 
 
 class Routes:
@@ -85,7 +94,10 @@ class Routes:
 
     async def sessions(self, request: Request) -> Response:
         """Sessions, newest first unless they are sorted otherwise."""
-        only(request, *PARAMETERS, "limit", "cursor")
+        only(request, *PARAMETERS, "limit", "cursor", "format")
+        form = text_of(request, "format") or "json"
+        if form not in ("json", "csv"):
+            raise Refused(422, f"format: expected json or csv, got `{form[:40]}`")
         given = request.query_params
         wanted, wrong = asked_of(
             given, now=self._clock(), running_away=lambda: running_away(self._standings())
@@ -100,7 +112,8 @@ class Routes:
             limit=limit_of(request),
             cursor=cursor_of(request),
         )
-        return await self._off_loop.run(lambda: _sessions(asked()))
+        answered = _sessions if form == "json" else _sessions_as_csv
+        return await self._off_loop.run(lambda: answered(asked()))
 
     async def session(self, request: Request) -> Response:
         """One session; a list where several services have that id."""
@@ -168,6 +181,16 @@ def _trace(found: FullTrace) -> Response:
 
 def _sessions(page: shapes.Page[SessionEntry]) -> Response:
     return listing([shapes.session_summary(session) for session in page.items], page.next)
+
+
+def _sessions_as_csv(page: shapes.Page[SessionEntry]) -> Response:
+    """Those of the page, one row each; fields within fields are left out."""
+    rows = [shapes.session_summary(session) for session in page.items]
+    text = io.StringIO()
+    writer = csv.writer(text)
+    writer.writerow(COLUMNS)
+    writer.writerows([cell(each[name]) for name in COLUMNS] for each in rows)
+    return Response(text.getvalue(), media_type="text/csv")
 
 
 def _signals(page: shapes.Page[msgspec.Raw]) -> Response:

@@ -21,6 +21,8 @@ PARAMETERS = (
     "failed",
     "min_reliability",
     "max_reliability",
+    "min_cost",
+    "min_seconds",
     "sort",
 )
 RUNAWAY = "runaway"
@@ -70,6 +72,8 @@ def asked_of(
         until=moment("until"),
         least=read("min_reliability", _share, "a number from 0 to 1"),
         most=read("max_reliability", _share, "a number from 0 to 1"),
+        cost=read("min_cost", _amount, "US dollars"),
+        seconds=read("min_seconds", _amount, "seconds"),
         status=None if status == RUNAWAY else status,
         failed=given.get("failed") or None,
         text=given.get("q", "").strip() or None,
@@ -103,9 +107,14 @@ def _time(text: str) -> float:
     return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
 
 
-def _share(text: str) -> float | None:
+def _amount(text: str) -> float | None:
     try:
         value = float(text)
     except ValueError:
         return None
-    return value if math.isfinite(value) and 0 <= value <= 1 else None
+    return value if math.isfinite(value) and value >= 0 else None
+
+
+def _share(text: str) -> float | None:
+    value = _amount(text)
+    return value if value is not None and value <= 1 else None

@@ -49,6 +49,9 @@ class Asked:
     least: float | None = None
     """Reliability, and `most`: a session without one does not fit."""
     most: float | None = None
+    cost: float | None = None
+    """At least so many US dollars, and `seconds`: of its traces together. A session without does not fit."""
+    seconds: float | None = None
     status: str | None = None
     """One of `STATUSES`."""
     failed: str | None = None
@@ -128,6 +131,8 @@ def _conditions(asked: Asked) -> Iterator[tuple[str, list[Given]]]:
         ("last < ?", asked.until),
         ("reliability >= ?", asked.least),
         ("reliability <= ?", asked.most),
+        ("cost >= ?", asked.cost),
+        ("seconds >= ?", asked.seconds),
     ):
         if bound is not None:
             yield condition, [bound]

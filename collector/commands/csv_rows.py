@@ -1,4 +1,4 @@
-"""Final signals as CSV (RFC 4180), one row each. A text that a spreadsheet would run as a formula begins with `'`."""
+"""Final signals as CSV (RFC 4180), one row each."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TextIO
 
+from collector.base.csv_cell import cell
 from collector.base.errors import ConfigError
 from collector.commands.signal_table import reason
 
@@ -16,7 +17,6 @@ COLUMNS = (
     *("outcome", "score", "threshold", "success"),
 )
 """Fields of the signal; `why` stands behind them."""
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 class CsvRows:
@@ -29,7 +29,7 @@ class CsvRows:
     def add(self, signals: Iterable[Mapping[str, Any]]) -> None:
         """One row for each."""
         for each in signals:
-            self._writer.writerow([*(_shown(each[name]) for name in COLUMNS), _shown(reason(each))])
+            self._writer.writerow([*(cell(each[name]) for name in COLUMNS), cell(reason(each))])
 
 
 @contextmanager
@@ -48,13 +48,3 @@ def csv_rows(path: Path | None) -> Generator[CsvRows | None]:
         raise ConfigError(f"--csv: {path}: {error.strerror}") from error
     with stream:
         yield CsvRows(stream)
-
-
-def _shown(value: Any) -> str:
-    """What was not measured is an empty cell, never a 0."""
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    text = str(value)
-    return f"'{text}" if isinstance(value, str) and text.startswith(_FORMULA) else text

@@ -28,12 +28,16 @@ from collector.records.standing import Standings
 ROWS = 30
 USUAL = "worst"
 ADDRESS = "/sessions"
+TABLE = {"format": "csv", "limit": "500"}
+"""Of the address of the list as a file."""
 LENGTHS = ("1h", "24h", "7d", "30d")
 """Of the time that the form offers."""
 _SAID = {
     "q": "search",
     "min_reliability": "reliability from",
     "max_reliability": "reliability to",
+    "min_cost": "cost from (USD)",
+    "min_seconds": "seconds from",
 }
 
 
@@ -99,6 +103,7 @@ class SessionPages:
             wrong=wrong,
             searched=BEGINNING,
             top=_address(chosen, ordered) if cursor else None,
+            table=root() + f"/api/v1/sessions?{urlencode({**chosen, 'sort': sort, **TABLE})}",
             following=page.next and _address(chosen, {**ordered, "cursor": page.next}),
         )
 

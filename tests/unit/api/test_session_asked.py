@@ -25,6 +25,8 @@ def test_every_parameter_is_understood() -> None:
         failed="tool_correctness",
         min_reliability="0.25",
         max_reliability="1",
+        min_cost="0.5",
+        min_seconds="90",
     )
 
     assert wrong == []
@@ -37,6 +39,8 @@ def test_every_parameter_is_understood() -> None:
         failed="tool_correctness",
         least=0.25,
         most=1.0,
+        cost=0.5,
+        seconds=90.0,
     )
 
 
@@ -69,6 +73,8 @@ def test_a_time_is_a_moment_or_a_length_back_from_now(text: str, seconds: float)
         ("since", "-5"),
         ("min_reliability", "2"),
         ("max_reliability", "nan"),
+        ("min_cost", "-1"),
+        ("min_seconds", "inf"),
         ("status", "bad"),
     ],
 )

@@ -1,0 +1,65 @@
+"""The list of sessions by what they took, and as a file for a spreadsheet."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+
+from tests.support import api_records as make
+from tests.support.api_stand import Stand
+
+
+@pytest.fixture
+def stand(tmp_path: Path) -> Generator[Stand]:
+    made = Stand(tmp_path)
+    for number, cost in ((1, 0.02), (2, 1.5), (3, None)):
+        of = make.trace(
+            number,
+            session_id=f"s-{number}",
+            cost_usd=cost,
+            input="=HYPERLINK(1)" if number == 1 else 'say "hi", please',
+            end_time_unix_nano=int((make.START + number + 10 * number) * 1e9),
+        )
+        made.take_traces(make.trace_value(of))
+        made.take_signals(make.session_signal(of, "agent_reliability", 0.5))
+    yield made
+    made.close()
+
+
+async def chosen(stand: Stand, asked: str) -> set[str]:
+    items = (await stand.get(f"/api/v1/sessions?{asked}")).json()["items"]
+    return {each["session_id"] for each in items}
+
+
+async def test_sessions_are_chosen_by_cost_and_length(stand: Stand) -> None:
+    assert await chosen(stand, "min_cost=0.02") == {"s-1", "s-2"}
+    assert await chosen(stand, "min_cost=1") == {"s-2"}
+    assert await chosen(stand, "min_seconds=15") == {"s-2", "s-3"}
+    assert await chosen(stand, "min_seconds=15&min_cost=1") == {"s-2"}
+    page = (await stand.get("/sessions?min_cost=1")).text
+    assert "s-2" in page
+    assert "s-1" not in page
+    assert "cost from (USD) <b>1</b>" in page
+
+
+async def test_the_list_is_a_file_for_a_spreadsheet(stand: Stand) -> None:
+    answer = await stand.get("/api/v1/sessions?format=csv&sort=newest&min_cost=0.01")
+
+    rows = list(csv.DictReader(io.StringIO(answer.text)))
+    assert answer.headers["content-type"].startswith("text/csv")
+    assert [row["session_id"] for row in rows] == ["s-2", "s-1"]
+    assert rows[0]["question"] == 'say "hi", please'
+    assert rows[1]["question"] == "'=HYPERLINK(1)", "no formula"
+    assert (rows[0]["cost_usd"], rows[0]["consistency"]) == ("1.5", "")
+    assert (await stand.get("/api/v1/sessions?format=xml")).status_code == 422
+
+
+async def test_the_page_leads_to_the_file_of_what_it_shows(stand: Stand) -> None:
+    page = (await stand.get("/sessions?agent=planner&sort=newest")).text
+
+    address = "/api/v1/sessions?agent=planner&amp;sort=newest&amp;format=csv&amp;limit=500"
+    assert f'href="{address}"' in page
