@@ -136,6 +136,8 @@ async def test_agents_carry_the_numbers_of_the_gauges(stand: Stand) -> None:
         "window": {"reliability": WINDOW, "consistency": None},
         "faults": [],
         "drops": [],
+        "failing_always": [],
+        "differs": None,
         "detectors": [],
         "runaways": [],
     }
