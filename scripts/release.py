@@ -25,7 +25,7 @@ CHART = "helm/spanwise"
 
 
 def main() -> None:
-    """Make the folder anew; ends with an error where any part cannot be made."""
+    """Make the folder from nothing; ends with an error where any part cannot be made."""
     parser = argparse.ArgumentParser(
         description="Everything that a release publishes, in one folder."
     )

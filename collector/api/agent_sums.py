@@ -19,7 +19,7 @@ class AgentSums:
     def count(self, session: SessionEntry, sign: int) -> int:
         """Add a session to its agent's sums, or take it out; the agent's row."""
         row, agent = self._load(session)
-        if agent.sessions <= 0:  # its last session has just left: it begins anew
+        if agent.sessions <= 0:  # its last session has just left: it begins again
             agent = _begin(session)
             self._held[agent.service, agent.agent, agent.agent_version or ""] = (row, agent)
         agent.sessions += sign

@@ -194,7 +194,7 @@ class IndexFile:
         return self._number("page_count") > 0.9 * self._pages
 
     def keep_within(self) -> None:
-        """Give pages back of a file that is larger than it may be, and begin a log that is too long anew."""
+        """Give pages back of a file that is larger than it may be, and begin a log that is too long again."""
         surplus = self._number("page_count") - self._pages
         if surplus > 0:
             # `execute` would give back one page: it ends at the first row that has no columns.

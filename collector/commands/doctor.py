@@ -171,11 +171,11 @@ def _off(stops: Sequence[Stop]) -> Iterator[str | Uncut]:
 
 def _settings(stack: Stack) -> Iterator[str | Uncut]:
     """Each setting in a line of its own."""
-    mended: dict[Advice, list[str]] = {}
+    fixed: dict[Advice, list[str]] = {}
     for finding in stack.findings:
         for advice in finding.advice:
-            mended.setdefault(advice, []).append(finding.lack)
-    for advice, lacks in mended.items():
+            fixed.setdefault(advice, []).append(finding.lack)
+    for advice, lacks in fixed.items():
         if advice.setting == NO_SETTING:
             yield f"  {', '.join(lacks)}: nothing can be set"
         else:

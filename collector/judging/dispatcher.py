@@ -57,7 +57,7 @@ class Dispatcher:
         self._has_ended = asyncio.Event()
 
     def start(self, tasks: asyncio.TaskGroup, *, lets_go: bool) -> None:
-        """Begin anew, with nothing waiting.
+        """Begin again, with nothing waiting.
 
         Args:
             tasks: Of the subjects.

@@ -126,7 +126,7 @@ class FairQueue(Generic[T]):
         """The next batch for one of so many workers: one job if any waits, and no more than its part of all.
 
         `leave` says whether another worker had better have a job: then one of the few after it in its service's line
-        is taken first, where there is one. It is asked anew each time, and must not say so of a job for ever.
+        is taken first, where there is one. It is asked again each time, and must not say so of a job for ever.
         """
         most = min(BATCH, -(-self._size // workers))
         used = {service: line.used(now) for service, line in self._lines.items() if len(line)}

@@ -9,7 +9,7 @@ falls to nothing, so that scoring that hangs is no reason for a sender to hear a
 
 A trace is taken whole or refused whole where its batches allow it: a request whose traces are all on the same side of
 the share is decided by their ids, so that those of one trace meet the same answer; any other, and one that is
-compressed, is decided by itself. The sides are dealt anew from time to time.
+compressed, is decided by itself. The sides are dealt again from time to time.
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ class Drop(msgspec.Struct, frozen=True, kw_only=True):
     evaluator: str
     scope: Scope
     direction: Literal["worse", "better"]
-    """`better`: the score is higher than ever, which alone raises no alert."""
+    """`better`: the score is higher than before, which alone raises no alert."""
     since: float
     """Log time at which the change began, Unix seconds."""
     mean_rank: float

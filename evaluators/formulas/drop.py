@@ -105,7 +105,7 @@ class Falls(msgspec.Struct, kw_only=True, omit_defaults=True):
         return min(1.0, max(self._shares(limits), default=0.0))
 
     def clear(self) -> None:
-        """End the alarm, and begin to search anew."""
+        """End the alarm, and begin to search again."""
         self.sums, self.alarm = [], None
 
     def _shares(self, limits: PastLimits) -> list[float]:

@@ -9,7 +9,7 @@ How it is stored. Every insertion has a number. The small state carries the newe
 is stored by itself, at most 8 kB, with the number of its last insertion. The caller writes the small state, then, in
 the same batch, the strata that are `due`, and says `written` once they are there: until then the journal keeps what
 they hold. A stratum that is read back older than the small state takes from the journal what it lacks, and nothing
-twice. A stored stratum of a history that has begun anew since is known by its beginning, and ignored. Without any
+twice. A stored stratum of a history that has begun again since is known by its beginning, and ignored. Without any
 caller that writes, the journal keeps the newest 4,096 insertions.
 
 Memory: 67 strata of at most 1,000 scores, 12 bytes each: 0.85 MB a label set, above 72 scores an hour; 0.7 MB at 40 an
@@ -127,7 +127,7 @@ class OwnHistory:
         self._put(entry, self._names(entry.minute))
 
     def clear(self) -> None:
-        """Begin anew: what was inserted so far is forgotten, stored strata too."""
+        """Begin again: what was inserted so far is forgotten, stored strata too."""
         self._strata.clear()
         self._journal.clear()
         self._lacking.clear()

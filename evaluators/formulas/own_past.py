@@ -4,7 +4,7 @@ Each score is ranked among earlier scores of like times, then inserted there; th
 rises. From an alarm in either direction until its end nothing is inserted or forgotten, so that what follows is
 compared with what was before. An alarm ends when the mean rank is normal again, over the newest scores or over those
 of a version that the change cannot come from; or when it is old: what is now is the new normal then, and the history
-begins anew. Memory: that of the history, and at most 20 kB.
+begins again. Memory: that of the history, and at most 20 kB.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class OwnPast:
                 falls.alarm = self._alarm(raised, falls.sums[-1].total)
 
     def expire(self, now: float) -> bool:
-        """End alarms that are old at log time `now`, and begin the history anew; whether there was one."""
+        """End alarms that are old at log time `now`, and begin the history again; whether there was one."""
         state = self._state
         alarms = (state.worse.alarm, state.better.alarm)
         if alarms == (None, None):

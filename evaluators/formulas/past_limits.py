@@ -42,7 +42,7 @@ class PastLimits(msgspec.Struct, frozen=True, kw_only=True):
     version_clears_after: int = 20
     """Scores of a new version that are enough for that."""
     new_normal: float = 7 * DAY
-    """Time after an alarm at which it ends, and the history begins anew."""
+    """Time after an alarm at which it ends, and the history begins again."""
     versions: int = 16
     """Versions that are told apart: those seen last."""
     journal: int = 128

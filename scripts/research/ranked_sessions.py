@@ -30,7 +30,7 @@ from collector.service.recordings import find, requests
 
 RANKED = ("work_baseline", "task_agreement")
 RESAMPLED = 200
-"""How often the tasks are drawn anew for an interval."""
+"""How often the tasks are drawn again for an interval."""
 MIDDLE = 0.5
 """Of a session without any score."""
 
@@ -119,7 +119,7 @@ def auroc(scored: Sequence[tuple[float, bool]]) -> float | None:
 
 
 def interval(found: Sequence[Run], name: str) -> str:
-    """AUROC with its 95 % interval over tasks drawn anew."""
+    """AUROC with its 95 % interval over tasks drawn again."""
     value = auroc(_scored(found, name))
     if value is None:
         return ""

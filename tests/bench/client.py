@@ -25,7 +25,7 @@ EXPORT = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
 
 
 def fresh(requests: list[Request], passes: int, base: int) -> Iterator[Request]:
-    """Every pass anew: other trace ids, other sessions."""
+    """Each pass has other trace ids and other sessions."""
     for number in range(base, base + passes):
         mark = (int.from_bytes(TRACE_MARK, "big") ^ number).to_bytes(4, "big")
         session = b"%08x" % (int(SESSION_MARK, 16) ^ number)

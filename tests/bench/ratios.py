@@ -1,6 +1,6 @@
 """The rows of the table: what is measured, against what, and the mark (specs of the hot path).
 
-Every ratio is of CPU seconds per million spans inside one round; a round measures its transport anew.
+Every ratio is of CPU seconds per million spans inside one round; a round measures its transport again.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from tests.support.promtool import run
 
 FIRST = Path(__file__).parents[1] / "data" / "chart" / "0.1.0"
 """Every example as the first version rendered it."""
-REWRITE = "`python -m scripts.chart` writes it anew"
+REWRITE = "`python -m scripts.chart` writes it again"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

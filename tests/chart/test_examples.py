@@ -45,7 +45,7 @@ def test_a_stale_rendering_is_told_with_the_command_that_writes_it(
     monkeypatch.setattr(examples, "HELM", tmp_path / "helm")
 
     assert examples.golden("default").problems == [
-        "spanwise/examples/default/rendered.yaml is stale: `python -m scripts.chart` writes it anew"
+        "spanwise/examples/default/rendered.yaml is stale: `python -m scripts.chart` writes it again"
     ]
 
 

@@ -12,7 +12,7 @@ EXPORT = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
 
 
 class Sender(threading.Thread):
-    """Sends requests in order from its own thread, asking `target` anew before each try (ports change at a restart)."""
+    """Sends requests in order from its own thread, asking `target` before each try (ports change at a restart)."""
 
     def __init__(
         self, requests: Sequence[bytes], target: Callable[[], str], *, pause: float = 0.0

@@ -12,8 +12,8 @@ from collector.records.standing import FAULT_WORDS, Drop, Fault
 
 HEADLINE = "agent_reliability"
 """The evaluator of which the pages speak first."""
-_CHANGES = {"worse": "worse than its own past", "better": "better than ever"}
-_WORK = {"worse": "more work than ever", "better": "less work than ever"}
+_CHANGES = {"worse": "worse than its own past", "better": "better than its own past"}
+_WORK = {"worse": "more work than in its own past", "better": "less work than in its own past"}
 
 
 def headline_first(drops: Sequence[Drop]) -> list[Drop]:
@@ -54,7 +54,7 @@ def explanation(drop: Drop) -> str:
 def change(drop: Drop) -> dict[str, Any]:
     """A change as the page tells it: its evaluator, what happened, and whether that is bad.
 
-    Less work than ever is: an agent that gives up early works less.
+    Less work is bad too: an agent that gives up early works less.
     """
     is_work = drop.evaluator == "work_baseline"
     words = _WORK if is_work else _CHANGES

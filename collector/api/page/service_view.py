@@ -108,13 +108,13 @@ def _finding(finding: Row, sheet: Sheet) -> dict[str, Any]:
 
 def _advice(findings: Sequence[Row], sheet: Sheet) -> list[dict[str, Any]]:
     """Each setting once, with everything that it mends."""
-    mended: dict[tuple[str, str], list[str]] = {}
+    fixed: dict[tuple[str, str], list[str]] = {}
     for finding in findings:
         for each in finding["advice"]:
-            mended.setdefault((each["setting"], each["note"]), []).append(finding["lack"])
+            fixed.setdefault((each["setting"], each["note"]), []).append(finding["lack"])
     return [
-        {"setting": sheet.text(setting), "note": sheet.text(note), "mends": lacks}
-        for (setting, note), lacks in mended.items()
+        {"setting": sheet.text(setting), "note": sheet.text(note), "fixes": lacks}
+        for (setting, note), lacks in fixed.items()
     ]
 
 

@@ -365,7 +365,7 @@ def _open(folder: Path, *, max_size: int, partitions: int) -> tuple[LockFile, Di
 
 def _check(folder: Path) -> None:
     checked = check(folder, mend=True)
-    if checked.mended:
-        _log.warning("%d pages of records in %s were overwritten.", checked.mended, folder)
+    if checked.overwritten:
+        _log.warning("%d pages of records in %s were overwritten.", checked.overwritten, folder)
     if not checked.is_whole:
         _log.warning("%s was checked up to %d pages only: its disk is slow.", folder, checked.pages)

@@ -30,7 +30,7 @@ class Checked:
     """What a check found."""
 
     pages: int
-    mended: int
+    overwritten: int
     """Values whose first page was overwritten: its header is right again, the value is not."""
     is_whole: bool
     """False: the time ran out."""
@@ -67,7 +67,7 @@ def check(
         raise DataDamaged(f"{path} is damaged: {error}") from error
     finally:
         os.close(descriptor)
-    return Checked(walk.pages, walk.mended, is_whole)
+    return Checked(walk.pages, walk.overwritten, is_whole)
 
 
 class _OutOfTimeError(Exception):
@@ -81,7 +81,7 @@ class _Walk:
         self, descriptor: int, *, mend: bool, until: float, monotonic: Callable[[], float]
     ) -> None:
         self.pages = 0
-        self.mended = 0
+        self.overwritten = 0
         self._descriptor = descriptor
         self._mend = mend
         self._until = until
@@ -181,8 +181,8 @@ class _Walk:
                 raise PageError(f"page {number} is another one")
             header = lmdb_pages.overflow_header(number, count)
             os.pwrite(self._descriptor, header, number * self._meta.page_size)
-            self.mended += 1
-        if self.mended:
+            self.overwritten += 1
+        if self.overwritten:
             os.fsync(self._descriptor)
 
     def _read(self, number: int, size: int) -> bytes:

@@ -114,7 +114,7 @@ def check_membership(consumer: AIOKafkaConsumer) -> None:
     """Raise what ended the consumer's part in its group: aiokafka tells only a consumer that fetches.
 
     Raises:
-        KafkaError: it takes no part in the group until it is made anew.
+        KafkaError: it takes no part in the group until it is made again.
     """
     if is_lost(consumer._client):  # noqa: SLF001
         raise KafkaError("the client learns of no broker any more")

@@ -165,7 +165,7 @@ class Member(ConsumerRebalanceListener):
             self.check()
         except KafkaError as error:
             _log.warning(
-                "A commit of `%s` was not stored, it joins its group anew: %r", self._group, error
+                "A commit of `%s` was not stored, it joins its group again: %r", self._group, error
             )
             self.revoked_pending |= self.owned
             self.owned.clear()

@@ -91,7 +91,7 @@ class AgentFamilies:
             self._detector_scores_dropped.labels(reason)
 
     def counts(self, labels: Labels) -> LabelCounts:
-        """What the signals of a label set count; asked for anew once any series was forgotten."""
+        """What the signals of a label set count; asked for again once any series was forgotten."""
         found = self._counts.get(labels)
         if found is None:
             found = self._counts[labels] = LabelCounts(

@@ -1,4 +1,4 @@
-"""What the signals of names that were admitted need: looked up once, forgotten when names are admitted anew."""
+"""What the signals of names that were admitted need: looked up once, forgotten when names are admitted again."""
 
 from __future__ import annotations
 

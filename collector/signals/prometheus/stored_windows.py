@@ -30,7 +30,7 @@ async def read_windows(
 ) -> None:
     """Give each what the topic holds of it, the slots of names before what takes them.
 
-    A record that cannot be read is counted and named; what it held begins anew.
+    A record that cannot be read is counted and named; what it held begins again.
     """
     newest: dict[bytes, Record] = {}
     for partition in range(log.partitions(WINDOWS)):

@@ -121,7 +121,7 @@ def shape_of(names: frozenset[str]) -> Shape:
 
 
 def forget_shapes() -> None:
-    """What is known of all keys is worked out anew: for who changes which dialects there are."""
+    """What is known of all keys is worked out again: for who changes which dialects there are."""
     _by_names.clear()
     _expected.clear()
 

@@ -144,7 +144,7 @@ async def _error(log: DiskLog, call: list[New]) -> Exception | None:
 async def test_an_environment_that_is_lost_is_opened_again(
     open_log: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """LMDB refuses everything after a meta page that could not be written, until it is opened anew."""
+    """LMDB refuses everything after a meta page that could not be written, until it is opened again."""
     log = await open_log()
     await log.write([new(TRACES, b"before")])
     begin, lost_env = DiskStore.writing, log._store._env

@@ -33,7 +33,7 @@ def sent_spans(draw: st.DrawFn) -> list[Made]:
 
 
 def requests(spans: list[Made], random: Random, copies: int) -> list[list[Made]]:
-    """The spans and some second copies, shuffled and grouped anew."""
+    """The spans and some second copies, shuffled and grouped again."""
     shuffled = spans + random.choices(spans, k=copies)
     random.shuffle(shuffled)
     grouped: list[list[Made]] = [[]]

@@ -170,7 +170,7 @@ def test_what_the_doctor_finds_needs_attention() -> None:
         "shop: no content, no tool results; 2 evaluators cannot say all of it",
     ]
     (advice,) = view["stacks"][0]["advice"]
-    assert (advice["setting"], advice["mends"]) == (
+    assert (advice["setting"], advice["fixes"]) == (
         "EXPORT_CONTENT=true",
         ["no_content", "no_tool_results"],
     )

@@ -1,4 +1,4 @@
-"""Turns of agents that speak in logs: when they close, and what a restart makes of what was placed anew."""
+"""Turns of agents that speak in logs: when they close, and what a restart makes of what was placed again."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ def test_a_sound_file_passes_with_every_page_accounted_for(tmp_path: Path, seed:
     checked = check(tmp_path)
 
     assert checked.is_whole
-    assert not checked.mended
+    assert not checked.overwritten
     assert 0 < checked.pages + 2 <= file.stat().st_size // PAGE + 1
 
 
@@ -170,8 +170,8 @@ def test_a_value_whose_header_was_overwritten_is_mended_or_refused(tmp_path: Pat
 
     with pytest.raises(DataDamaged, match=f"page {headers[0]} is another one"):
         check(damaged.parent)
-    assert check(damaged.parent, mend=True).mended == 1
-    assert check(damaged.parent).mended == 0
+    assert check(damaged.parent, mend=True).overwritten == 1
+    assert check(damaged.parent).overwritten == 0
     assert damaged.read_bytes() == file.read_bytes()
 
 

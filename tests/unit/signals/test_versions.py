@@ -116,7 +116,7 @@ async def test_a_busy_version_that_fills_its_windows_within_the_silence_ends_the
     await publisher.publish(*(session("2", 1 + n / 4, 0.9) for n in range(60)))
     publisher.log.clock.now += 10
     await publisher.step()
-    publisher = publisher.successor()  # and a restart does not begin to wait anew
+    publisher = publisher.successor()  # and a restart does not begin to wait again
     await publisher.publish(session("2", 16, 0.9))
 
     assert shown(publisher) == {"2": 0.9}

@@ -1,0 +1,56 @@
+"""Pages have the field's words, and sentences that can be read at once (CONTRIBUTING.md)."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+PAGES = sorted(
+    path
+    for folder in ("docs", "docs/outlets", "docs/agents", "docs/frameworks", "collector/api/page")
+    for path in (ROOT / folder).iterdir()
+    if path.suffix in {".md", ".html"}
+) + [ROOT / name for name in ("README.md", "helm/README.md", "SECURITY.md")]
+INSTEAD = {
+    r"mend(?:ed|s|ing)?": "fix, fixed",
+    r"anew": "again",
+    r"nobody": "no one, or name who",
+    r"as ever": "as before",
+    r"than ever": "than before, than in its own past",
+    r"whither|whence|thereof|hither": "where",
+}
+"""What is written in place of a word."""
+SHORT = ("README.md", "docs/operate.md")
+LONGEST = 35
+"""Words of a sentence."""
+_CODE = re.compile(
+    r"```.*?```|<script.*?</script>|<style.*?</style>|\{%.*?%\}|\{\{.*?\}\}", re.DOTALL
+)
+
+
+def words(path: Path) -> str:
+    return _CODE.sub(" ", path.read_text("utf-8"))
+
+
+@pytest.mark.parametrize("word", INSTEAD)
+def test_a_page_has_the_fields_words(word: str) -> None:
+    found = [
+        f"{path.relative_to(ROOT)}: {match[0]}"
+        for path in PAGES
+        for match in re.finditer(rf"\b(?:{word})\b", words(path), re.IGNORECASE)
+    ]
+
+    assert found == [], f"write {INSTEAD[word]}"
+
+
+@pytest.mark.parametrize("page", SHORT)
+def test_no_sentence_is_too_long_to_be_read_at_once(page: str) -> None:
+    """Tables and headings are none; a link counts with its words, code as one."""
+    lines = [line for line in words(ROOT / page).splitlines() if not line.startswith(("|", "#"))]
+    plain = [re.sub(r"\]\([^)]*\)", "]", re.sub(r"`[^`]*`", "x", line)) for line in lines]
+    sentences = [each for line in plain for each in re.split(r"(?<=[.!?:])\s", line)]
+
+    assert [each for each in sentences if len(each.split()) > LONGEST] == []
