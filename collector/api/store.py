@@ -24,6 +24,7 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
+from collector.otlp.names import name_shown
 from collector.records.trace_views import CalledTool, TraceHeader
 from evaluators.model import Trace
 from evaluators.uses import LONGEST_NAME, MOST_TOOLS
@@ -219,18 +220,19 @@ def excerpt(header: TraceHeader, *, content: bool) -> TraceHeader:
     """The header with its texts cut to `EXCERPT`, or without them, and each tool once."""
     return msgspec.structs.replace(
         header,
-        models=header.models[:MODELS],
-        tool_calls=tuple(_each_once(header.tool_calls)),
+        user_id=header.user_id if content else None,
+        models=tuple(each if content else name_shown(each) for each in header.models[:MODELS]),
+        tool_calls=tuple(_each_once(header.tool_calls, content=content)),
         input=header.input[:EXCERPT] if content and header.input else None,
         output=header.output[:EXCERPT] if content and header.output else None,
         error=header.error[:EXCERPT] if content and header.error else None,
     )
 
 
-def _each_once(calls: Iterable[CalledTool]) -> Iterator[CalledTool]:
+def _each_once(calls: Iterable[CalledTool], *, content: bool) -> Iterator[CalledTool]:
     failed: dict[str, bool] = {}
     for each in calls:
-        name = each.name[:LONGEST_NAME]
+        name = (each.name if content else name_shown(each.name))[:LONGEST_NAME]
         if name in failed or len(failed) < MOST_TOOLS:
             failed[name] = failed.get(name, False) or each.failed
     return (CalledTool(name=name, error="" if fails else None) for name, fails in failed.items())
