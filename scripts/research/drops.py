@@ -246,7 +246,7 @@ def _pasts(name: str, a_day: float) -> Sequence[Agent]:
 
 
 ENDS = {
-    "a mended version": ("3", USUAL),
+    "a fixed version": ("3", USUAL),
     "back to the version before": ("1", USUAL),
     "the same version works again": ("2", USUAL),
     "a new version, as bad": ("3", 0.8),

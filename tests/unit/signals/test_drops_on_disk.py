@@ -1,4 +1,4 @@
-"""The exporter over the disk log: a regression is noticed, a kill changes nothing, a mended version clears it."""
+"""The exporter over the disk log: a regression is noticed, a kill changes nothing, a fixed version clears it."""
 
 from __future__ import annotations
 
