@@ -20,7 +20,8 @@ from collector.base import sqlite_file
 
 _log = logging.getLogger(__name__)
 NAME = "index.sqlite"
-VERSION = b"3"
+VERSION = b"4"
+"""Of what entries hold; another one starts empty. 4: what traces used, without which old and new ones would differ."""
 _WAL_SHARE = 16
 _WRITER_CACHE, _READER_CACHE = 4 << 20, 1 << 20
 _IDLE_READERS = 4
@@ -194,7 +195,7 @@ class IndexFile:
         return self._number("page_count") > 0.9 * self._pages
 
     def keep_within(self) -> None:
-        """Give pages back of a file that is larger than it may be, and begin a log that is too long again."""
+        """Give pages back of a file that is larger than it may be, and start a new log once it is too long."""
         surplus = self._number("page_count") - self._pages
         if surplus > 0:
             # `execute` would give back one page: it ends at the first row that has no columns.
