@@ -23,7 +23,7 @@ _TYPES = {
     500: "internal",
     503: "unavailable",
 }
-_NEVER = {"cache-control": "no-store", "x-content-type-options": "nosniff"}
+NEVER_KEPT = {"cache-control": "no-store", "x-content-type-options": "nosniff"}
 _encode = msgspec.json.Encoder().encode
 
 
@@ -47,7 +47,7 @@ def answer(
         _encode(content),
         status_code=status,
         media_type="application/json",
-        headers={**_NEVER, **(headers or {})},
+        headers={**NEVER_KEPT, **(headers or {})},
     )
 
 

@@ -15,7 +15,16 @@ from starlette.routing import Route
 
 from collector.api import query as shapes
 from collector.api.agents import agent_shown, running_away
-from collector.api.answers import Refused, answer, cursor_of, limit_of, listing, only, text_of
+from collector.api.answers import (
+    NEVER_KEPT,
+    Refused,
+    answer,
+    cursor_of,
+    limit_of,
+    listing,
+    only,
+    text_of,
+)
 from collector.api.off_loop import OffLoop
 from collector.api.query import Query
 from collector.api.session_asked import PARAMETERS, asked_of, sort_of
@@ -190,7 +199,7 @@ def _sessions_as_csv(page: shapes.Page[SessionEntry]) -> Response:
     writer = csv.writer(text)
     writer.writerow(COLUMNS)
     writer.writerows([cell(each[name]) for name in COLUMNS] for each in rows)
-    return Response(text.getvalue(), media_type="text/csv")
+    return Response(text.getvalue(), media_type="text/csv", headers=NEVER_KEPT)
 
 
 def _signals(page: shapes.Page[msgspec.Raw]) -> Response:

@@ -51,6 +51,7 @@ async def test_the_list_is_a_file_for_a_spreadsheet(stand: Stand) -> None:
 
     rows = list(csv.DictReader(io.StringIO(answer.text)))
     assert answer.headers["content-type"].startswith("text/csv")
+    assert answer.headers["cache-control"] == "no-store"
     assert [row["session_id"] for row in rows] == ["s-2", "s-1"]
     assert rows[0]["question"] == 'say "hi", please'
     assert rows[1]["question"] == "'=HYPERLINK(1)", "no formula"
