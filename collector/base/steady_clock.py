@@ -55,7 +55,7 @@ class SteadyClock:
         self._began = max(self._began, newest - self._elapsed())
 
     def begin_at(self, now: float) -> None:
-        """Log time is `now`, though it is less than this clock says: before anything was closed by it."""
+        """Set log time to `now`, which may be earlier than it was: at a start, before traces are closed by it."""
         self._began = now - self._elapsed()
 
     @property
@@ -83,8 +83,8 @@ class ClockWatch:
         if self._warned:
             _log.warning(
                 "The machine's clock says %s, log time is %s: the clock was set, was ahead before, or Kafka's brokers "
-                "have another one. Log time goes on "
-                "by elapsed seconds; after a restart it is the clock's as soon as that is the later one.",
+                "have another one. Log time goes on by elapsed seconds; after a restart it is that of the brokers, and "
+                "without Kafka the clock's as soon as that is the later one.",
                 _text(now - ahead),
                 _text(now),
             )

@@ -42,10 +42,10 @@ SpanShown = Mapping[str, Any]
 """A span as `/api/v1/traces/{id}` shows it."""
 _SCRUBBED = "[Scrubbed due to "
 SESSION_KEYS = frozenset({"session.id", "session_id", "gen_ai.conversation.id"})
+"""Where a scrubbed session id shows."""
 VERSION_KEY = "gen_ai.agent.version"
 LOOKED_AT = SESSION_KEYS | {VERSION_KEY}
 """The attributes of spans that are looked at."""
-"""Where a scrubbed session id shows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

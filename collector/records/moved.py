@@ -1,4 +1,4 @@
-"""What changed: evaluators ordered by how far their scores moved since a moment. Pure.
+"""How far the scores of each evaluator moved since a moment, the farthest first. Pure.
 
 A score is ranked among those before, as the drop detector ranks it: .5 is no change, below it worse.
 """
