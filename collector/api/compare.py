@@ -28,8 +28,8 @@ from evaluators.formulas.release_verdict import MARGIN
 
 Versions: TypeAlias = Callable[[AgentLabels, str], Mapping[str, VersionWindow]]
 """(agent, evaluator) in; what is held of each version out."""
-Changed: TypeAlias = Callable[[AgentLabels, str, str], Mapping[str, Any]]
-"""(agent, baseline, candidate) in; `records.what_changed` out."""
+Changed: TypeAlias = Callable[[AgentLabels, str, str], Mapping[str, Any] | None]
+"""(agent, baseline, candidate) in; `records.what_changed` out, None where a side is not in the index."""
 PARAMETERS = ("service", "agent", "candidate", "baseline", "evaluator", "margin")
 LARGEST = 64 << 10
 """Bytes of what Flagger sends."""
@@ -76,7 +76,10 @@ class Compare:
             return answer({**found, "changed": None})
         names = [found[side]["version"] for side in ("baseline", "candidate")]
         agent = found["service"], found["agent"]
-        changed = await self._off_loop.run(lambda: self._changed(agent, *names))
+        try:
+            changed = await self._off_loop.run(lambda: self._changed(agent, *names))
+        except Refused:  # the index is busy or being opened: the verdict does not need it
+            changed = None
         return answer({**found, "changed": changed})
 
     async def gate(self, request: Request) -> Response:

@@ -14,7 +14,7 @@ from collector.base.telemetry import short
 from collector.records.moved import Told
 from collector.records.standing import AgentLabels, Standing, Standings
 from collector.records.trace_views import TraceHeader
-from collector.records.what_changed import SessionSide, what_changed
+from collector.records.what_changed import SessionSide, failed_by_tool, what_changed
 from evaluators.formulas.differences import Difference, Fact, differences, facts
 
 COMPARED = 200
@@ -23,8 +23,6 @@ FOR_EVER = 1e11
 """Log time that nothing comes after."""
 LOOKED = 10
 """Agents of one answer for which it is looked what differs; for the others it is unknown."""
-
-
 Differing: TypeAlias = Mapping[AgentLabels, Sequence[Difference]]
 """What differs, by agent."""
 
@@ -53,8 +51,13 @@ def differing(looking: Looking, of: Sides) -> list[Difference]:
     return differences(*([facts_of(looking.traces(point.row)) for point in side] for side in of))
 
 
-def between(charts: Charts, agent: AgentLabels, baseline: str, candidate: str) -> dict[str, Any]:
-    """What changed from one version of an agent to another (`records.what_changed`), by their newest sessions."""
+def between(
+    charts: Charts, agent: AgentLabels, baseline: str, candidate: str
+) -> dict[str, Any] | None:
+    """What changed from one version of an agent to another (`records.what_changed`), by their newest sessions.
+
+    None: the index has no session of one of them. It fills again after a restart, and evicts the oldest.
+    """
     with charts.look() as looking:
         names = looking.names()
         versions = looking.versions(*agent)
@@ -64,14 +67,13 @@ def between(charts: Charts, agent: AgentLabels, baseline: str, candidate: str) -
             points = looking.points(chosen, 0.0, FOR_EVER, COMPARED)
             return [_session(looking, point, names) for point in points]
 
-        return what_changed(side(baseline), side(candidate))
+        before, since = side(baseline), side(candidate)
+    return what_changed(before, since) if before and since else None
 
 
 def _session(looking: Looking, point: Point, names: Mapping[int, str]) -> SessionSide:
     traces = looking.traces(point.row)
-    failed: dict[str, bool] = {}
-    for call in (call for trace in traces for call in trace.tool_calls):
-        failed[call.name] = failed.get(call.name, False) or call.failed
+    failed = failed_by_tool(call for trace in traces for call in trace.tool_calls)
     told = told_by(looking.outcomes(point.row), names)
     return SessionSide(facts_of(traces), failed, point.seconds, point.cost, told)
 

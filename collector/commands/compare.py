@@ -33,6 +33,7 @@ from collector.records.what_changed import in_words as changed_in_words
 from collector.records.what_changed import what_changed
 from collector.service.evaluation import ClosedSession, evaluate_recordings
 from collector.service.recorded_sides import SessionKey, recorded_side
+from collector.service.recordings import find
 from evaluators.errors import EvaluatorError
 from evaluators.formulas.release_verdict import MARGIN
 
@@ -170,10 +171,6 @@ def _of_recordings(
     before, after = (_scored(each, evaluator) for each in signals)
     names = {each["service"] for each in (*before, *after)}
     agents = {each["agent"] for each in (*before, *after)}
-    sides = (
-        recorded_side(settings, find_recordings(paths).files, _told(each))
-        for paths, each in zip((old, new), signals, strict=True)
-    )
     found = comparison(
         _version(after),
         _version(before),
@@ -182,6 +179,12 @@ def _of_recordings(
         evaluator=evaluator,
         margin=margin,
         threshold=specs[0].threshold,
+    )
+    if found["verdict"] == "inconclusive":
+        return {**found, "changed": None}
+    sides = (
+        recorded_side(settings, find(paths).files, _told(each))
+        for paths, each in zip((old, new), signals, strict=True)
     )
     return {**found, "changed": what_changed(*sides)}
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import median
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from collector.records.moved import Moved, Told, moved
 from evaluators.formulas.differences import Fact, differences
@@ -33,6 +33,28 @@ class SessionSide(NamedTuple):
 
 
 Side = Sequence[SessionSide]
+
+
+class Call(Protocol):
+    """A call of a tool."""
+
+    @property
+    def name(self) -> str:
+        """Of the tool."""
+        ...
+
+    @property
+    def failed(self) -> bool:
+        """Whether it ended in error."""
+        ...
+
+
+def failed_by_tool(calls: Iterable[Call]) -> dict[str, bool]:
+    """The tools that were called, in order of their first call, and whether any call of each failed."""
+    failed: dict[str, bool] = {}
+    for each in calls:
+        failed[each.name] = failed.get(each.name, False) or each.failed
+    return failed
 
 
 def what_changed(before: Side, since: Side) -> dict[str, Any]:

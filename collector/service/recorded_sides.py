@@ -8,7 +8,7 @@ from pathlib import Path
 
 from collector.config.tree import Config
 from collector.records.moved import Told
-from collector.records.what_changed import SessionSide
+from collector.records.what_changed import SessionSide, failed_by_tool
 from collector.service.recorded_traces import read_recordings
 from evaluators.formulas.differences import facts
 from evaluators.model import Trace
@@ -36,9 +36,7 @@ def recorded_side(
 
 
 def _session(traces: Sequence[Trace], told: Mapping[str, Told]) -> SessionSide:
-    failed: dict[str, bool] = {}
-    for call in (call for trace in traces for call in trace.tool_calls):
-        failed[call.name] = failed.get(call.name, False) or call.failed
+    failed = failed_by_tool(call for trace in traces for call in trace.tool_calls)
     return SessionSide(
         facts=facts(
             versions=(each.agent_version for each in traces),

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
+from collector.api.answers import Refused
 from collector.records.comparison import VersionWindow
 from collector.records.standing import AgentLabels, Standing
 from collector.records.windows import WindowEntry
@@ -225,3 +226,19 @@ async def test_a_decided_verdict_says_what_changed_between_the_versions(stand: S
     assert changed["evaluators"][0]["evaluator"] == "agent_reliability"
     assert {"kind": "version", "value": "1.5", "before": 0.0, "since": 1.0} in changed["differs"]
     assert (undecided["verdict"], undecided["changed"]) == ("inconclusive", None)
+
+
+async def test_a_verdict_does_not_need_the_index(
+    stand: Stand, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A rollout waits for it: it was refused with 503 while the index was being opened again."""
+    _, empty = await compared(stand)
+
+    def refused(_: object) -> NoReturn:
+        raise Refused(503, "the index is being opened again; ask in a moment")
+
+    monkeypatch.setattr("collector.api.charts.Charts.look", refused)
+    status, found = await compared(stand)
+
+    assert (empty["verdict"], empty["changed"]) == ("fail", None), "no session in the index"
+    assert (status, found["verdict"], found["changed"]) == (200, "fail", None)
