@@ -15,10 +15,10 @@ import pytest
 from tests.support.dialect_spans import SpanSpec, request
 from tests.support.sender import send
 from tests.support.service import Service
+from tests.support.set_clock import clock_file
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 
-SHIFTED = Path(__file__).parents[1] / "support" / "shifted_clock"
 NUMBERS = itertools.count(1)
 
 
@@ -39,8 +39,7 @@ def scored(service: Service) -> bool:
 def shifted(tmp_path: Path, ahead: int, *settings: str) -> Generator[tuple[Service, Path]]:
     """A service whose machine's clock is off by the seconds in the file."""
     off = tmp_path / "off"
-    off.write_text(str(ahead))
-    environment = {"PYTHONPATH": str(SHIFTED), "CLOCK_OFF": str(off)}
+    environment = clock_file(off, ahead)
     chosen = ("windows.trace.root_grace=200ms", *settings)
     with Service(tmp_path / "data", *chosen, environment=environment) as service:
         yield service, off

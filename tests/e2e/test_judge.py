@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from tests.support import agents
 from tests.support.openai_server import Mode, OpenAiServer
 from tests.support.sender import Sender
 from tests.support.service import ROOT, Service, children
+from tests.support.set_clock import ahead_at, clock_file
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(400)]
 
@@ -34,8 +36,11 @@ SETTINGS = (
 )
 
 
-def make_service(folder: Path, server: OpenAiServer, *settings: str) -> Service:
-    return Service(folder, *SETTINGS, f"judge.base_url={server.url}", *settings)
+def make_service(
+    folder: Path, server: OpenAiServer, *settings: str, environment: Mapping[str, str] | None = None
+) -> Service:
+    chosen = (*SETTINGS, f"judge.base_url={server.url}", *settings)
+    return Service(folder, *chosen, environment=environment)
 
 
 def send(service: Service, turns: list[agents.Turn]) -> None:
@@ -140,13 +145,14 @@ def test_a_killed_judge_gives_one_verdict_per_subject_and_pays_little_again(tmp_
 
 def test_the_spend_limit_holds_across_restarts(tmp_path: Path) -> None:
     limit = 0.0075  # a few calls beside what one answer may cost at most
+    noon = clock_file(tmp_path / "off", ahead_at(12))  # both starts are on one UTC day
     settings = (f"judge.budget.usd_per_day={limit}", "judge.concurrency=1")
     data = tmp_path / "data"
     found: list[dict[str, Any]] = []
     remaining: float | None = None
     with OpenAiServer() as server:
         for start in range(2):
-            with make_service(data, server, *settings) as service:
+            with make_service(data, server, *settings, environment=noon) as service:
                 send(service, turns(3, first=3 * start))
                 wanted = 3 * (start + 1) * 8
                 service.wait_for("outcomes", partial(has_judged, service, wanted))
