@@ -1,4 +1,4 @@
-"""The demo's agent: it answers customers about their orders, until its order service no longer answers it.
+"""The demo's agent: it answers customers about their orders, until `find_order` fails for one of them.
 
 Its model, its tools and its customers are scripted, from a seed; its spans are not: they go through the OpenTelemetry
 SDK and its OTLP exporter, with the OTel GenAI conventions, as any agent's do.
@@ -25,8 +25,13 @@ MODEL = "gpt-4o-mini"
 EXPORT_TIMEOUT = 1
 """Seconds; the service is on this machine."""
 SEED = 20_260_101
-HICCUPS = 0.15
-"""Of the calls that are answered, the share that fails at first and succeeds when it is repeated."""
+TENANTS = ("acme", "globex", "initech")
+SHARES = (0.7, 0.2, 0.1)
+"""The customers, and the share of the conversations that each has."""
+HICCUPS = 0.1
+"""Of the parcels that are tracked, the share for which that fails at first and succeeds when it is repeated."""
+LOST = 0.04
+"""Of the conversations, the share whose parcel cannot be tracked."""
 TRACKED = 0.3
 """Of the questions, the share for which the parcel is tracked too."""
 THINKING = 0.004
@@ -79,10 +84,10 @@ NON_ANSWER = "I am sorry, I could not find that. Let me look into it again."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Release:
-    """A version of the agent, and the share of its conversations in which its order service does not answer."""
+    """A version of the agent, and the tenant for whom `find_order` fails; None: for nobody."""
 
     version: str
-    failing: float
+    fails_for: str | None = None
 
 
 class Agent:
@@ -100,7 +105,8 @@ class Agent:
         """The conversation of that number: the same one in every run."""
         chance = random.Random(SEED + number)  # noqa: S311 - a script, no secret
         talk = _Conversation(self._tracer, f"demo-{number:05d}", f"A{1000 + number}", chance)
-        talk.hold(fails=chance.random() < self._release.failing)
+        lost = "track_parcel" if chance.random() < LOST else None
+        talk.hold("find_order" if talk.tenant == self._release.fails_for else lost)
 
     def run_away(self, number: int) -> Runaway:
         """A question that is never answered: its trace stays open, and repeats one call."""
@@ -148,6 +154,7 @@ class _Conversation:
         self._order = order
         self._chance = chance
         self._calls = 0
+        (self.tenant,) = chance.choices(TENANTS, SHARES)
         goods = chance.sample(GOODS, chance.randint(1, len(GOODS)))
         stops = STOPS[: chance.randint(1, len(STOPS))]
         self._found: Mapping[str, Mapping[str, object]] = {
@@ -155,15 +162,13 @@ class _Conversation:
             "track_parcel": {"number": order, "carrier": "Norddepot", "stops": stops},
         }
 
-    def hold(self, *, fails: bool) -> None:
-        """Between one and three questions; who gets no answer asks again."""
+    def hold(self, broken: str | None) -> None:
+        """Between one and three questions; who gets no answer, because that tool is broken, asks again."""
         for question, answer in self._chance.sample(TALK, self._chance.randint(1, 3)):
             asked = question.format(self._order)
-            if not fails:
-                self._turn(asked, answer.format(self._order))
-                continue
-            self._turn(asked, None)
-            self._turn(INSISTS.format(asked), None)
+            self._turn(asked, answer.format(self._order), broken)
+            if broken is not None:
+                self._turn(INSISTS.format(asked), answer.format(self._order), broken)
 
     def look_once_more(self) -> None:
         """A call whose result says nothing new."""
@@ -176,29 +181,28 @@ class _Conversation:
             "gen_ai.operation.name": operation,
             "gen_ai.agent.name": AGENT,
             "gen_ai.conversation.id": self._session,
+            "user.id": self.tenant,
         }
 
     # --- turns -------------------------------------------------------------------------------------------------------
 
-    def _turn(self, question: str, answer: str | None) -> None:
+    def _turn(self, question: str, answer: str, broken: str | None) -> None:
         with self._span("invoke_agent", AGENT, {}):
-            if answer is None:
-                self._go_in_circles(question)
-            else:
-                self._look_up(question)
-            self._ask_model(question, {"type": "text", "content": answer or NON_ANSWER})
+            is_found = self._look_up(question, broken)
+            answer = answer if is_found else NON_ANSWER
+            self._ask_model(question, {"type": "text", "content": answer})
 
-    def _look_up(self, question: str) -> None:
-        """One call or two; a call that fails is repeated once, and succeeds."""
-        for tool in ("find_order", "track_parcel")[: 1 + (self._chance.random() < TRACKED)]:
-            if self._chance.random() < HICCUPS:
+    def _look_up(self, question: str, broken: str | None) -> bool:
+        """Whether the tools found what is asked: the first alone, or both."""
+        is_tracked = broken == "track_parcel" or self._chance.random() < TRACKED
+        for tool in ("find_order", "track_parcel")[: 1 + is_tracked]:
+            if tool == broken:
+                self._call(question, tool, None)
+                return False
+            if tool == "track_parcel" and self._chance.random() < HICCUPS:
                 self._call(question, tool, None)
             self._call(question, tool, self._found[tool])
-
-    def _go_in_circles(self, question: str) -> None:
-        """The same call again and again."""
-        for _ in range(self._chance.randint(4, 8)):
-            self._call(question, "find_order", None)
+        return True
 
     # --- spans -------------------------------------------------------------------------------------------------------
 

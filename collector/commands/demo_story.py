@@ -20,17 +20,17 @@ from collections.abc import Callable
 from contextlib import closing
 from types import FrameType
 
-from collector.commands.demo_agent import AGENT, SERVICE, Agent, Release, Runaway
+from collector.commands.demo_agent import AGENT, SERVICE, TENANTS, Agent, Release, Runaway
 from collector.commands.demo_watch import Fault, Watch
 from evaluators.counts import amount
 
-GOOD = Release(version="1.4.2", failing=0.06)
-WORSE = Release(version="1.5.0", failing=0.85)
-FIXED = Release(version="1.5.1", failing=0.06)
+GOOD = Release(version="1.4.2")
+WORSE = Release(version="1.5.0", fails_for=TENANTS[0])
+FIXED = Release(version="1.5.1")
 
 CONVERSATIONS = 200
 """That the good release has had before the story begins, so to say: they are sent fast."""
-FAST, LIVE = 0.05, 0.8
+FAST, LIVE = 0.05, 0.6
 """Seconds between two conversations."""
 HISTORY = 150
 """Conversations that a history must hold before it is compared with."""
@@ -87,10 +87,10 @@ class Story:
         self._serve(GOOD, until=lambda: self._watch.history >= HISTORY)
         self._say(
             "worse",
-            f"release {WORSE.version}: its order service is silent, it asks again",
+            f"release {WORSE.version}: find_order no longer answers for one tenant, {WORSE.fails_for}",
         )
         self._serve(WORSE, until=lambda: self._stands(STANDS), beside=self._run_away)
-        self._say("fixed", f"release {FIXED.version}: the order service answers again")
+        self._say("fixed", f"release {FIXED.version}: find_order answers for everyone again")
         self._serve(FIXED, until=None)
 
     def _serve(
