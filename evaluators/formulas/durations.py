@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from math import ceil, exp2, floor, log2
+from math import ceil, floor, log2
 
 LEAST = 20
 """Calls below which nothing is called slow."""
@@ -35,7 +35,7 @@ class Durations:
         """Whether a call takes longer than twice the median and than 98 % of earlier ones; None: they are too few."""
         if self._total < LEAST:
             return None
-        return seconds > max(2 * self._quantile(0.5), self._quantile(0.98))
+        return self._are_shorter(0.98, seconds) and self._are_shorter(0.5, seconds / 2)
 
     def wait(self, seconds: float) -> None:
         """One more call, to be counted by `learn`, or left out by `skip`."""
@@ -59,11 +59,10 @@ class Durations:
             self.counts = {each: count // 2 for each, count in self.counts.items() if count > 1}
             self._total = sum(self.counts.values())
 
-    def _quantile(self, share: float) -> float:
-        """The upper end of the bucket in which it lies, seconds."""
-        left = ceil(share * self._total)
-        for bucket in sorted(self.counts):
-            left -= self.counts[bucket]
-            if left <= 0:
-                return exp2((bucket + 1) / STEPS)
-        raise AssertionError("a share above 1")
+    def _are_shorter(self, share: float, seconds: float) -> bool:
+        """Whether that share of the calls is in buckets that end below this time: the quantile is less than it."""
+        if seconds <= 0:
+            return False
+        end = STEPS * log2(seconds) - 1
+        shorter = sum([count for bucket, count in self.counts.items() if bucket < end])
+        return shorter >= ceil(share * self._total)

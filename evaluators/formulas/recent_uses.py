@@ -30,16 +30,14 @@ class RecentUses:
         """One more use."""
         buckets = self.buckets
         buckets.append((int(seen), 1, int(failed)))
-        at, size = (
-            len(buckets) - 1 - SAME,
-            1,
-        )  # where the oldest of this size stands, if there are too many
+        at, size = len(buckets) - 1 - SAME, 1  # the oldest of this size, if there are too many
         while at >= 0 and buckets[at][1] == size:
             if size == LARGEST:
                 del buckets[at]
                 return
-            (since, uses, failures), (_, more, failed_more) = buckets[at : at + 2]
-            buckets[at : at + 2] = [(since, uses + more, failures + failed_more)]
+            since, uses, failures = buckets[at]
+            _, more, failed_more = buckets.pop(at + 1)
+            buckets[at] = (since, uses + more, failures + failed_more)
             at, size = at - SAME, 2 * size
 
     def since(self, time: float) -> tuple[int, int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from operator import attrgetter
 from typing import get_args
 
@@ -217,7 +218,7 @@ class AgentFaults:
 
     def _label(self, tool: str, now: float) -> str:
         """The tool's name as a label, or `_other`; a tool that is used more may take the watches of another."""
-        tool = _MARKUP.sub("_", short(tool))
+        tool = _plain(tool)
         if not tool or tool == OTHER:
             return OTHER
         loser = self._tools.count(tool, now)
@@ -290,6 +291,11 @@ class _Watch:
             error=classes[0][0] if classes else None,
             sessions=tuple(reversed(self.record.sessions)),
         )
+
+
+@lru_cache(maxsize=1024)
+def _plain(tool: str) -> str:
+    return _MARKUP.sub("_", short(tool))
 
 
 def _both(one: ToolUse, other: ToolUse) -> ToolUse:

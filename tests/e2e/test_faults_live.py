@@ -1,0 +1,83 @@
+"""A tool that begins to fail is named by the real process after some sessions; ordinary failures are not."""
+
+from __future__ import annotations
+
+import itertools
+import random
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.agents import Turn, request, spans
+from tests.support.sender import send
+from tests.support.service import Service
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
+
+SETTINGS = (
+    "windows.trace.root_grace=200ms",
+    "windows.agent.settle=1s",
+    "embedder.kind=none",
+)
+LABELS = 'agent="support",fault="tool_failed",{}service="shop",tool="lookup"'
+PAST = 60
+NUMBERS = itertools.count(1)
+
+
+def series(name: str, period: str = "") -> str:
+    """Of the tool's fault."""
+    return f"spanwise_fault_{name}{{{LABELS.format(period)}}}"
+
+
+def serve(service: Service, *, fails: bool) -> None:
+    """One session of one turn."""
+    number = next(NUMBERS)
+    turn = Turn(service="shop", session=f"s-{number}", number=number, fails=fails)
+    send(service.grpc, request("shop", spans(turn)))
+
+
+def settled(service: Service) -> int:
+    """Sessions that the agent's past holds."""
+    found = service.metrics()
+    name = "spanwise_drift_history_samples"
+    return max((int(value) for key, value in found.items() if key.startswith(name)), default=0)
+
+
+def raised(service: Service) -> Iterator[str]:
+    """Faults and drops that are shown now."""
+    for name, value in service.metrics().items():
+        if name.startswith(("spanwise_fault_detected", "spanwise_drift_detected")) and value:
+            yield name
+
+
+def test_a_tool_that_begins_to_fail_is_named_within_15_sessions_with_its_first(
+    tmp_path: Path,
+) -> None:
+    with Service(tmp_path / "data", *SETTINGS) as service:
+        for _ in range(PAST):
+            serve(service, fails=False)
+        service.wait_for("the past", lambda: settled(service) >= PAST)
+        began = time.time()  # noqa: TID251 - log time is the machine's
+        found = service.metrics()
+        while not found.get(series("detected")):
+            assert next(NUMBERS) < 2 * PAST
+            serve(service, fails=True)
+            time.sleep(0.25)
+            found = service.metrics()
+
+    assert found[series("uses", 'period="since",')] <= 15
+    assert found[series("since_timestamp_seconds")] == pytest.approx(began, abs=0.5)
+
+
+@pytest.mark.slow
+def test_400_ordinary_sessions_of_which_a_fifth_fails_raise_nothing(tmp_path: Path) -> None:
+    rng = random.Random(400)
+    with Service(tmp_path / "data", *SETTINGS) as service:
+        for _ in range(400):
+            serve(service, fails=rng.random() < 0.2)
+            assert [*raised(service)] == []
+            time.sleep(0.05)
+        service.wait_for("all have settled", lambda: settled(service) >= 400)
+        assert [*raised(service)] == []
