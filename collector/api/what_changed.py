@@ -51,6 +51,33 @@ def differing(looking: Looking, of: Sides) -> list[Difference]:
     return differences(*([facts_of(looking.traces(point.row)) for point in side] for side in of))
 
 
+def of_failing(
+    looking: Looking, since: Sequence[Point], tools: Sequence[str]
+) -> list[tuple[str, list[Difference]]]:
+    """By tool, what clearly more or fewer of the sessions in which it failed have than of the others that used it.
+
+    `before` of a difference is the share of the others. No causes; a tool without a difference is left out.
+    """
+    if not tools:
+        return []
+    used: list[tuple[frozenset[Fact], Mapping[str, bool]]] = []
+    for point in since:
+        traces = looking.traces(point.row)
+        calls = (call for trace in traces for call in trace.tool_calls)
+        used.append((facts_of(traces), failed_by_tool(calls)))
+    found = (
+        (
+            tool,
+            differences(
+                [facts for facts, failed in used if failed.get(tool) is False],
+                [facts for facts, failed in used if failed.get(tool)],
+            ),
+        )
+        for tool in tools
+    )
+    return [each for each in found if each[1]]
+
+
 def between(
     charts: Charts, agent: AgentLabels, baseline: str, candidate: str
 ) -> dict[str, Any] | None:

@@ -15,7 +15,7 @@ from collector.api.page.timespan import LENGTHS, Timespan, timespan
 from collector.api.page.views import duration, usd
 from collector.api.query import time_shown
 from collector.api.store import micros
-from collector.api.what_changed import differing, sides, told_by
+from collector.api.what_changed import differing, of_failing, sides, told_by
 from collector.records.moved import Moved, Told, moved
 from collector.records.standing import Standing, Watched
 
@@ -102,7 +102,16 @@ def agent_page(
         "since_shown": None if since is None else _minute(since),
         "compared": None
         if since is None
-        else _compared(looking, versions, parts, names, since=since, settle=settle, now=now),
+        else _compared(
+            looking,
+            versions,
+            parts,
+            names,
+            since=since,
+            settle=settle,
+            now=now,
+            failing=_failing_tools(standing),
+        ),
         "evaluators": _failing(looking, parts, names) if since is None else [],
         "last_seen": time_shown(max(each.entry.last for each in versions)),
     }
@@ -253,8 +262,12 @@ def _compared(
     since: float,
     settle: float,
     now: float,
+    failing: Sequence[str],
 ) -> dict[str, Any]:
-    """Evaluators and sessions before a moment and since, and what differs between them."""
+    """Evaluators and sessions before a moment and since, and what differs between them.
+
+    `failing`: tools of which it is said what their failed sessions have more often than the others since.
+    """
     both = sides(looking, versions, since=since, settle=settle, now=now)
     before, after = both
     told = [[told_by(looking.outcomes(point.row), names) for point in side] for side in both]
@@ -263,12 +276,18 @@ def _compared(
         "before": len(before),
         "after": len(after),
         "differs": differing(looking, both),
+        "of_failing": of_failing(looking, after, failing),
         "rows": [_row(each, shares) for each in moved(*told)[:EVALUATORS]],
         "pairs": {
             "before": _looked_at(looking, before, names, worst=False),
             "since": _looked_at(looking, after, names, worst=True),
         },
     }
+
+
+def _failing_tools(standing: Standing | None) -> list[str]:
+    faults = standing.faults if standing else ()
+    return [each.tool for each in faults if each.fault == "tool_failed"]
 
 
 def _row(each: Moved, shares: Sequence[Sequence[Mapping[str, Told]]]) -> dict[str, Any]:

@@ -161,6 +161,34 @@ async def test_what_differs_since_then_is_listed_as_no_cause(moved: Stand) -> No
     assert len(agent["differs"]) == 2
 
 
+async def test_what_the_failing_sessions_have_is_said_beside_those_that_do_not_fail(
+    stand: Stand,
+) -> None:
+    for number in range(1, 31):
+        is_acme = number % 2 == 0
+        of = make.trace(
+            100 * number,
+            session_id=f"s-{number}",
+            agent="planner",
+            user_id="acme" if is_acme else "globex",
+            tool_calls=(ToolCall(name="find_order", error="no" if is_acme else None),),
+        )
+        seen = of.end_time_unix_nano / 1e9
+        stand.take_traces(make.trace_value(of, seen=seen))
+        stand.take_signals(make.session_signal(of, "agent_reliability", 0.8, time=rfc3339(seen)))
+    stand.time = make.START + 5000
+    stand.standings = failing(fault())
+
+    page = (await stand.get(AGENT)).text
+    stand.standings = failing(fault(tool="charge"))
+    other = (await stand.get(AGENT)).text
+
+    said = page[page.index("of-failing") :].split("</p>")[0]
+    assert "Where <b>find_order</b> fails, which is no cause" in said
+    assert "user <b>acme</b> in 100 % of those sessions, 0 % of the others since" in said
+    assert "of-failing" not in other
+
+
 async def test_since_is_when_the_fault_began_though_a_drop_began_before(moved: Stand) -> None:
     """The fault is the cause; a drop of another evaluator may have begun by chance."""
     began = fault(since=make.START + 3050)
