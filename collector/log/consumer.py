@@ -67,6 +67,7 @@ class Consumer:
         self._linger = linger
         self._assigned: set[int] = set()
         self._reader: Reader
+        self._polling: asyncio.Timeout | None = None
 
     async def run(self, stopping: asyncio.Event) -> None:
         """Read until `stopping` is set, then `finish`; what could not be written is read again after the next start."""
@@ -118,10 +119,7 @@ class Consumer:
     async def step(self) -> None:
         """One round of the loop, after `join`."""
         await self.wait_for_capacity()
-        batch = await self._retry.log(
-            f"read {self._topic}",
-            lambda: self._reader.poll(max_records=self._max_records, timeout=self._timeout),
-        )
+        batch = await self._poll()
         for partition in batch.revoked:
             self._assigned.discard(partition)
             self._offsets.forget(partition)
@@ -143,8 +141,33 @@ class Consumer:
             await self._reader.close()
 
     async def _read_until(self, stopping: asyncio.Event) -> None:
-        while not stopping.is_set():
-            await self.step()
+        cutting = asyncio.create_task(self._cut_short(stopping))
+        try:
+            while not stopping.is_set():
+                await self.step()
+        finally:
+            cutting.cancel()
+
+    async def _poll(self) -> Batch:
+        """What comes next; nothing when `_cut_short` ends the wait: a poll that is cancelled loses nothing."""
+        try:
+            async with asyncio.timeout(None) as self._polling:
+                return await self._retry.log(
+                    f"read {self._topic}",
+                    lambda: self._reader.poll(max_records=self._max_records, timeout=self._timeout),
+                )
+        except TimeoutError:
+            if self._polling is None or not self._polling.expired():
+                raise
+            return Batch()
+        finally:
+            self._polling = None
+
+    async def _cut_short(self, stopping: asyncio.Event) -> None:
+        """A stop waits for no poll."""
+        await stopping.wait()
+        if self._polling is not None:
+            self._polling.reschedule(asyncio.get_running_loop().time())
 
     async def _read_to_end(self) -> None:
         """Read until every owned partition is at its end, or none is assigned for UNASSIGNED_SECONDS of polls."""

@@ -11,14 +11,17 @@ from collector.base.errors import LogUnavailable
 from collector.base.retry import Retry
 from collector.base.telemetry import Telemetry
 from collector.log.consumer import Consumer, Offsets
-from collector.log.port import Assigned, Batch, Commit, New, Position, Record
+from collector.log.memory import MemoryLog
+from collector.log.port import Assigned, Batch, Commit, Log, New, Position, Record
 from tests.support.faulty_log import FaultyLog, unavailable
 
 
 class Room(Consumer):
     """Keeps what it takes; `on_take` may stop it, or take a partition away."""
 
-    def __init__(self, log: FaultyLog, *, batch: int = 2, last_attempts: int = 1) -> None:
+    def __init__(
+        self, log: Log, *, batch: int = 2, last_attempts: int = 1, timeout: float = 1.0
+    ) -> None:
         self.telemetry = Telemetry()
         self.waits: list[float] = []
         super().__init__(
@@ -28,6 +31,7 @@ class Room(Consumer):
             retry=Retry("The room", self._sleep, last_attempts=last_attempts),
             telemetry=self.telemetry,
             max_records=batch,
+            timeout=timeout,
         )
         self.steps: list[str] = []
         self.records: list[bytes] = []
@@ -97,6 +101,22 @@ async def test_a_room_meets_its_steps_in_order_and_every_batch_is_committed() ->
     ]
     assert [commit.offset for commit in log.commits] == [2, 3]
     assert log.readers[0].is_closed
+
+
+async def test_a_stop_waits_for_no_poll() -> None:
+    log = MemoryLog(clock=lambda: 1.0)
+    await log.write([New(topic="traces", key=b"k", value=b"1", partition=0)])
+    room, stopping, taken = Room(log, timeout=1000.0), asyncio.Event(), asyncio.Event()
+    room.on_take = lambda: taken.set() if room.records else None
+
+    async with asyncio.timeout(60), asyncio.TaskGroup() as group:
+        group.create_task(room.run(stopping))
+        await taken.wait()
+        for _ in range(100):  # it polls
+            await asyncio.sleep(0)
+        stopping.set()
+
+    assert room.steps[-3:] == ["wait", "take 0", "finish"]
 
 
 async def test_a_second_life_goes_on_from_the_commit() -> None:
