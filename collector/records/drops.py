@@ -56,7 +56,7 @@ class DropState(msgspec.Struct, frozen=True, kw_only=True, tag="drop_state", omi
 
 
 class DropPart(msgspec.Struct, frozen=True, kw_only=True, tag="drop_part"):
-    """A stratum, or the subjects that have entered (name `STRATA`)."""
+    """A stratum, or the subjects that have entered (name `own_history.OTHER`)."""
 
     labels: tuple[str, str, str, str]
     name: int

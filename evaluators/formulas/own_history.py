@@ -1,9 +1,9 @@
 """The earlier scores of one label set, in strata of like times, and the rank of a score among them. Pure.
 
-There are three levels: one stratum of all scores, 24 hours of the day (UTC), 42 blocks of the week (day and four
-hours). A score is compared with its stratum of the finest level that has enough scores on average; when that stratum
-itself has too few, the score is not compared. The choice depends on counts and times, never on scores, so that the
-ranks of scores that do not change are uniform. docs/decisions/024-own-history.md says what was simulated for it.
+There are three levels: one stratum of all scores, 48 hours of the day (UTC; those of Saturdays and Sundays apart), 168
+hours of the week. A score is compared with its stratum of the finest level that has enough scores on average; when that
+stratum itself has too few, the score is not compared. The choice depends on counts and times, never on scores, so that
+the ranks of scores that do not change are uniform. docs/decisions/024-own-history.md says what was simulated for it.
 
 How it is stored. Every insertion has a number. The small state carries the newest insertions as a journal; a stratum
 is stored by itself, at most 8 kB, with the number of its last insertion. The caller writes the small state, then, in
@@ -12,8 +12,8 @@ they hold. A stratum that is read back older than the small state takes from the
 twice. A stored stratum of a history that has begun again since is known by its beginning, and ignored. Without any
 caller that writes, the journal keeps the newest 4,096 insertions.
 
-Memory: 67 strata of at most 1,000 scores, 12 bytes each: 0.85 MB a label set, above 72 scores an hour; 0.7 MB at 40 an
-hour, 70 kB at 70 a day.
+Memory, 12 bytes a score: at most 1,000 in all, 500 for each hour of the day, 320 for each of the week: 0.95 MB a label
+set, above 125 scores an hour; 0.8 MB at 40 an hour, 70 kB at 70 a day.
 """
 
 from __future__ import annotations
@@ -28,11 +28,17 @@ from evaluators.formulas.past_limits import PastLimits
 from evaluators.formulas.stratum import Insertion, Stratum
 
 HOURS = 1
-"""The stratum of all scores is 0, those of the hours of the day begin with this one."""
-BLOCKS = HOURS + 24
-"""Those of the blocks of the week begin with this one."""
-STRATA = BLOCKS + 42
-"""A stratum's name is its number, below this one."""
+"""The stratum of all scores is 0, those of the hours of working days begin with this one."""
+OTHER = 67
+"""No stratum: a name under which the caller stores something of its own."""
+WEEKEND_HOURS = OTHER + 1
+"""Those of the hours of Saturdays and Sundays begin with this one."""
+WEEK = WEEKEND_HOURS + 24
+"""Those of the hours of the week begin with this one."""
+STRATA = WEEK + 168
+"""A stratum's name is its number, below this one; there is none from 25 to 66, which an older version used."""
+WEEKEND = (2, 3)
+"""Days of the week; day 0 is the Thursday with which 1970 began."""
 MOST_JOURNAL = 4096
 """Insertions that wait to be written; strata with older ones are due, and until they are written lack these."""
 _FLOAT = struct.Struct("f")
@@ -66,8 +72,9 @@ class OwnHistory:
         """
         self._limits = limits
         self._oldest = tuple(
-            int(age) // _MINUTE for age in (limits.age, limits.hour_age, limits.block_age)
+            int(age) // _MINUTE for age in (limits.age, limits.hour_age, limits.week_age)
         )
+        self._newest = (limits.newest, limits.hour_newest, limits.week_newest)
         self._strata: dict[int, Stratum] = {}
         self._counts = [0, 0, 0]
         self._forgot_at = -1
@@ -78,7 +85,7 @@ class OwnHistory:
         self._journal: deque[Insertion] = deque(_insertions(state) if state else ())
         for name, packed in (strata or {}).items():
             begun, stratum = Stratum.unpack(packed)
-            if begun == self._begun and stratum.number <= self._number and 0 <= name < STRATA:
+            if begun == self._begun and stratum.number <= self._number and _is_name(name):
                 self._strata[name] = stratum
                 self._counts[_level(name)] += len(stratum)
         for entry in self._journal:
@@ -103,8 +110,8 @@ class OwnHistory:
         names = self._names(minute)
         if not frozen:
             self._forget_old(names, minute)
-        limits, (_, hours, blocks) = self._limits, self._counts
-        if blocks >= 42 * limits.own and time - self._begun >= limits.weekly_after:
+        limits, (_, hours, week) = self._limits, self._counts
+        if week >= 168 * limits.own and time - self._begun >= limits.weekly_after:
             name = names[2]
         else:
             name = names[1] if hours >= 24 * limits.own else names[0]
@@ -176,7 +183,7 @@ class OwnHistory:
             if stratum is None:
                 stratum = self._strata[name] = Stratum()
             if entry.number > stratum.number:
-                gone = stratum.insert(entry, self._limits.newest)
+                gone = stratum.insert(entry, self._newest[level])
                 self._counts[level] += 1 - gone
 
     def _forget_old(self, names: tuple[int, int, int], minute: int) -> None:
@@ -192,11 +199,17 @@ class OwnHistory:
 def _names(minute: int) -> tuple[int, int, int]:
     """The strata of a minute since 1970, by level."""
     days, hour = divmod(minute // 60, 24)
-    return (0, HOURS + hour, BLOCKS + days % 7 * 6 + hour // 4)
+    day = days % 7
+    hours = WEEKEND_HOURS if day in WEEKEND else HOURS
+    return (0, hours + hour, WEEK + day * 24 + hour)
+
+
+def _is_name(number: int) -> bool:
+    return 0 <= number <= HOURS + 23 or WEEKEND_HOURS <= number < STRATA
 
 
 def _level(name: int) -> int:
-    return (name >= HOURS) + (name >= BLOCKS)
+    return (name >= HOURS) + (name >= WEEK)
 
 
 def _float32(score: float) -> float:

@@ -14,19 +14,23 @@ class PastLimits(msgspec.Struct, frozen=True, kw_only=True):
     """Times are seconds of log time; counts are scores of one label set, one for each session or trace."""
 
     newest: int = 1000
-    """Scores that a stratum of the history remembers."""
+    """Scores that are remembered of all hours together."""
+    hour_newest: int = 500
+    """Scores that are remembered of one hour of the day."""
+    week_newest: int = 320
+    """Scores that are remembered of one hour of the week."""
     least: int = 20
     """Scores below which a history is not compared with: a score is inserted only."""
     own: int = 24
-    """Scores for each hour of the day, or block of the week, on average, from which these are compared with."""
+    """Scores for each hour of the day, or of the week, on average, from which these are compared with."""
     age: float = 90 * DAY
     """Older scores are forgotten; the newest `newest` are what bounds the history above 11 scores a day."""
     hour_age: float = 14 * DAY
     """Older scores are forgotten in hours of the day."""
-    block_age: float = 56 * DAY
-    """Older scores are forgotten in blocks of the week."""
+    week_age: float = 56 * DAY
+    """Older scores are forgotten in hours of the week."""
     weekly_after: float = 14 * DAY
-    """Age of the history from which blocks of the week are compared with."""
+    """Age of the history from which hours of the week are compared with."""
     slacks: tuple[float, ...] = (0.02, 0.04, 0.08, 0.16)
     """Falls of the mean rank that each of the sums ignores."""
     limits: tuple[float, ...] = (20.40, 11.51, 6.18, 2.99)

@@ -12,7 +12,7 @@ from collector.signals.prometheus.target import Labels
 from collector.signals.prometheus.trail import Trail
 from collector.signals.settling import Settling, Update, digest_of
 from evaluators.formulas.drop import Change
-from evaluators.formulas.own_history import STRATA
+from evaluators.formulas.own_history import OTHER as ENTERED
 from evaluators.formulas.own_past import OwnPast
 from evaluators.formulas.past_limits import PastLimits
 
@@ -41,7 +41,7 @@ class DropWatch:
         parts = dict(parts or {})
         self.labels = labels
         self._parts = set(parts)
-        entered = parts.pop(STRATA, b"")
+        entered = parts.pop(ENTERED, b"")
         self.settling: Settling[SettlingScore] = (
             Settling()
             if state is None
@@ -128,11 +128,11 @@ class DropWatch:
     def due(self) -> dict[int, bytes]:
         """By name, the parts that must be written now, so that the state stays small."""
         entered = self.settling.entered.due()
-        return self.past.due() | ({} if entered is None else {STRATA: entered})
+        return self.past.due() | ({} if entered is None else {ENTERED: entered})
 
     def written(self, parts: Mapping[int, bytes]) -> None:
         """The state, and after it these parts as `due` gave them, are stored."""
         self._parts |= parts.keys()
-        self.past.written({name: each for name, each in parts.items() if name != STRATA})
-        if STRATA in parts:
-            self.settling.entered.written(parts[STRATA])
+        self.past.written({name: each for name, each in parts.items() if name != ENTERED})
+        if ENTERED in parts:
+            self.settling.entered.written(parts[ENTERED])

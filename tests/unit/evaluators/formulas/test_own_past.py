@@ -87,7 +87,7 @@ def test_an_alarm_in_either_direction_freezes_the_history(by: float) -> None:
 
 
 def test_a_frozen_history_does_not_expire() -> None:
-    limits = PastLimits(age=DAY / 4, hour_age=DAY / 4, block_age=DAY / 4)
+    limits = PastLimits(age=DAY / 4, hour_age=DAY / 4, week_age=DAY / 4)
     agent = Agent(limits)
     agent.run(400)
     agent.run_until_worse()
