@@ -133,6 +133,7 @@ class FaultWatch:
         self._settle = settle
         self.state = state or FaultState()
         self._recent = RecentUses(self.state.recent)
+        self.state.recent = self._recent.buckets
 
     def feed(self, failed: bool, seen: float, now: float) -> FaultEvent | None:
         """Take in a use in the order in which sessions settle; returns what changed.
@@ -140,10 +141,10 @@ class FaultWatch:
         `seen`: log time at which the session's newest span was first seen; `now`: log time at which it settled. A fault
         that is raised and shown by the same use is "shown".
         """
-        self.expire(now)
         self._recent.add(seen, failed=failed)
+        if self.state.fault is not None:
+            self.expire(now)
         state = self.state
-        state.recent = self._recent.buckets
         if state.fault is not None:
             return self._follow(state.fault, failed, seen)
         # A use that did not fail leaves sums at 0 where they are: nearly every use is one.
