@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import msgspec
 import pytest
 from hypothesis import given, settings
@@ -14,11 +16,13 @@ from tests.support.examples import examples
 
 SMALL = PastLimits(
     newest=12,
+    hour_newest=9,
+    week_newest=7,
     least=3,
     own=1,
     age=20 * DAY,
     hour_age=5 * DAY,
-    block_age=9 * DAY,
+    week_age=9 * DAY,
     weekly_after=4 * DAY,
     slacks=(0.02, 0.16),
     limits=(3.0, 1.2),
@@ -35,18 +39,20 @@ feeds = st.lists(st.tuples(scores, gaps, st.sampled_from("abc")), max_size=60)
 
 @settings(max_examples=examples(60))
 @given(
-    st.lists(st.tuples(scores, gaps), max_size=20), st.integers(1, 9), scores, st.floats(0, 0.999)
+    st.lists(st.tuples(scores, gaps), max_size=20), st.integers(1, 14), scores, st.floats(0, 0.999)
 )
 def test_a_rank_is_the_definition_s(
     some: list[tuple[float, float]], times: int, score: float, tie: float
 ) -> None:
     history, time, earlier = OwnHistory(SMALL), DAY, some * times
-    ages = (SMALL.age, SMALL.hour_age, SMALL.block_age)
-    levels: list[dict[int, list[tuple[float, int]]]] = [{}, {}, {}]
+    ages = (SMALL.age, SMALL.hour_age, SMALL.week_age)
+    newest = (SMALL.newest, SMALL.hour_newest, SMALL.week_newest)
+    levels: list[dict[object, list[tuple[float, int]]]] = [{}, {}, {}]
 
     def strata(minute: int) -> list[list[tuple[float, int]]]:
         """Those of the minute, by level, without what is too old."""
-        cells = (0, minute // 60 % 24, minute // 240 % 42)
+        at = datetime.fromtimestamp(minute * 60, UTC)
+        cells = (0, (at.hour, at.isoweekday() > 5), (at.isoweekday(), at.hour))
         for level, cell, age in zip(levels, cells, ages, strict=True):
             held = level.setdefault(cell, [])
             held[:] = [each for each in held if each[1] >= minute - age // 60]
@@ -55,19 +61,19 @@ def test_a_rank_is_the_definition_s(
     for each, gap in earlier:
         time += gap
         history.insert(each, time)
-        for stratum in strata(int(time) // 60):
+        for stratum, most in zip(strata(int(time) // 60), newest, strict=True):
             stratum.append((each, int(time) // 60))
-            del stratum[: -SMALL.newest]
+            del stratum[:-most]
 
     rank = history.rank(score, tie, time)
 
-    every, hour, block = strata(int(time) // 60)
-    hours, blocks = (sum(map(len, level.values())) for level in levels[1:])
+    every, hour, of_week = strata(int(time) // 60)
+    hours, week = (sum(map(len, level.values())) for level in levels[1:])
     is_week_old = bool(earlier) and time - (DAY + earlier[0][1]) >= SMALL.weekly_after
     among = hour if hours >= 24 * SMALL.own else every
-    if is_week_old and blocks >= 42 * SMALL.own:
-        among = block
-    assert history.samples == max(len(every), hours, blocks)
+    if is_week_old and week >= 168 * SMALL.own:
+        among = of_week
+    assert history.samples == max(len(every), hours, week)
     if len(among) < SMALL.least:
         assert rank is None
         return
