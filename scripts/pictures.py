@@ -43,6 +43,7 @@ PAGES: Mapping[str, str] = {
     "sessions": "/sessions",
     "sessions-found": "/sessions?q=order&sort=cost",
     "agent": "/agent?service=support-bot&agent=order-desk",
+    "compare": "/compare?service=support-bot&agent=order-desk",
     "session-bad": "/session?{bad_session}",
     "session-good": "/session?{good_session}",
     "trace-bad": "/trace?id={bad_trace}",

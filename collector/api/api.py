@@ -133,6 +133,7 @@ class Api:
             standings=standings,
             config=config,
             clock=clock,
+            verdict=compare.compared,
             service=ServicePages(
                 config=config,
                 about=about,

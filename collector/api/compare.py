@@ -71,7 +71,7 @@ class Compare:
     async def compare(self, request: Request) -> Response:
         """The verdict as JSON, 200 whatever it is; one that is decided with what changed."""
         only(request, *PARAMETERS)
-        found = self._compared({name: text_of(request, name) for name in PARAMETERS})
+        found = self.compared({name: text_of(request, name) for name in PARAMETERS})
         if found["verdict"] == "inconclusive":
             return answer({**found, "changed": None})
         names = [found[side]["version"] for side in ("baseline", "candidate")]
@@ -88,12 +88,17 @@ class Compare:
         Inconclusive goes on, except before the promotion (`type: confirm-promotion`), which waits.
         """
         given = await _metadata(request)
-        found = self._compared({name: given.get(name) for name in PARAMETERS})
+        found = self.compared({name: given.get(name) for name in PARAMETERS})
         waits = given.get("type") == "confirm-promotion"
         goes_on = found["passed"] or (not found["failed"] and not waits)
         return PlainTextResponse(in_words(found), status_code=200 if goes_on else 409)
 
-    def _compared(self, given: Mapping[str, str | None]) -> dict[str, Any]:
+    def compared(self, given: Mapping[str, str | None]) -> dict[str, Any]:
+        """The verdict of these parameters.
+
+        Raises:
+            Refused: one is wrong or missing, or there is nothing to compare.
+        """
         service, candidate = (_needed(given, name) for name in ("service", "candidate"))
         margin = _margin(given.get("margin"))
         evaluator = given.get("evaluator") or EVALUATOR

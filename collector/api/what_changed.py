@@ -92,13 +92,14 @@ def between(
         def side(version: str) -> list[SessionSide]:
             chosen = [each for each in versions if (each.entry.agent_version or "") == version]
             points = looking.points(chosen, 0.0, FOR_EVER, COMPARED)
-            return [_session(looking, point, names) for point in points]
+            return [session_side(looking, point, names) for point in points]
 
         before, since = side(baseline), side(candidate)
     return what_changed(before, since) if before and since else None
 
 
-def _session(looking: Looking, point: Point, names: Mapping[int, str]) -> SessionSide:
+def session_side(looking: Looking, point: Point, names: Mapping[int, str]) -> SessionSide:
+    """What is compared of one session."""
     traces = looking.traces(point.row)
     failed = failed_by_tool(call for trace in traces for call in trace.tool_calls)
     told = told_by(looking.outcomes(point.row), names)

@@ -332,10 +332,11 @@ def _looked_at(
     first = 0 if worst else max(0, (len(ordered) - EACH) // 2)
     chosen = ordered[first:]
     shown = [looking.shown(point.row, dict(names)) for point in chosen[:EACH]]
-    return [_session(each) for each in shown if each is not None]
+    return [session_card(each) for each in shown if each is not None]
 
 
-def _session(shown: Shown) -> dict[str, Any]:
+def session_card(shown: Shown) -> dict[str, Any]:
+    """What a card says of one session."""
     entry = shown.entry
     failed = {name.replace("_", " ") for name, each in shown.outcomes if each.passed is False}
     return {

@@ -18,6 +18,7 @@ from collector.api.page.service_pages import ServicePages
 from collector.api.page.session_pages import SessionPages
 from collector.api.page.session_view import TRACES, session_view
 from collector.api.page.trace_pages import TracePages
+from collector.api.page.two_sides_pages import TwoSidesPages, Verdict
 from collector.api.query import Query
 from collector.api.traces import Traces
 from collector.base.clock import Clock
@@ -40,6 +41,7 @@ class Pages:
         config: Config,
         clock: Clock,
         service: ServicePages,
+        verdict: Verdict,
     ) -> None:
         self._query = query
         self._off_loop = off_loop
@@ -52,6 +54,9 @@ class Pages:
             rendering=self._rendering,
             config=config,
             clock=clock,
+        )
+        self._two_sides = TwoSidesPages(
+            charts=charts, off_loop=off_loop, rendering=self._rendering, verdict=verdict
         )
         self._session_pages = SessionPages(
             query=query,
@@ -67,6 +72,7 @@ class Pages:
         """All of them."""
         return [
             *self._agent_pages.routes(),
+            *self._two_sides.routes(),
             *self._session_pages.routes(),
             Route("/session", self.session),
             *self._trace_pages.routes(),

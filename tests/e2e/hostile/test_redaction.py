@@ -43,6 +43,7 @@ QUICK = "windows.trace.root_grace=300ms"
 PATHS = (
     "/",
     "/metrics",
+    "/compare?service=desk-bot&agent=desk&baseline=*&candidate=*",
     "/session?id=s",
     f"/trace?id={trace_id('s')}",
     f"/api/v1/traces/{trace_id('s')}",

@@ -1,0 +1,153 @@
+"""Two sides of an agent next to each other: two versions, two times, or both. What the page shows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+from collector.api.charts import Looking, Point, Version
+from collector.api.page.agent import session_card
+from collector.api.page.views import duration, usd
+from collector.api.what_changed import COMPARED, FOR_EVER, session_side
+from collector.records.moved import Moved, moved
+from collector.records.what_changed import SessionSide, what_changed
+from evaluators.formulas.distribution import bounds
+
+TOOLS = 12
+PAIRS = 5
+"""Questions of which a session of each side is shown."""
+ALIKE = 0.5
+"""The share of their words, of all words of both, that two questions have in common to be of one kind."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Side:
+    """The sessions that are asked for."""
+
+    version: str | None = None
+    """None: of every version; "": of those that name none."""
+    first: float = 0.0
+    """Of those that changed last from this moment on, Unix seconds, and before `last`."""
+    last: float = FOR_EVER
+
+
+def usual_sides(versions: Sequence[Version], given: Mapping[str, Side]) -> tuple[Side, Side]:
+    """Baseline and candidate: what is given, else the newest version and the one before it."""
+    newest = sorted(versions, key=lambda each: each.first, reverse=True)
+    names = [each.entry.agent_version or "" for each in newest]
+    candidate = given.get("candidate") or Side(version=names[0])
+    others = [name for name in names if name != candidate.version]
+    baseline = given.get("baseline") or Side(version=others[0] if others else names[0])
+    return baseline, candidate
+
+
+def two_sides(
+    looking: Looking, versions: Sequence[Version], baseline: Side, candidate: Side
+) -> dict[str, Any]:
+    """Scores, tools, time, cost, and sessions of both for the same kind of question; the newest COMPARED of each."""
+    names = looking.names()
+    points = [_points(looking, versions, side) for side in (baseline, candidate)]
+    before, since = ([session_side(looking, point, names) for point in side] for side in points)
+    changed = what_changed(before, since)
+    return {
+        "sessions": (len(before), len(since)),
+        "rows": [
+            _scores(each, before, since)
+            for each in moved([each.told for each in before], [each.told for each in since])
+        ],
+        "tools": _tools(before, since),
+        "amounts": [
+            (
+                "Time of a session, median",
+                *(_middle((s.seconds for s in side), duration) for side in (before, since)),
+            ),
+            (
+                "Cost of a session, median",
+                *(_middle((s.cost for s in side), usd) for side in (before, since)),
+            ),
+        ],
+        "differs": changed["differs"],
+        "pairs": _pairs(looking, names, (points[0], before), (points[1], since)),
+    }
+
+
+def _points(looking: Looking, versions: Sequence[Version], side: Side) -> list[Point]:
+    chosen = [
+        each
+        for each in versions
+        if side.version is None or (each.entry.agent_version or "") == side.version
+    ]
+    return looking.points(chosen, side.first, side.last, COMPARED)
+
+
+def _scores(
+    each: Moved, before: Sequence[SessionSide], since: Sequence[SessionSide]
+) -> dict[str, Any]:
+    def interval(side: Sequence[SessionSide]) -> Any:
+        return bounds([s.told[each.evaluator].score for s in side if each.evaluator in s.told])
+
+    return {"moved": each, "before": interval(before), "since": interval(since)}
+
+
+def _tools(before: Sequence[SessionSide], since: Sequence[SessionSide]) -> list[dict[str, Any]]:
+    """Tools that failed on either side, those first whose share of failing sessions rose most."""
+    found: list[tuple[float, dict[str, Any]]] = []
+    for tool in {
+        tool for session in (*before, *since) for tool, failed in session.tools.items() if failed
+    }:
+        sides = [[s.tools[tool] for s in side if tool in s.tools] for side in (before, since)]
+        shares = [sum(side) / len(side) if side else 0.0 for side in sides]
+        counts = [(sum(side), len(side)) for side in sides]
+        found.append(
+            (shares[0] - shares[1], {"tool": tool, "before": counts[0], "since": counts[1]})
+        )
+    return [each for _, each in sorted(found, key=lambda each: (each[0], each[1]["tool"]))][:TOOLS]
+
+
+def _middle(values: Iterable[float | None], shape: Any) -> str | None:
+    known = [each for each in values if each is not None]
+    return shape(median(known)) if known else None
+
+
+def _pairs(
+    looking: Looking,
+    names: dict[int, str],
+    before: tuple[Sequence[Point], Sequence[SessionSide]],
+    since: tuple[Sequence[Point], Sequence[SessionSide]],
+) -> list[tuple[Any, Any]]:
+    """The worst sessions of the candidate, each of another kind of question, beside the baseline's most alike."""
+    asked = [(point, _words(side)) for point, side in zip(*before, strict=True)]
+    worst = sorted(
+        (
+            (point, _words(side))
+            for point, side in zip(*since, strict=True)
+            if point.reliability is not None
+        ),
+        key=lambda each: each[0].reliability or 0.0,
+    )
+    chosen: list[tuple[Point, Point, frozenset[str]]] = []
+    for point, words in worst:
+        if len(chosen) == PAIRS:
+            break
+        if not words or any(_alike(words, other) >= ALIKE for _, _, other in chosen):
+            continue
+        best = max(asked, key=lambda each: _alike(words, each[1]), default=None)
+        if best is not None and _alike(words, best[1]) >= ALIKE:
+            chosen.append((best[0], point, words))
+    shown = [[looking.shown(point.row, names) for point in pair[:2]] for pair in chosen]
+    return [
+        (session_card(one), session_card(other))
+        for one, other in shown
+        if one is not None and other is not None
+    ]
+
+
+def _words(session: SessionSide) -> frozenset[str]:
+    return frozenset(value for kind, value in session.facts if kind == "word")
+
+
+def _alike(one: frozenset[str], other: frozenset[str]) -> float:
+    both = len(one | other)
+    return len(one & other) / both if both else 0.0

@@ -1,0 +1,142 @@
+"""The page that compares two sides of an agent, at `/compare`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import Any, TypeAlias
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from collector.api.answers import Refused, text_of
+from collector.api.charts import Charts
+from collector.api.off_loop import OffLoop
+from collector.api.page.rendering import Rendering
+from collector.api.page.two_sides import Side, two_sides, usual_sides
+from collector.api.what_changed import FOR_EVER
+from collector.records.comparison import in_words
+
+Verdict: TypeAlias = Callable[[Mapping[str, str | None]], Mapping[str, Any]]
+"""The parameters of `/api/v1/compare` in, its verdict out; raises Refused."""
+EVERY = "*"
+"""The version that stands for all of them, in the address."""
+
+
+class TwoSidesPages:
+    """Its route."""
+
+    def __init__(
+        self, *, charts: Charts, off_loop: OffLoop, rendering: Rendering, verdict: Verdict
+    ) -> None:
+        self._charts = charts
+        self._off_loop = off_loop
+        self._rendering = rendering
+        self._verdict = verdict
+
+    def routes(self) -> list[Route]:
+        """One."""
+        return [Route("/compare", self.compare)]
+
+    async def compare(self, request: Request) -> Response:
+        """Two versions, or two times."""
+        service, agent = text_of(request, "service"), text_of(request, "agent")
+        if service is None or agent is None:
+            return self._rendering.missing("agent")
+        given: dict[str, Side] = {}
+        wrong: list[str] = []
+        for name in ("baseline", "candidate"):
+            version = text_of(request, name)
+            texts = [text_of(request, f"{name}_{end}") for end in ("from", "to")]
+            if version is None and texts == [None, None]:
+                continue
+            first, last = (_moment(text, wrong) for text in texts)
+            given[name] = Side(
+                version=None if version == EVERY else version,
+                first=0.0 if first is None else first,
+                last=FOR_EVER if last is None else last,
+            )
+        verdicts = self._verdict  # here: what it reads belongs to the event loop
+        sides = await self._off_loop.run(lambda: self._sides(service, agent, given))
+        if sides is None:
+            return self._rendering.missing("agent", agent)
+        said = _said(verdicts, service, agent, *sides)
+        return await self._off_loop.run(lambda: self._page(service, agent, sides, said, wrong))
+
+    def _sides(
+        self, service: str, agent: str, given: Mapping[str, Side]
+    ) -> tuple[Side, Side] | None:
+        with self._charts.look() as looking:
+            versions = looking.versions(service, agent)
+        return usual_sides(versions, given) if versions else None
+
+    def _page(
+        self, service: str, agent: str, sides: tuple[Side, Side], said: str | None, wrong: list[str]
+    ) -> Response:
+        with self._charts.look() as looking:
+            versions = looking.versions(service, agent)
+            view = two_sides(looking, versions, *sides)
+        return self._rendering.page(
+            "two_sides.html",
+            service=service,
+            agent=agent,
+            sides=[
+                _shown(name, side)
+                for name, side in zip(("baseline", "candidate"), sides, strict=True)
+            ],
+            versions=[each.entry.agent_version or "" for each in versions],
+            every=EVERY,
+            verdict=said,
+            wrong=wrong,
+            view=view,
+        )
+
+
+def _said(
+    verdict: Verdict, service: str, agent: str, baseline: Side, candidate: Side
+) -> str | None:
+    """May this release go on? Only where two versions are compared, whole."""
+    usual = Side()
+    whole = all(
+        (each.first, each.last) == (usual.first, usual.last) for each in (baseline, candidate)
+    )
+    if not whole or not baseline.version or not candidate.version:
+        return None
+    try:
+        found = verdict(
+            {
+                "service": service,
+                "agent": agent,
+                "baseline": baseline.version,
+                "candidate": candidate.version,
+            }
+        )
+    except Refused:
+        return None
+    return in_words(found)
+
+
+def _moment(text: str | None, wrong: list[str]) -> float | None:
+    """Unix seconds of a time such as 2026-03-01T14:00, UTC where it names no zone."""
+    if text is None:
+        return None
+    try:
+        moment = datetime.fromisoformat(text)
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, OverflowError):
+        wrong.append(f"{text[:80]} is no time such as 2026-03-01T14:00")
+        return None
+
+
+def _shown(name: str, side: Side) -> dict[str, Any]:
+    return {
+        "name": name,
+        "version": EVERY if side.version is None else side.version,
+        "first": _text(side.first) if side.first else "",
+        "last": _text(side.last) if side.last < FOR_EVER else "",
+    }
+
+
+def _text(moment: float) -> str:
+    return datetime.fromtimestamp(moment, UTC).strftime("%Y-%m-%dT%H:%M:%S")
