@@ -13,7 +13,7 @@ from collector.base.slots import Slots
 from collector.base.telemetry import OTHER, short
 from collector.records.codec import encode
 from collector.records.faults import AgentFaultsState, SettlingUses, WatchState
-from collector.records.standing import AgentLabels, FailingTool, Fault
+from collector.records.standing import FAULTS_THAT_PAGE, AgentLabels, FailingTool, Fault
 from collector.signals.entered import Entered
 from collector.signals.settling import Settling, Update
 from evaluators.formulas.durations import Durations
@@ -122,10 +122,15 @@ class AgentFaults:
                 yield fault, tool
 
     def cause(self, since: float) -> Cause | None:
-        """(fault, tool) of the watch whose failures since then explain best that scores dropped; None: none does."""
+        """(fault, tool) of the watch whose failures since then explain best that scores dropped; None: none does.
+
+        A fault that pages explains before one that may follow from it: an agent gives up because a tool fails.
+        """
         evidence = {key: each.watch.evidence(since) for key, each in self._in_order()}
-        best = max(evidence, key=lambda key: evidence[key], default=None)
-        return best if best is not None and evidence[best] >= EXPLAINS else None
+        explaining = [key for key, found in evidence.items() if found >= EXPLAINS]
+        return max(
+            explaining, key=lambda key: (key[0] in FAULTS_THAT_PAGE, evidence[key]), default=None
+        )
 
     def is_over(self, fault: FaultKind, tool: str, alarm: float) -> bool:
         """Whether a fault that had begun by log time `alarm` is over."""

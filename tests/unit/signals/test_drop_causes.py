@@ -6,6 +6,7 @@ from collections import deque
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from collector.records.drops import DropState, decode_drop
 from collector.signals.prometheus.drop_watch import DropWatch
@@ -113,6 +114,22 @@ async def test_the_fault_that_began_with_a_drop_explains_it() -> None:
 
     assert shown(drops).cause == ("tool_failed", "find_order")
     assert drops.causes() == {AGENT: ("tool_failed", "find_order")}
+
+
+async def test_a_tool_that_fails_explains_before_the_answers_that_give_up_because_of_it() -> None:
+    content = replace(FINE, gave_up=False)
+    given_up, failed = (replace(each, gave_up=True) for each in (FINE, FAILED))
+    watcher = await faults_of(*[content] * 300, *[failed, failed, given_up] * 10)
+    alone = await faults_of(*[content] * 300, *[given_up] * 30)
+    drops, other = watched(), watched()
+    for each in (drops, other):
+        live(each, [*GOOD, *[0.0] * 30])
+
+    explain(drops, watcher)
+    explain(other, alone)
+
+    assert shown(drops).cause == ("tool_failed", "find_order")
+    assert shown(other).cause == ("gave_up", "")
 
 
 async def test_where_nothing_fails_more_than_before_the_cause_is_unknown() -> None:
