@@ -93,14 +93,25 @@ def level(value: float, begins: float, top: float) -> str:
 
 
 def band(lower: Values, upper: Values, top: float) -> str:
-    """A step from the lower to the upper value of each part that has both."""
+    """The area between the lower and the upper values, as wide as the parts that have both."""
     width = WIDTH / max(1, len(lower))
-    steps = [
-        f"M{at * width:.1f} {down(high, top):g}h{width:.1f}V{down(low, top):g}H{at * width:.1f}Z"
-        for at, (low, high) in enumerate(zip(lower, upper, strict=True))
-        if low is not None and high is not None
-    ]
-    return "".join(steps)
+    runs: list[list[tuple[int, float, float]]] = []
+    for at, (low, high) in enumerate(zip(lower, upper, strict=True)):
+        if low is None or high is None:
+            continue
+        if not runs or runs[-1][-1][0] != at - 1:
+            runs.append([])
+        runs[-1].append((at, down(low, top), down(high, top)))
+    areas: list[str] = []
+    for run in runs:
+        edges = [run[0][0] * width, *(across(at, len(lower)) for at, _, _ in run)]
+        edges.append((run[-1][0] + 1) * width)
+        highs = [run[0][2], *(high for _, _, high in run), run[-1][2]]
+        lows = [run[0][1], *(low for _, low, _ in run), run[-1][1]]
+        there = [*zip(edges, highs, strict=True)]
+        back = [*zip(edges, lows, strict=True)][::-1]
+        areas.append("M" + "L".join(f"{x:.1f} {y:g}" for x, y in (*there, *back)) + "Z")
+    return "".join(areas)
 
 
 def bars(values: Values, top: float) -> str:

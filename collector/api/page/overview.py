@@ -15,6 +15,7 @@ from collector.api.page.badge import Badge
 from collector.api.page.timespan import Timespan
 from collector.api.page.views import duration, score
 from collector.records.standing import Drop, OpenRunaway, Standing, Standings
+from evaluators.formulas.past_limits import PastLimits
 
 PARTS = 24
 """Points of a sparkline."""
@@ -133,6 +134,7 @@ def _detector(standing: Standing | None, span: Timespan) -> dict[str, Any] | Non
         "evaluator": watched.evaluator,
         "progress": watched.progress,
         "samples": watched.samples,
+        "least": PastLimits().least,
         "spark": chart.line(values, 1.0),
         "said": series.summary("progress of the drop detector to an alarm", values, series.percent),
     }
