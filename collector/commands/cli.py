@@ -32,6 +32,7 @@ COMMANDS: Mapping[str, str] = {
     "replay": "Score what the log holds again, as after a rubric changed.",
     "doctor": "What your spans lack, whom that stops, and what to set.",
     "compare": "May this release go on? Exit 0 pass, 1 fail, 3 inconclusive.",
+    "cases": "Questions that went wrong, as cases for an expectations file.",
     "notify": "Try the targets of notices: a test, and its end.",
     "slo": "Prometheus rules as YAML, with an objective or without.",
     "config": "Print the effective configuration, or its JSON Schema.",

@@ -11,9 +11,6 @@ import json
 import os
 import sys
 import time
-import urllib.error
-import urllib.parse
-import urllib.request
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, cast
@@ -22,6 +19,7 @@ import typer
 
 from collector.base.errors import ConfigError
 from collector.base.printable import printable
+from collector.commands.ask import ask
 from collector.commands.options import Files, Overrides, PathsBehindWith, loaded
 from collector.commands.output import find_recordings, note, note_rejected
 from collector.config.plan import plan_from
@@ -41,7 +39,6 @@ CODES = {"pass": 0, "fail": 1, "inconclusive": 3}
 WRONG = 2
 EVERY = 10.0
 """Seconds between two questions to a service."""
-TIMEOUT = 10.0
 
 
 Parser = PathsBehindWith
@@ -130,24 +127,7 @@ def _of_service(
 
 
 def _ask(url: str, asked: Mapping[str, str], token: str | None) -> dict[str, Any]:
-    address = f"{url.rstrip('/')}/api/v1/compare?{urllib.parse.urlencode(asked)}"
-    headers = {} if token is None else {"authorization": f"Bearer {token}"}
-    try:
-        request = urllib.request.Request(address, headers=headers)  # noqa: S310 - the user's own address
-        with urllib.request.urlopen(request, timeout=TIMEOUT) as answer:  # noqa: S310
-            return json.load(answer)
-    except urllib.error.HTTPError as error:
-        raise ConfigError(f"{url}: HTTP {error.code}: {_message(error.read())}") from error
-    except (OSError, ValueError) as error:
-        raise ConfigError(f"{url}: no answer ({error})") from error
-
-
-def _message(body: bytes) -> str:
-    try:
-        said: Any = json.loads(body)
-        return str(said["error"]["message"])
-    except (ValueError, KeyError, TypeError):
-        return " ".join(body[:200].decode("utf-8", "replace").split())
+    return json.loads(ask(url, "/api/v1/compare", asked, token))
 
 
 def _seconds(text: str | None) -> float:

@@ -122,3 +122,15 @@ def unique(pairs: list[tuple[str, Any]]) -> Mapping[str, Any]:
         twice = next(name for name in names if names.count(name) > 1)
         raise NotYaml(f"{twice}: given twice; keep one")
     return found
+
+
+def in_yaml(value: object) -> str:
+    """The value as YAML that people edit: keys in their order, without anchors."""
+    return str(yaml.dump(value, Dumper=_Plain, allow_unicode=True, sort_keys=False, width=110))
+
+
+class _Plain(yaml.SafeDumper):
+    """Equal values are written out."""
+
+    def ignore_aliases(self, data: object) -> bool:
+        return True

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import yaml
-
 from collector.api.traces import FullTrace
 from collector.base.child import LENGTH
+from collector.config.strict_yaml import in_yaml
 from evaluators.expectations import case_of
 
 _HEAD = """\
@@ -23,14 +20,4 @@ def recording(full: FullTrace) -> bytes:
 
 def case(full: FullTrace) -> str:
     """The trace as an entry of an expectations file, in YAML."""
-    entry = yaml.dump(
-        [case_of(full.whole)], Dumper=_Plain, allow_unicode=True, sort_keys=False, width=110
-    )
-    return _HEAD.format(trace_id=full.whole.trace_id) + str(entry)
-
-
-class _Plain(yaml.SafeDumper):
-    """Without anchors: equal arguments are written out."""
-
-    def ignore_aliases(self, data: Any) -> bool:
-        return True
+    return _HEAD.format(trace_id=full.whole.trace_id) + in_yaml([case_of(full.whole)])
