@@ -1,21 +1,28 @@
-"""What a search looks at: the beginning of each trace's question and answer, as words. Pure.
+"""What a search looks at: the beginning of each trace's question and answer, as words, and what it used. Pure.
 
 Words are kept and asked for in one form: small letters without accents, and each sign of a script that is written
-without spaces as a word of its own.
+without spaces as a word of its own. A tool, a model or a user is one word more, made of a digest of its name.
 """
 
 from __future__ import annotations
 
+import hashlib
 import re
 import unicodedata
+from functools import lru_cache
+from typing import Literal, TypeAlias
 
 from collector.records.trace_views import TraceHeader
+
+Used: TypeAlias = Literal["tool", "model", "user"]
 
 BEGINNING = 300
 """Characters of a question, and of an answer, that a search looks at."""
 ASKED = 200
 """Characters of what is searched for, and the words of it that count."""
 WORDS = 12
+NAME = 64
+"""Characters of a name that count."""
 PREFIX = 3
 """A word from so many characters on also finds the words that begin with it."""
 FOUND = 10_000
@@ -37,7 +44,18 @@ def words(text: str) -> str:
 def text_of(header: TraceHeader) -> str:
     """The words by which a trace is found; empty: by none."""
     said = (each[:BEGINNING] for each in (header.input, header.output) if each)
-    return words(" ".join(said))
+    used = {word_of("tool", each.name) for each in header.tool_calls}
+    used |= {word_of("model", each) for each in header.models}
+    if header.user_id is not None:
+        used.add(word_of("user", header.user_id))
+    return " ".join((words(" ".join(said)), *sorted(used))).strip()
+
+
+@lru_cache(maxsize=4096)
+def word_of(kind: Used, name: str) -> str:
+    """The word by which traces are found that used this; letters and digits, as FTS5 takes for one word."""
+    digest = hashlib.blake2b(name[:NAME].encode(errors="replace"), digest_size=8).hexdigest()
+    return f"{kind}{digest}"
 
 
 def query(asked: str) -> str | None:

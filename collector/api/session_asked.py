@@ -15,6 +15,9 @@ PARAMETERS = (
     "agent",
     "version",
     "q",
+    "tool",
+    "model",
+    "user",
     "since",
     "until",
     "status",
@@ -77,6 +80,9 @@ def asked_of(
         status=None if status == RUNAWAY else status,
         failed=given.get("failed") or None,
         text=given.get("q", "").strip() or None,
+        tool=given.get("tool") or None,
+        model=given.get("model") or None,
+        user=given.get("user") or None,
         names=sorted(running_away()) if status == RUNAWAY else None,
     )
     return asked, wrong

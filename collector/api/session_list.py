@@ -14,7 +14,7 @@ from typing import Any, TypeAlias, cast
 import msgspec
 
 from collector.api.outcomes import LAST_BIT
-from collector.api.search import FOUND, query
+from collector.api.search import FOUND, Used, query, word_of
 
 Given: TypeAlias = str | int | float
 STATUSES: Mapping[str, str] = {
@@ -58,6 +58,10 @@ class Asked:
     """An evaluator that the session or one of its traces did not pass."""
     text: str | None = None
     """Words of a question or an answer, the beginning of a session id, or a trace id."""
+    tool: str | None = None
+    """A tool that a trace called; likewise `model`, and `user`, the id that the spans name."""
+    model: str | None = None
+    user: str | None = None
     names: Sequence[tuple[str, str]] | None = None
     """(Service, session id) of the only ones that fit."""
 
@@ -106,7 +110,7 @@ def statement(
 
 def _source(asked: Asked, sort: Sort) -> str:
     """The index that is read; what is searched for is looked up row by row, and is bounded."""
-    if asked.text is not None or asked.names is not None:
+    if any((asked.text, asked.names is not None, asked.tool, asked.model, asked.user)):
         return ""
     is_whole = asked == EVERY
     if sort.index is not None and (is_whole or (sort.keys == ("last",) and _only_time(asked))):
@@ -142,6 +146,14 @@ def _conditions(asked: Asked) -> Iterator[tuple[str, list[Given]]]:
         yield f"failed & ({_BIT}) != 0", [asked.failed]
     if asked.text is not None:
         yield _searched(asked.text)
+    used: tuple[tuple[Used, str | None], ...] = (
+        ("tool", asked.tool),
+        ("model", asked.model),
+        ("user", asked.user),
+    )
+    for kind, name in used:
+        if name is not None:
+            yield f"id IN ({_SAID})", [f'"{word_of(kind, name)}"', FOUND]
     if asked.names is not None:
         names = msgspec.json.encode(asked.names).decode()
         yield _NAMED, [names]

@@ -87,7 +87,7 @@ class Story:
         self._serve(GOOD, until=lambda: self._watch.history >= HISTORY)
         self._say(
             "worse",
-            f"release {WORSE.version}: find_order no longer answers for one tenant, {WORSE.fails_for}",
+            f"release {WORSE.version}: find_order no longer answers for tenant {WORSE.fails_for}",
         )
         self._serve(WORSE, until=lambda: self._stands(STANDS), beside=self._run_away)
         self._say("fixed", f"release {FIXED.version}: find_order answers for everyone again")

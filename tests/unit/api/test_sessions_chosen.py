@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from evaluators.model import ToolCall
 from tests.support import api_records as make
 from tests.support.api_stand import Stand
 
@@ -44,6 +45,37 @@ async def test_sessions_are_chosen_by_cost_and_length(stand: Stand) -> None:
     assert "s-2" in page
     assert "s-1" not in page
     assert "cost from (USD) <b>1</b>" in page
+
+
+async def test_sessions_are_chosen_by_the_tool_the_model_and_the_user_of_any_of_their_traces(
+    stand: Stand,
+) -> None:
+    first = make.trace(
+        11,
+        session_id="s-1",
+        tool_calls=(ToolCall(name="find_order"), ToolCall(name="find_order")),
+        models=("gpt-4o-mini",),
+        user_id="acme",
+    )
+    other = make.trace(
+        12, session_id="s-2", tool_calls=(ToolCall(name="find"),), models=("gpt-4o",)
+    )
+    for each in (first, other):
+        stand.take_traces(make.trace_value(each))
+
+    assert await chosen(stand, "tool=find_order") == {"s-1"}
+    assert await chosen(stand, "tool=find") == {"s-2"}
+    assert await chosen(stand, "model=gpt-4o") == {"s-2"}
+    assert await chosen(stand, "user=acme&tool=find_order&model=gpt-4o-mini") == {"s-1"}
+    assert await chosen(stand, "user=acme&tool=find") == set()
+    assert await chosen(stand, "tool=lookup&q=please") == {"s-2", "s-3"}
+    page = (await stand.get("/sessions?tool=find_order")).text
+    assert "tool <b>find_order</b>" in page
+
+    changed = make.trace(11, session_id="s-1", tool_calls=(ToolCall(name="refund"),))
+    stand.take_traces(make.trace_value(changed, revision=1))
+    assert await chosen(stand, "tool=find_order") == set()
+    assert await chosen(stand, "tool=refund") == {"s-1"}
 
 
 async def test_the_list_is_a_file_for_a_spreadsheet(stand: Stand) -> None:
