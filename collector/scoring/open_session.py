@@ -123,7 +123,7 @@ class OpenSession:
         """Whether the record is a repeat: a trace counts once (rule 7).
 
         A trace stored from this very record, above the head's offset, was left by a crash between the two: it is
-        scored again.
+        scored again. What was read as a piece of another trace's turn is no repeat once it is read as a turn.
         """
         if offset <= self.head.offset:
             return True
@@ -131,7 +131,8 @@ class OpenSession:
         entry = self._window.get(turn.trace_id)
         if entry is None or entry.offset == offset:
             return False
-        return entry.turn.digest == turn.digest
+        became_turn = entry.turn.is_part and not turn.is_part
+        return entry.turn.digest == turn.digest and not became_turn
 
     def outdated(self, record: SummarisedTrace) -> bool:
         """Whether the session already has a later revision of the trace."""

@@ -62,3 +62,19 @@ def test_a_piece_that_late_spans_make_a_turn_is_scored_for_the_first_time() -> N
     take(sessions, piece("t"), 0)
     effects = take(sessions, summarised(make_record("t", revision=1)), 1)
     assert [each.is_first for each in effects.publish if each.signal.scope == "trace"] == [True]
+
+
+def test_a_piece_that_comes_again_as_a_turn_is_no_repeat_and_a_turn_that_comes_again_is_one() -> None:
+    """Its spans came again, with the parent that they lacked, after it was forgotten: all else is equal."""
+    record = make_record("t")
+    turn = summarised(record)
+    part = summarised(with_fields(record, trace=replace(record.trace, is_part=True)))
+    assert part.summary.turn.digest == turn.summary.turn.digest
+    sessions = made()
+
+    take(sessions, part, 0)
+    effects = take(sessions, turn, 1)
+
+    assert [each.is_first for each in effects.publish if each.signal.scope == "trace"] == [True]
+    assert sessions.take(part, key=KEY, offset=2, now=0.0) == "repeated"
+    assert sessions.take(turn, key=KEY, offset=3, now=0.0) == "repeated"
