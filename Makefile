@@ -5,8 +5,8 @@ BIN := $(VENV)/bin
 # The lock is complete but for locks/requirements-excludes.txt, and only what is imported is compiled (scripts/warm.py).
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q install --no-compile --no-deps
 UV_COMPILE := $(BIN)/uv pip compile -q --excludes locks/requirements-excludes.txt --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url
-# Three processes: many tests wait for others.
-PYTEST := $(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
+# Four processes: many tests wait for others.
+PYTEST := $(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder
 EVALUATORS := tests/unit/evaluators tests/unit/dialects
 RUNTIME := $(VENV)/.runtime
 DEV := $(VENV)/.dev

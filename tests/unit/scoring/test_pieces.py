@@ -64,7 +64,9 @@ def test_a_piece_that_late_spans_make_a_turn_is_scored_for_the_first_time() -> N
     assert [each.is_first for each in effects.publish if each.signal.scope == "trace"] == [True]
 
 
-def test_a_piece_that_comes_again_as_a_turn_is_no_repeat_and_a_turn_that_comes_again_is_one() -> None:
+def test_a_piece_that_comes_again_as_a_turn_is_no_repeat_and_a_turn_that_comes_again_is_one() -> (
+    None
+):
     """Its spans came again, with the parent that they lacked, after it was forgotten: all else is equal."""
     record = make_record("t")
     turn = summarised(record)
