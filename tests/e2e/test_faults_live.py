@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from tests.support.agents import Turn, request, spans
+from tests.support.prometheus import Prometheus
 from tests.support.sender import send
-from tests.support.service import Service
+from tests.support.service import ROOT, Service
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 
@@ -23,6 +24,7 @@ SETTINGS = (
 )
 LABELS = 'agent="support",fault="tool_failed",{}service="shop",tool="lookup"'
 PAST = 60
+RULES = ROOT / "helm" / "spanwise" / "files" / "rules.yaml"
 NUMBERS = itertools.count(1)
 
 
@@ -69,6 +71,31 @@ def test_a_tool_that_begins_to_fail_is_named_within_15_sessions_with_its_first(
 
     assert found[series("uses", 'period="since",')] <= 15
     assert found[series("since_timestamp_seconds")] == pytest.approx(began, abs=0.5)
+
+
+def test_two_replicas_with_the_same_fault_are_one_alert(tmp_path: Path) -> None:
+    """Each sees half of the sessions, and says so in series of its own."""
+    with (
+        Service(tmp_path / "one", *SETTINGS) as one,
+        Service(tmp_path / "other", *SETTINGS) as other,
+        Prometheus(tmp_path / "p", one.admin, RULES.read_text(), others=[other.admin]) as scraping,
+    ):
+        replicas = (one, other)
+        for number in range(2 * PAST):
+            serve(replicas[number % 2], fails=False)
+        for each in replicas:
+            each.wait_for("the past", lambda each=each: settled(each) >= PAST)
+        for number in range(80):
+            serve(replicas[number % 2], fails=True)
+            time.sleep(0.1)
+        for each in replicas:
+            each.wait_for("the fault", lambda each=each: each.metrics().get(series("detected")))
+
+        alerts = scraping.wait_for("the alert", lambda: scraping.alerts("AgentFault"), 60)
+        of_tool = [each for each in alerts if each["labels"]["tool"] == "lookup"]
+        assert len(of_tool) == len({each["labels"]["fault"] for each in of_tool}) > 0
+        assert not any({"instance", "pod"} & each["labels"].keys() for each in alerts)
+        assert len(scraping.query('spanwise_fault_detected{fault="tool_failed"}')) == 2
 
 
 @pytest.mark.slow
