@@ -53,9 +53,12 @@ def text_of(header: TraceHeader) -> str:
 
 @lru_cache(maxsize=4096)
 def word_of(kind: Used, name: str) -> str:
-    """The word by which traces are found that used this; letters and digits, as FTS5 takes for one word."""
+    """The word by which traces are found that used this: letters and digits, as FTS5 takes for one word.
+
+    No word that people type begins like it: a search for "tool" finds all words that begin so.
+    """
     digest = hashlib.blake2b(name[:NAME].encode(errors="replace"), digest_size=8).hexdigest()
-    return f"{kind}{digest}"
+    return f"qz{kind[0]}{digest}"
 
 
 def query(asked: str) -> str | None:

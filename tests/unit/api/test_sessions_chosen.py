@@ -68,6 +68,8 @@ async def test_sessions_are_chosen_by_the_tool_the_model_and_the_user_of_any_of_
     assert await chosen(stand, "model=gpt-4o") == {"s-2"}
     assert await chosen(stand, "user=acme&tool=find_order&model=gpt-4o-mini") == {"s-1"}
     assert await chosen(stand, "user=acme&tool=find") == set()
+    for word in ("tool", "model", "user"):
+        assert await chosen(stand, f"q={word}") == set(), "no word of what was said"
     assert await chosen(stand, "tool=lookup&q=please") == {"s-2", "s-3"}
     page = (await stand.get("/sessions?tool=find_order")).text
     assert "tool <b>find_order</b>" in page
