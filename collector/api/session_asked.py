@@ -60,7 +60,7 @@ def asked_of(
         expected = (
             "a time (2026-02-03T14:05, Unix seconds) or a length back from now (30m, 24h, 7d)"
         )
-        seconds = read(name, lambda text: _moment(text, now), expected)
+        seconds = read(name, lambda text: moment_of(text, now), expected)
         return None if seconds is None else micros(seconds)
 
     status = given.get("status") or None
@@ -96,7 +96,8 @@ def sort_of(given: Mapping[str, str], usual: str) -> tuple[str, list[str]]:
     return usual, [f'sort: expected one of {", ".join(SORTS)}, got "{name[:40]}"']
 
 
-def _moment(text: str, now: float) -> float | None:
+def moment_of(text: str, now: float) -> float | None:
+    """Unix seconds of a time, or of a length back from now (30m, 24h, 7d); None: it is neither."""
     length = _LENGTH.fullmatch(text)
     if length is not None:
         return max(0.0, now - int(length[1]) * _UNITS[length[2]])

@@ -56,7 +56,11 @@ class Pages:
             clock=clock,
         )
         self._two_sides = TwoSidesPages(
-            charts=charts, off_loop=off_loop, rendering=self._rendering, verdict=verdict
+            charts=charts,
+            off_loop=off_loop,
+            rendering=self._rendering,
+            verdict=verdict,
+            clock=clock,
         )
         self._session_pages = SessionPages(
             query=query,

@@ -15,7 +15,9 @@ from collector.api.charts import Charts
 from collector.api.off_loop import OffLoop
 from collector.api.page.rendering import Rendering
 from collector.api.page.two_sides import Side, two_sides, usual_sides
+from collector.api.session_asked import moment_of
 from collector.api.what_changed import FOR_EVER
+from collector.base.clock import Clock
 from collector.records.comparison import in_words
 
 Verdict: TypeAlias = Callable[[Mapping[str, str | None]], Mapping[str, Any]]
@@ -28,12 +30,19 @@ class TwoSidesPages:
     """Its route."""
 
     def __init__(
-        self, *, charts: Charts, off_loop: OffLoop, rendering: Rendering, verdict: Verdict
+        self,
+        *,
+        charts: Charts,
+        off_loop: OffLoop,
+        rendering: Rendering,
+        verdict: Verdict,
+        clock: Clock,
     ) -> None:
         self._charts = charts
         self._off_loop = off_loop
         self._rendering = rendering
         self._verdict = verdict
+        self._clock = clock
 
     def routes(self) -> list[Route]:
         """One."""
@@ -51,18 +60,27 @@ class TwoSidesPages:
             texts = [text_of(request, f"{name}_{end}") for end in ("from", "to")]
             if version is None and texts == [None, None]:
                 continue
-            first, last = (_moment(text, wrong) for text in texts)
+            first, last = (self._moment(text, wrong) for text in texts)
             given[name] = Side(
                 version=None if version == EVERY else version,
                 first=0.0 if first is None else first,
                 last=FOR_EVER if last is None else last,
             )
-        verdicts = self._verdict  # here: what it reads belongs to the event loop
         sides = await self._off_loop.run(lambda: self._sides(service, agent, given))
         if sides is None:
             return self._rendering.missing("agent", agent)
-        said = _said(verdicts, service, agent, *sides)
+        said = _said(
+            self._verdict, service, agent, *sides
+        )  # here: it reads what the event loop owns
         return await self._off_loop.run(lambda: self._page(service, agent, sides, said, wrong))
+
+    def _moment(self, text: str | None, wrong: list[str]) -> float | None:
+        moment = None if text is None else moment_of(text, self._clock())
+        if text is not None and moment is None:
+            wrong.append(
+                f"{text[:80]} is no time such as 2026-03-01T14:00, and no length such as 7d"
+            )
+        return moment
 
     def _sides(
         self, service: str, agent: str, given: Mapping[str, Side]
@@ -115,18 +133,6 @@ def _said(
     except Refused:
         return None
     return in_words(found)
-
-
-def _moment(text: str | None, wrong: list[str]) -> float | None:
-    """Unix seconds of a time such as 2026-03-01T14:00, UTC where it names no zone."""
-    if text is None:
-        return None
-    try:
-        moment = datetime.fromisoformat(text)
-        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
-    except (ValueError, OverflowError):
-        wrong.append(f"{text[:80]} is no time such as 2026-03-01T14:00")
-        return None
 
 
 def _shown(name: str, side: Side) -> dict[str, Any]:
