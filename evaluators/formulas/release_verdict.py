@@ -116,14 +116,14 @@ def release_verdict(
     )
 
 
-def rank_of(candidate: Sequence[float], baseline: Sequence[float]) -> Rank:
-    """The rank of a candidate's scores; `baseline` is sorted, neither is empty."""
+def rank_of(candidate: Sequence[float], baseline: Sequence[float], *, z: float = Z) -> Rank:
+    """The rank of a candidate's scores; `baseline` is sorted, neither is empty. `z`: errors up to each bound."""
     ordered = sorted(candidate)
     above = [_share_below(each, baseline) for each in candidate]
     below = [1 - _share_below(each, ordered) for each in baseline]
     value = fmean(above)
     error = math.sqrt(_variance(above) / len(above) + _variance(below) / len(below))
-    return Rank(value, max(0.0, value - Z * error), min(1.0, value + Z * error))
+    return Rank(value, max(0.0, value - z * error), min(1.0, value + z * error))
 
 
 def _decided(rank: Rank, margin: float) -> Decision | None:
